@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from typing import Any
 
 from a2wsgi import WSGIMiddleware
@@ -14,14 +15,34 @@ from moto.core.responses import BaseResponse
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
 from .logs.store import Logs
-from .wire import Message, Receive, Scope, Send
+from .wire import Message, Receive, RefusedError, Scope, Send, not_found, not_implemented
 
 _log = logging.getLogger(__name__)
 _THREADS = 8
 _LOG_SCOPE = re.compile(r"(Credential=[^/,\s]+/\d+/)[^/,\s]+/logs/")
 
+_INTERNAL = frozenset({"moto_api", "instance_metadata"})
+"""moto's own pages, with which a caller could read and reset everything, and EC2's, which answers with keys."""
+
 StartResponse = Callable[..., Any]
 WsgiApplication = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
+
+
+class _AwsOnly(DomainDispatcherApplication):
+    """moto's application without its own pages."""
+
+    def get_backend_for_host(self, host: str | None) -> Any:
+        """Return the name of the AWS service behind a host name.
+
+        Raises:
+            RefusedError: The path is one of moto's own pages, or moto does not have the service.
+        """
+        backend = super().get_backend_for_host(host)
+        if backend in _INTERNAL:
+            raise not_found("The local AgentCore has no such path")
+        if host is not None and not backend:
+            raise not_implemented(f"the service {host.partition('.')[0]}")
+        return backend
 
 
 class MotoFallback:
@@ -32,7 +53,7 @@ class MotoFallback:
 
     def __init__(self, logs: Logs, *, region: str) -> None:
         self._logs, self._log_scope = logs, rf"\g<1>{region}/logs/"
-        self._application: WsgiApplication = DomainDispatcherApplication(create_backend_app)
+        self._application: WsgiApplication = _AwsOnly(create_backend_app)
         self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,6 +90,10 @@ class MotoFallback:
                     self._logs.forget(before - self._logs.places() if deletes else ())
                     return answer
             return self._application(environ, start_response)
+        except RefusedError as refused:
+            return _error(
+                start_response, f"{refused.status} {HTTPStatus(refused.status).phrase}", refused.code, refused.message
+            )
         except NotImplementedError as error:
             return _error(start_response, "501 Not Implemented", "NotImplementedException", str(error))
         except Exception as error:  # noqa: BLE001 - foreign code: moto would answer with an HTML page, which no SDK can parse

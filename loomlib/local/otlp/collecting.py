@@ -10,6 +10,7 @@ import contextlib
 import gc
 import logging
 import os
+import resource
 import sqlite3
 import sys
 import time
@@ -21,19 +22,22 @@ from .bodies import unpacked
 from .frames import frame, read_frame
 from .json_form import decode_json
 from .json_values import Malformed
-from .records import Origin, Recorder
+from .records import Origin, Record, Recorder
 from .store import Place, TelemetryWriter
 
 _log = logging.getLogger(__name__)
 _NICE = 5  # invocations of agents have priority
 _COLLECTED_EVERY = 200  # frames; decoded documents hold no reference cycles, so collecting them in between is wasted
 _REASONS_SHOWN = 3
+_MEMORY_BYTES = 4 << 30  # a body of 128 MB decodes to Python objects of up to twenty times its size
 
 
 def collect(home: Path) -> None:
     """Serve frames from standard input until it ends."""
     with contextlib.suppress(OSError):
         os.nice(_NICE)
+    with contextlib.suppress(OSError, ValueError):  # the machine's own limit may be lower
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     gc.disable()
     writer, recorder = TelemetryWriter(home), Recorder()
     frames = 0
@@ -56,6 +60,26 @@ def collect(home: Path) -> None:
         writer.close()
 
 
+def _store(
+    records: list[Record], visible_ms: int, writer: TelemetryWriter, refused: list[str]
+) -> dict[Place, tuple[int, int]]:
+    """Store records together, or, when one of them cannot be stored, each by itself."""
+    try:
+        return writer.write(records, visible_ms)
+    except sqlite3.Error:
+        raise
+    except Exception as error:  # noqa: BLE001 - sent again, such a request would fail again
+        if len(records) == 1:
+            refused.append(f"{type(error).__name__}: {error}")
+            return {}
+    places: dict[Place, tuple[int, int]] = {}
+    for record in records:
+        for place, (first, last) in _store([record], visible_ms, writer, refused).items():
+            begin, end = places.get(place, (first, last))
+            places[place] = (min(begin, first), max(end, last))
+    return places
+
+
 def _take(
     head: dict[str, Any], body: bytes, recorder: Recorder, writer: TelemetryWriter
 ) -> tuple[Answer, dict[Place, tuple[int, int]]]:
@@ -72,9 +96,9 @@ def _take(
         return Answer(400, message=f"Not stored: {error}"), {}
     except Exception as error:  # noqa: BLE001 - sent again, such a request would end the process again
         _log.exception("A request could not be decoded")
-        return Answer(500, message=f"Not stored: {error!r}"), {}
+        return Answer(400, message=f"Not stored: {error!r}"), {}
     try:
-        places = writer.write(records, int(time.time() * 1000 + head["delay_s"] * 1000))
+        places = _store(records, int(time.time() * 1000 + head["delay_s"] * 1000), writer, refused)
     except sqlite3.Error as error:
         return Answer(503, message=f"The telemetry could not be stored: {error}"), {}
     reasons = "; ".join(list(dict.fromkeys(refused))[:_REASONS_SHOWN])

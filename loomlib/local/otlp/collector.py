@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,35 @@ from .store import Place
 _log = logging.getLogger(__name__)
 _PENDING_LIMIT_BYTES = 64_000_000
 _CLOSE_WITHIN_S = 5.0
+_REMEMBERED_SUSPECTS = 1_000
 
 Stored = Callable[[Mapping[Place, tuple[int, int]]], None]
+
+
+class _Suspects:
+    """The requests that were being read when the process ended.
+
+    A process may be killed from outside, so its sender is asked to send such a request again; when the process ends
+    over the same bytes once more, they are refused from then on.
+    """
+
+    def __init__(self) -> None:
+        self._deaths: OrderedDict[bytes, int] = OrderedDict()
+
+    def note(self, body: bytes) -> None:
+        """Record that the process ended while it read a request."""
+        digest = _digest(body)
+        self._deaths[digest] = self._deaths.pop(digest, 0) + 1
+        if len(self._deaths) > _REMEMBERED_SUSPECTS:
+            self._deaths.popitem(last=False)
+
+    def refuses(self, body: bytes) -> bool:
+        """Return whether the process ended twice over these bytes."""
+        return bool(self._deaths) and self._deaths.get(_digest(body), 0) > 1
+
+
+def _digest(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=16).digest()
 
 
 class Collector:
@@ -34,6 +63,8 @@ class Collector:
         self._starting = asyncio.Lock()
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._number = self._pending_bytes = 0
+        self._bodies: dict[int, bytes] = {}
+        self._suspects = _Suspects()
         self._closed = False
 
     async def take(self, head: Mapping[str, Any], body: bytes) -> Answer:
@@ -43,6 +74,8 @@ class Collector:
         """
         if self._pending_bytes + len(body) > _PENDING_LIMIT_BYTES:
             return Answer(503, message="The local AgentCore is busy with earlier telemetry; send this again")
+        if self._suspects.refuses(body):
+            return Answer(400, message="Not stored: the collecting process ended twice while it read this request")
         self._pending_bytes += len(body)
         try:
             reply = await self._ask(head, body)
@@ -83,6 +116,7 @@ class Collector:
         self._number += 1
         number = self._number
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._bodies[number] = body
         try:
             for piece in frame({**head, "id": number}, body):
                 if piece:
@@ -91,6 +125,7 @@ class Collector:
             return await future
         finally:
             self._waiting.pop(number, None)
+            self._bodies.pop(number, None)
 
     async def _running(self) -> asyncio.subprocess.Process:
         async with self._starting:
@@ -120,6 +155,8 @@ class Collector:
         await process.wait()
         if not self._closed:
             _log.error("The collecting process ended with %s", process.returncode)
+            if self._bodies:
+                self._suspects.note(self._bodies[min(self._bodies)])  # it reads requests in their order
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(ConnectionResetError(f"exit code {process.returncode}"))

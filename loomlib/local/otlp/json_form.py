@@ -38,8 +38,8 @@ def decode_json(body: bytes, signal: Signal) -> Decoded:
             for item in items(of_scope.get(records)):
                 try:
                     decoded.append(read(members(item)))
-                except (Malformed, RecursionError) as error:
-                    refused.append(str(error))
+                except Exception as error:  # noqa: BLE001 - one sender's record must not cost the others
+                    refused.append(str(error) or type(error).__name__)
             groups.append(Group(resource, _scope(of_scope.get("scope")), decoded))
     return Decoded(groups, refused)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 LARGEST_TIME_NS = 2**63 - 1  # the year 2262; SQLite holds no more
+_DEEPEST = 64  # a value of OTLP/protobuf cannot be nested deeper than 100 messages
 _ODD_NUMBERS = {"NaN", "Infinity", "-Infinity"}
 
 
@@ -34,6 +36,17 @@ def text(value: object) -> str:
         return ""
     if not isinstance(value, str):
         raise Malformed(f"text was expected, not {type(value).__name__}")
+    return storable(value)
+
+
+def storable(value: str) -> str:
+    """Return text that UTF-8 can spell: half a surrogate pair, which JSON may name, becomes a question mark."""
+    if value.isascii():
+        return value
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-8", "replace").decode()
     return value
 
 
@@ -48,24 +61,26 @@ def integer(value: object) -> int:
             raise Malformed(f"{value[:40]!r} is no integer" if isinstance(value, str) else "no integer") from None
         if -(2**63) <= number < 2**64:
             return number
-    raise Malformed(f"{str(value)[:40]!r} is no 64-bit integer")
+    raise Malformed("a number has more than 64 bits" if isinstance(value, int) else "no integer")
 
 
-def attributes(pairs: object) -> dict[str, Any]:
+def attributes(pairs: object, depth: int = 0) -> dict[str, Any]:
     """Return a list of `{key, value}` as a mapping; of two equal keys the last counts."""
     if not pairs:
         return {}
     values: dict[str, Any] = {}
     for pair in items(pairs):
         item = members(pair)
-        values[text(item.get("key"))] = plain(item.get("value"))
+        values[text(item.get("key"))] = plain(item.get("value"), depth)
     return values
 
 
-def plain(value: object) -> Any:
+def plain(value: object, depth: int = 0) -> Any:
     """Convert one AnyValue. Bytes stay base64 text, and numbers that JSON cannot express stay text."""
     if value is None:
         return None
+    if depth > _DEEPEST:
+        raise Malformed(f"a value is nested more than {_DEEPEST} levels deep")
     for kind, inner in members(value).items():
         match kind:
             case "stringValue" | "bytesValue":
@@ -79,9 +94,9 @@ def plain(value: object) -> Any:
             case "doubleValue":
                 return double(inner)
             case "arrayValue":
-                return [plain(item) for item in items(members(inner).get("values"))]
+                return [plain(item, depth + 1) for item in items(members(inner).get("values"))]
             case "kvlistValue":
-                return attributes(members(inner).get("values"))
+                return attributes(members(inner).get("values"), depth + 1)
             case _:
                 continue  # a form of a later OTLP
     return None
@@ -89,16 +104,20 @@ def plain(value: object) -> Any:
 
 def double(value: object) -> float | str:
     """Return a 64-bit number; NaN and the infinities stay the text that OTLP/JSON spells them as."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
     if isinstance(value, str):
         if value in _ODD_NUMBERS:
             return value
         try:
-            return float(value)
+            value = float(value)
         except ValueError:
-            pass
-    raise Malformed(f"{str(value)[:40]!r} is no number")
+            raise Malformed(f"{value[:40]!r} is no number") from None
+    if isinstance(value, float) and not math.isfinite(value):  # Python's JSON reads NaN and 1e999
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int) and abs(value) >= 2**64:
+            raise Malformed("a number has more than 64 bits")
+        return value
+    raise Malformed(f"a {type(value).__name__} is no number")
 
 
 def moment(value: object) -> int:

@@ -66,8 +66,8 @@ def _taken(read: Any, items: Iterable[Any], refused: list[str]) -> list[dict[str
     for item in items:
         try:
             records.append(read(item))
-        except Malformed as error:
-            refused.append(str(error))
+        except Exception as error:  # noqa: BLE001 - one sender's record must not cost the others
+            refused.append(str(error) or type(error).__name__)
     return records
 
 

@@ -22,6 +22,7 @@ _GROUPS_ATTRIBUTE = "aws.log.group.names"
 _GROUP_NAME = re.compile(r"[\w./#-]{1,512}\Z", re.ASCII)
 _STREAM_NAME = re.compile(r"[^:*]{1,512}\Z")
 _REMEMBERED_TRACES = 50_000
+_LONGEST_KEY = 1_024  # characters of a session id that records are searched by; AgentCore's have at most 256
 
 
 class Record(NamedTuple):
@@ -61,16 +62,17 @@ class Recorder:
             The records, and for each one that was refused the reason.
         """
         if signal == "traces":
-            return self._spans(decoded, origin), decoded.refused
+            return self._spans(decoded, origin)
         if signal == "logs":
             return self._logs(decoded, origin)
         return self._metrics(decoded, origin)
 
-    def _spans(self, decoded: Decoded, origin: Origin) -> list[Record]:
+    def _spans(self, decoded: Decoded, origin: Origin) -> tuple[list[Record], list[str]]:
         for group in decoded.groups:
             for span in group.records:
                 self._learn(span["traceId"], span["attributes"].get(SESSION))
         records: list[Record] = []
+        refused = list(decoded.refused)
         now_ms = int(time.time() * 1000)
         for group in decoded.groups:
             head = _head(group.resource, group.scope)
@@ -78,12 +80,18 @@ class Recorder:
             for span in group.records:
                 session_id = self._join(span["attributes"], span["traceId"], origin)
                 moment_ms = span["endTimeUnixNano"] // 1_000_000 or now_ms
-                messages = split_messages(span, str(group.scope["name"]), session_id) if runtime_group else None
-                if messages is not None:
-                    place = (runtime_group, OTEL_STREAM)
-                    records.append(_record(place, moment_ms, messages, head, session_id))
-                records.append(_record((SPANS_GROUP, SPANS_STREAM), moment_ms, span, head, session_id))
-        return records
+                made: list[Record] = []
+                try:
+                    messages = split_messages(span, str(group.scope["name"]), session_id) if runtime_group else None
+                    if messages is not None:
+                        place = (runtime_group, OTEL_STREAM)
+                        made.append(_record(place, moment_ms, messages, head, session_id))
+                    made.append(_record((SPANS_GROUP, SPANS_STREAM), moment_ms, span, head, session_id))
+                except Exception as error:  # noqa: BLE001 - one sender's span must not cost the others
+                    refused.append(f"{type(error).__name__}: {error}")
+                else:
+                    records += made
+        return records, refused
 
     def _logs(self, decoded: Decoded, origin: Origin) -> tuple[list[Record], list[str]]:
         records: list[Record] = []
@@ -98,7 +106,10 @@ class Recorder:
             for record in group.records:
                 session_id = self._join(record["attributes"], record["traceId"], origin)
                 moment_ms = (record["timeUnixNano"] or record["observedTimeUnixNano"]) // 1_000_000 or now_ms
-                records.append(_record(place, moment_ms, record, head, session_id))
+                try:
+                    records.append(_record(place, moment_ms, record, head, session_id))
+                except Exception as error:  # noqa: BLE001 - one sender's record must not cost the others
+                    refused.append(f"{type(error).__name__}: {error}")
         return records, refused
 
     def _metrics(self, decoded: Decoded, origin: Origin) -> tuple[list[Record], list[str]]:
@@ -109,15 +120,18 @@ class Recorder:
             if place is None:
                 refused += [_NO_GROUP] * len(group.records)
                 continue
-            for moment_ms, line in self._emf.lines(group, origin.namespace):
-                text = dump(line)
-                message, whole = (text, None) if fits(text) else (log_form(line, dump, text), text)
-                records.append(Record(*place, moment_ms, "", origin.session_id, (), message, whole))
+            try:
+                for moment_ms, line in self._emf.lines(group, origin.namespace):
+                    text = dump(line)
+                    message, whole = (text, None) if fits(text) else (log_form(line, dump, text), text)
+                    records.append(Record(*place, moment_ms, "", origin.session_id, (), message, whole))
+            except Exception as error:  # noqa: BLE001 - one sender's metrics must not cost the others
+                refused.append(f"{type(error).__name__}: {error}")
         return records, refused
 
     def _learn(self, trace_id: str, session_id: object) -> None:
         if isinstance(session_id, str) and session_id:
-            self._sessions[trace_id] = session_id
+            self._sessions[trace_id] = session_id[:_LONGEST_KEY]
             self._sessions.move_to_end(trace_id)
             if len(self._sessions) > _REMEMBERED_TRACES:
                 self._sessions.popitem(last=False)
@@ -129,7 +143,7 @@ class Recorder:
         """
         own = attributes.get(SESSION)
         if isinstance(own, str) and own:
-            return own
+            return own[:_LONGEST_KEY]
         session_id = origin.session_id or self._sessions.get(trace_id, "")
         if session_id:
             attributes[SESSION] = session_id
@@ -141,7 +155,7 @@ _NO_GROUP = f"no log group is known: send x-aws-log-group, or the resource attri
 
 def dump(value: object) -> str:
     """Compact JSON, as AWS writes it: filters such as `"session.id":"…"` depend on it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _head(resource: Mapping[str, Any], scope: Mapping[str, Any]) -> str:

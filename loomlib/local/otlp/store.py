@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from .json_values import storable
 from .records import Record
 
 FILE_NAME = "telemetry.db"
@@ -66,8 +67,8 @@ class TelemetryWriter:
                     )
                 first, latest = spans.get(place, (record.timestamp_ms, record.timestamp_ms))
                 spans[place] = (min(first, record.timestamp_ms), max(latest, record.timestamp_ms))
-                row = (number, known[place], record.timestamp_ms, visible_ms, record.trace_id, record.session_id)
-                rows.append((*row, storable(record.message)))
+                row = (number, known[place], record.timestamp_ms, visible_ms, record.trace_id)
+                rows.append((*row, storable(record.session_id), storable(record.message)))
                 if record.whole is not None:
                     run("INSERT INTO wholes VALUES (?, ?)", (number, storable(record.whole)))
                 for trace_id in record.linked:
@@ -120,12 +121,3 @@ class TelemetryWriter:
             run(f"DELETE FROM links WHERE id IN ({chosen})", (value,))  # noqa: S608
         run(f"DELETE FROM records WHERE id IN ({chosen})", (value,))  # noqa: S608
         run("COMMIT")
-
-
-def storable(text: str) -> str:
-    """Text that UTF-8 can spell: half a surrogate pair, which JSON may name, becomes a question mark."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text

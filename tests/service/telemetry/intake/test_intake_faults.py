@@ -293,3 +293,81 @@ def test_any_bytes_are_records_or_malformed(body: bytes) -> None:
         except Malformed:
             continue
         Recorder().record(decoded, kind, Origin(group=GROUP))
+
+
+def test_half_a_surrogate_pair_costs_neither_its_span_nor_the_others(exporter: Exporter) -> None:
+    first, second, third = (secrets.token_hex(16) for _ in range(3))
+    process = collecting_or_none(exporter)
+    poison = span(first, name="\ud800", attributes=[text("session.id", "half-\udfff" + "x" * 33), text("\ud83d", "k")])
+    body = json.dumps(traces(poison, span(second), scope="\ud800")).encode()
+    assert exporter.post("/otlp/v1/traces", body) == (200, b"{}")
+    raw = json.dumps(traces(span(third, attributes=[text("session.id", "RAW" + "y" * 33)]))).encode()
+    assert exporter.post("/otlp/v1/traces", raw.replace(b"RAW", b"\xed\xa0\x80"))[0] == 200
+    for trace in (first, second, third):
+        assert len(exporter.records(pattern=f'"{trace}"')) == 1
+    (record,) = exporter.records(pattern=f'"{first}"')
+    assert record["attributes"]["session.id"] == "half-?" + "x" * 33
+    assert process is None or process == collecting(exporter.aws)
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        {"attributes": [{"key": "deep", "value": {}}]},
+        {"attributes": [{"key": "n", "value": {"intValue": 10**400}}]},
+        {"attributes": [{"key": "n", "value": {"intValue": "9" * 5_000}}]},
+        {"attributes": [{"key": "n", "value": {"doubleValue": 10**400}}]},
+        {"events": [{"name": "e", "timeUnixNano": "-1"}]},
+        {"startTimeUnixNano": "9" * 30},
+        {"kind": "10000000000000000000000000"},
+        {"attributes": [{"key": 7, "value": {"stringValue": "x"}}]},
+    ],
+)
+def test_a_spoiled_span_is_refused_and_its_neighbour_stored(exporter: Exporter, spoiled: dict[str, Any]) -> None:
+    trace = secrets.token_hex(16)
+    if spoiled.get("attributes", [{}])[0].get("key") == "deep":
+        value: dict[str, Any] = {"stringValue": "x"}
+        for _ in range(300):
+            value = {"arrayValue": {"values": [value]}}
+        spoiled = {"attributes": [{"key": "deep", "value": value}]}
+    answer = exporter.send(traces(span(trace, "1" * 16) | spoiled, span(trace, "2" * 16)))
+    assert answer["partialSuccess"]["rejectedSpans"] == "1"
+    assert answer["partialSuccess"]["errorMessage"]
+    assert [record["spanId"] for record in exporter.records(pattern=f'"{trace}"')] == ["2" * 16]
+
+
+def test_numbers_that_json_lacks_are_stored_as_otlp_spells_them(exporter: Exporter) -> None:
+    trace = secrets.token_hex(16)
+    document = json.dumps(traces(span(trace, attributes=[{"key": "n", "value": {"doubleValue": 7.125}}])))
+    for spelled in ("NaN", "1e999", '"-1e999"'):
+        assert exporter.post("/otlp/v1/traces", document.replace("7.125", spelled).encode()) == (200, b"{}")
+    values = {record["attributes"]["n"] for record in exporter.records(pattern=f'"{trace}"', at_least=3)}
+    assert values == {"NaN", "Infinity", "-Infinity"}
+
+
+def test_a_request_over_which_the_process_ends_twice_is_refused_for_good(start_service: Callable[..., Any]) -> None:
+    exporter = Exporter(start_service())
+    exporter.send(traces(span()))
+    body = json.dumps(traces(*(span(attributes=[text("x", "y" * 100)]) for _ in range(40_000)))).encode()
+    for _ in range(2):
+        process = collecting(exporter.aws)
+        idle_s = process.cpu_times().user
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(exporter.post, "/otlp/v1/traces", body)
+            while process.cpu_times().user < idle_s + 0.05:  # until it decodes the request
+                time.sleep(0.001)
+            process.kill()
+            status, content = answer.result()
+        assert status == 503
+        exporter.send(traces(span()))
+    status, content = exporter.post("/otlp/v1/traces", body)
+    assert status == 400
+    assert b"ended twice" in content
+    exporter.send(traces(span()))
+
+
+def collecting_or_none(exporter: Exporter) -> psutil.Process | None:
+    try:
+        return collecting(exporter.aws)
+    except ValueError:
+        return None
