@@ -120,7 +120,9 @@ def _first_sticky(measurements: Sequence[Measurement]) -> StudyFinding | None:
         title="The first timed call of a long-lived session is slower than all later ones",
         evidence=f"{', '.join(milliseconds(call.duration_ms or 0) for call in slower[:3])} against a median of "
         f"{milliseconds(usual)} over {plural(len(rest), 'later call')}",
-        advice="One untimed call does not warm this agent fully; look for lazy imports or a first connection.",
+        advice="One untimed call does not warm this agent fully. The parts of its trace (result.inside) show a full "
+        "garbage collection of Python, which a session's second call often contains; else look for lazy imports or a "
+        "first connection.",
     )
 
 

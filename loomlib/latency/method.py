@@ -54,6 +54,8 @@ def _notes(result: StudyResult) -> list[str]:
 def _limits(result: StudyResult) -> list[str]:
     limits = [
         "Cold calls are often a mixture (warm pools, code downloads): read their distribution, not one number.",
+        "The second call of a session is not its steady state: in a Python agent it often contains the first full "
+        "garbage collection, which the parts of its trace show. Sticky calls come after it.",
         "From outside, model, tools and agent cannot be separated: only the agent's own spans do that.",
     ]
     if any("simulated" in label for label in result.labels):

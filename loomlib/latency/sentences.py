@@ -48,7 +48,8 @@ def _session_cost(summary: StudySummary) -> str:
     if estimate.value < 0:
         return (
             f"A new session takes {milliseconds(-estimate.value)} less than a warm one {where} (95 % interval of the "
-            f"difference {estimate.interval_text('ms')})."
+            f"difference {estimate.interval_text('ms')}). The parts of their traces show what slows the warm call, "
+            "such as a full garbage collection of Python."
         )
     bounds = f"(95 % interval {estimate.interval_text('ms')})"
     return f"A new session costs {milliseconds(estimate.value)} {bounds} {where}."

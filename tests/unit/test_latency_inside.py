@@ -65,6 +65,18 @@ def test_too_few_calls_give_shares_without_an_interval() -> None:
     assert inside.rows()[0]["share of all time [95 %]"] in ("40 %", "60 %")
 
 
+def test_a_garbage_collection_that_only_warm_calls_contain_is_named_and_not_counted_as_the_models() -> None:
+    calls, traces = [], []
+    for block in range(8):
+        calls += [call(2 * block, block, Scenario.COLD), call(2 * block + 1, block, Scenario.WARM)]
+        traces += [Traced(2 * block, spent(cold_start=500, model=30 + block % 3, agent=10))]
+        traces += [Traced(2 * block + 1, spent(model=30 + block % 2, agent=10, garbage_collection=66 + block % 3))]
+    found = split_scenarios(calls, traces, seed=0)
+    assert "A warm call contains a full garbage collection of Python that a cold one does not: +6" in found.sentence()
+    assert "garbage collection" in found.table().index
+    assert found.extra["model"].value == pytest.approx(0, abs=1)
+
+
 def test_no_call_is_said_and_not_divided_by() -> None:
     assert look_inside([], seed=0).sentence() == "It is not known where the time went."
     assert look_inside([spent()], seed=0).n == 0

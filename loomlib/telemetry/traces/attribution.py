@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from loomlib.json_values import number_or_none
+from loomlib.presentation.formats import plural
+
 from .alignment import AlignedInterval, agent_servers, align, has_valid_times
 from .intervals import Interval, carve, total, union
 from .parts import PARTS, PRIORITY, Breakdown, ClientTiming, Part
@@ -13,6 +16,8 @@ from .span import Span
 from .trace import Trace
 
 _OPERATIONS = {"model": "chat", "tools": "execute_tool", "memory": "memory"}
+_PAUSE_EVENT = "garbage collection"
+_PAUSE_SCOPE = "loom.local.invocations"  # the scope of the server spans with such events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +118,7 @@ def _bases(trace: Trace, interval: AlignedInterval, client: ClientTiming | None)
     servers = agent_servers(trace)
     caller_ids = callers(trace, servers)
     inside, bases["agent"] = _agent(trace, interval, client, caveats, servers, caller_ids)
+    bases["garbage_collection"] = _pauses(servers, interval)
     bases["cold_start"] = _cold_start(inside, interval, client)
     bases["service_network"] = _outside(inside, trace, interval, client, caveats, servers, caller_ids)
     bases["unknown"] = _unknown(trace, client)
@@ -131,6 +137,28 @@ def _of_spans(name: str, trace: Trace, interval: AlignedInterval, caveats: Seque
         certainty="inferred" if caveats else "measured",
         doubt="; ".join(caveats),
         span_ids=tuple(span.span_id for span in spans),
+    )
+
+
+def _pauses(servers: Sequence[Span], interval: AlignedInterval) -> _Basis:
+    """Return the pauses for a full garbage collection, which stops all threads of the agent's process."""
+    if not any(span.scope == _PAUSE_SCOPE for span in servers):
+        return _empty_basis("garbage collections are not reported", "missing", "")
+    pauses: list[Interval] = []
+    for span in servers:
+        for event in span.events:
+            duration_ns = number_or_none(event.attributes.get("duration_ns"))
+            if event.name == _PAUSE_EVENT and event.time_ns and duration_ns is not None and duration_ns > 0:
+                start_ns = event.time_ns + interval.shift_ns
+                pauses.append((start_ns, start_ns + int(duration_ns)))
+    if not pauses:
+        return _empty_basis("no full garbage collection of 1 ms or more", "measured", "")
+    return _Basis(
+        intervals=pauses,
+        derived_from=f"{plural(len(pauses), 'full garbage collection')} in the agent's process",
+        certainty="inferred" if interval.skew else "measured",
+        doubt=interval.skew,
+        span_ids=tuple(span.span_id for span in servers),
     )
 
 

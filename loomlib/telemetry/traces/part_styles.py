@@ -13,6 +13,7 @@ PART_COLOURS = {
     "model": "#0072B2",
     "tools": "#009E73",
     "memory": "#CC79A7",
+    "garbage_collection": "#F0E442",
     "unknown": "#d0d3d9",
 }
 PART_PATTERNS = {
@@ -22,6 +23,7 @@ PART_PATTERNS = {
     "model": "",
     "tools": "\\",
     "memory": "|",
+    "garbage_collection": "+",
     "unknown": "-",
 }
 PART_NAMES = {
@@ -31,6 +33,7 @@ PART_NAMES = {
     "model": "model",
     "tools": "tools",
     "memory": "memory",
+    "garbage_collection": "garbage collection",
     "unknown": "unknown",
 }
 FAILED_COLOUR = "#D55E00"

@@ -4,6 +4,8 @@ The whole is the client interval, from sending the request to the end of the res
 interval of the root spans. Every nanosecond of it belongs to exactly one part. Where spans overlap, the first of these
 parts that covers a moment gets it:
 
+    garbage_collection  pauses of the agent's process for a full collection, which the local AgentCore records as events
+                     of its server span; all threads stand still meanwhile
     model            `chat` spans
     tools            `execute_tool` spans, including the memory calls a tool waits for, but not its model calls
     memory           calls to AgentCore Memory and Strands' `memory.*` spans
@@ -22,10 +24,10 @@ from typing import Any
 
 from .intervals import Interval
 
-PARTS = ("cold_start", "service_network", "agent", "model", "tools", "memory", "unknown")
+PARTS = ("cold_start", "service_network", "agent", "model", "tools", "memory", "garbage_collection", "unknown")
 """The parts in the order in which an invocation passes through them."""
 
-PRIORITY = ("model", "tools", "memory", "agent", "cold_start", "service_network", "unknown")
+PRIORITY = ("garbage_collection", "model", "tools", "memory", "agent", "cold_start", "service_network", "unknown")
 """The parts in the order in which they claim overlapping time."""
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_shapes import MS, T0, field_note_request, span
 
-from loomlib.telemetry.traces import PARTS, Breakdown, ClientTiming, Span, Trace, breakdown
+from loomlib.telemetry.traces import PARTS, Breakdown, ClientTiming, Span, SpanEvent, Trace, breakdown
 
 OPERATIONS = ["server", "invoke_agent", "cycle", "chat", "execute_tool", "memory", "other"]
 
@@ -59,6 +59,7 @@ def test_tools_at_the_same_time_count_once() -> None:
         "model": 400,
         "tools": 200,
         "memory": 50,
+        "garbage_collection": 0,
         "unknown": 0,
     }
 
@@ -138,6 +139,25 @@ def test_a_traced_web_app_in_front_is_not_the_agent_either() -> None:
     found = ms(trace.breakdown())
     assert (found["service_network"], found["model"], found["unknown"]) == (687, 4405, 0)
     assert [bar.part for bar in trace.waterfall()][:4] == ["service_network", "service_network", "agent", "agent"]
+
+
+def test_a_garbage_collection_is_a_part_of_its_own_and_not_the_models() -> None:
+    server, *rest = field_note_request()
+    pause = SpanEvent(name="garbage collection", time_ns=T0 + 3100 * MS, attributes={"duration_ns": 66 * MS})
+    spans = [replace(server, scope="loom.local.invocations", events=(pause,)), *rest]
+    before, found = Trace.one(field_note_request()).breakdown(), Trace.one(spans).breakdown()
+    assert found["garbage_collection"].duration_ms == 66
+    assert found["garbage_collection"].certainty == "measured"
+    assert before["model"].duration_ms - found["model"].duration_ms == 66
+    assert before["garbage_collection"].certainty == "missing"
+
+
+@pytest.mark.parametrize("length", [None, "long", -1, float("nan"), 10**30])
+def test_a_pause_of_an_odd_length_does_not_break_the_breakdown(length: object) -> None:
+    server, *rest = field_note_request()
+    pause = SpanEvent(name="garbage collection", time_ns=T0, attributes={"duration_ns": length})
+    found = Trace.one([replace(server, scope="loom.local.invocations", events=(pause,)), *rest]).breakdown()
+    assert sum(part.duration_ns for part in found.parts) == found.total_ns
 
 
 def test_an_interval_that_ends_before_it_begins_is_refused() -> None:

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import time_ns
 from typing import Any
 
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
 from .parents import incoming_context
+from .pauses import Pauses
 
 _REQUEST_ID_HEADER = "x-amzn-bedrock-agentcore-runtime-request-id"
+
+GARBAGE_COLLECTION = "garbage collection"
+"""Name of the root span's events for pauses; `loomlib.telemetry.traces.attribution` reads them."""
 
 
 class Invocation:
     """A request with its root span, which `begin` starts, perhaps after the request's arrival, and `end` ends once."""
 
-    def __init__(self, tracer: Tracer, scope: Mapping[str, Any], session_id: str, arrived_ns: int) -> None:
+    def __init__(
+        self, tracer: Tracer, scope: Mapping[str, Any], session_id: str, arrived_ns: int, pauses: Pauses
+    ) -> None:
         self._tracer, self._scope, self._session_id, self._arrived_ns = tracer, scope, session_id, arrived_ns
+        self._pauses = pauses
         self._context: Context | None = None
         self._span: Span | None = None
 
@@ -52,6 +60,8 @@ class Invocation:
             if isinstance(failure, Exception):
                 span.record_exception(failure)
             span.set_status(Status(StatusCode.ERROR, f"{type(failure).__name__}: {failure}".rstrip(": ")))
+        for start_ns, end_ns in self._pauses.between(self._arrived_ns, time_ns()):
+            span.add_event(GARBAGE_COLLECTION, {"duration_ns": end_ns - start_ns}, timestamp=start_ns)
         span.end()
 
 

@@ -16,6 +16,7 @@ from opentelemetry.sdk.version import __version__
 
 from .aws_calls import AwsCalls
 from .invocation import Invocation
+from .pauses import Pauses
 from .points import Points
 from .processor import SessionSpans
 from .send import SpanSender
@@ -51,6 +52,7 @@ class Tracing:
         self._resource = Resource({**given["resource"], "telemetry.sdk.version": __version__})
         self.points = Points(given["resource"] | {"telemetry.sdk.version": __version__})
         self.aws_calls = AwsCalls()
+        self._pauses = Pauses()
         self._takes_metrics: bool = given["metrics"]
         self._sender = SpanSender(self._url, given["headers"], points=self.points, on_first=on_first)
         self._arrivals = arrivals
@@ -133,7 +135,7 @@ class Tracing:
         if arrival[2] is None:
             if self._roots is None:
                 self._roots = trace.get_tracer(_SCOPE_NAME)
-            arrival[2] = Invocation(self._roots, arrival[0], self._session_id, arrival[1])
+            arrival[2] = Invocation(self._roots, arrival[0], self._session_id, arrival[1], self._pauses)
         return arrival[2]
 
     def _context_for(self, context: Context | None) -> Context | None:

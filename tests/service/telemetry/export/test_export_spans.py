@@ -41,6 +41,31 @@ async def test_an_agent_without_a_line_of_telemetry_exports_its_whole_tree(lab, 
     assert pool.sessions()[0].stream.endswith(root.headers["x-loom-stream"])
 
 
+COLLECTING = """
+import gc
+
+
+@app.entrypoint
+async def invoke(payload, context):
+    answer = str(await agent().invoke_async(payload["prompt"]))
+    if payload["prompt"] == "collect":
+        nodes = [[None] for _ in range(400_000)]
+        gc.collect()
+    return answer
+"""
+
+
+async def test_a_full_garbage_collection_is_an_event_of_the_invocation_in_which_it_ran(lab, ask, eventually):
+    pool, runtime = lab.pool(), lab.paced(COLLECTING, MODEL_S="0", LOOK_S="0", SEARCH_S="0")
+    await ask(pool, runtime, "collect")
+    await eventually(lambda: lab.collector.named("POST /invocations"))
+    [root] = lab.collector.named("POST /invocations")
+    pauses = [facts["duration_ns"] for name, facts in root.events if name == "garbage collection"]
+    assert pauses
+    assert max(pauses) >= 1_000_000
+    assert sum(pauses) < root.end_ns - root.start_ns
+
+
 @pytest.mark.parametrize(
     "opt_in", ["", "gen_ai_latest_experimental", "gen_ai_latest_experimental,gen_ai_span_attributes_only"]
 )

@@ -133,7 +133,7 @@ def test_plain_text_is_stable() -> None:
     assert str(shown).splitlines()[0] == (
         "looker · DEFAULT · session loom-0123456789abcdef0123456789abcdef · local AgentCore"
     )
-    assert len(str(shown).splitlines()) == 9
+    assert len(str(shown).splitlines()) == 10
 
 
 @pytest.mark.parametrize("state", ["not_found_yet", "exports_nothing", "no_group", "not_reached"])

@@ -1,0 +1,40 @@
+"""Full garbage collections of the agent's process, which stop all its threads.
+
+CPython 3.11 collects its oldest generation when ten younger collections have passed and what is new there exceeds a
+quarter of what is old (`Modules/gcmodule.c`, `gc_collect_generations`). An agent made of Strands and boto3 has about
+114,000 tracked objects after its first invocation, and comes to that point in the second one of each session.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import deque
+from collections.abc import Mapping
+from time import time_ns
+
+_OLDEST = 2
+_SHORTEST_NS = 1_000_000
+_KEPT = 256
+
+
+class Pauses:
+    """The latest full garbage collections of a millisecond or more."""
+
+    def __init__(self) -> None:
+        self._began_ns = 0
+        # Only remembered here: a span could not be made now, because the collection may have interrupted code that
+        # holds a lock of a span processor.
+        self._pauses: deque[tuple[int, int]] = deque(maxlen=_KEPT)
+        gc.callbacks.append(self._note)
+
+    def between(self, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
+        """Return the start and the end of each pause that overlaps an interval, all in Unix nanoseconds."""
+        return [pause for pause in tuple(self._pauses) if pause[0] < end_ns and pause[1] > start_ns]
+
+    def _note(self, phase: str, info: Mapping[str, int]) -> None:
+        if info["generation"] != _OLDEST:
+            return
+        if phase == "start":
+            self._began_ns = time_ns()
+        elif (ended_ns := time_ns()) - self._began_ns >= _SHORTEST_NS:
+            self._pauses.append((self._began_ns, ended_ns))
