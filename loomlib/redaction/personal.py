@@ -118,6 +118,30 @@ def _national(check: Callable[[str], bool], text: str) -> list[tuple[int, int]]:
     return [(0, len(text))] if check(number) else []
 
 
+_DOT_WORD: Final = r"(?:\s{0,3}[\[({]\s?dot\s?[\])}]\s{0,3}|\s{1,3}dot\s{1,3})"
+_DOT: Final = rf"(?:\.|{_DOT_WORD})"
+_AT_BRACKETED: Final = r"\s{0,3}[\[({]\s?at\s?[\])}]\s{0,3}"
+_TOP_LEVEL: Final = (
+    "com|org|net|edu|gov|info|biz|io|ai|dev|app|co|me|eu|uk|us|ca|au|nz|in|de|at|ch|fr|es|pt|it|nl|be|lu|dk|no|se|fi|pl|"
+    "cz|sk|hu|ro|bg|gr|ie|br|mx|ar|cl|jp|kr|cn|za|example|test"
+)
+_BEFORE_A_PLACE: Final = frozenset(
+    "look looked looking arrive arrived buy bought shop shopped order ordered work works worked meet met available "
+    "listed sold hosted is are was were be it us me them found read visit online".split()
+)
+
+
+def _email_in_words(text: str) -> list[tuple[int, int]]:
+    """Confirm an e-mail address in words ("ann at example dot org"): "look at example dot org" is none."""
+    return [] if text.split(maxsplit=1)[0].lower() in _BEFORE_A_PLACE else [(0, len(text))]
+
+
+_MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_DATE: Final = (
+    r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4}|"
+    rf"[0-9]{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH},?\s[0-9]{{2,4}}|{_MONTH}\s[0-9]{{1,2}}(?:st|nd|rd|th)?,?\s[0-9]{{4}}"
+)
+
 PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
     # RFC 5321: at most 64 characters before the @ and 255 after it.
     _rule(
@@ -127,8 +151,17 @@ PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
         canonical=str.lower,
     ),
     _rule(
+        "email",
+        rf"(?<![\w.])[\w+-]{{1,64}}+(?:{_DOT}[\w+-]{{1,64}}+){{0,4}}?(?:{_AT_BRACKETED}[\w-]{{1,63}}+(?:{_DOT}[\w-]{{1,63}}+){{0,4}}?{_DOT}|"
+        rf"\s{{1,3}}at\s{{1,3}}[\w-]{{1,63}}+(?:{_DOT}[\w-]{{1,63}}+){{0,4}}?{_DOT_WORD})(?:{_TOP_LEVEL})(?![\w-])",
+        ignore_case=True,
+        anchors=("dot", "(at)", "[at]", "{at}"),
+        accept=_email_in_words,
+        canonical=lambda text: re.sub(r"\W+", " ", text.lower()),
+    ),
+    _rule(
         "iban",
-        r"(?<![A-Za-z0-9])[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]){11,30}+",
+        r"(?<![A-Za-z0-9-])[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]){11,30}+",
         accept=_iban,
         canonical=_alphanumeric,
     ),
@@ -164,6 +197,21 @@ PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
         ignore_case=True,
         part=1,
         anchors=("ssn", "social security"),
+        canonical=_alphanumeric,
+    ),
+    _rule(
+        "date of birth",
+        r"(?<![a-z])(?:date of birth|d\.?o\.?b\.?|birth[ _-]?da(?:te|y)|born)[\"'\\]{0,4}(?:\s{1,4}(?:is|was))?\s{0,4}[:=]?"
+        rf"\s{{0,4}}(?:on\s{{1,4}})?(?:the\s{{1,4}})?[\"'\\]{{0,4}}({_DATE})(?![\w-])",
+        ignore_case=True,
+        part=1,
+        anchors=("birth", "dob", "d.o.b", "born"),
+    ),
+    # IEEE 802: six octets. All zeros and the broadcast address identify nobody.
+    _rule(
+        "mac address",
+        r"(?<![0-9A-Za-z:-])(?!(?:00[:-]){5}00|(?:ff[:-]){5}ff)[0-9a-f]{2}([:-])(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}(?![0-9A-Za-z:-])",
+        ignore_case=True,
         canonical=_alphanumeric,
     ),
     # The North American Numbering Plan's own notation.

@@ -14,7 +14,7 @@ from .rule import rule as _rule
 
 _rule = partial(_rule, kind="secret")
 
-_NAMED_VALUE: Final = r"""[\w.~+/=\-!#$%^*@:]"""
+_NAMED_VALUE: Final = r"""(?:[\w.~+/=\-!#$%^*@:()?|]|&(?!\w+=))"""
 
 KNOWN_FORMS: Final[tuple[RedactionRule, ...]] = (
     # RFC 7468; headers of RFC 1421 and line ends written as \n included. A truncated key extends to the text's end.
@@ -89,6 +89,47 @@ KNOWN_FORMS: Final[tuple[RedactionRule, ...]] = (
 )
 """Documented formats that mean nothing else; these are redacted in reports, too."""
 
+_FOR_SOMETHING: Final = r"(?:\s{1,4}(?:for|to|of|on)(?:\s{1,4}[a-z][\w'-]{0,30}){1,3}?)?"
+
+_NOT_A_PASSWORD: Final = frozenset(
+    """about again already also always another anything applied available bad based being blank both broken case
+    changed characters common complex compromised correct different difficult digits due easy either empty encrypted
+    enough entered example exposed expired expiring field fine forgotten given going good guessed hard hashed here
+    hidden important in incorrect insecure invalid its just kept known leaked least less letters like long longer lost
+    made mandatory masked meant missing more much my needed never new none not nothing obvious okay okayed old only
+    optional ours part personal private protected public recommended rejected required reset right safe same saved
+    secret secure sensitive sent set shared short shorter simple something still stolen stored strong sufficient
+    temporary that the their them then there this those to too two under unique unknown unsafe updated used useful
+    valid very visible weak what when where which with without working written wrong your yours""".split()  # noqa: SIM905
+)
+"""Words that follow "the password is" and are not one."""
+
+_END_OF_SENTENCE: Final = ".,;:?)]}"
+
+
+def _password_in_words(text: str) -> list[tuple[int, int]]:
+    """Return the span of the value after "the password is", without quotation marks and the end of the sentence.
+
+    An adjective or participle is not a password, nor is a number of fewer than six digits ("is 12 characters"). In
+    quotation marks everything is one.
+    """
+    if text[0] in "\"'“‘`":
+        return [(1, len(text))]
+    value = text.rstrip(_END_OF_SENTENCE)
+    is_word = value.isalpha() and (value.islower() or value.istitle())
+    if len(value) < 4 or value.lower().strip("'’") in _NOT_A_PASSWORD:
+        return []
+    if (is_word and value.endswith(("ed", "ing", "able", "ible"))) or (value.isdigit() and len(value) < 6):
+        return []
+    return [(0, len(value))]
+
+
+def _after(sign: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    """Return the span behind the first match of `sign`."""
+    match = sign.search(text)
+    return [(match.end(), len(text))] if match else []
+
+
 _NAMED: Final = (
     _rule(
         "password",
@@ -106,20 +147,46 @@ _NAMED: Final = (
         part=1,
         anchors=("secret", "key", "token"),
     ),
-    # In prose: "my password is Sw0rdfish!9". A digit among letters or symbols distinguishes it from "is wrong" and
-    # "is 12 characters".
+    # An option of a command: `--password Sw0rdfish`.
     _rule(
         "password",
-        r"(?<![a-z])(?:password|passwd|passphrase|passcode|pwd)s?\s{1,4}(?:is|was|are|were|will be)\s{1,4}[\"'“‘`]?"
-        rf"(?=[^\s\d]{{1,64}}\d|\d{{1,64}}[^\s\d.,;:!?%])({_NAMED_VALUE}{{6,256}})",
+        r"--?(?:password|passwd|passphrase|pwd)\s{1,4}[\"']?([^\s\"']{4,256})",
+        ignore_case=True,
+        part=1,
+        anchors=("-passw", "-passphrase", "-pwd"),
+    ),
+    # A quoted value may have any character.
+    _rule(
+        "password",
+        r"(?<![a-z])(?:password|passwd|passphrase|pwd)[\"'\\]{0,4}\s{0,4}[=:]\s{0,4}(?:\"([^\"\\\n]{4,256})(?=\")|"
+        r"'([^'\\\n]{4,256})(?='))",
+        ignore_case=True,
+        anchors=("passw", "passphrase", "pwd"),
+        accept=partial(_after, re.compile(r"[=:]\s{0,4}[\"']")),
+    ),
+    # In prose: "my password is swordfish", "log in with the password swordfish".
+    _rule(
+        "password",
+        rf"(?<![a-z-])(?:password|passwd|passphrase|passcode|pwd)s?{_FOR_SOMETHING}"
+        r"\s{1,4}(?:is|was|are|were|will be)\s{1,4}(?:now\s)?([\"'“‘`][^\"'”’`\n]{3,64}|[^\s\"'“‘`]{4,64})",
         ignore_case=True,
         part=1,
         anchors=("passw", "passphrase", "passcode", "pwd"),
+        accept=_password_in_words,
+    ),
+    _rule(
+        "password",
+        r"\b(?:with|use|using|enter|type|try)\s{1,4}(?:the|my|our|this|your)?\s{0,4}(?:password|passphrase|passcode)\s{1,4}"
+        r"([\"'“‘`][^\"'”’`\n]{3,64}|[^\s\"'“‘`]{4,64})",
+        ignore_case=True,
+        part=1,
+        anchors=("passw", "passphrase", "passcode"),
+        accept=_password_in_words,
     ),
     _rule(
         "pin",
-        r"(?<![a-z])(?:pin|passcode)(?:\s(?:code|number))?(?:\s{1,4}(?:is|was)\s{1,4}|\s{0,4}[:=]\s{0,4})"
-        r"([0-9]{4,12})(?![\w-])",
+        rf"(?<![a-z])(?:pin|passcode)(?:\s(?:code|number))?{_FOR_SOMETHING}"
+        r"(?:\s{1,4}(?:is|was)\s{1,4}|\s{0,4}[:=]\s{0,4}|\s)([0-9]{4,12})(?![\w-])",
         ignore_case=True,
         part=1,
         anchors=("pin", "passcode"),
@@ -140,6 +207,8 @@ def _random(token: str) -> list[tuple[int, int]]:
     the steps or more: random text does so at 62 %, CamelCase much less. Hexadecimal ids are not matched, because traces
     are found by them.
     """
+    if "/" in token and "-" in token:  # base64 has one, base64url the other; an ARN's resource has both
+        return []
     examined = token[:_EXAMINED]
     classes = "".join("a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else "" for c in examined)
     if len(set(classes)) < 3:
