@@ -61,6 +61,7 @@ def create_memory(
     description: str = "",
     role_arn: str | None = None,
     region: str | None = None,
+    tags: Mapping[str, str] | None = None,
 ) -> MemoryDescription:
     """Create a memory and return it while it is CREATING; `strategies` are in AWS's form."""
     request: dict[str, Any] = {"name": name, "eventExpiryDuration": event_expiry_days}
@@ -70,6 +71,8 @@ def create_memory(
         request["description"] = description
     if role_arn:
         request["memoryExecutionRoleArn"] = role_arn
+    if tags:
+        request["tags"] = dict(tags)
     with translated("Creating a memory", on=name):
         answer: dict[str, Any] = clients.control(region).create_memory(**request)
     return memory_of(answer["memory"], region or clients.region)

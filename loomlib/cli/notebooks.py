@@ -20,8 +20,14 @@ from .output import emit_json, say, seconds_since
     "-p", "--parameter", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter of the notebook; repeatable."
 )
 @click.option("--out", default="reports", show_default=True, help="Folder, or s3://bucket/prefix.")
+@click.option(
+    "--redact/--no-redact",
+    default=True,
+    show_default=True,
+    help="Replace passwords in words and personal data; secrets are always replaced.",
+)
 @pass_command_context
-def report(command: CommandContext, name: str, pairs: tuple[str, ...], out: str) -> int:
+def report(command: CommandContext, name: str, pairs: tuple[str, ...], out: str, redact: bool) -> int:
     """Run the report NAME, or the notebook at that path, and write notebook, HTML page and JSON.
 
     Exit code 0: done; 1: a cell failed; 2: a gate was missed.
@@ -39,7 +45,7 @@ def report(command: CommandContext, name: str, pairs: tuple[str, ...], out: str)
         parameters.setdefault("where", where)
     start = time.perf_counter()
     with _prepared(command, parameters, local=where == "local"):
-        outcome = run_report(name, parameters, out, settings=command.settings, say=say)
+        outcome = run_report(name, parameters, out, settings=command.settings, say=say, redact=redact)
     if command.as_json:
         emit_json(
             {**outcome.summary, "exit_code": outcome.exit_code, "html": outcome.html, "notebook": outcome.notebook}

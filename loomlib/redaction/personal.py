@@ -82,11 +82,14 @@ def _iban(text: str) -> list[tuple[int, int]]:
     return [(0, end)] if is_whole and mod_97(_alphanumeric(text[:end])) else []
 
 
+_DECIMAL: Final = re.compile(r"\+[0-9]+\.[0-9]+")
 _DIGITS: Final = re.compile(r"[0-9]+")
 
 
 def _phone(text: str) -> list[tuple[int, int]]:
-    """Find a phone number at the start (E.164): 8 to 15 digits."""
+    """Find a phone number at the start (E.164): 8 to 15 digits. A signed decimal (`+12.345678`) is a number."""
+    if _DECIMAL.fullmatch(text) and len(text) < 12:
+        return []
     digits, end = 0, 0
     for match in _DIGITS.finditer(text):
         digits += match.end() - match.start()
@@ -125,15 +128,16 @@ _TOP_LEVEL: Final = (
     "com|org|net|edu|gov|info|biz|io|ai|dev|app|co|me|eu|uk|us|ca|au|nz|in|de|at|ch|fr|es|pt|it|nl|be|lu|dk|no|se|fi|pl|"
     "cz|sk|hu|ro|bg|gr|ie|br|mx|ar|cl|jp|kr|cn|za|example|test"
 )
-_BEFORE_A_PLACE: Final = frozenset(
-    "look looked looking arrive arrived buy bought shop shopped order ordered work works worked meet met available "
-    "listed sold hosted is are was were be it us me them found read visit online".split()
+_BEFORE_A_PLACE: Final = re.compile(
+    r"(?:arrive|available|be|bought|buy|f[io]und|hosted|i[st]|listed|look|me|me?et|online|order|read|shop|sold|them|us|"
+    r"visit|was|were|work)(?:d|ed|ing|s|ped)?",
+    re.IGNORECASE,
 )
 
 
 def _email_in_words(text: str) -> list[tuple[int, int]]:
     """Confirm an e-mail address in words ("ann at example dot org"): "look at example dot org" is none."""
-    return [] if text.split(maxsplit=1)[0].lower() in _BEFORE_A_PLACE else [(0, len(text))]
+    return [] if _BEFORE_A_PLACE.fullmatch(text.split(maxsplit=1)[0]) else [(0, len(text))]
 
 
 _MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
@@ -201,8 +205,8 @@ PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
     ),
     _rule(
         "date of birth",
-        r"(?<![a-z])(?:date of birth|d\.?o\.?b\.?|birth[ _-]?da(?:te|y)|born)[\"'\\]{0,4}(?:\s{1,4}(?:is|was))?\s{0,4}[:=]?"
-        rf"\s{{0,4}}(?:on\s{{1,4}})?(?:the\s{{1,4}})?[\"'\\]{{0,4}}({_DATE})(?![\w-])",
+        r"(?<![a-z])(?:date of birth|d\.?o\.?b\.?|birth[ _-]?da(?:te|y)|born)[\"'\\]{0,4}(?:\s{1,4}(?:is|was))?\s{0,4}"
+        rf"[:=]?\s{{0,4}}(?:on\s{{1,4}})?(?:the\s{{1,4}})?[\"'\\]{{0,4}}({_DATE})(?![\w-])",
         ignore_case=True,
         part=1,
         anchors=("birth", "dob", "d.o.b", "born"),

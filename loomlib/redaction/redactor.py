@@ -60,6 +60,7 @@ class Redactor:
         finders: External recognizers.
         placeholder: One text that replaces everything. Without it a value is replaced by a numbered placeholder such as
             `[email 1]`, the same everywhere in a document.
+        numbered: False for placeholders without numbers (`[email]`), where texts of several documents meet.
     """
 
     def __init__(
@@ -69,8 +70,10 @@ class Redactor:
         known: Iterable[str] = (),
         finders: Sequence[Finder] = (),
         placeholder: str | None = None,
+        numbered: bool = True,
     ) -> None:
         self.rules, self.finders, self.placeholder = tuple(rules), tuple(finders), placeholder
+        self.numbered = numbered
         values = sorted({value for value in known if len(value) >= _SHORTEST}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, values))) if values else None
 
@@ -215,6 +218,8 @@ class Document:
     def _replacement(self, name: str, value: str) -> str:
         if self._redactor.placeholder is not None:
             return self._redactor.placeholder
+        if not self._redactor.numbered:
+            return f"[{name}]"
         key = (name, value)
         if key not in self._numbers:
             self._last[name] += 1

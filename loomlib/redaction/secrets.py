@@ -226,6 +226,7 @@ HIGH_ENTROPY: Final = _rule(
     rf"[A-Za-z0-9](?<![\w+/=-]{{2}})[\w+/=-]{{{_RANDOM_FROM - 1},}}+",
     accept=_random,
 )
+"""The rule for random-looking text of 24 characters or more."""
 
 SECRETS: Final[tuple[RedactionRule, ...]] = (*KNOWN_FORMS, *_NAMED, HIGH_ENTROPY)
 """All rules for secrets, including random-looking text."""

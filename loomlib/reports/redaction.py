@@ -1,7 +1,8 @@
-"""Redaction of secrets in the files of a report.
+"""Redaction of secrets and personal data in the files of a report.
 
-Known values (the credentials in the environment and the local service's keys) are removed wherever they appear; texts
-in the form of a secret (`loomlib.redaction.KNOWN_FORMS`) are removed as well.
+Known values (the credentials in the environment and the local service's keys) and texts in the form of a secret
+(`loomlib.redaction.KNOWN_FORMS`) are removed wherever they appear. Passwords in words and personal data are removed
+from outputs, parameters and messages, unless the caller keeps them. Random-looking text stays: ids look like that.
 """
 
 from __future__ import annotations
@@ -10,19 +11,26 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from loomlib import redaction
 
 REDACTED = "[redacted]"
+_RULES: Final = tuple(rule for rule in redaction.DEFAULT_RULES if rule is not redaction.HIGH_ENTROPY)
 _SECRET_NAME = re.compile(r"secret|token|password|access_?key", re.I)
 
 
 class Redactor:
-    """Replaces secrets in text and in anything made of dictionaries, lists and text."""
+    """Replaces secrets in text and in anything made of dictionaries, lists and text.
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._redactor = redaction.Redactor(redaction.KNOWN_FORMS, known=secrets, placeholder=REDACTED)
+    Args:
+        secrets: Secrets by their values.
+        personal: Whether passwords in words and personal data are replaced, too.
+    """
+
+    def __init__(self, secrets: Iterable[str] = (), *, personal: bool = False) -> None:
+        rules = _RULES if personal else redaction.KNOWN_FORMS
+        self._redactor = redaction.Redactor(rules, known=secrets, placeholder=REDACTED)
 
     def text(self, text: str) -> str:
         """`text` without secrets."""

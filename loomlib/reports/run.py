@@ -56,12 +56,16 @@ def run_report(
     say: Callable[[str], None] | None = None,
     environment: Mapping[str, str] | None = None,
     timestamp: datetime | None = None,
+    redact: bool = True,
 ) -> ReportOutcome:
     """Run a report and store its notebook, its page and its JSON summary in `out` (a folder or `s3://bucket/prefix`).
 
     Parameters are text or plain values; their names and types are checked against the notebook first. `environment` is
     added to the kernel's and says which S3 is meant. `say` hears one line at a time; without it they are logged.
     A failing cell is an outcome (exit code 1), not an exception: what ran until then is stored all the same.
+
+    Secrets never reach a file. Passwords in words and personal data (e-mail addresses, phone, card, identity numbers)
+    are replaced, too, unless `redact` is False.
 
         run_report("latency_study", {"agent": "calculator", "cold": "10"}, out="reports")
     """
@@ -79,8 +83,9 @@ def run_report(
         notebook, failure = execute(path, Path(folder) / path.name, bound, environment=extra, say=tell)
     took_s = time.monotonic() - begun
 
-    redactor = Redactor([*secrets_in({**os.environ, **extra}), *secrets_of_home(resolved.home)])
-    _redact(notebook, redactor)
+    secrets = [*secrets_in({**os.environ, **extra}), *secrets_of_home(resolved.home)]
+    redactor = Redactor(secrets, personal=redact)
+    _redact(notebook, redactor, code=Redactor(secrets))
     stated = stated_summary(notebook)
     exit_code, message = _verdict(failure, missed_gates(stated))
     facts = PageFacts(
@@ -146,9 +151,10 @@ def _verdict(failure: Failure | None, missed: list[str]) -> tuple[int, str]:
     return 0, "done"
 
 
-def _redact(notebook: Notebook, redactor: Redactor) -> None:
+def _redact(notebook: Notebook, redactor: Redactor, *, code: Redactor) -> None:
     for cell in notebook.cells:
-        cell.source = redactor.text(cell.source)
+        has_values = "injected-parameters" in cell.metadata.get("tags", ())
+        cell.source = (redactor if has_values else code).text(cell.source)
         if "outputs" in cell:
             cell.outputs = [as_node(redactor.value(output)) for output in cell.outputs]
     # Widget state is a copy of what outputs already hold, larger and nowhere drawn.

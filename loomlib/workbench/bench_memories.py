@@ -91,6 +91,7 @@ class Memories:
         description: str = "",
         role_arn: str | None = None,
         region: str | None = None,
+        redact: bool | Sequence[str] = True,
         progress: Callable[[str], None] | None = None,
     ) -> Memory:
         """Create a memory and wait until it is ACTIVE.
@@ -106,6 +107,10 @@ class Memories:
             description: A description, for people.
             role_arn: The IAM role that AgentCore assumes to extract records.
             region: The AWS region; the connection's by default.
+            redact: Whether secrets and personal data are redacted before records are extracted; or the names of the
+                strategies that do so. Stored as the tag `loom:redaction`, which the local AgentCore follows. AWS has no
+                such option: there the events' texts are extracted as they are, unless a custom strategy's prompt
+                forbids it.
             progress: Called with a line while the memory is being created.
         """
         from ..aws.memory import create_memory, wait_until_active
@@ -120,6 +125,7 @@ class Memories:
             description=description,
             role_arn=role_arn,
             region=region,
+            tags=_redaction_tag(redact),
         )
         active = wait_until_active(clients, created.memory_id, region=region, progress=progress or WaitLine())
         return Memory(clients, active, labels=self._context.labels)
@@ -151,6 +157,13 @@ class Memories:
 def memory_variables(memory: Memory, agent_name: str) -> dict[str, str]:
     """Return the environment variables by which an agent finds its memory: Loom's names and AgentCore's."""
     return {"LOOM_MEMORY_ID": memory.id, "BEDROCK_AGENTCORE_MEMORY_ID": memory.id, "LOOM_AGENT_NAME": agent_name}
+
+
+def _redaction_tag(redact: bool | Sequence[str]) -> dict[str, str]:
+    if isinstance(redact, bool):
+        return {"loom:redaction": "all"} if redact else {}
+    names = [redact] if isinstance(redact, str) else list(redact)
+    return {"loom:redaction": " ".join(names)} if names else {}
 
 
 def _strategy(strategy: str | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -194,6 +194,19 @@ def test_secrets_of_the_environment_do_not_reach_any_file(tmp_path: Path, settin
     assert "[redacted]" in Path(outcome.html).read_text()
 
 
+@pytest.mark.parametrize("redact", [True, False])
+def test_personal_data_reaches_a_file_only_on_request(tmp_path: Path, settings: Settings, redact: bool) -> None:
+    words = "my password is swordfish, write to ann.lee@example.org; p90 +12.345678 ms, n = 12345678901234"
+    notebook = _notebook(tmp_path / "personal.ipynb", f"print({words!r})")
+    outcome = run_report(notebook, {}, str(tmp_path / "out"), settings=settings, redact=redact)
+    assert outcome.exit_code == 0, outcome.message
+    page = unescape(Path(outcome.html).read_text())
+    outputs = [cell.get("outputs") for cell in nbformat.read(outcome.notebook, 4).cells]
+    assert ("my password is [redacted], write to [redacted]; p90 +12.345678 ms" in page) is redact
+    assert ("ann.lee@example.org" in str(outputs)) is not redact
+    assert "n = 12345678901234" in page
+
+
 @pytest.mark.usefixtures("twice")
 def test_no_kernel_outlives_its_report() -> None:
     left = [child for child in psutil.Process().children(recursive=True) if "ipykernel" in " ".join(child.cmdline())]

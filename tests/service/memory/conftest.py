@@ -26,8 +26,8 @@ def long_term(prompt_service: local.ServiceState) -> Iterator[Callable[..., Long
     """Makes memories in the service, each with clients of its own."""
     with contextlib.ExitStack() as opened:
 
-        def make(*strategies: dict[str, Any]) -> LongTerm:
-            return opened.enter_context(contextlib.closing(LongTerm.made(prompt_service, *strategies)))
+        def make(*strategies: dict[str, Any], **more: Any) -> LongTerm:
+            return opened.enter_context(contextlib.closing(LongTerm.made(prompt_service, *strategies, **more)))
 
         yield make
 

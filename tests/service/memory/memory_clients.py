@@ -37,10 +37,12 @@ class LongTerm:
     memory: Mapping[str, Any]
 
     @classmethod
-    def made(cls, state: local.ServiceState, *strategies: Mapping[str, Any]) -> LongTerm:
+    def made(cls, state: local.ServiceState, *strategies: Mapping[str, Any], **more: Any) -> LongTerm:
         control, data = (client(state, name) for name in ("bedrock-agentcore-control", "bedrock-agentcore"))
         name = "m" + uuid.uuid4().hex[:12]
-        memory = control.create_memory(name=name, eventExpiryDuration=30, memoryStrategies=list(strategies))["memory"]
+        memory = control.create_memory(name=name, eventExpiryDuration=30, memoryStrategies=list(strategies), **more)[
+            "memory"
+        ]
         return cls(control=control, data=data, memory=memory)
 
     @classmethod

@@ -142,3 +142,24 @@ def test_a_killed_extraction_process_is_restarted(long_term: Make, prompt_servic
     os.kill(process, signal.SIGKILL)
     memory.say("I moved to Munich.")
     memory.until("/facts", lambda texts: texts == ["The user lives in Munich."])
+
+
+SECRETS = "My name is Anna. My email is ann.lee@example.org. My password is swordfish. I live in Oslo."
+
+
+def test_a_tagged_memory_extracts_from_redacted_texts(long_term: Make) -> None:
+    memory = long_term(FACTS, SUMMARIES, tags={"loom:redaction": "all"})
+    memory.say(SECRETS)
+    memory.until("/facts/anna", lambda texts: "The user lives in Oslo." in texts)
+    memory.until("/sums/anna", lambda texts: len(texts) == 1)
+    texts = " ".join(memory.texts("/"))
+    assert "[email]" in texts
+    assert "ann.lee@example.org" not in texts
+    assert "swordfish" not in texts
+
+
+def test_a_strategy_that_is_not_named_extracts_as_aws_does(long_term: Make) -> None:
+    memory = long_term(FACTS, SUMMARIES, tags={"loom:redaction": "facts"})
+    memory.say(SECRETS)
+    memory.until("/sums/anna", lambda texts: len(texts) == 1 and "swordfish" in texts[0])
+    assert "swordfish" not in " ".join(memory.until("/facts/anna", lambda texts: len(texts) >= 2))

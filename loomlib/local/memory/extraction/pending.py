@@ -10,6 +10,7 @@ from typing import Any, Final
 from ..journal import JournalEntry, find_entries, open_journal, read_journal
 from .strategy import Strategy, strategy_of
 
+REDACTION_TAG: Final = "loom:redaction"
 _CHUNK: Final = 2_000
 _MOST_WAITING: Final = 50_000
 """Events held in memory: after a long pause a million may wait."""
@@ -95,6 +96,17 @@ class PendingEvents:
         """Return a memory as GetMemory shows it; None if it was deleted."""
         row = self._db.execute("SELECT body FROM memories WHERE id=?", (memory_id,)).fetchone()
         return json.loads(row[0]) if row else None
+
+    def redacts(self, memory_id: str, strategy: Strategy) -> bool:
+        """Return whether a strategy extracts from redacted texts: the memory's tag `loom:redaction` decides.
+
+        Its value is `all`, or names of strategies separated by spaces. AWS has no such option; there a custom
+        strategy's prompt can ask for the same.
+        """
+        row = self._db.execute(
+            "SELECT value FROM memory_tags WHERE id=? AND name=?", (memory_id, REDACTION_TAG)
+        ).fetchone()
+        return row is not None and not {"all", strategy.name}.isdisjoint(row[0].split())
 
     def find(self, memory_id: str, event_ids: Sequence[str]) -> list[JournalEntry]:
         """Those of these events that still exist, the oldest first."""

@@ -28,6 +28,7 @@ class Strategy:
 
     Attributes:
         id: Its id.
+        name: Its name.
         kind: What it extracts.
         template: The template of its records' namespace.
         reflection_template: The template of its reflections' namespace; empty if it does not reflect.
@@ -37,6 +38,7 @@ class Strategy:
     """
 
     id: str
+    name: str
     kind: Kind
     template: str
     reflection_template: str = ""
@@ -57,6 +59,7 @@ def strategy_of(shown: Mapping[str, Any]) -> Strategy | None:
     reflections = reflection.get("namespaceTemplates") or reflection.get("namespaces") or ()
     return Strategy(
         id=shown["strategyId"],
+        name=shown["name"],
         kind=kind,
         template=templates[0],
         reflection_template=reflections[0] if reflections else "",

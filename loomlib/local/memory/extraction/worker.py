@@ -9,9 +9,12 @@ import select
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Final
+
+from loomlib.redaction import Redactor
 
 from ..journal import JournalEntry, Message
 from ..records.store import RecordsStore
@@ -113,6 +116,8 @@ class Extraction:
         for _, group in groupby(entries, key=lambda entry: entry.variables):
             turn = list(group)
             first, messages, moment = turn[0], _messages(turn), turn[-1].timestamp_ms
+            if self._pending.redacts(first.memory_id, strategy):
+                messages = _redacted(messages)
             target = self._target(strategy, strategy.template, first)
             if strategy.kind == "summary":
                 self._sessions.summarize(target, first.session_id, messages, moment)
@@ -195,6 +200,13 @@ def run(home: Path, settings: ExtractionSettings) -> None:
 
 def _messages(entries: Sequence[JournalEntry]) -> list[Message]:
     return [message for entry in entries for message in entry.messages]
+
+
+_REDACTOR: Final = Redactor(numbered=False)  # records of several sessions meet in one namespace
+
+
+def _redacted(messages: Sequence[Message]) -> list[Message]:
+    return [replace(message, text=_REDACTOR.redact(message.text).text) for message in messages]
 
 
 def _wanted(strategy: Strategy, statements: Sequence[Statement]) -> list[Statement]:
