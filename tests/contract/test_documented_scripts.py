@@ -36,26 +36,12 @@ def run(service: local.ServiceState, script: str, *arguments: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
-@pytest.fixture(scope="module")
-def arn(service: local.ServiceState) -> str:
-    return run(service, "deploy.py")[-1]
-
-
-def test_the_deployment_script_gives_a_runtime_of_awss_form(arn):
+def test_a_runtime_is_deployed_invoked_pinned_by_an_endpoint_and_deleted(service):
+    arn = run(service, "deploy.py")[-1]
     assert arn.startswith("arn:aws:bedrock-agentcore:us-east-1:")
     assert ":runtime/documented-" in arn
-
-
-def test_the_invocation_script_reads_json_and_a_stream(service, arn):
     assert run(service, "invoke.py", arn, "hello there") == ["{'result': 'You said: hello there'}"]
     assert run(service, "invoke.py", arn, "hello there", "stream") == ['"hello"', '"there"']
-
-
-def test_converse_its_stream_and_a_strands_agent_with_a_tool_work(service):
-    assert run(service, "converse.py")[-3:] == ["True True", "True", "True 1"]
-
-
-def test_endpoints_sessions_logs_and_deletion_follow_the_documentation(service, arn):
     assert run(service, "endpoints.py", arn) == [
         "['DEFAULT', 'prod']",
         "True 200",
@@ -64,6 +50,10 @@ def test_endpoints_sessions_logs_and_deletion_follow_the_documentation(service, 
         "True",
         "DELETING",
     ]
+
+
+def test_converse_its_stream_and_a_strands_agent_with_a_tool_work(service):
+    assert run(service, "converse.py")[-3:] == ["True True", "True", "True 1"]
 
 
 def test_every_memory_operation_follows_the_documentation(service):

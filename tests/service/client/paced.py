@@ -77,7 +77,7 @@ class PacedServer:
         self.requests: list[Request] = []
         self.replies: list[Reply] = []
         self.open_connections = 0
-        self._connections = 0
+        self._writers: list[asyncio.StreamWriter] = []
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -113,18 +113,19 @@ class PacedServer:
         self._ready.set()
         await self._stop.wait()
         server.close()
+        await asyncio.sleep(0)  # a task that accepts a connection and is cancelled before it begins leaves its socket
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        for reply in self.replies:
-            reply.writer.transport.abort()
-        await asyncio.sleep(0.01)  # the sockets close on the loop's next turns
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.gather(*(writer.wait_closed() for writer in self._writers), return_exceptions=True)
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._connections += 1
+        self._writers.append(writer)
         self.open_connections += 1
-        number = self._connections
+        number = len(self._writers)
         try:
             # asyncio's stream protocol (3.11) trips over a connection task that ends cancelled
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):

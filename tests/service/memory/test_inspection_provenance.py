@@ -20,16 +20,17 @@ def lived(memory_bench):
     while not len(memory.records(actor="anna")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+    (memory.extracted,) = memory.records(actor="anna")["record_id"]
     return memory
 
 
 def test_recorded_sources_are_shown(lived):
-    record = lived.records(actor="anna").iloc[0]
-    found = lived.provenance(record["record_id"])
+    records = lived.records(actor="anna").set_index("record_id")
+    found = lived.provenance(lived.extracted)
     assert found.state == "stated"
     assert list(found.table()["event_id"]) == lived.said[:1]
     assert list(found.table()["certainty"]) == ["stated"]
-    assert record["extractor"] == "offline extractor"
+    assert records.loc[lived.extracted, "extractor"] == "offline extractor"
     assert "offline extractor" in found._repr_html_()
     assert found.found.owner.actor_id == "anna"
 

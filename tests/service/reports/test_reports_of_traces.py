@@ -133,9 +133,10 @@ def test_a_gate_on_the_tools_time_is_missed_by_the_calls_with_the_most_tools() -
     assert [gate["outcome"] for gate in study.verdict(max_p90_tools_ms=900).summary["gates"]] == ["passed"]
 
 
-def test_a_studys_calls_are_split_by_scenario(asked: loom.Agent) -> None:
-    result = loom.LatencyStudy(asked, cold=6, warm=6, sticky=2).run()
-    inside = result.inside(study_traces(asked, result))
+def test_a_studys_calls_are_split_by_scenario(bench: loom.Workbench) -> None:
+    agent = bench.deploy("calculator", name="studied")
+    result = loom.LatencyStudy(agent, cold=6, warm=6, sticky=2).run()
+    inside = result.inside(study_traces(agent, result))
     assert inside.coverage().startswith("14 of 14 calls have spans")
     assert inside.extra["cold_start"].low > 0
     assert inside.sentence().startswith("What is slower when cold: cold start")

@@ -108,11 +108,11 @@ def test_an_agents_overview_survives_a_service_that_is_gone(tmp_path: Path) -> N
         assert "The log could not be read" in found.logs_problem
 
 
-def test_hostile_names_and_messages_are_text_in_the_page(bench: loom.Workbench, echo: loom.Agent) -> None:
-    session = echo.invoke("<img src=x onerror=alert(1)>").session_id
-    assert session
+def test_hostile_names_and_messages_are_text_in_the_page(bench: loom.Workbench) -> None:
+    agent = bench.deploy("echo", name="overview_hostile")
+    assert agent.invoke("<img src=x onerror=alert(1)>").session_id
     for page in (
-        echo.telemetry.overview()._repr_html_(),
+        agent.telemetry.overview()._repr_html_(),
         bench.metrics.overview()._repr_html_(),
         loom.overview([bench])._repr_html_(),
     ):
