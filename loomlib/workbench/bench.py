@@ -8,12 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ..agents import Catalog
+from ..agents import Catalog, RuntimeArn
 from ..aws import Clients
 from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
 from ..deprecation import renamed_members
-from ..errors import AgentNotFoundError
+from ..errors import AgentNotFoundError, NotSupportedError
 from ..plugins import find_plugins
 from ..presentation.html import card
 from ..settings import Settings
@@ -159,8 +159,25 @@ class Workbench:
         """Add a deployed runtime to the catalog, with its description and endpoints.
 
         agent = bench.register("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/name-AbC123dEf4")
+
+        Raises:
+            InvalidArnError: The ARN is not a runtime's.
+            NotSupportedError: The workbench is local and the ARN names another account or region.
+            AwsError: The runtime cannot be described.
         """
-        return Agent(self.catalog.register(arn), self.context)
+        runtime = RuntimeArn.parse(arn)
+        if self.where == "local":
+            self._check_local(runtime)
+        return Agent(self.catalog.register(runtime), self.context)
+
+    def _check_local(self, runtime: RuntimeArn) -> None:
+        if (runtime.account_id, runtime.region) == (self.clients.account_id(), self.region):
+            return
+        raise NotSupportedError(
+            f"This is the local AgentCore, which has no runtimes of account {runtime.account_id} in {runtime.region}",
+            on=str(runtime),
+            try_=f'connect to AWS to register that ARN: loom.connect("aws", region="{runtime.region}").register(…)',
+        )
 
     def deploy(
         self,

@@ -311,7 +311,10 @@ def test_an_answer_shows_what_is_known_and_reads_the_rest_on_demand(notebook: No
     trace = watched.panel.state["asked"]["trace"]
     assert trace["bars"]["total"] > 0
     assert trace["where"]["rows"][-1][0] == "the whole"
-    opened = watched.ask("span", id=trace["bars"]["rows"][0]["id"])
+    start, *spans = trace["bars"]["rows"]
+    assert (start["label"], start["part"], start["start_ms"]) == ("cold start", "cold_start", 0.0)
+    assert watched.ask("span", id=start["id"])["facts"][0][0] == "took"
+    opened = watched.ask("span", id=spans[0]["id"])
     assert opened["facts"][0][0] == "operation"
     assert "not billed" in watched.ask("cost")["sentence"]
     watched.ask("logs")

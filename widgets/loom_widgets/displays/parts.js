@@ -14,18 +14,6 @@ function shown(given, build) {
 
 const hint = (...children) => h("p", { class: "loom-hint" }, children);
 const lines = (texts) => (texts ?? []).map((text) => h("p", null, calm(text)));
-const folded = (title, ...children) => h("details", null, h("summary", null, title), children);
-const block = (label, text) => h("pre", { tabindex: 0, "aria-label": label, style: { "unicode-bidi": "plaintext" } }, calm(text));
-
-/** A table of a few rows, as it is: `{head, rows}`. */
-function plainTable(label, { head, rows }) {
-  const CELL = { "text-align": "left", padding: "3px 8px", "vertical-align": "top", "overflow-wrap": "break-word" };
-  return h("div", { class: "loom-scroll", tabindex: 0, role: "region", "aria-label": label, style: { margin: "6px 0" } },
-    h("table", { class: "loom-plain", "aria-label": label, style: { width: "100%", "border-collapse": "collapse", "font-size": "12px" } },
-      h("thead", null, h("tr", null, head.map((each) => h("th", { scope: "col", style: CELL }, each)))),
-      h("tbody", null, rows.map((row) => h("tr", null, row.map((each) => h("td", { style: CELL }, calm(each))))))));
-}
-
 /** One row of a DataFrame, each column by its name. */
 function wholeRow(cells) {
   return facts(cells.map(([name, text]) => [name || "–", h("span", { style: { "white-space": "pre-wrap" } }, calm(text) || "–")]));

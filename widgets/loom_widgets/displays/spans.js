@@ -1,22 +1,7 @@
 // A trace: its sentences, the waterfall whose spans open, the spans as a table, the parts, the causes and the cost.
 
-/** One span with what was said of it. */
-function spanView(found) {
-  return card(short(calm(found.name), 120) || "unnamed span", { state: found.failed ? "failed" : "" },
-    facts(found.facts.map(([name, value]) => [name, calm(value) || "–"])),
-    found.attributes.length > 0 && plainTable("attributes of the span", { head: ["attribute", "value"], rows: found.attributes }),
-    found.events.length > 0 && plainTable("events of the span", { head: ["event", "after", "attributes"], rows: found.events }),
-    found.said.length > 0 && folded(`Messages (${found.said.length})`, found.said.map(([name, text]) => block(name || "record", text))));
-}
-
 function traceView(model, trace) {
-  const detail = h("div", { "aria-live": "off" });
-  const open = async (id) => {
-    const found = await act(model, "span", { id });
-    if (found?.name === undefined) return;
-    refill(detail, spanView(found));
-    detail.scrollIntoView?.({ block: "nearest" });
-  };
+  const detail = spanDetail(model);
   const spanAt = trace.spans.columns.findIndex((column) => column.name === "span_id");
   const total = trace.bars.total;
   const cost = h("div");
@@ -27,9 +12,9 @@ function traceView(model, trace) {
   const parts = [
     ["Waterfall", h("div", null, waterfall({
       model, table: "bars", given: trace.bars, first: trace.first, last: trace.last, parts: trace.parts, label: "waterfall",
-      onOpen: (bar) => open(bar.id),
-    }), hint(`${formatNumber(total)} ${total === 1 ? "span" : "spans"}. Press Enter or click to open a span.`))],
-    ["Spans", frameTable(model, trace.spans, { label: "spans", open: (row) => open(row[`c${spanAt}`]) })],
+      onOpen: (bar) => detail.show(bar.id),
+    }), hint("Press Enter or click to open a row."))],
+    ["Spans", frameTable(model, trace.spans, { label: "spans", open: (row) => detail.show(row[`c${spanAt}`]) })],
     trace.where && ["Where the time went", plainTable("where the time went", trace.where)],
     total > 0 && ["Findings", h("div", null, trace.causes.length
       ? trace.causes.map((cause) => card(short(cause.title, 200), { level: 5 }, h("p", null, cause.stake), h("p", null, calm(cause.evidence)), hint("try: ", cause.try)))

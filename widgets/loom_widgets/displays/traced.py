@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
 from loomlib.presentation.formats import milliseconds
-from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES, share
+from loomlib.workbench.trace_look import PART_NAMES, share
 
 from ..kit import Form, action
 from ..kit.texts import well_formed
-from ..panels.test.figures import bar_rows
-from ..panels.test.words import short_text
+from ..panels.test.spans import COLD_START, bar_rows, row_details, waterfall_frame
 from .display import Display, small_table
 from .rows import FIRST, flat
 
@@ -26,7 +25,7 @@ _SPANS = (
     "ttft_ms", "status_message", "marks", "span_id",
 )  # fmt: skip
 _PARTS = ("part", "time", "share", "", "from")
-_MOST_CAUSES, _MOST_VALUES, _LONGEST_LABEL = 20, 200, 200
+_MOST_CAUSES = 20
 
 
 class Traced(Display):
@@ -51,10 +50,7 @@ class Traced(Display):
         spans = flat(trace.spans())
         return {
             "heading": trace.title(),
-            "sentences": trace.sentences(),
-            "first": min((0.0, *(row["start_ms"] for row in bars))),
-            "last": max((breakdown.total_ms, *(row["start_ms"] + row["duration_ms"] for row in bars))),
-            "parts": {name: [PART_COLOURS[name], PART_NAMES[name]] for name in PART_NAMES},
+            **waterfall_frame(trace, bars),
             "bars": {"rows": bars[:FIRST], "total": len(bars)},
             "spans": self.put_frame("spans", spans[list(_SPANS)], f"{source}\ntable = trace.spans()"),
             "where": small_table(_PARTS, [*parts, whole]) if breakdown.total_ns else None,
@@ -73,39 +69,12 @@ class Traced(Display):
 
     @action(lane="look")
     def span(self, form: Form) -> Mapping[str, Any]:
-        """One span with all that was said of it."""
-        trace, id = self._known_trace(), form.text("id")
-        span = trace.trace.span(id)
-        if span is None:
-            raise LoomError("There is no such span", on=id, try_="run the cell again")
-        self.show_code(f"{self._source}\ntrace.trace.span({id!r})")
-        records = trace.trace.records_by_span().get(span.span_id, [])
-        return {
-            "name": well_formed(span.name),
-            "failed": span.is_failed,
-            "facts": [
-                ["operation", span.operation],
-                ["took", milliseconds(span.duration_ns / 1e6)],
-                ["status", " ".join(filter(None, (span.status, well_formed(span.status_message))))],
-                ["kind", span.kind],
-                ["scope", well_formed(span.scope)],
-                ["marks", ", ".join(sorted(span.marks)) or "none"],
-                ["span id", well_formed(span.span_id)],
-            ],
-            "attributes": [
-                [well_formed(str(name)[:_LONGEST_LABEL]), short_text(value)]
-                for name, value in list(span.attributes.items())[:_MOST_VALUES]
-            ],
-            "events": [
-                [
-                    well_formed(event.name),
-                    milliseconds((event.time_ns - span.start_ns) / 1e6) if event.time_ns else "–",
-                    short_text(dict(event.attributes)),
-                ]
-                for event in span.events[:_MOST_VALUES]
-            ],
-            "said": [[well_formed(item.event_name), short_text(item.body)] for item in records[:_MOST_VALUES]],
-        }
+        """Return one row of the waterfall in full."""
+        trace, row_id = self._known_trace(), form.text("id")
+        details = row_details(trace, row_id)
+        shown = "trace.breakdown()['cold_start']" if row_id == COLD_START else f"trace.trace.span({row_id!r})"
+        self.show_code(f"{self._source}\n{shown}")
+        return details
 
     @action(lane="look")
     def cost(self) -> Mapping[str, Any]:

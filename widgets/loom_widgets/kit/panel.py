@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
-KIT = ("format.js", "kit.js", "page.js", "table.js", "chart.js", "frame.js")
+KIT = ("format.js", "kit.js", "page.js", "table.js", "spans.js", "chart.js", "frame.js")
 """The kit's scripts, in this order in front of a panel's own."""
 
 _INDENTS = re.compile(r"^ +", re.M)

@@ -1,4 +1,4 @@
-// Tables of any length, and spans as bars over time.
+// Tables of any length.
 
 const ROW_PX = 28, SETTLED_MS = 60;
 
@@ -189,33 +189,4 @@ function compare(a, b, down) {
   if (nothing(a) || nothing(b)) return Number(nothing(a)) - Number(nothing(b));
   const found = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
   return down ? -found : found;
-}
-
-const PARTS = {
-  model: ["#0072B2", "model"], tools: ["#D55E00", "tools"], memory: ["#CC79A7", "memory"], agent: ["#009E73", "agent overhead"],
-};
-/**
- * Spans as bars over time, any number of them.
- *   bars   [{label, depth, start_ms, duration_ms, part, failed, marks}], parents before their children
- *   model, table, first, last   instead of bars: the table that the kernel keeps, and the ms at which all begins and ends
- *   total  the whole in ms; parts: {part: [colour, name]} (the kernel's own theme; see `PART_COLOURS`)
- */
-function waterfall({ bars = [], total = 0, first = null, last = null, parts = PARTS, label = "waterfall", ...rest }) {
-  first ??= bars.reduce((least, bar) => Math.min(least, bar.start_ms), 0);
-  last ??= bars.reduce((most, bar) => Math.max(most, bar.start_ms + bar.duration_ms), total);
-  const width = Math.max(last - first, 1e-6);
-  const share = (value) => `${((100 * value) / width).toFixed(3)}%`;
-  const columns = [
-    { key: "label", name: "span", width: "34%", sort: false, show: (bar) => h("span", {
-      class: "loom-span", style: { "padding-left": `${Math.min(bar.depth, 12) * 0.9}em` }, title: short(bar.label, 200),
-    }, short(bar.label), bar.failed && h("strong", null, " failed"), bar.marks && h("em", null, ` ${bar.marks}`)) },
-    { key: "part", name: "part", width: "10em", sort: false, show: (bar) => parts[bar.part]?.[1] ?? bar.part },
-    { key: "start_ms", name: "after", kind: "ms", width: "6.5em", sort: false },
-    { key: "duration_ms", name: "took", kind: "ms", width: "6.5em", sort: false },
-    { key: "bar", name: "when", sort: false, show: (bar) => h("div", { class: "loom-lane", "aria-hidden": "true" }, h("span", {
-      class: `loom-bar ${bar.failed ? "loom-failed" : ""}`,
-      style: { left: share(bar.start_ms - first), width: share(bar.duration_ms), background: parts[bar.part]?.[0] ?? "#767b84" },
-    })) },
-  ];
-  return table({ height: 300, empty: "No spans.", ...rest, columns, rows: bars, label });
 }

@@ -42,7 +42,9 @@ function caseView(model, found, title) {
     const trace = await act(model, "trace", { run: found.run, invocation: found.invocation });
     look.disabled = false;
     if (!trace?.table) return void refill(traced);
-    refill(traced, list(trace.sentences), waterfall({ model, table: trace.table, empty: "No spans are loaded. Press Show trace to read them again.", first: trace.first, last: trace.last, parts: trace.parts, label: `waterfall of ${short(found.case, 40)}` }));
+    const detail = spanDetail(model, () => ({ table: trace.table }));
+    refill(traced, list(trace.sentences), waterfall({ model, table: trace.table, empty: "No spans are loaded. Press Show trace to read them again.", first: trace.first, last: trace.last, parts: trace.parts, label: `waterfall of ${short(found.case, 40)}`,
+      onOpen: (bar) => detail.show(bar.id) }), detail);
   });
   const said = found.turns.map((turn, at) => facts([
     [found.turns.length > 1 ? `asked (turn ${at + 1})` : "asked", pre(turn.asked)],

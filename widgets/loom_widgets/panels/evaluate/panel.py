@@ -21,12 +21,11 @@ from loomlib.evals.evaluators.factories import EVALUATOR_FACTORIES
 from loomlib.evals.judges.factories import JUDGE_FACTORIES
 from loomlib.evals.runs import Snapshot, aevaluate
 from loomlib.evals.runs.assignment import RunEvaluators
-from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
 
 from ...kit import Cancel, Cancelled, Form, action
 from ...kit.panel import static_summary
 from ...kit.source import connect_code
-from ..test.figures import bar_rows
+from ..test.spans import bar_rows, row_details, waterfall_frame
 from .asking import RunRequest, Watch, set_told
 from .capture_actions import CaptureActions
 from .cases import case_rows, case_told, head_sentence, head_told
@@ -36,6 +35,7 @@ from .stored import run_rows, set_choices
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from loomlib.workbench.trace_view import TraceView
 
 _STATIC_ROWS = 50
 _TRACES = 8  # kept for the waterfalls that are open: one of a case, two of a comparison, in a few views
@@ -55,6 +55,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         self._progress: dict[str, Any] = {}
         self._compared: dict[str, Any] = {}
         self._gates: dict[str, list[GateRequest]] = {}
+        self._traces: dict[str, TraceView] = {}
         self._looking = Lock()
         super().__init__(bench, **options)
         self._look_around()
@@ -158,15 +159,19 @@ class EvaluatePanel(CaptureActions, CompareActions):
         trace = agent.history.get(id).trace(progress=lambda _sentence: cancel.check())
         rows = bar_rows(trace)
         table = self.tables.put_newest("bars", str(id), rows, most=_TRACES)
-        total = trace.breakdown().total_ns / 1e6
-        return {
-            "table": table,
-            "count": len(rows),
-            "first": min((0.0, *(row["start_ms"] for row in rows))),
-            "last": max((total, *(row["start_ms"] + row["duration_ms"] for row in rows))),
-            "parts": {name: [PART_COLOURS[name], PART_NAMES[name]] for name in PART_NAMES},
-            "sentences": trace.sentences(),
-        }
+        self._traces.pop(table, None)
+        self._traces[table] = trace
+        for oldest in list(self._traces)[:-_TRACES]:
+            del self._traces[oldest]
+        return {"table": table, **waterfall_frame(trace, rows)}
+
+    @action(lane="look")
+    def span(self, form: Form) -> Mapping[str, Any]:
+        """Return one row of a waterfall in full."""
+        trace = self._traces.get(form.text("table"))
+        if trace is None:
+            raise LoomError("The trace is no longer loaded", try_="press Show trace again")
+        return row_details(trace, form.text("id"))
 
     # How it is done.
 

@@ -50,3 +50,7 @@ class Conversing(Panel):
     @abstractmethod
     def _opening(self, agent: Agent) -> str:
         """Return the code before a call: the workbench and the agent."""
+
+    @abstractmethod
+    def _put_sessions(self, name: str) -> list[dict[str, Any]]:
+        """Read the agent's sessions into their table."""

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from loomlib import Invocation
 
-from .words import short_text, well_formed
+from .words import short_text
 
 if TYPE_CHECKING:
     from loomlib.telemetry import AgentStart
     from loomlib.workbench.trace_view import TraceView
 
-_NOT_YET = "looking up …"
+_LOOKING_UP = "looking up …"
 
 
 def figures_of(
-    invocation: Invocation, start: AgentStart | None = None, trace: TraceView | None = None
+    invocation: Invocation,
+    start: AgentStart | None = None,
+    trace: TraceView | None = None,
+    *,
+    problem: str = "",
 ) -> list[dict[str, Any]]:
     """Return the figures in their order: `name`, `value`, and a `note` where one is needed.
 
@@ -25,7 +29,9 @@ def figures_of(
         invocation: The invocation.
         start: The agent's start, once it is known.
         trace: The trace, once it is known.
+        problem: Why the start or the trace could not be read; "" while they are looked up.
     """
+    pending = problem or _LOOKING_UP
     record = invocation.record
     rows = [
         _row("client invoke time", record.client_invoke_time, "time"),
@@ -35,17 +41,17 @@ def figures_of(
         _row("duration", record.client_duration_ms, "ms", note=" · ".join(record.labels)),
     ]
     if start is None:
-        rows[1]["note"] = rows[2]["note"] = "" if record.agent_start_time else _NOT_YET
+        rows[1]["note"] = rows[2]["note"] = "" if record.agent_start_time else pending
     elif start.state != "found":
         rows[1]["note"] = rows[2]["note"] = start.sentence()
     elif start.clocks_disagree:
         rows[2]["note"] = start.sentence()
-    return [*rows, *_tokens(trace)]
+    return [*rows, *_tokens(trace, pending)]
 
 
-def _tokens(trace: TraceView | None) -> list[dict[str, Any]]:
+def _tokens(trace: TraceView | None, pending: str) -> list[dict[str, Any]]:
     if trace is None:
-        return [_row("tokens in", None, "number", note=_NOT_YET), _row("cost", None, "text", note=_NOT_YET)]
+        return [_row("tokens in", None, "number", note=pending), _row("cost", None, "text", note=pending)]
     if trace.state != "found" and not trace.trace.spans:
         missing = " ".join(trace.sentences())
         return [_row("tokens in", None, "number", note=missing), _row("cost", None, "text", note="not known")]
@@ -81,21 +87,4 @@ def tools_of(trace: TraceView) -> list[dict[str, Any]]:
             "result": short_text(reported.get(call.call_id or "", {}).get("result", "")),
         }
         for call in trace.case.tools
-    ]
-
-
-def bar_rows(trace: TraceView) -> Sequence[Mapping[str, Any]]:
-    """Return the waterfall as rows."""
-    return [
-        {
-            "id": bar.span_id,
-            "label": well_formed(bar.label),
-            "depth": bar.depth,
-            "start_ms": bar.start_ms,
-            "duration_ms": bar.duration_ms,
-            "part": bar.part,
-            "failed": bar.is_failed,
-            "marks": ", ".join(sorted(mark.replace("_", " ") for mark in bar.marks)),
-        }
-        for bar in trace.bars()
     ]

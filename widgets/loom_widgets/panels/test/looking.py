@@ -4,23 +4,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-from loomlib import Agent
-from loomlib.workbench.trace_look import PART_COLOURS, PART_NAMES
+from loomlib import Agent, Invocation
+from loomlib.errors import LoomError
 
 from ...kit import Cancel, Form, action
 from ...kit.source import frame_rows
 from .conversing import Conversing
-from .figures import bar_rows, figures_of, tools_of
+from .figures import figures_of, tools_of
+from .spans import bar_rows, row_details, waterfall_frame
 from .turns import Turn
 from .words import well_formed
+
+if TYPE_CHECKING:
+    from loomlib.workbench.trace_view import TraceView
 
 _LOG_LINES: Final = 10_000
 
 
 class Looking(Conversing):
     """What is known of an answer afterwards."""
+
+    _trace: TraceView | None = None
 
     @action(lane="after")
     def after(self, form: Form, cancel: Cancel) -> None:
@@ -30,21 +37,26 @@ class Looking(Conversing):
             return
         agent = self._agent(self.state["agent"], self.state["qualifier"])
         invocation = agent.history.get(turn.invocation)
+        try:
+            self._look_into(agent, turn, invocation, cancel)
+        except LoomError as error:
+            self._tell_figures(turn, figures_of(invocation, problem=f"not known: {error.what}"))
+            self._tell_no_trace(turn, f"The spans could not be read. {error.what}.")
+            if turn.status != "error":
+                raise
+            self.say(turn.summary)  # why is said below the question
 
-        def progress(sentence: str) -> None:
-            cancel.check()
-            self.say(f"{turn.sentence} · {sentence}")
+    @action(lane="after")
+    def look(self, form: Form, cancel: Cancel) -> None:
+        """Show the telemetry of an earlier turn."""
+        self.after(form, cancel)
 
-        start = invocation.latency(progress=progress)
-        self._tell_figures(turn, figures_of(invocation, start))
-        self._put_logs(agent, turn.session)
-        trace = invocation.trace(progress=progress)
-        cancel.check()
-        turn.tools = tools_of(trace) or turn.tools
-        self._tell_figures(turn, figures_of(invocation, start, trace))
-        self._put_trace(turn.id, trace)
-        self._put_logs(agent, turn.session)
-        self.say(turn.sentence)
+    @action(lane="look")
+    def span(self, form: Form) -> Mapping[str, Any]:
+        """Return one row of the waterfall in full."""
+        if self._trace is None:
+            raise LoomError("The trace is no longer loaded", try_="press Show details at its question")
+        return row_details(self._trace, form.text("id"))
 
     @action(lane="look")
     def logs(self) -> None:
@@ -52,11 +64,6 @@ class Looking(Conversing):
         agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
         self.show_code(f"{self._opening(agent)}\nagent.logs(session_id={self._session!r}, limit={_LOG_LINES})")
         self._put_logs(agent, self._session)
-
-    @action(lane="after")
-    def look(self, form: Form, cancel: Cancel) -> None:
-        """Show the telemetry of an earlier turn."""
-        self.after(form, cancel)
 
     @property
     def _session(self) -> str:
@@ -71,14 +78,36 @@ class Looking(Conversing):
         ]
         self.tell("logs", count=self.tables.put("logs", rows))
 
-    def _put_trace(self, turn: int, trace: Any) -> None:
+    def _look_into(self, agent: Agent, turn: Turn, invocation: Invocation, cancel: Cancel) -> None:
+        def progress(sentence: str) -> None:
+            cancel.check()
+            self.say(f"{turn.summary} · {sentence}")
+
+        start = invocation.latency(progress=progress)
+        self._tell_figures(turn, figures_of(invocation, start))
+        self._put_sessions(agent.name)
+        self._put_logs(agent, turn.session)
+        trace = invocation.trace(progress=progress)
+        cancel.check()
+        turn.tools = tools_of(trace) or turn.tools
+        self._tell_figures(turn, figures_of(invocation, start, trace))
+        self._put_trace(turn.id, trace)
+        self._put_logs(agent, turn.session)
+        self.say(turn.summary)
+
+    def _put_trace(self, turn: int, trace: TraceView) -> None:
         rows = bar_rows(trace)
-        total = trace.breakdown().total_ns / 1e6
-        first = min((0.0, *(row["start_ms"] for row in rows)))
-        last = max((total, *(row["start_ms"] + row["duration_ms"] for row in rows)))
+        self._trace = trace
         self.tables.put("bars", rows)
-        parts = {name: [PART_COLOURS[name], PART_NAMES[name]] for name in PART_NAMES}
-        self.tell("trace", turn=turn, count=len(rows), first=first, last=last, parts=parts, sentences=trace.sentences())
+        self.tell("trace", turn=turn, **waterfall_frame(trace, rows))
+
+    def _tell_no_trace(self, turn: Turn, sentence: str) -> None:
+        self._drop_trace()
+        self.tell("trace", turn=turn.id, count=0, first=0.0, last=0.0, parts={}, sentences=[sentence])
+
+    def _drop_trace(self) -> None:
+        self._trace = None
+        self.tables.put("bars", [])
 
     def _tell_figures(self, turn: Turn, figures: list[dict[str, Any]]) -> None:
         turn.figures = figures

@@ -53,7 +53,20 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
     tools, text, fold, run, frames, events, foot, look, " ", keep, kept);
   const cards = new Map();
   const view = { node, run };
-  let seen = 0, isFolded = false;
+  let seen = 0, isFolded = false, hasBegun = false, timer = 0;
+  const elapsed = h("span", { class: "loom-elapsed" }), word = h("span");
+  const arriving = (yes) => { hasBegun = yes; refill(word, yes ? statusDot("streaming") : statusDot("waiting for the first byte")); };
+  /** While the answer comes: whether its first byte is here, and how long it takes so far. */
+  const asking = (now) => {
+    clearInterval(timer);
+    if (now.status !== "streaming") return;
+    const start = performance.now() - (now.elapsed_ms ?? 0);
+    const tick = () => { elapsed.textContent = formatMs(Math.floor((performance.now() - start) / 1000) * 1000); };
+    timer = setInterval(() => (node.isConnected ? tick() : clearInterval(timer)), 1000);
+    arriving(hasBegun || Boolean(now.text));
+    tick();
+    refill(foot, word, " · ", elapsed, " · session ", session);
+  };
   const folded = (yes) => {
     isFolded = yes;
     for (const [name, value] of Object.entries(yes ? { "max-height": "18em", overflow: "auto" } : { "max-height": "none", overflow: "visible" })) text.style.setProperty(name, value);
@@ -89,6 +102,7 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
   };
   view.take = (items) => {
     let added = "";
+    if (!hasBegun) arriving(true);
     for (const item of items) {
       if (item.kind === "text") added += item.text;
       else {
@@ -100,6 +114,7 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
   };
   view.update = (now) => {
     text.classList.toggle("loom-arriving", now.status === "streaming");
+    asking(now);
     if (now.run?.kind) view.ran(now.run);
     if (now.text !== undefined && !text.length) text.add(now.text);
     if (now.status !== "streaming" && text.length > FOLDED && fold.hidden) folded(true);
@@ -107,11 +122,11 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
     if (now.tools?.length) { cards.clear(); tools.replaceChildren(); now.tools.forEach(view.tool); }
     session.textContent = now.session ?? "";
     look.hidden = keep.hidden = !now.invocation || now.status === "streaming";
-    refill(foot,
+    if (now.status !== "streaming") refill(foot,
       statusDot(now.status), " ", now.sentence, now.left_out ? ` · ${formatNumber(now.left_out)} more characters are in .text` : "",
       now.session && !now.sentence.includes(now.session) ? [" · session ", session] : null);
   };
-  view.session = (id) => { session.textContent = id; refill(foot, statusDot("streaming"), " session ", session); };
+  view.session = (id) => { session.textContent = id; };
   for (const note of turn.notes ?? []) (RENDERERS[note.kind] ?? RENDERERS.event)(view, note);
   view.update(turn);
   return view;
@@ -127,8 +142,11 @@ export default {
     const labels = h("p", { class: "loom-hint" });
     const log = h("div", { class: "loom-log", role: "log", "aria-live": "off", "aria-label": "conversation", tabindex: 0, style: { "max-height": "440px", overflow: "auto" } });
     const nothing = h("p", { class: "loom-empty" });
-    const figures = h("div", null, h("p", { class: "loom-empty" }, "Invoke the agent to see times, tokens and cost."));
-    const lanes = h("div", null, h("p", { class: "loom-empty" }, "The spans of the last answer are shown here."));
+    const blank = (text) => h("p", { class: "loom-empty" }, text);
+    const figures = h("div", null, blank("Invoke the agent to see times, tokens and cost."));
+    const lanes = h("div", null, blank("The spans of the last answer are shown here."));
+    const about = h("p", { class: "loom-hint", hidden: true });
+    const span = spanDetail(model);
     const logs = table({
       model, table: "logs", key: ["timestamp", "message"], label: "log lines of this session", empty: "No log lines of this session yet.",
       columns: [
@@ -155,7 +173,7 @@ export default {
     const waiting = approvalsBox(model);
     const agui = checkbox("Ask in AG-UI");
     agui.style.setProperty("align-self", "center");
-    let calls = 0;
+    let calls = 0, shownTurn;
 
     const form = () => ({ agent: agent.value, qualifier: qualifier.value, session: session.value });
     const choose = (some = {}) => act(model, "choose", { ...form(), ...some });
@@ -164,7 +182,6 @@ export default {
       if (halt.disabled === false || !prompt.value.trim()) return void prompt.control.focus();
       const asked = prompt.value, mine = (calls += 1);
       asking(true);
-      prompt.value = "";
       prompt.control.focus();
       const found = await act(model, "invoke", { ...form(), prompt: asked, agui: agui.value });
       if (!found && !prompt.value) prompt.value = asked;
@@ -182,10 +199,21 @@ export default {
     const begin = (turn) => {
       for (const each of views.values()) each.run.close();
       const view = turnView(turn, { look, keep, answer, model, keepFrame });
+      view.asked = turn.prompt;
       views.set(turn.turn, view);
       down(() => log.append(view.node));
       nothing.hidden = true;
       log.scrollTop = log.scrollHeight;
+    };
+    /** Figures and waterfall belong to one question, which is named above them; `wait` stands there until they are known. */
+    const detailsOf = (turn, wait) => {
+      const asked = views.get(turn)?.asked;
+      about.hidden = asked === undefined;
+      about.textContent = asked === undefined ? "" : `Figures and waterfall of question ${turn}: ${short(calm(asked), 100)}`;
+      shownTurn = turn;
+      refill(figures, blank(wait));
+      refill(lanes, blank(wait));
+      span.replaceChildren();
     };
     const chat = (found) => {
       offFrames();
@@ -195,10 +223,12 @@ export default {
       nothing.hidden = (found?.turns ?? []).length > 0;
       for (const turn of found?.turns ?? []) begin(turn);
       const last = found?.turns?.at(-1);
+      detailsOf(last?.turn, last ? "Press Show details at a question to read its spans." : "Invoke the agent to see times, tokens and cost.");
       if (last) { showFigures(last); asking(last.status === "streaming"); }
     };
     const showFigures = (turn) => {
       if (!turn.figures?.length) return;
+      if (turn.turn !== shownTurn) detailsOf(turn.turn, "The spans are being read …");
       refill(figures, facts(turn.figures.map((each) => [each.name, [
         each.kind === "ms" ? formatMs(each.value) : each.kind === "time" ? formatTime(each.value) : each.kind === "number" ? formatNumber(each.value) : each.value ?? "–",
         each.note && h("span", { class: "loom-hint" }, ` · ${each.note}`),
@@ -214,7 +244,7 @@ export default {
     logs.addEventListener("click", () => { line.hidden = !logs.chosen; line.textContent = logs.chosen?.message ?? ""; });
     put(body, [
       labels, h("div", { class: "loom-row" }, agent, qualifier, session, fresh), waiting, log, nothing,
-      h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), h("div", { class: "loom-row" }, ask, halt, agui), parts,
+      h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), h("div", { class: "loom-row" }, ask, halt, agui), about, parts,
     ]);
     prompt.classList.add("loom-wide");
 
@@ -235,7 +265,12 @@ export default {
         ? "No agents yet. Deploy one with bench.deploy(\"calculator\") or in the Build panel."
         : "No question has been asked yet.";
     }));
-    body.keep(onMessage(model, "began", (turn) => { asking(true); begin(turn); }));
+    body.keep(onMessage(model, "began", (turn) => {
+      asking(true);
+      begin(turn);
+      detailsOf(turn.turn, "Shown when the answer has ended.");
+      if (prompt.value.trim() === turn.prompt.trim()) prompt.value = "";
+    }));
     body.keep(onMessage(model, "session", (found) => views.get(found.turn)?.session(found.session)));
     body.keep(onMessage(model, "pieces", (found) => down(() => {
       views.get(found.turn)?.take(found.items);
@@ -246,8 +281,16 @@ export default {
     body.keep(onMessage(model, "chat", chat));
     body.keep(onMessage(model, "logs", () => logs.reload()));
     body.keep(onMessage(model, "sessions", () => history.reload()));
-    body.keep(onMessage(model, "trace", (found) => refill(lanes, found.sentences.map((each) => h("p", null, each)),
-      waterfall({ model, table: "bars", first: found.first, last: found.last, parts: found.parts, label: "waterfall of the last answer" }))));
+    body.keep(onMessage(model, "trace", (found) => {
+      if (found.turn !== shownTurn) detailsOf(found.turn, "The figures are being read …");
+      refill(lanes, found.sentences.map((each) => h("p", null, each)), found.count > 0 && [
+        waterfall({
+          model, table: "bars", first: found.first, last: found.last, parts: found.parts, label: "waterfall of the last answer",
+          onOpen: (bar) => span.show(bar.id),
+        }),
+        h("p", { class: "loom-hint" }, "Press Enter or click to open a row."), span,
+      ]);
+    }));
     body.keep(onMessage(model, "approvals", (found) => waiting.show(found)));
     body.keep(offFrames);
     act(model, "hello").then(chat);

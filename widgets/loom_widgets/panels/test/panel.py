@@ -14,7 +14,6 @@ from loomlib.agents.agui import conversation_of, read_event, run_input
 from loomlib.errors import LoomError
 
 from ...kit import Cancel, Form, action
-from ...kit.failures import told
 from ...kit.panel import static_summary
 from ...kit.source import connect_code, frame_rows
 from .code import agent_line, asking_code
@@ -120,8 +119,9 @@ class TestPanel(Deciding, Frames, Looking):
             self._listen(agent, turn, session, cancel, payload)
             if turn in self._turns:  # nobody has gone on to another conversation meanwhile
                 self._look_around(agent.name, agent.qualifier, turn.session)
-        except Exception as error:
-            turn.status, turn.sentence = "error", told(error)["what"]
+        except Exception:  # the error pane says why
+            turn.status = "error"
+            turn.sentence = "The question was not sent." if turn.invocation is None else "The answer broke off."
             raise
         finally:
             self.tell("ended", **turn.told(text=False))
@@ -130,6 +130,7 @@ class TestPanel(Deciding, Frames, Looking):
 
     def _begin_turn(self, prompt: str, session: str) -> Turn:
         self.stop("after")
+        self._drop_trace()
         self._number += 1
         turn = Turn(id=self._number, prompt=prompt, session=session)
         self._turns.append(turn)
@@ -137,7 +138,7 @@ class TestPanel(Deciding, Frames, Looking):
         return turn
 
     def _ended(self, agent: Agent, turn: Turn) -> None:
-        self.say(turn.sentence)
+        self.say(turn.summary)
         if turn.waits or self._approvals.get("pending"):
             self.later("approvals")
         if turn.invocation is not None and turn in self._turns:
@@ -193,8 +194,8 @@ class TestPanel(Deciding, Frames, Looking):
     def _begin_chat(self) -> None:
         self.stop("after")
         self._turns = []
+        self._drop_trace()
         self.tables.put("logs", [])
-        self.tables.put("bars", [])
         self.tell("chat", **self.welcome())
 
     def _agent(self, name: str, qualifier: str) -> Agent:
@@ -207,7 +208,7 @@ class TestPanel(Deciding, Frames, Looking):
         entries = self.bench.catalog.list()
         names = [entry.name for entry in entries]
         chosen = next((entry for entry in entries if entry.name == name), entries[0] if entries else None)
-        sessions = [] if chosen is None else self._sessions(chosen.name)
+        sessions = self._put_sessions("" if chosen is None else chosen.name)
         qualifiers = [] if chosen is None else list(chosen.qualifiers)
         self.show(
             agents=names[:500],
@@ -220,15 +221,17 @@ class TestPanel(Deciding, Frames, Looking):
             agui=chosen is not None and self._speaks_agui(chosen.id),
             sample="" if chosen is None else self.bench.agent(chosen.name).sample_prompt,
         )
-        self.tell("sessions", count=self.tables.put("sessions", sessions))
 
     def _speaks_agui(self, agent_id: int) -> bool:
         invocations = self.bench.store.invocations
         last = invocations.list(agent_id=agent_id, limit=1)
         return bool(last) and any(read_event(event) is not None for event in invocations.events(last[0].id)[:1])
 
-    def _sessions(self, name: str) -> list[dict[str, Any]]:
-        return [{**row, "agent": name} for row in frame_rows(self.bench.agent(name).sessions())]
+    def _put_sessions(self, name: str) -> list[dict[str, Any]]:
+        rows = frame_rows(self.bench.agent(name).sessions()) if name else []
+        sessions = [{**row, "agent": name} for row in rows]
+        self.tell("sessions", count=self.tables.put("sessions", sessions))
+        return sessions
 
     def welcome(self) -> Mapping[str, Any]:
         """Return the conversation so far and the pending approvals.

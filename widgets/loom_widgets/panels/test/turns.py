@@ -43,6 +43,8 @@ class Turn:
     """Whether the prompt is what a person wrote, and no decision or call in words."""
     waits: bool = False
     """Whether it said that something waits for an approval."""
+    began_s: float = field(default_factory=time.monotonic)
+    """When it was asked, by the monotonic clock."""
     _fold: AguiFold | None = None
     _run_at: float = 0.0
     _run_is_new: bool = False
@@ -86,6 +88,11 @@ class Turn:
                 notes.append(self.run_told())
                 self._run_at = time.monotonic() + max(_RUN_INTERVAL_S, 10 * (time.monotonic() - begun))
         return notes
+
+    @property
+    def summary(self) -> str:
+        """The result for the panel's status line; the reason of a failure stands below the question."""
+        return f"Question {self.id} failed." if self.status == "error" else self.sentence
 
     @property
     def run(self) -> AguiRun | None:
@@ -197,6 +204,7 @@ class Turn:
             **({"text": self.text[:longest]} if text else {}),
             "left_out": max(0, self.length - min(longest, LONGEST_SHOWN)),
             "status": self.status,
+            "elapsed_ms": (time.monotonic() - self.began_s) * 1000,
             "session": self.session,
             "sentence": self.sentence,
             "invocation": self.invocation,

@@ -1,0 +1,110 @@
+"""The details under an answer in the Test panel: whose they are, the cold start, an opened span, and a failed call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from .conftest import Lab, Watched
+from .panels import CONNECT, end_kernels, panel_of, run_cell, run_notebook, screenshot
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+_SLOW_AGENT = """
+import asyncio
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+@app.entrypoint
+async def answer(payload, context):
+    await asyncio.sleep(3)
+    yield "first"
+    await asyncio.sleep(3)
+    yield " second"
+
+app.run()
+"""
+_CELLS = [
+    CONNECT,
+    "import pathlib, tempfile\nfolder = pathlib.Path(tempfile.mkdtemp())\n"
+    f"(folder / 'agent.py').write_text({_SLOW_AGENT!r})\n"
+    "bench.deploy(folder, name='slow')\nagent = bench.deploy('calculator')",
+    "panel = loom_widgets.test(agent)\npanel",
+]
+_KILL_SERVICE = """import os, signal
+from loomlib import local
+os.kill(local.find(bench.settings.home).pid, signal.SIGKILL)"""
+
+
+@pytest.fixture
+def page(lab: Lab, watched: Watched) -> Iterator[Page]:
+    run_notebook(watched.page, lab, "test_details.ipynb", _CELLS)
+    yield watched.page
+    end_kernels(watched.page)
+
+
+def ask(panel: Locator, question: str) -> Locator:
+    panel.get_by_label("Prompt", exact=True).fill(question)
+    panel.get_by_role("button", name="Invoke", exact=True).click()
+    return panel.locator(".loom-turn").last
+
+
+def test_details_name_their_question_and_a_failed_call_shows_one_error_and_no_earlier_waterfall(
+    page: Page, watched: Watched, tmp_path: Path
+) -> None:
+    panel = panel_of(page, "Test")
+
+    # Before the first byte the panel does not claim to stream, and it says how long it waits.
+    panel.get_by_label("Agent", exact=True).select_option("slow")
+    expect(panel.locator(".loom-turn")).to_have_count(0)
+    turn = ask(panel, "Are you slow?")
+    expect(turn).to_contain_text("waiting for the first byte")
+    expect(turn.locator(".loom-elapsed")).to_have_text(re.compile(r"^[1-9][\d.]* s$"), timeout=30_000)
+    expect(turn).to_contain_text("streaming", timeout=60_000)
+    expect(turn).not_to_contain_text("waiting for the first byte")
+    expect(turn).to_contain_text("complete", timeout=60_000)
+
+    # The waterfall begins with the cold start, and its rows open.
+    panel.get_by_label("Agent", exact=True).select_option("calculator")
+    expect(panel.locator(".loom-turn")).to_have_count(0)
+    turn = ask(panel, "What is 6 * 7?")
+    expect(turn).to_contain_text("complete", timeout=60_000)
+    expect(panel.get_by_text("Figures and waterfall of question 2: What is 6 * 7?")).to_be_visible()
+    panel.get_by_role("tab", name="Waterfall").click()
+    waterfall = panel.get_by_role("grid", name="waterfall of the last answer")
+    first = waterfall.locator("tr[data-index='0']")
+    expect(first).to_contain_text("cold start", timeout=60_000)
+    assert first.locator(".loom-bar").evaluate("bar => bar.offsetWidth") > 20
+    first.click()
+    expect(panel.get_by_role("region", name="cold start")).to_contain_text("measured from")
+    screenshot(page, "test-cold-start", tmp_path)
+    waterfall.get_by_text("execute_tool calculator").click()
+    attributes = panel.get_by_role("table", name="attributes of the span")
+    expect(attributes).to_contain_text("gen_ai.tool.name")
+    screenshot(page, "test-span", tmp_path)
+
+    # The cold start that Figures shows is in the row of its session too.
+    panel.get_by_role("tab", name="Sessions").click()
+    sessions = panel.get_by_role("grid", name="sessions of this agent")
+    expect(sessions.locator("tr[data-index] td.loom-ms").first).to_have_text(re.compile(r"\d (ms|s)$"))
+
+    # The service is gone: one error, below the question, and nothing of the answer before.
+    panel.get_by_role("tab", name="Waterfall").click()
+    run_cell(page, _KILL_SERVICE)
+    turn = ask(panel, "What is 7 * 7?")
+    expect(turn).to_contain_text("nothing answers", timeout=60_000)
+    expect(panel.get_by_text("Figures and waterfall of question 3: What is 7 * 7?")).to_be_visible()
+    expect(panel.locator(".loom-status").first).to_have_text("Question 3 failed.")
+    expect(panel.get_by_text("The spans could not be read.")).to_be_visible(timeout=60_000)
+    expect(waterfall).to_have_count(0)
+    expect(panel.locator(".loom-error")).to_be_hidden()
+    assert (
+        panel.get_by_text("nothing answers", exact=False).locator("visible=true").count() == 2
+    )  # answer and waterfall
+    screenshot(page, "test-service-gone", tmp_path)
+    assert (watched.errors, watched.outside) == ([], [])
