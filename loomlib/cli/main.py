@@ -8,6 +8,7 @@ import sys
 import click
 
 from ..errors import LoomError
+from ..redaction import RedactingFormatter
 from ..settings import Settings
 from .command_context import CommandContext
 from .commands import Commands
@@ -33,11 +34,10 @@ def cli(
 ) -> None:
     """Deploy, invoke, measure and evaluate agents on Amazon Bedrock AgentCore, locally or on AWS."""
     settings = Settings.load(region=region, profile=profile, home=home)
-    logging.basicConfig(
-        level=getattr(logging, "WARNING" if settings.log_level == "info" else settings.log_level.upper()),
-        format="loom  %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(RedactingFormatter("loom  %(levelname)s %(name)s: %(message)s"))
+    level = "WARNING" if settings.log_level == "info" else settings.log_level.upper()
+    logging.basicConfig(level=getattr(logging, level), handlers=[handler])
     context.obj = CommandContext(where=where, settings=settings, as_json=as_json)
 
 

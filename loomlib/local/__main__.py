@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+from loomlib.redaction import RedactingFormatter
+
 from .state import ServiceOptions, ServiceState
 
 
@@ -23,7 +25,9 @@ def main() -> None:
     options = ServiceOptions.of(json.loads(sys.stdin.read()))
     if os.fork():
         os._exit(0)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(RedactingFormatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.Formatter.converter = time.gmtime
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     os.set_inheritable(arguments.ready_fd, False)

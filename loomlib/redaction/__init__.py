@@ -1,10 +1,34 @@
 """Redaction of secrets and personal data: rules as data, and placeholders that keep texts readable."""
 
-from .files import read_rules
-from .personal import PERSONAL_DATA
-from .redactor import DEFAULT_RULES, Document, Found, Redacted, Redactor, redact
-from .rule import RedactionRule
-from .secrets import HIGH_ENTROPY, KNOWN_FORMS, SECRETS
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from .files import read_rules
+    from .logs import RedactingFormatter
+    from .personal import PERSONAL_DATA
+    from .redactor import DEFAULT_RULES, Document, Found, Redacted, Redactor, redact
+    from .rule import RedactionRule
+    from .secrets import HIGH_ENTROPY, KNOWN_FORMS, SECRETS
+
+_HOMES: Final = {
+    "DEFAULT_RULES": "redactor",
+    "HIGH_ENTROPY": "secrets",
+    "KNOWN_FORMS": "secrets",
+    "PERSONAL_DATA": "personal",
+    "SECRETS": "secrets",
+    "Document": "redactor",
+    "Found": "redactor",
+    "Redacted": "redactor",
+    "RedactingFormatter": "logs",
+    "RedactionRule": "rule",
+    "Redactor": "redactor",
+    "read_rules": "files",
+    "redact": "redactor",
+}
+"""Module of each name. The rules take 20 ms to compile, so only what is used is imported."""
 
 __all__ = [
     "DEFAULT_RULES",
@@ -15,8 +39,21 @@ __all__ = [
     "Document",
     "Found",
     "Redacted",
+    "RedactingFormatter",
     "RedactionRule",
     "Redactor",
     "read_rules",
     "redact",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

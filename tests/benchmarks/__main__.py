@@ -2,7 +2,7 @@
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, evals, adk, memory, overview, agui, cold, warm, arrivals, ttft, alive, intake,
-tracing, eval-agents, panels, learners, report.
+tracing, eval-agents, panels, learners, report, redaction.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from . import (
     bench_memory,
     bench_overview,
     bench_panels,
+    bench_redaction,
     bench_report,
     bench_sessions,
     bench_streaming,
@@ -61,6 +62,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "panels": bench_panels.rows,
     "learners": bench_learners.rows,
     "report": bench_report.rows,
+    "redaction": bench_redaction.rows,
 }
 
 
@@ -80,6 +82,7 @@ def main(chosen: list[str]) -> int:
         "panels",
         "learners",
         "report",
+        "redaction",
     ]
     wanted = chosen or known
     if unknown := set(wanted) - set(known):
