@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.experiments import StudyGate, StudyLedger
 from loomlib.presentation.formats import milliseconds, percent, plural
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.gates import MISSED, PASSED, outcome_at_most
+from loomlib.statistics.gates import MISSED, PASSED, Decision, decide_at_most
 from loomlib.statistics.percentiles import estimate_percentile, percentile_replicates
 
 from .measurements import Measurement, of_scenario
@@ -74,12 +74,13 @@ def judge(
         raise ValueError(f"a limit is above 0 ms, not {limit_ms}")
     durations = _durations(measurements, scenario)
     p90 = estimate_percentile(durations, _P, seed=seed)
-    outcome = outcome_at_most(p90, limit_ms, allow_open=True)
+    decision = decide_at_most(p90, limit_ms, durations, allow_open=True)
+    outcome = decision.outcome
     confidence = None
     if p90.value is not None:
         confidence = float((percentile_replicates(durations, _P, seed=seed) > limit_ms).mean())
     since, studies = _series(StudyLedger(store, study_id), limit_ms, scenario, seed) if outcome == MISSED else (None, 0)
-    text = _sentence(outcome, scenario, limit_ms, p90, confidence, since, studies)
+    text = _sentence(decision, scenario, limit_ms, p90, confidence, since, studies)
     data: dict[str, Any] = {
         "scenario": scenario.value,
         "limit_ms": limit_ms,
@@ -88,6 +89,7 @@ def judge(
         "confidence": confidence,
         "since": since.isoformat() if since else None,
         "studies": studies,
+        "needed_n": decision.needed_n,
     }
     return LatencyGate(
         outcome=outcome, limit=limit_ms, figure=p90, text=text, data=data,
@@ -96,7 +98,7 @@ def judge(
 
 
 def _sentence(
-    outcome: str,
+    decision: Decision,
     scenario: Scenario,
     limit_ms: float,
     p90: Estimate,
@@ -104,15 +106,14 @@ def _sentence(
     since: datetime | None,
     studies: int,
 ) -> str:
-    limit = milliseconds(limit_ms)
+    limit, outcome, noun = milliseconds(limit_ms), decision.outcome, f"answered {scenario} call"
+    series = f", {studies} studies in a row" if studies > 1 else ""
     if p90.value is None or confidence is None:
-        return (
-            f"Gate unclear: {plural(p90.n, f'answered {scenario} call')}, {p90.needed_n} are needed to judge the limit "
-            f"of {limit}."
-        )
+        if outcome == MISSED and since is not None:
+            return f"Gate missed: {decision.all_missed(noun)} of {limit}, since {since:%d %b %Y %H:%M} UTC{series}."
+        return f"Gate unclear: {plural(p90.n, noun)}, {p90.needed_n} are needed to judge the limit of {limit}."
     figure = f"p90 of {scenario} calls {milliseconds(p90.value)} (95 % interval {p90.interval_text('ms')})"
     if outcome == MISSED and since is not None:
-        series = f", {studies} studies in a row" if studies > 1 else ""
         return (
             f"Gate missed by {milliseconds(p90.value - limit_ms)}: {figure}, limit {limit}, confidence "
             f"{_confidence(confidence)}, since {since:%d %b %Y %H:%M} UTC{series}."
@@ -121,7 +122,7 @@ def _sentence(
         return f"Gate passed: {figure}, limit {limit}."
     return (
         f"Gate unclear: the interval contains the limit of {limit}: {figure}, {_confidence(confidence)} of the "
-        "resamples above it. More calls would decide."
+        f"resamples above it; {decision.advice(f'{scenario} call')}."
     )
 
 

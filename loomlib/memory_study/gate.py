@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from loomlib.experiments import StudyGate
 from loomlib.presentation.formats import percent, plural
-from loomlib.statistics import MISSED, PASSED, outcome_at_least
+from loomlib.statistics.gates import Decision, decide_at_least
 
 from .arms import Arm
 from .summaries import ArmSummary
@@ -42,24 +42,27 @@ def judge(summaries: Sequence[ArmSummary], least: float, arm: Arm | None) -> Mem
             known = ", ".join(summary.arm.key for summary in summaries)
             raise ValueError(f"{arm.key} is none of the study's arms: {known}")
     recall = chosen.recall
-    outcome = outcome_at_least(recall, least)
+    right, asked = chosen.recalled_of
+    decision = decide_at_least(recall, least, [1.0] * right + [0.0] * (asked - right))
     return MemoryGate(
-        outcome=outcome,
+        outcome=decision.outcome,
         limit=least,
         figure=recall,
-        text=_sentence(outcome, chosen, least),
-        data={"arm": chosen.arm.key, "least": least, "recall": recall.summary()},
+        text=_sentence(decision, chosen, least),
+        data={"arm": chosen.arm.key, "least": least, "recall": recall.summary(), "needed_n": decision.needed_n},
         arm=chosen.arm,
     )
 
 
-def _sentence(outcome: str, summary: ArmSummary, least: float) -> str:
-    recall, arm = summary.recall, summary.arm
+def _sentence(decision: Decision, summary: ArmSummary, least: float) -> str:
+    recall, arm, outcome = summary.recall, summary.arm, decision.outcome
+    if recall.value is None and decision.is_missed_by_all:
+        return f"Gate missed: recall of “{arm}”, limit {percent(least)}; {decision.all_missed('question')}."
     if recall.value is None:
         few = f"{plural(recall.n, 'case')}, {recall.needed_n} are needed"
         reason = few if recall.needed_n else str(recall)
         return f"Gate unclear: the recall of “{arm}” is not known ({reason}); more conversations would decide."
-    figure = f"recall of “{arm}” {recall.text('share')}, limit {percent(least)}"
-    if outcome in (MISSED, PASSED):
-        return f"Gate {outcome}: {figure}."
-    return f"Gate unclear: {figure}; more conversations would decide."
+    advice = (
+        f"; {decision.advice('case')}: a conversation has a case for each of its facts" if decision.needed_n else ""
+    )
+    return f"Gate {outcome}: recall of “{arm}” {recall.text('share')}, limit {percent(least)}{advice}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from loomlib.presentation.formats import milliseconds, plural
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.gates import MISSED, PASSED, outcome_at_most
+from loomlib.statistics.gates import MISSED, PASSED, Decision, decide_at_most
 from loomlib.statistics.percentiles import estimate_percentile
 
 
@@ -15,20 +15,29 @@ from loomlib.statistics.percentiles import estimate_percentile
 class DurationGate:
     """Missed when the whole 95 % interval is above the limit; unclear when the interval contains the limit."""
 
-    outcome: str
+    decision: Decision
     limit_ms: float
     p90: Estimate
+
+    @property
+    def outcome(self) -> str:
+        """The outcome: "passed", "missed" or "unclear"."""
+        return self.decision.outcome
 
     def sentence(self) -> str:
         """Return the verdict in a sentence."""
         limit = milliseconds(self.limit_ms)
+        if self.p90.value is None and self.outcome == MISSED:
+            return f"Gate missed: {self.decision.all_missed('answered call')} of {limit}."
         if self.p90.value is None:
             few = f"{plural(self.p90.n, 'answered call')}, {self.p90.needed_n} are needed"
             return f"Gate unclear: {few} to judge the limit of {limit}."
         measured = f"p90 {milliseconds(self.p90.value)} (95 % interval {self.p90.interval_text('ms')}), limit {limit}"
         if self.outcome == MISSED:
             return f"Gate missed by {milliseconds(self.p90.value - self.limit_ms)}: {measured}."
-        return f"Gate passed: {measured}." if self.outcome == PASSED else f"Gate unclear: {measured}."
+        if self.outcome == PASSED:
+            return f"Gate passed: {measured}."
+        return f"Gate unclear: {measured}; {self.decision.advice('call')}."
 
     def summary(self) -> dict[str, object]:
         """Return the verdict, ready for JSON."""
@@ -36,6 +45,7 @@ class DurationGate:
             "outcome": self.outcome,
             "limit_ms": self.limit_ms,
             "p90": self.p90.summary(),
+            "needed_n": self.decision.needed_n,
             "sentence": self.sentence(),
         }
 
@@ -48,4 +58,5 @@ def judge_durations(durations_ms: Sequence[float], max_p90_ms: float) -> Duratio
         max_p90_ms: The limit, in milliseconds.
     """
     p90 = estimate_percentile(durations_ms, 0.9, seed=0)
-    return DurationGate(outcome=outcome_at_most(p90, max_p90_ms, allow_open=True), limit_ms=max_p90_ms, p90=p90)
+    decision = decide_at_most(p90, max_p90_ms, durations_ms, allow_open=True)
+    return DurationGate(decision=decision, limit_ms=max_p90_ms, p90=p90)

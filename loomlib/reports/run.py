@@ -16,6 +16,7 @@ from typing import Any
 
 from loomlib.errors import ReportError
 from loomlib.settings import Settings
+from loomlib.statistics.gates import MISSED, UNCLEAR
 
 from .catalogue import find_report
 from .destination import Destination, NameTaken, open_destination
@@ -24,7 +25,7 @@ from .notebook import Notebook, as_node, notebook_text
 from .page import PageFacts, render_page
 from .parameters import Value, bind_parameters, read_parameters
 from .redaction import Redactor, secrets_in, secrets_of_home
-from .summary import SCHEMA, json_ready, missed_gates, stated_summary, versions
+from .summary import SCHEMA, gate_sentences, json_ready, stated_summary, versions
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ def run_report(
     redactor = Redactor(secrets, personal=redact)
     _redact(notebook, redactor, code=Redactor(secrets))
     stated = stated_summary(notebook)
-    exit_code, message = _verdict(failure, missed_gates(stated))
+    exit_code, message = _verdict(failure, gate_sentences(stated, MISSED), gate_sentences(stated, UNCLEAR))
     facts = PageFacts(
         report=path.stem,
         command=redactor.text(_command(name_or_path, bound, out)),
@@ -143,12 +144,12 @@ def _command(name_or_path: str | Path, bound: Mapping[str, Value], out: str) -> 
     return shlex.join([*words, "--out", out])
 
 
-def _verdict(failure: Failure | None, missed: list[str]) -> tuple[int, str]:
+def _verdict(failure: Failure | None, missed: list[str], unclear: list[str]) -> tuple[int, str]:
     if failure is not None:
         return _EXIT_CELL_FAILED, str(failure)
     if missed:
-        return _EXIT_GATE_MISSED, " ".join(missed)
-    return 0, "done"
+        return _EXIT_GATE_MISSED, " ".join([*missed, *unclear])
+    return 0, " ".join(["done.", *unclear]) if unclear else "done"
 
 
 def _redact(notebook: Notebook, redactor: Redactor, *, code: Redactor) -> None:

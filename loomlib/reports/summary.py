@@ -31,12 +31,17 @@ def stated_summary(notebook: Notebook) -> dict[str, Any]:
     return summary
 
 
-def missed_gates(summary: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each missed gate: `{"gates": [{"outcome": "missed", "sentence": …}]}`."""
+def gate_sentences(summary: Mapping[str, Any], outcome: str) -> list[str]:
+    """Return a sentence for each gate with an outcome: `{"gates": [{"outcome": "missed", "sentence": …}]}`.
+
+    Args:
+        summary: What the notebook stated.
+        outcome: "passed", "missed" or "unclear".
+    """
     return [
-        str(gate.get("sentence") or f"Gate missed: {gate.get('name', 'unnamed')}")
+        str(gate.get("sentence") or f"Gate {outcome}: {gate.get('name', 'unnamed')}")
         for gate in cast("list[Mapping[str, Any]]", summary.get("gates") or [])
-        if gate.get("outcome") == "missed"
+        if gate.get("outcome") == outcome
     ]
 
 

@@ -1,15 +1,131 @@
-"""Verdicts on a limit by a whole confidence interval: passed, missed, or unclear."""
+"""Verdicts on a limit by a whole confidence interval: passed, missed, or unclear.
+
+One rule goes before the interval: a limit that every single measurement misses is missed, however few they are. A
+gate with too few measurements for an interval could otherwise never fail.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
+from ..presentation.formats import number, plural
 from .estimates import Estimate
 
 PASSED: Final = "passed"
 MISSED: Final = "missed"
 UNCLEAR: Final = "unclear"
 GATE_OUTCOMES: Final = (PASSED, MISSED, UNCLEAR)
+_MOST_NEEDED: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """How a figure stands to its limit, and what would decide it.
+
+    Attributes:
+        outcome: "passed", "missed" or "unclear".
+        n: Sample size of the figure.
+        measured: Number of single measurements: more than `n` where several belong to one case.
+        is_missed_by_all: Whether every single measurement misses the limit.
+        needed_n: Number of measurements that would decide an unclear gate if the figure stays where it is; None when
+            it is decided, or when that number is not known.
+    """
+
+    outcome: str
+    n: int
+    measured: int
+    is_missed_by_all: bool = False
+    needed_n: int | None = None
+
+    def advice(self, noun: str) -> str:
+        """Return how many measurements an unclear gate needs; "" for one that is decided.
+
+        Args:
+            noun: What was measured, such as "warm call".
+        """
+        if self.outcome != UNCLEAR:
+            return ""
+        there = f"there {'is' if self.n == 1 else 'are'} {number(self.n, 0)}"
+        if self.needed_n is None:
+            return f"more {plural(2, noun).partition(' ')[2]} are needed to decide ({there})"
+        if self.needed_n > _MOST_NEEDED:
+            return f"the figure is too close to the limit: more than {plural(_MOST_NEEDED, noun)} are needed ({there})"
+        verb = "is" if self.needed_n == 1 else "are"
+        return f"about {plural(self.needed_n, noun)} {verb} needed to decide ({there})"
+
+    def all_missed(self, noun: str) -> str:
+        """Return that every measurement misses the limit: `all 3 warm calls miss the limit`.
+
+        Args:
+            noun: What was measured, such as "warm call".
+        """
+        if self.measured == 1:
+            return f"the only {noun} misses the limit"
+        return f"all {plural(self.measured, noun)} miss the limit"
+
+
+def decide_at_least(estimate: Estimate, limit: float, values: Iterable[float]) -> Decision:
+    """Decide a gate on the least that is acceptable.
+
+    Args:
+        estimate: The figure with its interval.
+        limit: The least that is acceptable, in the figure's unit.
+        values: The single measurements of which the figure is an estimate; 0 or 1 for a rate.
+    """
+    return _decide(outcome_at_least(estimate, limit), estimate, limit, [value < limit for value in values])
+
+
+def decide_at_most(estimate: Estimate, limit: float, values: Iterable[float], *, allow_open: bool = False) -> Decision:
+    """Decide a gate on the most that is allowed.
+
+    Args:
+        estimate: The figure with its interval.
+        limit: The most that is allowed, in the figure's unit.
+        values: The single measurements of which the figure is an estimate.
+        allow_open: Whether an interval whose upper end is open can pass.
+    """
+    outcome = outcome_at_most(estimate, limit, allow_open=allow_open)
+    return _decide(outcome, estimate, limit, [value > limit for value in values])
+
+
+def decide_not_worse(difference: Estimate, margin: float, values: Iterable[float]) -> Decision:
+    """Decide a gate against a baseline; see `outcome_not_worse`.
+
+    Args:
+        difference: New minus baseline; more is better.
+        margin: The most that the new version may be worse.
+        values: The single differences.
+    """
+    return _decide(outcome_not_worse(difference, margin), difference, -margin, [value < -margin for value in values])
+
+
+def _decide(outcome: str, estimate: Estimate, limit: float, misses: list[bool]) -> Decision:
+    n, measured = estimate.n, len(misses)
+    if misses and all(misses):
+        return Decision(outcome=MISSED, n=n, measured=measured, is_missed_by_all=True)
+    needed_n = _needed(estimate, limit, n) if outcome == UNCLEAR else None
+    return Decision(outcome=outcome, n=n, measured=measured, needed_n=needed_n)
+
+
+def _needed(estimate: Estimate, limit: float, n: int) -> int | None:
+    """Return the sample size at which the interval would no longer contain the limit.
+
+    The interval's half on the limit's side shrinks with the square root of the sample size.
+    """
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return estimate.needed_n
+    if not n:
+        return None
+    distance = abs(limit - estimate.value)
+    half = estimate.high - estimate.value if limit >= estimate.value else estimate.value - estimate.low
+    if not half:  # an interval of no width, or one that is open above: its width says nothing of the size needed
+        return None
+    if distance <= half * math.sqrt(n / (_MOST_NEEDED + 1)):
+        return _MOST_NEEDED + 1
+    return max(n + 1, math.ceil(n * (half / distance) ** 2))
 
 
 def outcome_at_least(estimate: Estimate, limit: float) -> str:

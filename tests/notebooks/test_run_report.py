@@ -103,6 +103,12 @@ def test_a_missed_gate_is_exit_code_2_and_says_by_how_much(tmp_path: Path, setti
     assert outcome.message == "p90 is 120 ms, 70 ms over the gate of 50 ms."
 
 
+def test_an_unclear_gate_is_exit_code_0_and_the_last_line_has_its_sentence(tmp_path: Path, settings: Settings) -> None:
+    outcome = run_report(SAMPLE, {"limit_ms": "120"}, str(tmp_path), settings=settings)
+    assert outcome.exit_code == 0
+    assert outcome.message == "done. p90 is 120 ms, 0 ms over the gate of 120 ms."
+
+
 def test_a_failing_cell_is_exit_code_1_and_the_page_opens_with_it(tmp_path: Path, settings: Settings) -> None:
     outcome = run_report(SAMPLE, {"fail": "true", "hostile": HOSTILE}, str(tmp_path), settings=settings)
     assert outcome.exit_code == 1

@@ -66,8 +66,27 @@ def test_a_flaky_night_is_unclear_and_no_alarm(store: Store) -> None:
     assert "contains the limit of 900 ms" in verdict.sentence()
 
 
-def test_too_few_calls_are_unclear_however_slow(store: Store) -> None:
-    verdict = night(store, 1, [5000.0] * 9).gate(900)
+@pytest.mark.parametrize("calls", [1, 3, 9])
+def test_a_gate_that_every_single_call_misses_is_missed_however_few_they_are(store: Store, calls: int) -> None:
+    verdict = night(store, 1, [5000.0] * calls).gate(900)
+    assert verdict.is_missed
+    which = "the only answered warm call misses" if calls == 1 else f"all {calls} answered warm calls miss"
+    assert verdict.sentence() == f"Gate missed: {which} the limit of 900 ms, since 02 Nov 2026 03:00 UTC."
+
+
+def test_an_undecided_gate_says_how_many_calls_it_needs(store: Store) -> None:
+    verdict = night(store, 1, [800.0 + 10 * k for k in range(12)]).gate(905)
+    assert verdict.outcome == "unclear"
+    needed = verdict.summary()["needed_n"]
+    assert needed > 12
+    assert f"about {needed} warm calls are needed to decide (there are 12)" in verdict.sentence()
+    # As many calls of the same kind decide it.
+    again = night(store, 2, [800.0 + 120 * k / (2 * needed) for k in range(2 * needed)]).gate(920)
+    assert again.outcome == "passed"
+
+
+def test_a_few_calls_of_which_one_meets_the_limit_are_unclear(store: Store) -> None:
+    verdict = night(store, 1, [5000.0] * 8 + [800.0]).gate(900)
     assert verdict.outcome == "unclear"
     assert verdict.sentence() == "Gate unclear: 9 answered warm calls, 10 are needed to judge the limit of 900 ms."
 

@@ -1,8 +1,8 @@
 """Gates decided on whole intervals, so that chance does not stop a build and missing scores do not pass one.
 
-A gate is missed or passed only when its whole interval says so. Cases that failed to run or to be scored are excluded
-from averages; a gate that would pass becomes unclear when the missing scores, all counted as the worst, could reverse
-it.
+A gate is missed or passed only when its whole interval says so, or missed when every single case misses it. Cases that
+failed to run or to be scored are excluded from averages; a gate that would pass becomes unclear when the missing
+scores, all counted as the worst, could reverse it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from loomlib.presentation.formats import percent, plural, points, score
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR, outcome_at_least, outcome_not_worse
+from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR, Decision, decide_at_least, decide_not_worse
 
 from .estimate_text import difference_text, interval_text, points_text
 from .summaries import EvaluatorSummary, Summary
@@ -33,6 +33,7 @@ class GateVerdict:
             (0.02 is two points).
         estimate: The estimate that decides.
         text: The evidence.
+        needed_n: Number of cases that would decide an unclear gate, when that is known.
     """
 
     outcome: str
@@ -40,6 +41,7 @@ class GateVerdict:
     limit: float
     estimate: Estimate
     text: str
+    needed_n: int | None = None
 
     @property
     def is_missed(self) -> bool:
@@ -62,6 +64,7 @@ class GateVerdict:
             "evaluator": self.evaluator,
             "limit": self.limit,
             "estimate": self.estimate.summary(),
+            "needed_n": self.needed_n,
             "sentence": self.sentence(),
         }
 
@@ -84,17 +87,22 @@ def gate_at_least(results: Summary | EvaluatorSummary, limit: float, *, evaluato
     summary = _chosen(results, evaluator)
     is_rate = summary.has_bar
     estimate = summary.pass_rate if is_rate else summary.mean
-    outcome = outcome_at_least(estimate, limit)
+    # When the best case misses, every case does.
+    decision = decide_at_least(estimate, limit, [] if summary.best is None else [summary.best] * max(1, estimate.n))
+    outcome = decision.outcome
     shown, least = interval_text(estimate, percent=is_rate), percent(limit) if is_rate else score(limit)
     text = f"{'pass rate' if is_rate else 'mean'} {shown}, required: at least {least}"
     if not estimate.is_known:
-        text = f"{_few(estimate, summary.cases)}; required: at least {least}"
+        text = f"{_undecided(decision, estimate, summary.cases)}; required: at least {least}"
     elif outcome == UNCLEAR:
-        text += "; more cases are needed to decide"
+        text += f"; {decision.advice('case')}"
     elif outcome == PASSED and estimate.low is not None and estimate.low * (1 - summary.failed_share) < limit:
         outcome = UNCLEAR
         text += f"; but {plural(summary.failed, 'attempt')} without a score could reverse it"
-    return GateVerdict(outcome=outcome, evaluator=summary.evaluator, limit=limit, estimate=estimate, text=text)
+    return GateVerdict(
+        outcome=outcome, evaluator=summary.evaluator, limit=limit, estimate=estimate, text=text,
+        needed_n=decision.needed_n,
+    )  # fmt: skip
 
 
 def gate_not_worse(comparison: EvaluatorComparison, margin: float) -> GateVerdict:
@@ -105,20 +113,24 @@ def gate_not_worse(comparison: EvaluatorComparison, margin: float) -> GateVerdic
         margin: Largest accepted loss, a share or score.
     """
     estimate = comparison.difference
-    outcome = outcome_not_worse(estimate, margin)
+    decision = decide_not_worse(estimate, margin, [flip.difference for flip in comparison.flips])
+    outcome = decision.outcome
     change = points_text(estimate) if comparison.is_rate else difference_text(estimate)
     allowed = points(margin).lstrip("+") if comparison.is_rate else score(margin)
     text = f"{comparison.measure} {change} against the baseline, largest accepted loss {allowed}"
     if not estimate.is_known:
-        text = f"{_few(estimate, comparison.n)} in both runs; largest accepted loss {allowed}"
+        text = f"{_undecided(decision, estimate, comparison.n)} in both runs; largest accepted loss {allowed}"
     elif outcome == UNCLEAR:
-        text += "; more cases are needed to decide"
+        text += f"; {decision.advice('case')}"
     if outcome == PASSED and estimate.low is not None and estimate.low - comparison.unscored_share < -margin:
         outcome = UNCLEAR
         text += (
             f"; but {percent(comparison.unscored_share)} of the new run's attempts have no score and could reverse it"
         )
-    return GateVerdict(outcome=outcome, evaluator=comparison.evaluator, limit=-margin, estimate=estimate, text=text)
+    return GateVerdict(
+        outcome=outcome, evaluator=comparison.evaluator, limit=-margin, estimate=estimate, text=text,
+        needed_n=decision.needed_n,
+    )  # fmt: skip
 
 
 def exit_code(gates: Sequence[GateVerdict]) -> int:
@@ -126,7 +138,9 @@ def exit_code(gates: Sequence[GateVerdict]) -> int:
     return max((gate.exit_code for gate in gates), default=0)
 
 
-def _few(estimate: Estimate, n: int) -> str:
+def _undecided(decision: Decision, estimate: Estimate, n: int) -> str:
+    if decision.is_missed_by_all:
+        return decision.all_missed("case")
     needed = f", needs {estimate.needed_n}" if estimate.needed_n else ""
     return f"{estimate.reason}: {plural(n, 'case')}{needed}"
 

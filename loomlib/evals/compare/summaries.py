@@ -43,6 +43,8 @@ class EvaluatorSummary:
         answer_failed: Attempts without an answer.
         judge_failed: Attempts that could not be judged.
         labels: Provenance labels.
+        best: Largest score of a case; with a threshold 1 when any attempt passed, else 0. None without a score, and for
+            runs stored by release 0.1.
     """
 
     evaluator: str
@@ -58,6 +60,7 @@ class EvaluatorSummary:
     answer_failed: int
     judge_failed: int
     labels: tuple[str, ...] = ()
+    best: float | None = None
 
     @property
     def failed(self) -> int:
@@ -98,6 +101,7 @@ class EvaluatorSummary:
             "pass_all": {str(k): estimate.summary() for k, estimate in self.pass_all.items()},
             **{name: getattr(self, name) for name in _COUNTS},
             "labels": list(self.labels),
+            "best": self.best,
         }
 
     @classmethod
@@ -112,6 +116,7 @@ class EvaluatorSummary:
             pass_all={int(k): Estimate.read(estimate) for k, estimate in stored["pass_all"].items()},
             **{name: int(stored[name]) for name in _COUNTS},
             labels=tuple(stored["labels"]),
+            best=stored.get("best"),
         )
 
 
@@ -263,7 +268,15 @@ def summarize_cases(
         answer_failed=counts[2],
         judge_failed=counts[3],
         labels=tuple(results.labels),
+        best=_best(scored, passes, has_bar=has_bar),
     )
+
+
+def _best(scored: Sequence[CaseScores], passes: Sequence[int], *, has_bar: bool) -> float | None:
+    """Return the largest score of a case; with a threshold 1 when any attempt passed, else 0."""
+    if has_bar:
+        return float(any(passes))
+    return max((case.value for case in scored), default=None)
 
 
 def no_score_words(summary: EvaluatorSummary) -> str:

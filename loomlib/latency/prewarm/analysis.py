@@ -10,7 +10,7 @@ from loomlib.experiments import StudyFinding, StudyGate, StudyMethod, StudyTable
 from loomlib.presentation.formats import milliseconds, money, number, plural, seconds
 from loomlib.presentation.theme import PALETTE, SYMBOLS, styled
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.gates import outcome_at_most
+from loomlib.statistics.gates import decide_at_most
 from loomlib.statistics.percentiles import (
     CONFIDENCE,
     PERCENTILE_METHOD,
@@ -270,11 +270,16 @@ def judge(result: PrewarmResult, max_p50_ms: float, ping_every_s: float) -> Stud
     arm = next((arm for arm in arms(result) if arm.ping_every_s == ping_every_s), None)
     if arm is None:
         raise ValueError(f"{arm_key(ping_every_s)} is none of the study's arms")
-    outcome = outcome_at_most(arm.p50, max_p50_ms)
-    text = f"Gate {outcome}: p50 of the first call after a gap, {arm.key}: {arm.p50.text('ms')}, limit "
+    durations = [call.duration_ms for call in arm.calls if call.is_done and call.duration_ms is not None]
+    decision = decide_at_most(arm.p50, max_p50_ms, durations)
+    text = f"p50 of the first call after a gap, {arm.key}: {arm.p50.text('ms')}, limit {milliseconds(max_p50_ms)}"
+    if decision.is_missed_by_all and arm.p50.value is None:
+        text += f"; {decision.all_missed('call')}"
+    elif advice := decision.advice("gap"):
+        text += f"; {advice}"
     return StudyGate(
-        outcome=outcome, limit=max_p50_ms, figure=arm.p50, text=f"{text}{milliseconds(max_p50_ms)}.",
-        data={"arm": arm.key, "limit_ms": max_p50_ms, "p50": arm.p50.summary()},
+        outcome=decision.outcome, limit=max_p50_ms, figure=arm.p50, text=f"Gate {decision.outcome}: {text}.",
+        data={"arm": arm.key, "limit_ms": max_p50_ms, "p50": arm.p50.summary(), "needed_n": decision.needed_n},
     )  # fmt: skip
 
 

@@ -175,6 +175,22 @@ def test_an_absolute_gate_is_passed_missed_or_unclear() -> None:
     )
 
 
+def test_a_gate_that_every_case_misses_is_missed_however_few_they_are() -> None:
+    verdict = gate_at_least(summarize(run([False] * 2)), 0.5)
+    assert (verdict.outcome, verdict.exit_code) == ("missed", 2)
+    verdict = gate_at_least(summarize(run([0.2, 0.3])), 0.5)
+    assert verdict.outcome == "missed"
+    assert "all 2 cases miss the limit" in verdict.sentence()
+    assert gate_at_least(summarize(run([0.2, 0.6])), 0.5).outcome == "unclear"
+
+
+def test_an_undecided_gate_says_how_many_cases_it_needs() -> None:
+    verdict = gate_at_least(summarize(run([True] * 18 + [False] * 2)), 0.8)
+    assert verdict.outcome == "unclear"
+    assert verdict.needed_n is not None
+    assert f"about {verdict.needed_n} cases are needed to decide (there are 20)" in verdict.sentence()
+
+
 def test_silence_passes_no_gate() -> None:
     """All that was judged passed, but a third could not be."""
     verdict = gate_at_least(summarize(run([True] * 100 + ["answer_failed"] * 50)), 0.9)

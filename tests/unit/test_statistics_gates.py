@@ -1,0 +1,53 @@
+"""One rule for all gates: by the interval, by every single measurement, and how many would decide it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loomlib.statistics import decide_at_least, decide_at_most, decide_not_worse
+from loomlib.statistics.means import estimate_mean
+from loomlib.statistics.percentiles import estimate_percentile, estimate_share
+
+
+@given(st.lists(st.floats(1, 1e6), min_size=1, max_size=40), st.floats(0.1, 2e6))
+def test_a_limit_is_missed_whenever_every_measurement_is_above_it(values: list[float], limit: float) -> None:
+    decision = decide_at_most(estimate_percentile(values, 0.5, seed=0), limit, values)
+    if min(values) > limit:
+        assert (decision.outcome, decision.is_missed_by_all) == ("missed", True)
+    elif max(values) <= limit:
+        assert decision.outcome != "missed"
+
+
+def test_an_unclear_share_needs_as_many_as_would_narrow_its_interval() -> None:
+    values = [1.0] * 18 + [0.0] * 2
+    decision = decide_at_least(estimate_share(18, 20), 0.8, values)
+    assert decision.outcome == "unclear"
+    assert decision.needed_n is not None
+    right = round(0.9 * decision.needed_n)
+    assert decide_at_least(estimate_share(right, decision.needed_n), 0.8, [1.0]).outcome == "passed"
+    assert decision.advice("case") == f"about {decision.needed_n} cases are needed to decide (there are 20)"
+
+
+def test_a_figure_at_its_limit_is_said_to_be_too_close() -> None:
+    decision = decide_at_least(estimate_share(9, 10), 0.9, [1.0] * 9 + [0.0])
+    assert decision.advice("case").startswith("the figure is too close to the limit: more than 10\u202f000 cases")
+
+
+def test_too_few_measurements_name_the_smallest_sample() -> None:
+    estimate = estimate_mean([0.5, 1.0])
+    assert decide_at_least(estimate, 0.9, [0.5, 1.0]).needed_n == estimate.needed_n
+
+
+@pytest.mark.parametrize(("differences", "missed"), [([-0.5], True), ([-0.5, -0.01], False), ([], False)])
+def test_a_baseline_gate_is_missed_when_every_case_is_worse_by_more_than_the_margin(
+    differences: list[float], missed: bool
+) -> None:
+    decision = decide_not_worse(estimate_mean(differences), 0.02, differences)
+    assert (decision.outcome == "missed") is missed
+
+
+def test_a_decided_gate_needs_nothing() -> None:
+    decision = decide_at_least(estimate_share(40, 40), 0.8, [1.0] * 40)
+    assert (decision.outcome, decision.advice("case")) == ("passed", "")
