@@ -1,4 +1,4 @@
-"""Everything that Loom raises on purpose.
+"""The exceptions that Loom raises.
 
     LoomError
     ├── SettingsError                       a setting is missing or wrong
@@ -174,15 +174,15 @@ class StudyError(LoomError):
 
 
 class StudyInterruptedError(StudyError):
-    """A study stopped half-way. What was measured is kept; running it again resumes it."""
+    """A study was interrupted. Its measurements are stored; running it again resumes it."""
 
 
 class EvalError(LoomError):
-    """An evaluation is asked for wrongly, or its stored form does not fit."""
+    """The arguments of an evaluation are invalid, or its stored form does not match."""
 
 
 class EvalInterruptedError(EvalError):
-    """An evaluation stopped half-way. What was answered and judged is kept; running it again resumes it."""
+    """An evaluation was interrupted. Its answers and scores are stored; running it again resumes it."""
 
 
 class InvalidEvalSetError(LoomError, ValueError):

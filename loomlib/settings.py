@@ -34,7 +34,7 @@ LOG_LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What Loom was told, resolved once.
+    """Loom's settings, resolved once from arguments, the environment and `loom.toml`.
 
     `home` holds the local service's state and the default database. `database_url` is an SQLAlchemy address or the path
     of an SQLite file, and stays out of the repr, as it may hold a password. `log_poll_attempts` × `log_poll_interval_s`

@@ -264,7 +264,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 def _ignore(_event: InvocationEvent) -> None:
-    """Discard the events of an invocation whose caller only wants the record."""
+    """Discard the events of an invocation whose caller needs only the record."""
 
 
 def _error_of(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:

@@ -47,7 +47,7 @@ def capture(
     no_expectation: bool,
     rules: str | None,
 ) -> None:
-    """Add a case made of AGENT's last invocation to a set; secrets and personal data are redacted."""
+    """Add AGENT's last invocation to a set as a case; secrets and personal data are redacted."""
     with command.connect() as bench:
         captured = bench.agent(agent).evals.capture_into(
             path,

@@ -85,7 +85,7 @@ def evaluate(
     junit: str | None,
     json_file: str | None,
 ) -> int:
-    """Ask AGENT every case of SET (a file, or a shipped set's name), judge the answers, keep everything.
+    """Evaluate AGENT on SET (a file, or a shipped set's name): ask every case, score the answers, store everything.
 
     Exit code 0: done; 1: it could not be done, or nothing could be judged; 2: a gate was missed. With a baseline it
     is a gate not to be worse by more than the margin, with 95 % confidence.

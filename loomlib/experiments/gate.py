@@ -12,7 +12,7 @@ from loomlib.statistics.gates import MISSED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyGate:
-    """How a figure stands to its limit.
+    """The verdict on a figure and its limit.
 
     A gate is missed only when the figure's whole 95 % interval is on the wrong side of the limit, and passed when it is
     on the right side. Anything between is unclear. A report or a command ends with 2 only when a gate is missed.

@@ -26,7 +26,7 @@ class Segment:
 
 
 class ProgressSnapshot(Protocol):
-    """Work at one moment: its text in one line, and the segments of its bar."""
+    """The progress of work at one time: one line of text, and the segments of its bar."""
 
     def __str__(self) -> str: ...
     def segments(self) -> Sequence[Segment]:
@@ -36,7 +36,7 @@ class ProgressSnapshot(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySnapshot:
-    """A study at one moment.
+    """The progress of a study at one time.
 
     Attributes:
         title: The kind of study, such as "latency study".

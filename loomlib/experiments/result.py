@@ -145,7 +145,7 @@ class StudyRecord(ABC):
         return self._view("table")
 
     def findings(self) -> list[StudyFinding]:
-        """Return what is worth a look, with its numbers; empty when nothing is."""
+        """Return the notable findings with their numbers; empty when there are none."""
         return self._view("findings")
 
     def figures(self) -> dict[str, go.Figure]:

@@ -156,7 +156,7 @@ class Study(ABC, Generic[U, R]):
     @property
     @abstractmethod
     def how_to_resume(self) -> str:
-        """Python that makes the stored study again, for messages."""
+        """Python code that opens the stored study again, for messages."""
 
     @abstractmethod
     def header(self) -> StudyRow:

@@ -1,4 +1,4 @@
-"""Long work: a thread of its own, the lease that one process holds, whole files, and a notebook output in place."""
+"""Long-running work: threads, leases, atomic files, and a notebook output that is updated in place."""
 
 from .held_lease import Holding, Leases, held_lease
 from .in_place import InPlace, is_watched_notebook

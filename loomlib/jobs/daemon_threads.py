@@ -1,4 +1,4 @@
-"""Plain functions of somebody else's, each in a thread that nobody has to wait for.
+"""Run foreign functions, each in a daemon thread that does not keep the process alive.
 
 An executor's threads are few and are waited for at the end: a function that hangs would keep others from their turn,
 which then seem late too, and would hold the run open behind its own timeout.

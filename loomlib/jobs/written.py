@@ -1,4 +1,4 @@
-"""Files written whole or not at all, with errors of the file system as `LoomError`."""
+"""Atomic file writes, with errors of the file system as `LoomError`."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def opening_outcome(answer: Answer, stop: StudyInterruptedError | None = None) -
 
 
 def call_labels(study_id: str, unit: MeasuredUnit, *, timed: bool = True) -> tuple[str, ...]:
-    """Return the labels of a call's invocation, by which it is found again after a kill.
+    """Return the labels of a call's invocation; a resumed study finds the invocation by them.
 
     Args:
         study_id: The study.

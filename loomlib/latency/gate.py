@@ -25,7 +25,7 @@ _MOST_EARLIER = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyGate(StudyGate):
-    """How a scenario's 90th percentile (milliseconds) stands to its limit.
+    """The verdict on a scenario's 90th percentile (milliseconds) and its limit.
 
     Attributes:
         scenario: The scenario.

@@ -184,7 +184,7 @@ class AgentQuestions(MemoryQuestions):
         )
 
     def _say(self, conversation: ScriptedConversation, arm: Arm, actor: str, session: int) -> bool:
-        """Hold what is missing of the conversation with the agent. A failed turn counts as said."""
+        """Send the remaining turns of the conversation to the agent. A failed turn counts as sent."""
         if arm.searches:
             return False
         environment = self._run.ledger.stored.environment

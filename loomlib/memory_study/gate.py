@@ -15,7 +15,7 @@ from .summaries import ArmSummary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryGate(StudyGate):
-    """How the recall of `arm` stands to the least that is acceptable.
+    """The verdict on the recall of `arm` and the least acceptable share.
 
     A case is one fact of one conversation: a study of one conversation has few, a wide interval, and seldom decides.
     """

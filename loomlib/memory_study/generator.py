@@ -1,4 +1,4 @@
-"""Scripted conversations made from a seed: the same seed makes the same conversations on every machine."""
+"""Generate scripted conversations from a seed: the same seed gives the same conversations on every machine."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 
 class TextFrame(pd.DataFrame):
-    """What tables with other people's texts are, and whatever is made of them."""
+    """A DataFrame whose texts come from users or agents, and every frame derived from it."""
 
     def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         with pd.option_context("display.html.use_mathjax", False):

@@ -1,4 +1,4 @@
-"""A redaction rule: what a value looks like, and how a match is confirmed."""
+"""A redaction rule: the pattern of a value, and how a match is confirmed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a report goes: a folder, or a folder in S3. Files appear whole or not at all."""
+"""Where a report is written: a folder, or a folder in S3. Files appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _S3 = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(?P<pref
 
 
 class NameTaken(Exception):
-    """Somebody else wrote a file of that name first; try another name."""
+    """Another process wrote a file of that name first; try another name."""
 
 
 class Destination(Protocol):
@@ -95,7 +95,7 @@ class Folder:
         return str(self.path / name)
 
     def _take(self, name: str) -> None:
-        """Of two that want a name at the same moment, the file system gives it to one."""
+        """Claim a name; the file system gives it to only one of two concurrent writers."""
         try:
             os.close(os.open(self.path / name, os.O_CREAT | os.O_EXCL))
         except FileExistsError as error:
@@ -104,7 +104,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """A folder in S3. An object appears there whole, when its upload has ended."""
+    """A folder in S3. An object appears there complete, when its upload has ended."""
 
     bucket: str
     prefix: str

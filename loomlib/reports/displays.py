@@ -1,4 +1,4 @@
-"""What a report's notebook displays: the verdict in a box, findings and notes as lists. Static HTML, text escaped."""
+"""Displays of a report's notebook: the verdict in a box, findings and notes as lists. Static HTML, text escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the evaluation reports are about: which cases, which baseline, which two runs; and their answers."""
+"""Parameters and verdicts of the evaluation reports: cases, baseline, the two runs to compare."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def eval_verdict(run: EvalRun, gates: tuple[GateVerdict, ...] = (), *, compariso
     return Verdict(
         title=title_of(run),
         sentences=shown,
-        gates=_told(gates),
+        gates=_outcomes(gates),
         summary=run_document(run, gates, comparison, cases=False),
     )
 
@@ -165,7 +165,7 @@ def comparison_verdict(new: EvalRun, baseline: EvalRun, comparison: Comparison) 
             comparison.headline(),
             *(evaluator.sentence() for evaluator in comparison.evaluators[:_SHOWN_SENTENCES]),
         ],
-        gates=_told(gates),
+        gates=_outcomes(gates),
         summary={**comparison.summary(), "run_a": new.id, "run_b": baseline.id, "labels": list(new.labels)},
     )
 
@@ -218,7 +218,7 @@ def _worst_first(gates: tuple[GateVerdict, ...]) -> list[GateVerdict]:
     return sorted(gates, key=lambda gate: order[gate.outcome])
 
 
-def _told(gates: tuple[GateVerdict, ...]) -> list[tuple[str, str]]:
+def _outcomes(gates: tuple[GateVerdict, ...]) -> list[tuple[str, str]]:
     """Each missed gate in its own words; of many others one sentence, so that the answer stays one."""
     outcomes = [(gate.outcome, gate.sentence()) for gate in gates if gate.outcome == "missed"]
     for outcome in ("unclear", "passed"):

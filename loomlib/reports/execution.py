@@ -165,7 +165,7 @@ class _LoomEngine(Engine):
 
 
 class _TellingClient(PapermillNotebookClient):
-    """Says each line that a cell prints as it comes, and how long a slow cell took."""
+    """Logs each line that a cell prints as it arrives, and how long a slow cell took."""
 
     def __init__(self, nb_man: Any, *, environment: dict[str, str], say: Callable[[str], None], **kwargs: Any) -> None:
         super().__init__(nb_man, **kwargs)

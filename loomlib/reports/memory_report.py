@@ -1,4 +1,4 @@
-"""What the memory report is about: which memory, whose, since when; and its answer and gates."""
+"""Parameters, verdict and gates of the memory report."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def newest_sessions(memory: Memory, actor: str, sessions: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossingGate:
-    """That nothing crosses from one actor or tenant to another. Doubt, such as what could not be read, is "unclear"."""
+    """Gate: no data crosses from one actor or tenant to another. It is unclear when something could not be read."""
 
     crossings: int
     unread: Sequence[str]
 
     @classmethod
     def of(cls, health: HealthReport, isolation: IsolationReport | None = None) -> CrossingGate:
-        """From what was found in the memory and, when it was tried, from reads that were made."""
+        """Make the gate from the memory's health and, if it ran, the isolation test."""
         return cls(
             crossings=len(health.crossings) + (len(isolation.crossings) if isolation else 0),
             unread=(*health.skipped, *(isolation.not_checked if isolation else ())),
@@ -101,11 +101,11 @@ class CrossingGate:
         if self.crossings:
             return f"Gate missed: {plural(self.crossings, 'finding')} across actors or tenants."
         if self.unread:
-            return f"Gate unclear: nothing crosses in what was read; not looked at: {'; '.join(self.unread)[:300]}."
+            return f"Gate unclear: nothing crosses in what was read; not checked: {'; '.join(self.unread)[:300]}."
         return "Gate passed: nothing crosses from one actor or tenant to another."
 
     def summary(self) -> dict[str, Any]:
-        """As JSON-ready values."""
+        """Return the gate as JSON-ready values."""
         return {
             "name": "no crossing",
             "outcome": self.outcome,

@@ -35,7 +35,7 @@ _EXIT_GATE_MISSED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOutcome:
-    """What a report left behind. Paths, or `s3://` addresses when it went there.
+    """The files of a finished report: paths, or `s3://` addresses.
 
     `exit_code` is 0, 1 when a cell failed, 2 when a gate was missed; `message` says so in a sentence.
     """

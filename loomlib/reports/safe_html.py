@@ -1,4 +1,4 @@
-"""HTML that may stand on a page: an allowlist for what displays made, escaping for everything else.
+"""HTML that is safe on a page: an allowlist for the HTML of displays, escaping for everything else.
 
 Displays escape what agents said. This is the second lock (the third is the page's Content-Security-Policy): an element,
 attribute or address that is not on the list does not reach the page.
@@ -48,13 +48,13 @@ def safe_markdown(text: str) -> str:
 
 
 def safe_text(text: str) -> str:
-    """Terminal text as HTML: escaped, its ANSI colours kept, a carriage return taken as one."""
+    """Return terminal text as HTML: escaped, with its ANSI colours and carriage returns applied."""
     lines = [line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n")]
     return str(ansi2html("\n".join(lines)))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def escaped(text: str) -> str:
-    """Text as it is, for an element or an attribute."""
+    """Return the text escaped, for an element or an attribute."""
     return html.escape(text, quote=True)
 
 

@@ -60,7 +60,7 @@ def _mark_table(table: str) -> str:
 
 
 def _is_phrases(column: list[tuple[str, str]]) -> bool:
-    """Whether a cell says more than a few words, which a narrow column would set one below the other."""
+    """Whether a cell has more than a few words, which a narrow column would put on one line each."""
     return any(tag == "td" and len(text) > _PHRASE for tag, text in column)
 
 

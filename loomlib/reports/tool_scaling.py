@@ -1,4 +1,4 @@
-"""From 5 to 100 tools at once: what the model calls and the tools take, beside a published run of the same."""
+"""From 5 to 100 tools at once: the duration of model calls and tools, compared with a published run."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ToolScaling:
         return [run for run in self.runs if run.state in ("found", "partial")]
 
     def sentences(self) -> list[str]:
-        """Return what grows with the tools, how many really ran at a time, and what is simulated."""
+        """Return what grows with the number of tools, how many ran at the same time, and what is simulated."""
         if not self.known:
             return ["No run has spans, so model time and tool time cannot be separated.", *self.failures[:3]]
         most = max(run.asked for run in self.known)
@@ -169,7 +169,7 @@ class ToolScaling:
         return scaling_figure(self.known, PUBLISHED, subtitle=self.title)
 
     def limits(self) -> Listing:
-        """Return what these numbers are, and what they cannot tell."""
+        """Return how these numbers were measured, and their limits."""
         limits = [
             "The tools only wait and need no CPU; tools that compute would share one interpreter lock.",
             "A tool's span starts when it is submitted to the pool, not when a thread runs it, so many can be open.",

@@ -24,7 +24,7 @@ Moment: TypeAlias = datetime | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeCount:
-    """Number of an agent's invocations with one outcome; `reached` says whether they can have reached the agent."""
+    """Number of an agent's invocations with one outcome; `reached` tells whether they may have reached the agent."""
 
     agent_id: int
     status: str

@@ -11,7 +11,7 @@ from .store import Store
 
 
 class StoreLocation:
-    """A store that somebody else holds open, or the address of one that is open only while it is used."""
+    """A store that the caller keeps open, or the address of one that is opened only while it is used."""
 
     def __init__(self, store: Store | str) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""What a notebook opens: `connect()` → `Workbench` → `Agent` → `Invocation`."""
+"""The workbench: `connect()` → `Workbench` → `Agent` → `Invocation`."""
 
 from ..dispatch import register
 from .agent import Agent

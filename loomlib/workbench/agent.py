@@ -106,7 +106,7 @@ class Agent:
 
     @property
     def evals(self) -> AgentEvals:
-        """Eval cases made of what this agent was asked."""
+        """Eval cases made from this agent's invocations."""
         from .agent_evals import AgentEvals
 
         return AgentEvals(self.context, self.entry)

@@ -1,4 +1,4 @@
-"""Approve or reject what an agent waits for."""
+"""Approve or reject an agent's pending actions."""
 
 from __future__ import annotations
 

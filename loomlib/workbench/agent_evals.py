@@ -1,4 +1,4 @@
-"""Evaluations of an agent, and eval cases made of what it was asked."""
+"""Evaluations of an agent, and eval cases made from its invocations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent was asked before."""
+"""An agent's past invocations."""
 
 from __future__ import annotations
 

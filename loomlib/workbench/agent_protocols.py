@@ -55,7 +55,7 @@ def agui_conversation(invocations: Sequence[Invocation]) -> list[dict[str, Any]]
 
 
 def asked_in_agui(prompt: str) -> str:
-    """Return what the person wrote: the last user message of a stored AG-UI payload; "" for a resumed run."""
+    """Return the last user message of a stored AG-UI payload; "" for a resumed run."""
     if not prompt.startswith("{"):
         return prompt
     try:

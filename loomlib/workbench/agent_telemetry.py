@@ -1,4 +1,4 @@
-"""What can be asked about an agent's telemetry beside its logs."""
+"""An agent's telemetry besides its logs."""
 
 from __future__ import annotations
 

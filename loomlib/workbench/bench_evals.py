@@ -1,4 +1,4 @@
-"""Eval sets, stored runs, and cases collected from what agents were asked."""
+"""Eval sets, stored runs, and cases collected from invocations."""
 
 from __future__ import annotations
 

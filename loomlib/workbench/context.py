@@ -1,4 +1,4 @@
-"""What a workbench and everything made by it share: the store, the clients, the settings and the environment."""
+"""Resources that a workbench shares with its agents and invocations: store, clients, settings and environment."""
 
 from __future__ import annotations
 

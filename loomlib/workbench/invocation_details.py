@@ -1,4 +1,4 @@
-"""What can be looked up about an invocation beside its trace: logs, layers of telemetry, memory records, protocols."""
+"""Details of an invocation besides its trace: logs, layers of telemetry, memory records, protocols."""
 
 from __future__ import annotations
 

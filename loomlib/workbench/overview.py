@@ -130,7 +130,7 @@ class AgentOverview:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What is known about the runtime, as text."""
+        """The runtime's metadata as text."""
         raw, entry = self.entry.raw_metadata, self.entry
         metadata = {
             "name": entry.name,

@@ -52,7 +52,7 @@ def form(file: Path, *agents: str, **more: object) -> dict[str, object]:
 
 
 def test_a_set_is_asked_with_progress_and_its_cases_are_looked_into(watched: Watched, file: Path) -> None:
-    told = watched.ask("look_set", **form(file))
+    told = watched.ask("show_set", **form(file))
     assert "3 cases" in told["sentence"]
     assert "contains" in told["sentence"]
     done = watched.ask("run", **form(file, "calculator", gate="contains>=10%", repeats="1", money="1"))
@@ -76,7 +76,7 @@ def test_a_set_is_asked_with_progress_and_its_cases_are_looked_into(watched: Wat
     assert watched.ask("filter", state="low score")["shown"] == 1
     assert watched.ask("filter", tag="sums") == {"shown": 2, "of": 3}
     again = [value for value, _ in watched.panel.state["sets"] if value.startswith("run:")]
-    assert "3 cases" in watched.ask("look_set", set=again[0])["sentence"]
+    assert "3 cases" in watched.ask("show_set", set=again[0])["sentence"]
     assert "<img" not in watched.panel._repr_html_()
     compile(watched.panel.code, "copied", "exec")
 
@@ -189,7 +189,7 @@ def test_without_agents_and_runs_it_says_what_to_do(tmp_path: Path) -> None:
         watched = Watched(loom_widgets.evaluate(bench))
         assert watched.panel.state["agents"] == []
         assert watched.ask("hello") == {"head": {}, "progress": {}, "compared": {}}
-        assert watched.ask("look_set", set="shipped:calculator")["blueprint"] == "calculator"
+        assert watched.ask("show_set", set="shipped:calculator")["blueprint"] == "calculator"
         assert watched.ask("compare", new="", baseline="") == {"failed": True}
         assert "No run is open" in watched.panel._repr_html_()
         watched.panel.close()

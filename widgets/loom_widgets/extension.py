@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Bring `%%agent`, and the views of Loom's objects."""
+    """Register `%%agent` and the interactive views of Loom's objects."""
     from .magic import AgentMagics
 
     shell.register_magics(AgentMagics)
@@ -21,7 +21,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Take `%%agent` away, close the workbench that it opened, and show the static faces alone."""
+    """Unregister `%%agent` and the interactive views, and close the workbench that the magic opened."""
     disable()
     manager = shell.magics_manager
     magics = manager.registry.pop("AgentMagics", None)

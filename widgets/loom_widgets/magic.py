@@ -1,4 +1,4 @@
-"""`%%agent`: a cell is what an agent is asked.
+"""`%%agent`: send a cell's text to an agent.
 
     %load_ext loom_widgets
 
@@ -29,7 +29,7 @@ LONGEST_SHOWN: Final = 200_000
 
 @magics_class
 class AgentMagics(Magics):
-    """The magics that `%load_ext loom_widgets` brings."""
+    """The magics that `%load_ext loom_widgets` registers."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
@@ -44,7 +44,7 @@ class AgentMagics(Magics):
     @argument("-t", "--to", default="", help="put the Invocation into this variable instead of showing it")
     @cell_magic
     def agent(self, line: str, cell: str = "") -> Invocation | None:
-        """Ask an agent what the cell says, and print the answer as it comes."""
+        """Send the cell's text to an agent and print the answer as it arrives."""
         try:
             arguments = parse_argstring(self.agent, line)
         except UsageError as error:

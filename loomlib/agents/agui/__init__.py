@@ -1,4 +1,4 @@
-"""AG-UI, read: typed events, the text, tools and state that they make up, and what they ask a person."""
+"""AG-UI: typed events, and the text, tools, state and confirmations that they add up to."""
 
 from .events import EVENT_TYPES, AguiEvent, is_agui, read_event
 from .fold import AguiFold

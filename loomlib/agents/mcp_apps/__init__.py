@@ -1,4 +1,4 @@
-"""MCP Apps: the views that tools carry, and the only channel by which a view's frame can communicate."""
+"""MCP Apps: views of tools, and the only channel over which a view's frame can communicate."""
 
 from .channel import FrameChannel
 from .documents import VIEW_CSP, VIEW_SANDBOX, frame_document

@@ -153,7 +153,7 @@ class Approving:
             await asyncio.to_thread(note, approval, state, result=text[:2000])
 
     async def keep(self, event: AfterInvocationEvent) -> None:
-        """Keep what waits. This runs before the session manager saves the agent, so both are stored together."""
+        """Store the pending approvals, before the session manager saves the agent, so that both are stored together."""
         before = event.agent.state.get("approvals") or {}
         waiting = {}
         if event.result is not None and event.result.stop_reason == "interrupt":

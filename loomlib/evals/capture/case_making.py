@@ -1,4 +1,4 @@
-"""Making a case of a conversation: redacted, named by its request, expecting what the agent did."""
+"""Make a case from a conversation: redacted, named after its request, with the agent's behavior as expectation."""
 
 from __future__ import annotations
 

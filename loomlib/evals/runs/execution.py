@@ -61,7 +61,7 @@ class RunExecution:
         self._key = target.key if target is not None and options.reuse else ""
 
     async def run(self) -> str:
-        """Do what is pending; return why a budget ended the run early, else ""."""
+        """Run the pending cases; return why a budget ended the run early, else ""."""
         try:
             pending = await self._reuse_stored()
             reason = await self._ask(pending) if pending and self._target is not None else ""

@@ -49,7 +49,7 @@ class BudgetMeter:
             self._tokens += answer.input_tokens + answer.output_tokens
 
     def stop_reason(self) -> str:
-        """Return why nothing more may be asked, "" when something may."""
+        """Return why the budget allows no further case, "" when it does."""
         budget, judges = self._budget, self._judges
         if self.is_late:
             return f"the budget of {budget.time_s:g} s is used up"

@@ -86,6 +86,6 @@ class RunCounter:
         self._report(self._snapshot)
 
     def stage(self, stage: str) -> None:
-        """Report what the run does beside asking, "" for nothing."""
+        """Report the current step other than asking, "" for none."""
         self._snapshot = replace(self._snapshot, stage=stage, elapsed_s=time.monotonic() - self._began)
         self._report(self._snapshot)

@@ -72,7 +72,7 @@ def failure_of(error: BaseException, evaluator: Evaluator, answer: CaseAnswer) -
 
 
 def _with_whole(scores: Sequence[Score]) -> tuple[Score, ...]:
-    """Put the score of the whole first: the evaluator's own, else the mean of the parts."""
+    """Put the overall score first: the evaluator's own, else the mean of the parts."""
     wholes = [score for score in scores if not score.part]
     if len(wholes) == 1:
         return (*wholes, *(score for score in scores if score.part))

@@ -24,7 +24,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What a written form lost; false when that is nothing. Notes of a set are no content and not counted."""
+    """What a written form lost; false when empty. A set's notes are not content and are not counted."""
 
     format: str
     items: tuple[Loss, ...] = ()

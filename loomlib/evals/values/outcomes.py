@@ -1,4 +1,4 @@
-"""What became of one case under one evaluator: the row from which every summary and comparison is made."""
+"""The outcome of one case under one evaluator: the row that every summary and comparison is computed from."""
 
 from __future__ import annotations
 

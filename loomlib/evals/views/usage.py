@@ -41,7 +41,7 @@ class RunUsage:
 
     @property
     def unit(self) -> str:
-        """Dollars, tokens or milliseconds: the first that is known for half of the answers."""
+        """The unit: the first of dollars, tokens and milliseconds that is known for at least half of the answers."""
         return next((unit for unit in (USD, TOKENS) if self.is_known(unit)), MS)
 
     @property

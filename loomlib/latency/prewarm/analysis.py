@@ -155,7 +155,7 @@ def table(result: PrewarmResult) -> StudyTable:
 
 
 def findings(result: PrewarmResult) -> list[StudyFinding]:
-    """Return what is worth a look."""
+    """Return the notable findings."""
     design = result.design
     study_findings: list[StudyFinding] = []
     if design.gap_s <= design.idle_timeout_s:

@@ -29,7 +29,7 @@ def as_texts(value: object) -> tuple[str, ...]:
 
 
 def as_whole(value: object) -> int | None:
-    """`value` as a whole number; None for anything else, booleans too."""
+    """Return `value` as an integer; None for anything else, including booleans."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

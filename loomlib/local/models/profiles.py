@@ -51,7 +51,7 @@ class LatencyProfile:
 
     @property
     def is_instant(self) -> bool:
-        """Whether the profile never waits."""
+        """Whether the profile adds no latency."""
         return not (
             self.tool_start_ms
             or self.answer_start_ms

@@ -1,4 +1,4 @@
-"""Reading stored telemetry: as log events of a group, or whole by trace and session. Safe in any thread."""
+"""Read stored telemetry: as log events of a group, or complete by trace and session. Safe in any thread."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class TelemetryReader:
                     yield StoredEvent(number, names[place], timestamp_ms, visible_ms, message)
 
     def whole(self, identifier: str) -> list[tuple[Place, str]]:
-        """Return every record of a trace or session, uncut, oldest first."""
+        """Return every record of a trace or session in full, oldest first."""
         with self._open() as database:
             if database is None:
                 return []

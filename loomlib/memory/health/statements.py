@@ -1,4 +1,4 @@
-"""Facts that a sentence states, by rules on English: about whom, which attribute, which value, affirmed or denied.
+"""Facts that a sentence states, by rules on English: subject, attribute, value, affirmed or denied.
 
 Only attributes with one value at a time are read, so that two values contradict each other. Sentences that no rule
 matches are ignored, because wrong findings cost more than missed ones.

@@ -29,7 +29,7 @@ def attributes_of(pairs: object) -> Mapping[str, Any]:
 
 
 def _lenient(pairs: list[Any]) -> dict[str, Any]:
-    """Read what can be read of a list in which some entry is malformed."""
+    """Read the well-formed entries of a list."""
     attributes: dict[str, Any] = {}
     for pair in pairs:
         entry = mapping_or_none(pair)

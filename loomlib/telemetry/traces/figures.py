@@ -48,7 +48,7 @@ def draw_waterfall(
             if stretch_part == part
         ]
         pieces += [
-            _Piece(places[bar.span_id], bar.start_ms, bar.duration_ms, _told(bar), bar.is_failed)
+            _Piece(places[bar.span_id], bar.start_ms, bar.duration_ms, _label(bar), bar.is_failed)
             for bar in drawn
             if bar.part == part
         ]
@@ -135,12 +135,12 @@ def draw_breakdown(breakdowns: Sequence[tuple[str, Breakdown]], *, title: str = 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A stretch of a lane; `told` is inert already."""
+    """A segment of a lane; `label` is safe to insert as HTML."""
 
     lane: str
     start_ms: float
     duration_ms: float
-    told: str
+    label: str
     is_failed: bool = False
 
 
@@ -153,7 +153,7 @@ def _bars(part: str, pieces: Sequence[_Piece]) -> dict[str, Any]:
         "base": [piece.start_ms for piece in pieces],
         "x": [piece.duration_ms for piece in pieces],
         "width": 0.72,
-        "text": [piece.told for piece in pieces],
+        "text": [piece.label for piece in pieces],
         "textposition": "none",
         "hovertemplate": "%{text}<br>after %{base:.1f} ms, took %{x:.1f} ms<extra></extra>",
         "marker": {
@@ -167,7 +167,7 @@ def _bars(part: str, pieces: Sequence[_Piece]) -> dict[str, Any]:
     }
 
 
-def _told(bar: Bar) -> str:
+def _label(bar: Bar) -> str:
     notes = (["failed"] if bar.is_failed else []) + sorted(mark.replace("_", " ") for mark in bar.marks)
     return " · ".join((shown(bar.label, 80), bar.operation.replace("_", " "), *map(shown, notes)))
 

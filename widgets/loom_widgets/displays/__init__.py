@@ -1,4 +1,4 @@
-"""What a notebook shows of Loom's objects: their static faces, and beside them a view where somebody can draw it."""
+"""How a notebook displays Loom's objects: as static HTML, with an interactive view where the front end can draw one."""
 
 from .registering import disable, enable
 

@@ -1,4 +1,4 @@
-"""A display: a thin panel over one object that a cell shows, which holds it no longer than somebody looks."""
+"""A display: a thin panel over one object that a cell shows; the object is released when no view is open."""
 
 # pyright: basic
 
@@ -15,7 +15,7 @@ from loomlib.errors import LoomError
 
 from ..kit import Form, Panel, action
 from ..kit.panel import WIDGET_VIEW
-from .rows import FrameRows, told_frame
+from .rows import FrameRows, frame_details
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -26,7 +26,7 @@ PARTS = ("loom_widgets.displays", "parts.js")
 
 
 class Display(Panel):
-    """The view of one object. A display gives `called`, `script`, `fill()`, and actions for what is read on demand.
+    """The view of one object. Subclasses set `called` and `script`, and define `fill()` and actions for on-demand data.
 
     What the view draws first is in `state`, so it is on the page while the kernel still runs the cells below. The
     object is held while a page shows it: after that only weakly, and its tables are dropped.
@@ -51,7 +51,7 @@ class Display(Panel):
 
     @property
     def value(self) -> Any:
-        """What is shown. Raises `LoomError` when it is gone."""
+        """The displayed object. Raises `LoomError` when it was released."""
         value = self._kept()
         if value is None:
             raise LoomError("The object of this view no longer exists", on=self.title, try_="run the cell again")
@@ -65,7 +65,7 @@ class Display(Panel):
         return {}
 
     def begin(self) -> None:
-        """Start what is read in the background, once the view's first state is set."""
+        """Start the background reads, after the view's first state is set."""
 
     def view(self) -> dict[str, Any]:
         """Return the part of a mimebundle that a front end draws."""
@@ -107,7 +107,7 @@ class Display(Panel):
         """Keep a DataFrame as a table; what the view needs to draw it. `source` is Python that names it `table`."""
         self._frames[name] = frame, source
         self.tables.put(name, FrameRows(frame))
-        return told_frame(name, frame)
+        return frame_details(name, frame)
 
     @action(lane="table")
     def sift(self, form: Form) -> Mapping[str, Any]:

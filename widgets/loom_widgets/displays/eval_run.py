@@ -13,7 +13,7 @@ from loomlib.evals.compare.summaries import COLUMNS
 from loomlib.evals.values.case_states import CASE_STATES
 
 from ..kit import Form, action
-from ..panels.evaluate.cases import STATE_WORDS, case_rows, case_told, head_sentence, head_told
+from ..panels.evaluate.cases import STATE_WORDS, case_details, case_rows, head_sentence, run_header
 from .display import Display, small_table
 from .rows import FIRST
 
@@ -21,7 +21,7 @@ _RANKS: Final[Mapping[str, int]] = {STATE_WORDS.get(state, state): rank for rank
 
 
 class EvalRunDisplay(Display):
-    """One evaluation as it is stored."""
+    """A stored evaluation run."""
 
     called: ClassVar[str] = "Evaluation"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.displays", "eval_run.js")
@@ -29,7 +29,7 @@ class EvalRunDisplay(Display):
     _rows: Sequence[Mapping[str, Any]] = ()
 
     def fill(self) -> Mapping[str, Any]:
-        """Who was asked what; the cases are read beside the cell."""
+        """Show the target and the set; the cases are read in the background."""
         run: EvalRun = self.value
         self.title = f"Evaluation of {run.target.name}"
         self.show_code(self._line(run))
@@ -45,7 +45,7 @@ class EvalRunDisplay(Display):
         run: EvalRun = self.value
         rows = case_rows(run)
         rows.sort(key=lambda row: _RANKS.get(row["state"], len(_RANKS)))
-        head = head_told(run, rows)
+        head = run_header(run, rows)
         summary = small_table(COLUMNS, run.summary().rows())
         self._rows = rows
         self.tables.put("cases", rows)
@@ -73,7 +73,7 @@ class EvalRunDisplay(Display):
             raise EvalError("The case has no answer yet", on=run.id)
         self.show_code(f"{self._line(run)}\nrun[{judgements[0].case_id!r}][{judgements[0].repeat}]")
         # Its trace is the workbench's to read, which a run does not know: the Evaluate panel has it.
-        return {**case_told(run, judgements[0]), "invocation": None}
+        return {**case_details(run, judgements[0]), "invocation": None}
 
     def _line(self, run: EvalRun) -> str:
         return f"from loomlib import EvalRun\n\nrun = EvalRun.load(bench.store, {run.id!r})"

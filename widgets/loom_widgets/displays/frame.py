@@ -15,7 +15,7 @@ FEW_ROWS = 10
 
 
 class FrameDisplay(Display):
-    """A DataFrame with more rows than a glance takes in."""
+    """A DataFrame as a paged, sortable table."""
 
     called: ClassVar[str] = "Table"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.displays", "frame.js")

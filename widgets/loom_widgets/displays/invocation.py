@@ -1,4 +1,4 @@
-"""An invocation: what was answered and how long it took; its trace, start, events and logs when they are asked for."""
+"""An invocation: answer and duration; its trace, start, events and logs are read on demand."""
 
 # pyright: basic
 
@@ -52,7 +52,7 @@ class InvocationDisplay(Traced):
         """When the agent began, by its logs."""
         invocation: Invocation = self.value
         self.show_code(f"{self._line(invocation)}\ninv.latency()")
-        latency = invocation.latency(progress=self._told(cancel))
+        latency = invocation.latency(progress=self._progress(cancel))
         self.say(latency.sentence() if latency.state != "found" else "")
         figures = [row for row in figures_of(invocation, latency) if row["value"] is not None]
         self._ask(figures=figures)
@@ -63,7 +63,7 @@ class InvocationDisplay(Traced):
         invocation: Invocation = self.value
         line = f"{self._line(invocation)}\ntrace = inv.trace()"
         self.show_code(line)
-        trace = invocation.trace(progress=self._told(cancel))
+        trace = invocation.trace(progress=self._progress(cancel))
         cancel.check()
         self.say("")
         self._ask(trace=self.put_trace(trace, line))
@@ -96,7 +96,7 @@ class InvocationDisplay(Traced):
     def _ask(self, **fields: Any) -> None:
         self.show(asked={**self.state.get("asked", {}), **fields})
 
-    def _told(self, cancel: Cancel) -> Any:
+    def _progress(self, cancel: Cancel) -> Any:
         def say(sentence: str) -> None:
             cancel.check()
             self.say(sentence)

@@ -75,9 +75,9 @@ def _shown_as(shell: Any, cells: Cells, module: str, name: str) -> Callable[[Any
     def view_of(value: Any) -> dict[str, Any] | None:
         if "text/html" not in shell.display_formatter.active_types:  # a terminal
             return None
-        from ..kit.front_end import nobody_draws
+        from ..kit.front_end import cannot_draw
 
-        if nobody_draws():
+        if cannot_draw():
             return None
         try:
             kind: type[Display] = getattr(import_module(f".{module}", __package__), name)

@@ -1,4 +1,4 @@
-"""A DataFrame as a view's table: rows are made when they are asked for, and pandas sorts and filters."""
+"""A DataFrame as a view's table: rows are converted page by page, and pandas sorts and filters."""
 
 # pyright: basic
 
@@ -20,7 +20,7 @@ _WIDTHS = (5, 44)
 
 
 class FrameRows(Sequence[Mapping[str, Any]]):
-    """The rows of a DataFrame as JSON values under `c0`, `c1` …, each with its place in the whole as `at`."""
+    """The rows of a DataFrame as JSON values under `c0`, `c1` …, each with its position in the DataFrame as `at`."""
 
     def __init__(self, frame: pd.DataFrame, places: Sequence[int] | None = None) -> None:
         self._frame = frame
@@ -66,7 +66,7 @@ class FrameRows(Sequence[Mapping[str, Any]]):
         return FrameRows(self._frame, sorted(matching))
 
     def whole(self, place: int, longest: int) -> list[list[str]]:
-        """One row as names and texts, in full."""
+        """Return one row as pairs of name and full text."""
         names = names_of(self._frame)
         return [
             [name, "–" if (shown := cell(value)) is None else _cut(str(shown), longest)]
@@ -81,8 +81,8 @@ class FrameRows(Sequence[Mapping[str, Any]]):
         ]
 
 
-def told_frame(name: str, frame: pd.DataFrame) -> dict[str, Any]:
-    """Return what a view needs to draw the table at once: its columns, the number of rows, and the first rows."""
+def frame_details(name: str, frame: pd.DataFrame) -> dict[str, Any]:
+    """Return what a view needs to draw the table: its columns, the number of rows, and the first rows."""
     first = [{key: _cut_cell(value, _LONGEST_FIRST) for key, value in row.items()} for row in FrameRows(frame)[:FIRST]]
     columns = [
         {"key": f"c{n}", "name": title, "kind": _kind(title, frame.iloc[:, n]), "width": _width(title, f"c{n}", first)}

@@ -19,7 +19,7 @@ _QUANTILES: Final = ("p50", "p90", "p99")
 
 
 class StudyDisplay(Display):
-    """A study as it is stored now."""
+    """A stored study, complete or not."""
 
     called: ClassVar[str] = "Latency study"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.displays", "study.js")

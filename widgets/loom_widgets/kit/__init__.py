@@ -1,4 +1,4 @@
-"""What every panel stands on: the widget with its actions, lanes and streams, and the script and style it shares."""
+"""The parts that all panels share: the widget with its actions, lanes and streams, the script and the style."""
 
 from .actions import Cancel, Cancelled, Form, action
 from .panel import Panel

@@ -1,4 +1,4 @@
-"""What a click asks for: an action by its name, with the form's content, run beside the kernel's main thread."""
+"""Actions: a click names one and sends the form's content; it runs in a thread beside the kernel's main thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Cancelled(Exception):
 
 
 class Cancel:
-    """Says whether Stop was clicked. Long actions look at it between their steps, or hang something on it."""
+    """Tells an action whether Stop was clicked. Long actions check it between steps or register a callback."""
 
     def __init__(self) -> None:
         self._event, self._lock, self._then = Event(), Lock(), list[Callable[[], object]]()
@@ -40,11 +40,11 @@ class Cancel:
             raise Cancelled
 
     def wait(self, seconds: float) -> bool:
-        """Sleep that ends with Stop; True when that came."""
+        """Sleep until the time is over or Stop is clicked; return True for Stop."""
         return self._event.wait(seconds)
 
     def then(self, callback: Callable[[], object]) -> None:
-        """Call this (once) on Stop, at once if that has come; on a thread of its own, so it may take its time."""
+        """Call this once on Stop, immediately if Stop was clicked already, in a thread of its own."""
         with self._lock:
             if not self._event.is_set():
                 self._then.append(callback)
@@ -52,7 +52,7 @@ class Cancel:
         callback()
 
     def set(self) -> None:
-        """Stop."""
+        """Set the flag and run the callbacks."""
         with self._lock:
             self._event.set()
             callbacks, self._then = self._then, []
@@ -109,7 +109,7 @@ class Form(dict[str, Any]):
         return self.get(name) is True
 
     def texts(self, name: str) -> list[str]:
-        """Several texts, such as what was ticked in a list."""
+        """Return several texts, such as the ticked entries of a list."""
         value = self.get(name)
         if value is None:
             return []
@@ -121,7 +121,7 @@ class Form(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """A method that a click may call: in which lane, and whether it takes the form and the cancel token."""
+    """A method that a click may call: its lane, and whether it takes the form and the cancel token."""
 
     name: str
     lane: str | Callable[[Any, Form], str]

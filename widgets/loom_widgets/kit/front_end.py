@@ -1,4 +1,4 @@
-"""Whether anybody could ever draw a widget's view of what a cell shows now."""
+"""Whether a front end could draw a widget that a cell displays now."""
 
 # pyright: basic
 
@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 
-def nobody_draws() -> bool:
+def cannot_draw() -> bool:
     """Return whether the notebook runs without a reader, from beginning to end (nbconvert, papermill).
 
     The kernel is gone before such a notebook is opened, and its export would have an empty place where the view

@@ -1,4 +1,4 @@
-"""Lanes: what runs one after the other beside the kernel's main thread. A thread lives only while there is work."""
+"""Lanes: queues of jobs beside the kernel's main thread. A thread exists only while there is work."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Lanes:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing new is taken any more."""
+        """Whether the lanes refuse new jobs."""
         return self._closed
 
     def close(self, *, wait_s: float = 2.0) -> None:
-        """Cancel everything, take nothing new, and wait a moment for the threads to end."""
+        """Cancel all jobs, refuse new ones, and wait briefly for the threads to end."""
         with self._lock:
             self._closed = True
             threads = [thread for thread, _ in self._running.values()]

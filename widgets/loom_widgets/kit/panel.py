@@ -19,7 +19,7 @@ from loomlib.presentation.html import fragment
 
 from .actions import Cancel, Cancelled, Form, actions_of
 from .failures import told
-from .front_end import nobody_draws
+from .front_end import cannot_draw
 from .lanes import Lanes
 from .stream import Stream
 from .tables import Tables
@@ -237,7 +237,7 @@ class Panel(anywidget.AnyWidget):
         if bundle is None:
             return None
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        if nobody_draws():
+        if cannot_draw():
             data = {mime: value for mime, value in data.items() if mime != WIDGET_VIEW}
         return {**data, "text/plain": repr(self), "text/html": self._repr_html_()}, metadata
 

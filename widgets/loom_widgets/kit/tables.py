@@ -16,7 +16,7 @@ _LONGEST_TEXT = 2_000
 
 @runtime_checkable
 class Ordered(Protocol):
-    """Rows that know a faster way to be sorted than one by one."""
+    """Rows that sort themselves faster than row by row."""
 
     def in_order(self, column: str, down: bool) -> Sequence[Mapping[str, Any]]:
         """Return the rows sorted by a column; missing values come last."""
@@ -32,14 +32,14 @@ class Tables:
         self._sorted: dict[str, tuple[tuple[str, bool], Sequence[Mapping[str, Any]]]] = {}
 
     def put(self, name: str, rows: Sequence[Mapping[str, Any]]) -> int:
-        """Keep these rows (JSON values) under that name; returns how many they are."""
+        """Store the rows (JSON values) under a name and return their number."""
         with self._lock:
             self._rows[name] = rows
             self._sorted.pop(name, None)
         return len(rows)
 
     def put_newest(self, kind: str, name: str, rows: Sequence[Mapping[str, Any]], *, most: int) -> str:
-        """Keep these rows as one of the `most` tables of a kind, in the oldest one's place; returns its name."""
+        """Store the rows as one of at most `most` tables of a kind, replacing the oldest; return its name."""
         table = f"{kind} {name}"
         with self._lock:
             self._rows.pop(table, None)
@@ -105,7 +105,7 @@ def _is_nothing(value: object) -> bool:
 
 
 def _rank(value: object) -> tuple[int, float, str]:
-    """Numbers by size, then texts by letters. What is nothing comes last, whichever way is sorted."""
+    """Return the sort key: numbers by size, then texts alphabetically. Missing values come last in both directions."""
     if isinstance(value, bool | int | float):
         return 0, float(value), ""
     return 1, 0.0, str(value)

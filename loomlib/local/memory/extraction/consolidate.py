@@ -58,7 +58,7 @@ class Consolidator:
         *,
         as_json: bool,
     ) -> None:
-        """Bring statements into the records.
+        """Merge statements into the records.
 
         Args:
             target: Where to write.

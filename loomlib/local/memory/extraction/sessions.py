@@ -32,7 +32,7 @@ class SessionRecords:
         self._store, self._consolidator = store, consolidator
 
     def summarize(self, target: Target, session_id: str, messages: Sequence[Message], timestamp_ms: int) -> None:
-        """Bring a turn into the summary of its session, in AWS's form: `<topic name="…">…</topic>`.
+        """Merge a turn into the summary of its session, in AWS's form: `<topic name="…">…</topic>`.
 
         Args:
             target: Where to write.
@@ -58,7 +58,7 @@ class SessionRecords:
     def record_episode(
         self, target: Target, reflection: Target | None, session_id: str, messages: Sequence[Message], timestamp_ms: int
     ) -> None:
-        """Bring a turn into the episode of its session, and similar episodes into a reflection.
+        """Merge a turn into the episode of its session, and similar episodes into a reflection.
 
         Args:
             target: Where to write the episode.

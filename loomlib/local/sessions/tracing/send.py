@@ -53,7 +53,7 @@ class SpanSender:
         self._connection: http.client.HTTPConnection | None = None
         self._thread: threading.Thread | None = None
         self._begun = threading.Lock()
-        self._lost = self._told = 0
+        self._lost = self._reported = 0
         self._down = self._metrics_down = False
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._begin_anew)
@@ -80,8 +80,8 @@ class SpanSender:
         self._queue.put(done)
         self._urgent.set()
         in_time = done.wait(within_s)
-        if self._lost > self._told:
-            self._told = self._lost
+        if self._lost > self._reported:
+            self._reported = self._lost
             self._say(f"{self._lost} spans in all were not exported")
         return in_time
 
@@ -202,7 +202,7 @@ class SpanSender:
             self._tell(count, f"{reason} (later ones are counted only)")
 
     def _tell(self, count: int, reason: str) -> None:
-        self._told = self._lost
+        self._reported = self._lost
         self._say(f"{count} spans were not exported: {reason}")
 
     def _say(self, message: str) -> None:

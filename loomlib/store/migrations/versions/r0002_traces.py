@@ -1,4 +1,4 @@
-"""What was collected of an invocation's trace."""
+"""Collected traces of invocations."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What each invocation cost, and alerts: their rules, how each stands, and what happened to it."""
+"""Costs of invocations, and alerts: rules, states and history."""
 
 import sqlalchemy as sa
 from alembic import op

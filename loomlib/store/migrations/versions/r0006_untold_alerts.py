@@ -1,4 +1,4 @@
-"""Which addresses are still to be told of an alert."""
+"""Addresses with a pending notification of an alert."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -252,7 +252,7 @@ def test_cost_is_unknown_where_a_price_or_a_quantity_is() -> None:
 def test_a_scripted_models_tokens_cost_nobody_anything_and_the_page_says_so() -> None:
     shown = view(*request(), labels=("local AgentCore", "model: scripted (simulated, profile instant)"))
     assert shown.cost().is_simulated
-    assert "simulated tokens, nobody is billed" in shown._repr_html_()
+    assert "simulated tokens, no charge" in shown._repr_html_()
 
 
 TABLES = ("spans", "parts", "steps", "causes", "costs", "model_calls", "tool_calls", "cycles")

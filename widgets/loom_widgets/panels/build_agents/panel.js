@@ -20,7 +20,7 @@ export default {
     const detail = h("div");
     const agents = table({
       model, table: "agents", key: "arn", label: "agents of the catalog", height: 312,
-      empty: "No agents yet. Choose a blueprint above and press Deploy; it takes half a second. In code: bench.deploy(\"calculator\").",
+      empty: "No agents yet. Choose a blueprint above and press Deploy. In code: bench.deploy(\"calculator\").",
       onOpen: (row) => choose(row.arn),
       columns: [
         { key: "name", name: "name", width: "17%" }, { key: "status", name: "status", kind: "status", width: "8.5em" },

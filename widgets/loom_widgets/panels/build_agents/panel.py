@@ -92,7 +92,7 @@ class BuildPanel(Panel):
 
     @action(lane="catalog")
     def register(self, form: Form) -> Mapping[str, Any]:
-        """Take a deployed runtime into the catalog."""
+        """Register a deployed runtime in the catalog."""
         arn = form.text("arn").strip()
         if not arn:
             raise LoomError(
@@ -129,7 +129,7 @@ class BuildPanel(Panel):
 
     @action(lane="catalog")
     def remove(self, form: Form) -> None:
-        """Take an agent out of the catalog; its runtime goes too when that is asked for."""
+        """Remove an agent from the catalog, and delete its runtime if requested."""
         agent, runtime_too = self.bench.agent(form.text("arn")), form.flag("delete_runtime")
         option = "delete_runtime=True" if runtime_too else ""
         self.show_code(f"{connect_code(self.bench)}bench.agent({agent.name!r}).remove({option})")
@@ -187,7 +187,7 @@ def _sentence(rows: list[dict[str, Any]]) -> str:
 
 
 def _variables(text: str) -> dict[str, str]:
-    """`NAME=value` lines. What is wrong is told by its line's number: the line may hold a secret."""
+    """Parse `NAME=value` lines. An error names the line by its number only, since the line may contain a secret."""
     variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):

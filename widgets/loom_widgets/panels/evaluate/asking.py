@@ -1,4 +1,4 @@
-"""What the form asks for: which cases, who answers, who judges, within which limits; and the same as Python."""
+"""The requested run: cases, agents, evaluators and limits, read from the form; and the same as Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILE, SHIPPED, STORED = "file", "shipped", "run"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A run that somebody asks for. `source` is a file's path, a shipped set's name, or a run's id, by its `kind`."""
+    """A requested run. `source` is a file's path, a shipped set's name, or a run's id, depending on `kind`."""
 
     kind: str
     source: str
@@ -84,7 +84,7 @@ class RunRequest:
         return chosen
 
     def evaluators_for(self, evalset: EvalSet) -> list[str]:
-        """Who judges: those that are named, else those that the set's expectations call for."""
+        """Return the evaluators: those named in the form, else the defaults for the set's expectations."""
         return list(self.evaluators) or chosen_evaluators("", evalset)
 
     def gates(self, judges: list[str]) -> list[GateRequest]:
@@ -141,7 +141,7 @@ class RunRequest:
         return "\n".join([*imports, connect_code(bench).rstrip(), *lines, "run"])
 
 
-def set_told(evalset: EvalSet, request: RunRequest) -> dict[str, Any]:
+def set_details(evalset: EvalSet, request: RunRequest) -> dict[str, Any]:
     """Return what a set contains and which evaluators would judge it."""
     chosen = request.evaluators_for(evalset)
     judges = (
@@ -160,7 +160,7 @@ def set_told(evalset: EvalSet, request: RunRequest) -> dict[str, Any]:
 
 
 class Watch:
-    """Told how far a run is; hands it on."""
+    """Receives a run's progress and passes it to the panel."""
 
     def __init__(self, tell: Callable[[Snapshot], None]) -> None:
         self._tell = tell

@@ -1,4 +1,4 @@
-"""The part of the panel that makes cases of what an agent was asked."""
+"""The part of the panel that makes cases from an agent's invocations."""
 
 # pyright: basic
 
@@ -11,11 +11,11 @@ from loomlib.errors import LoomError
 
 from ...kit import Form, Panel, action
 from ...kit.source import connect_code
-from .capturing import captured_told, invocation_rows
+from .capturing import captured_details, invocation_rows
 
 
 class CaptureActions(Panel):
-    """What was asked, and a case of it."""
+    """Actions that list an agent's invocations and make a case from one."""
 
     @action(lane="look")
     def asked(self, form: Form) -> Mapping[str, Any]:
@@ -45,6 +45,6 @@ class CaptureActions(Panel):
             path, None if session else id, session_id=session or None, write=write, tags=tags,
             expected=form.flag("expected"),
         )  # fmt: skip
-        described = captured_told(captured, written=write)
+        described = captured_details(captured, written=write)
         self.say(described["sentence"] if write else "Preview only: nothing was written.")
         return described

@@ -1,4 +1,4 @@
-"""What an agent was asked, to be chosen from; and a captured case with what was redacted in it."""
+"""An agent's invocations to choose from, and a captured case with its redactions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _clean(text: object) -> str:
     return line(redact(str(text or "")[:_LOOKED_AT]).text, 200)
 
 
-def captured_told(captured: CapturedInto, *, written: bool) -> dict[str, Any]:
+def captured_details(captured: CapturedInto, *, written: bool) -> dict[str, Any]:
     """Return the case as it is stored, and how much was redacted in it."""
     case = captured.case
     return {

@@ -45,7 +45,7 @@ def case_rows(run: EvalRun) -> list[dict[str, Any]]:
     return rows
 
 
-def head_told(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[GateVerdict] = ()) -> dict[str, Any]:
+def run_header(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[GateVerdict] = ()) -> dict[str, Any]:
     """Return what is shown above the cases: the target, the set, the outcome, and the sentences."""
     tags = Counter(tag for row in rows for tag in row["tags"])
     summary = run.summary()
@@ -79,8 +79,8 @@ def head_sentence(head: Mapping[str, Any]) -> str:
     return f"{head['target']} on {head['set']}: {answered}; {counted or 'none scored'}."
 
 
-def case_told(run: EvalRun, judgement: Judgement) -> dict[str, Any]:
-    """One case opened: what was said, what was expected, who says what and why, and where the paths part."""
+def case_details(run: EvalRun, judgement: Judgement) -> dict[str, Any]:
+    """Return one case in full: messages, expectations, verdicts with reasons, and where the trajectories differ."""
     case: EvalCase = run.evalset.cases[judgement.position]
     answer = judgement.answer
     last = next((turn for turn in reversed(answer.turns) if turn.invocation_id is not None), None)
@@ -108,7 +108,7 @@ def case_told(run: EvalRun, judgement: Judgement) -> dict[str, Any]:
 
 
 def place_of(evalset: EvalSet, id: str) -> int | None:
-    """Where a case stands in its set; None when it is not in it."""
+    """Return a case's position in its set, None when the set does not contain it."""
     return next((at for at, case in enumerate(evalset.cases) if case.id == id), None)
 
 

@@ -11,8 +11,8 @@ from loomlib.errors import EvalError
 from loomlib.evals import EvalRun
 
 from ...kit import Form, Panel, action
-from .cases import case_told, place_of
-from .comparing import comparison_code, comparison_told
+from .cases import case_details, place_of
+from .comparing import comparison_code, comparison_details
 
 
 class CompareActions(Panel):
@@ -41,11 +41,11 @@ class CompareActions(Panel):
         for run in sides:
             at = place if run is sides[0] else place_of(run.evalset, id)
             judgements = run.judgements_at([(at, repeat) for repeat in range(run.repeats)]) if at is not None else []
-            cases.append(case_told(run, judgements[0]) if judgements else None)
+            cases.append(case_details(run, judgements[0]) if judgements else None)
         return {"new": cases[0], "baseline": cases[1]}
 
     def _put_comparison(self, new: EvalRun, baseline: EvalRun, margin: float) -> Mapping[str, Any]:
-        described, flips = comparison_told(new, baseline, margin=margin)
+        described, flips = comparison_details(new, baseline, margin=margin)
         described["flips"] = self.tables.put("flips", flips)
         self._compared = described
         self.tell("compared", **described)

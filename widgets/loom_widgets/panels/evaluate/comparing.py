@@ -18,7 +18,9 @@ _KEYS = ("evaluator", "verdict", "cases", "baseline", "new", "difference", "p", 
 _RANKS = {"lost": 0, "won": 1}
 
 
-def comparison_told(new: EvalRun, baseline: EvalRun, *, margin: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def comparison_details(
+    new: EvalRun, baseline: EvalRun, *, margin: float
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the comparison as plain values, and a row for each case with different verdicts, lost ones first."""
     comparison = new.compare(baseline, margin=margin)
     if not comparison.evaluators:

@@ -32,7 +32,7 @@ export default {
     const lookSet = async () => {
       path.hidden = !set.value.startsWith("file:");
       if (!path.hidden && !path.value) return void setSaid.say("A file in Loom's JSON format, JSON lines, CSV, or the format of ADK, strands_evals or AgentCore.");
-      const found = await act(model, "look_set", form());
+      const found = await act(model, "show_set", form());
       blueprint = found?.blueprint ?? "";
       setSaid.say(found ? [found.sentence, found.description, ...(found.notes ?? [])].filter(Boolean).join(" ") : "");
       if (found?.tags?.length) tags.control.setAttribute("placeholder", found.tags.slice(0, 4).join(", "));

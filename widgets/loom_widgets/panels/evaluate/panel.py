@@ -26,9 +26,9 @@ from ...kit import Cancel, Cancelled, Form, action
 from ...kit.panel import static_summary
 from ...kit.source import connect_code
 from ..test.spans import bar_rows, row_details, waterfall_frame
-from .asking import RunRequest, Watch, set_told
+from .asking import RunRequest, Watch, set_details
 from .capture_actions import CaptureActions
-from .cases import case_rows, case_told, head_sentence, head_told
+from .cases import case_details, case_rows, head_sentence, run_header
 from .compare_actions import CompareActions
 from .stored import run_rows, set_choices
 
@@ -68,12 +68,12 @@ class EvaluatePanel(CaptureActions, CompareActions):
         self._look_around()
 
     @action(lane="set")
-    def look_set(self, form: Form) -> Mapping[str, Any]:
+    def show_set(self, form: Form) -> Mapping[str, Any]:
         """Return what the chosen set contains."""
         request = RunRequest.of(form)
         if not request.source:
             return {"sentence": "The path of a file: Loom's JSON, JSON lines, CSV, ADK, strands_evals or AgentCore."}
-        return set_told(request.evalset(self.bench), request)
+        return set_details(request.evalset(self.bench), request)
 
     @action(lane="run")
     def deploy(self, form: Form) -> None:
@@ -148,7 +148,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         judgement = judgements[0]
         code = f"run = bench.evals.run({run.id!r})\nrun[{judgement.case_id!r}][{judgement.repeat}]"
         self.show_code(f"{connect_code(self.bench)}{code}")
-        return case_told(run, judgement)
+        return case_details(run, judgement)
 
     @action(lane="look")
     def trace(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -218,7 +218,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         rows = case_rows(run)
         gates = judge_gates(run.summary(), self._gates.get(run.id, [])) if rows else ()
         with self._looking:
-            self._run, self._rows, self._head = run, rows, head_told(run, rows, gates)
+            self._run, self._rows, self._head = run, rows, run_header(run, rows, gates)
         self.show(run=run.id, filter={"state": "", "tag": "", "text": ""})
         self._put_cases()
         self.tell("results", **self._head)

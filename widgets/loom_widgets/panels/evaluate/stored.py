@@ -1,4 +1,4 @@
-"""What is stored already: runs that reopen, and the sets that can be asked."""
+"""Stored runs and available sets."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from loomlib.errors import LoomError
 
 from ...kit import Cancel, Form, Panel
 from ...kit.source import connect_code
-from .rows import Told
+from .rows import ThrottledProgress
 
 if TYPE_CHECKING:
     from loomlib.workbench.memory import Memory
@@ -59,20 +59,20 @@ class MemoryView(Panel):
         """Return the names of the memory's strategies by their ids."""
         return {strategy.strategy_id: strategy.name for strategy in self.memory.description.strategies}
 
-    def told(self, cancel: Cancel | None = None) -> Told:
-        """Progress that is said, and that ends with Stop."""
+    def progress_callback(self, cancel: Cancel | None = None) -> ThrottledProgress:
+        """Return a progress callback that shows sentences and ends the action on Stop."""
         if cancel is None:
-            return Told(self.say)
+            return ThrottledProgress(self.say)
 
         def check() -> None:
             if cancel.is_set:
                 self.say("Stopped.")
             cancel.check()
 
-        return Told(self.say, check)
+        return ThrottledProgress(self.say, check)
 
     def fail(self, error: BaseException | Mapping[str, str], *, doing: str = "") -> None:
-        """Show an error; what was being done is over."""
+        """Show an error and clear the progress."""
         self.say("")
         super().fail(error, doing=doing)
 

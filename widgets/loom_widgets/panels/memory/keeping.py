@@ -1,4 +1,4 @@
-"""Keeping a memory in order: health, what changed, copies, forgetting somebody, isolation."""
+"""Memory maintenance: health, changes, copies, forgetting an actor, isolation."""
 
 # pyright: basic
 
@@ -26,7 +26,7 @@ _SHOWN_ROWS = 500
 
 
 class Keeping(MemoryView):
-    """Actions that check, compare, copy and delete. What was found last is told to views that open later."""
+    """Actions that check, compare, copy and delete. Views that open later get the latest results."""
 
     def __init__(self, bench: Any, **options: Any) -> None:
         self._snapshots: list[tuple[str, MemorySnapshot]] = []
@@ -42,7 +42,7 @@ class Keeping(MemoryView):
         allow = form.texts("allow")
         self.show_call(f"memory.health({f'allow={allow!r}' if allow else ''})")
         self.say("Checking records and events …")
-        report = self.memory.health(allow=allow, progress=self.told(cancel))
+        report = self.memory.health(allow=allow, progress=self.progress_callback(cancel))
         self.say(report.sentence())
         return self._keep("health", {
             "sentence": report.sentence(), "growth": report.growth.sentence() if report.growth else "",
@@ -52,10 +52,10 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def snapshot(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Remember what is here now; in a file too when one is named."""
+        """Take a snapshot of the memory, and save it when a file is named."""
         file = _new_file(form) if form.text("path").strip() else None
         self.say("Taking a snapshot …")
-        taken = self.memory.snapshot(progress=self.told(cancel))
+        taken = self.memory.snapshot(progress=self.progress_callback(cancel))
         saved = taken.save(file) if file else None
         self.show_call("before = memory.snapshot()", *([f"before.save({str(file)!r})"] if file else []))
         return self._add_snapshot(taken, f"saved as {saved.name}" if saved else "")
@@ -81,7 +81,7 @@ class Keeping(MemoryView):
         self.show_call("before = memory.snapshot()", "# later:", "memory.diff(before)")
         if after is None:
             self.say("Reading the current state …")
-            after = self.memory.snapshot(events=before.events is not None, progress=self.told(cancel))
+            after = self.memory.snapshot(events=before.events is not None, progress=self.progress_callback(cancel))
         difference = self.memory.diff(before, after)
         self.tables.put("changes", difference.rows())
         self.say(f"{plural(len(difference), 'record')} changed.")
@@ -103,7 +103,7 @@ class Keeping(MemoryView):
         actors, redact = self._export_of(form)
         file, options = _new_file(form), _export_options(actors, redact)
         self.show_call(f"memory.export({str(file)!r}{', ' if options else ''}{options})")
-        done = self.memory.export(file, actors=actors, redact=redact, progress=self.told(cancel))
+        done = self.memory.export(file, actors=actors, redact=redact, progress=self.progress_callback(cancel))
         self.say(f"Exported to {file.name}: {_counted(done.rows())}.")
         return {"rows": done.rows(), "note": done.note(), "path": str(file)}
 
@@ -115,7 +115,7 @@ class Keeping(MemoryView):
             raise LoomError("No file is named", try_="the path of an export")
         self._import = None
         self.show_call(f"preview = memory.import_({str(path)!r})", "preview.confirm()")
-        preview = self._import = self.memory.import_(path, progress=self.told(cancel))
+        preview = self._import = self.memory.import_(path, progress=self.progress_callback(cancel))
         self.say(
             f"From {preview.source}: {_counted(preview.rows(), 'to write')} to write. Nothing has been written yet."
         )
@@ -127,7 +127,7 @@ class Keeping(MemoryView):
         if self._import is None:
             raise LoomError("There is no preview of an import", try_="preview the file first")
         self._is_of_this_memory(self._import)
-        done = self._import.confirm(progress=self.told(cancel))
+        done = self._import.confirm(progress=self.progress_callback(cancel))
         self._import = None
         self.choose_actor(self.actor, self.session, again=True)
         self.say(f"Imported: {_counted(done.rows(), 'written')}.")
@@ -139,7 +139,7 @@ class Keeping(MemoryView):
         actor = self.named_actor(form)
         self._forget = None
         self.show_call(f"preview = memory.forget({actor!r})", "forgotten = preview.confirm()", "forgotten.verify()")
-        preview = self._forget = self.memory.forget(actor, progress=self.told(cancel))
+        preview = self._forget = self.memory.forget(actor, progress=self.progress_callback(cancel))
         counts = f"{plural(preview.events, 'event')} and {plural(preview.records, 'record')}"
         self.say(f"{counts} of {actor} would be deleted; nothing has been deleted yet.")
         rows = preview.rows()[:_SHOWN_ROWS]
@@ -153,7 +153,7 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def forget_for_good(self, form: Form) -> Mapping[str, Any]:
-        """Delete what was previewed. The actor's id must have been typed; Stop does not leave half of it."""
+        """Delete what was previewed. The actor's id must have been typed; Stop does not interrupt the deletion."""
         if self._forget is None or form.text("typed") != self._forget.actor_id:
             raise LoomError(
                 "Nothing was deleted: the text does not match the actor's id",
@@ -163,17 +163,17 @@ class Keeping(MemoryView):
         self._is_of_this_memory(self._forget)
         actor, preview, self._forget = self._forget.actor_id, self._forget, None
         self.say(f"Forgetting {actor} …")
-        self._forgotten = preview.confirm(progress=self.told())
+        self._forgotten = preview.confirm(progress=self.progress_callback())
         self.choose_actor("" if self.actor == actor else self.actor, again=True)
-        return self._tell_forgotten()
+        return self._publish_forgotten()
 
     @action(lane="keep")
     def verify(self) -> Mapping[str, Any]:
-        """Look again: an extraction that was under way may have written since."""
+        """Search again: an extraction that was running may have written since."""
         if self._forgotten is None:
             raise LoomError("No actor has been forgotten here", try_="preview, then delete")
         self._forgotten = self._forgotten.verify()
-        return self._tell_forgotten()
+        return self._publish_forgotten()
 
     @action(lane="keep")
     def isolation(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -183,14 +183,16 @@ class Keeping(MemoryView):
         also = ", slashes=True" if slashes else ""
         self.show_call(f"memory.check_isolation(actors={actors}, seed={seed}{also})")
         self.say("Writing temporary actors and reading as each of them …")
-        report = self.memory.check_isolation(actors=actors, seed=seed, slashes=slashes, progress=self.told(cancel))
+        report = self.memory.check_isolation(
+            actors=actors, seed=seed, slashes=slashes, progress=self.progress_callback(cancel)
+        )
         self.say(report.sentence())
         return self._keep("isolation", {
             "sentence": report.sentence(), "isolated": report.is_isolated, "rows": report.rows()[:_SHOWN_ROWS],
         })  # fmt: skip
 
-    def forget_found(self) -> None:
-        """Another memory is chosen: what was found in the last one goes."""
+    def clear_results(self) -> None:
+        """Clear the results of the previous memory."""
         self._snapshots, self._found = [], {}
         self._forget = self._forgotten = self._import = None
         self.show(snapshots=[])
@@ -227,7 +229,7 @@ class Keeping(MemoryView):
         whole = not form.flag("only") or not self.actor
         return None if whole else [self.actor], not form.flag("plain")
 
-    def _tell_forgotten(self) -> Mapping[str, Any]:
+    def _publish_forgotten(self) -> Mapping[str, Any]:
         result = self._forgotten
         assert result is not None
         outcome = f"{result.actor_id} is forgotten" if result.is_verified else f"NOT all of {result.actor_id} is gone"
@@ -250,7 +252,7 @@ def _finding(at: int, finding: Finding) -> dict[str, Any]:
 
 
 def _counted(rows: list[dict[str, Any]], column: str = "count") -> str:
-    """`1 actor, 3 events`; what is nothing is left out."""
+    """Return counts such as `1 actor, 3 events`, without zeros."""
     return ", ".join(plural(row[column], row["what"].removesuffix("s")) for row in rows if row[column]) or "nothing"
 
 

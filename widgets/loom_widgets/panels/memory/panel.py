@@ -1,4 +1,4 @@
-"""Memory: what agents remember: who said what, what was made of it, where it came from, and whether it is in order."""
+"""Memory: events and records by actor, where records came from, and the memory's health."""
 
 # pyright: basic
 
@@ -30,7 +30,7 @@ STRATEGIES = ("semantic", "preferences", "summary", "episodic")
 
 
 class MemoryPanel(Reading, Keeping):
-    """A memory of the account, looked into. `memory=` chooses one by its name or id, `actor=` somebody in it."""
+    """The Memory panel. `memory=` chooses a memory by name or id, `actor=` an actor in it."""
 
     called: ClassVar[str] = "Memory"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.memory", "panel.js")
@@ -57,7 +57,7 @@ class MemoryPanel(Reading, Keeping):
         key, actor = form.text("memory") or self.state.get("memory", ""), form.text("actor") or self.actor
         self.show_call("bench.memories.table()", memory=False)
         self.look_around(key, actor, self.session)
-        self._say_who()
+        self._show_owner()
 
     @action(lane="look")
     def choose_memory(self, form: Form) -> None:
@@ -67,11 +67,11 @@ class MemoryPanel(Reading, Keeping):
         self._events = self._records = None
         for name in ("events", "records", "timeline", "changes"):
             self.tables.put(name, [])
-        self.forget_found()
+        self.clear_results()
         self.look_around(form.text("memory"))
         self.show_call("memory")
         self.tell("memory", **self.welcome())
-        self._say_who()
+        self._show_owner()
 
     @action(lane="look")
     def choose(self, form: Form) -> None:
@@ -79,7 +79,7 @@ class MemoryPanel(Reading, Keeping):
         actor, session = form.text("actor"), form.text("session")
         self.choose_actor(actor, session)
         self.show_call(f"memory.sessions({actor!r})" if actor else "memory.actors()")
-        self._say_who()
+        self._show_owner()
 
     @action(lane="look")
     def create(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -90,16 +90,16 @@ class MemoryPanel(Reading, Keeping):
         self.show_call(f"memory = bench.memories.create({name!r}, {made})", memory=False)
         self.say(f"Making {name} …")
         memory = self.bench.memories.create(
-            name, strategies=strategies, event_expiry_days=days, progress=self.told(cancel)
+            name, strategies=strategies, event_expiry_days=days, progress=self.progress_callback(cancel)
         )
-        self.forget_found()
+        self.clear_results()
         self.look_around(memory.id)
         self.say(f"{memory.name} is {memory.status.lower()}.")
         self.tell("memory", **self.welcome())
         return {"id": memory.id}
 
-    def _say_who(self) -> None:
-        """Whose things are shown now."""
+    def _show_owner(self) -> None:
+        """Show which actor and session are selected."""
         if self.session:
             self.say(f"Session {self.session} of {self.actor}.")
         elif self.actor:

@@ -1,4 +1,4 @@
-"""What a memory holds: events, records, search, where a record came from, the timeline, and what answers used."""
+"""Reading a memory: events, records, search, provenance, the timeline, and the records that answers used."""
 
 # pyright: basic
 
@@ -118,7 +118,7 @@ class Reading(MemoryView):
         record_id = form.text("id")
         self.show_call(f"memory.provenance({record_id!r})")
         self.say("Looking for its source events …")
-        provenance = self.memory.provenance(record_id, progress=self.told(cancel)).found
+        provenance = self.memory.provenance(record_id, progress=self.progress_callback(cancel)).found
         self.say(provenance.sentence())
         rows = [
             {
@@ -136,7 +136,7 @@ class Reading(MemoryView):
         actor = self.named_actor(form)
         only = f", session={self.session!r}" if self.session else ""
         self.show_call(f"memory.timeline({actor!r}{only})")
-        timeline = self.memory.timeline(actor, session=self.session or None, progress=self.told(cancel))
+        timeline = self.memory.timeline(actor, session=self.session or None, progress=self.progress_callback(cancel))
         self.say(f"{plural(len(timeline), 'moment')} of {actor}.")
         self.tables.put("timeline", [
             {
@@ -178,7 +178,7 @@ class Reading(MemoryView):
         self.show_call(f"inv = bench.agent({agent!r}).history.get({number})", "inv.telemetry.memories_used(memory)")
         self.say("Reading the answer's trace …")
         invocation = self.bench.agent(agent).history.get(number)
-        uses = invocation.telemetry.memories_used(self.memory, progress=self.told(cancel))
+        uses = invocation.telemetry.memories_used(self.memory, progress=self.progress_callback(cancel))
         self.say(f"{plural(len(uses), 'record')} in the answer's prompt.")
         rows = frame_rows(uses)
         return {"rows": [{**row, "id": row["record_id"]} for row in rows[:1_000]], "note": uses.note}
@@ -194,7 +194,7 @@ class Reading(MemoryView):
     def _read_on(self, what: str, pages: Pages | None, count: int, cancel: Cancel) -> Mapping[str, Any]:
         if pages is None:
             return {}
-        progress = self.told()
+        progress = self.progress_callback()
         try:
             for number in pages.read(count):
                 if number % 100 == 0:

@@ -1,4 +1,4 @@
-"""Events and records as a view's tables have them, made when they are asked for."""
+"""Events and records as table rows, read page by page."""
 
 # pyright: basic
 
@@ -18,7 +18,7 @@ _SERVICE_KEYS = "x-loom-"
 
 
 class Pages(Sequence[Mapping[str, Any]]):
-    """What was read so far of something that may be large; the rest stays where it is until it is asked for.
+    """The rows read so far of a long listing; more are read on demand.
 
     Rows are made while reading, on the panel's thread: sorting them is the kernel's main thread's.
     """
@@ -31,7 +31,7 @@ class Pages(Sequence[Mapping[str, Any]]):
         self._source, self._row = source, row
 
     def read(self, count: int) -> Iterator[int]:
-        """Read so many more; says how many there are after each."""
+        """Read more rows, and report their number after each."""
         for _ in range(count):
             value = next(self._source, None)
             if value is None:
@@ -54,14 +54,14 @@ class Pages(Sequence[Mapping[str, Any]]):
         return iter(self._rows)
 
 
-class Told:
-    """Progress for people: a sentence now and then, not each of a thousand."""
+class ThrottledProgress:
+    """Throttled progress: shows a sentence now and then instead of every one."""
 
     def __init__(self, say: Callable[[str], None], check: Callable[[], None] = lambda: None) -> None:
         self._say, self._check, self._last = say, check, 0.0
 
     def __call__(self, sentence: str) -> None:
-        """Show a sentence, unless another one was shown a moment ago.
+        """Show a sentence, unless another one was shown very recently.
 
         Raises:
             Cancelled: The action was cancelled.

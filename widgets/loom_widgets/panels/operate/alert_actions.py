@@ -1,4 +1,4 @@
-"""What the Operate panel does with alerts: list, add, remove, check, history."""
+"""Alerts in the Operate panel: list, add, remove, check, history."""
 
 # pyright: basic
 
@@ -58,7 +58,7 @@ class AlertActions(Panel):
 
     @action(lane="alerts")
     def check_alerts(self, form: Form) -> Mapping[str, Any]:
-        """Judge all rules now; those whom they name are told only when that is ticked."""
+        """Check all rules now; notifications are sent only when that is ticked."""
         notify = form.flag("notify")
         self.show_code(f"{connect_code(self._looked)}bench.alerts.check({'' if notify else 'notify=False'})")
         result = self._looked.alerts.check(notify=notify)

@@ -106,7 +106,7 @@ class OperatePanel(AlertActions):
 
     @action(lane="look")
     def drill(self, form: Form) -> None:
-        """One agent: what it is, its numbers, sessions, latency over time and recent log lines."""
+        """Show one agent: its metadata, figures, sessions, latency over time and recent log lines."""
         span, qualifier = span_of(form), form.text("qualifier", "DEFAULT") or "DEFAULT"
         agent = self._looked.agent(form.text("agent"))
         at = "" if qualifier == "DEFAULT" else f".at({qualifier!r})"
@@ -128,7 +128,7 @@ class OperatePanel(AlertActions):
 
     @action(lane="catch up")
     def catch_up(self, form: Form, cancel: Cancel) -> None:
-        """Look up starts and costs of the calls that nobody has looked at."""
+        """Look up the starts and costs of calls that were not looked up yet."""
         span = span_of(form)
         self.show_code(
             f"{span.needs}{connect_code(self._looked)}bench.metrics.catch_up({span.arguments})\nbench.metrics.overview()"

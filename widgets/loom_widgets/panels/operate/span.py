@@ -1,4 +1,4 @@
-"""The stretch of time that the panel looks at, as the form gives it and as code says it."""
+"""The panel's time window, read from the form and written as code."""
 
 # pyright: basic
 
@@ -25,7 +25,7 @@ SPANS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """`since` and `until` as the workbench takes them, and the arguments (and the import) that say so in code."""
+    """`since` and `until` for the workbench, and the arguments (and the import) for the same in code."""
 
     since: datetime | timedelta | None = None
     until: datetime | None = None

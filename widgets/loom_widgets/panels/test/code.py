@@ -1,4 +1,4 @@
-"""What the Test panel does, as Python."""
+"""The Test panel's actions as Python."""
 
 # pyright: basic
 

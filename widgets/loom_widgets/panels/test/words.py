@@ -64,7 +64,7 @@ def tree_json(value: object) -> str:
 
 
 def asked_in_words(prompt: str) -> tuple[str, str]:
-    """Who asked, and what, of a stored prompt: payloads that decide, answer or call for a view are said in words."""
+    """Return the sender and text of a stored prompt; payloads that decide, answer or call a tool are put into words."""
     try:
         parsed: object = json.loads(prompt) if prompt.startswith("{") else None
     except (ValueError, RecursionError):
