@@ -1,4 +1,4 @@
-"""Loom: a notebook laboratory for agents on Amazon Bedrock AgentCore.
+"""Loom: a notebook workbench for agents on Amazon Bedrock AgentCore.
 
     import loomlib as loom
 

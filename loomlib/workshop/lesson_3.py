@@ -54,8 +54,8 @@ def _ran(answer: object, bench: Workbench) -> str:
 
 def _lucky(answer: object, bench: Workbench) -> str:
     seen = an(answer, Judgement, 'the result of one case: run["its id"][0]')
-    expect(_passed(seen, "numeric") is True, "the number in this answer is not right, so this is no luck.")
-    expect(_passed(seen, "trajectory") is False, "this one called the expected tools: it is right, and not by luck.")
+    expect(_passed(seen, "numeric") is True, "the number in this answer is not right, so it is not right by chance.")
+    expect(_passed(seen, "trajectory") is False, "this one called the expected tools: it is right, and not by chance.")
     return f"{quoted(seen.answer.text)} is right, and the calculator was not called. It may be wrong the next time."
 
 
@@ -76,7 +76,7 @@ def _worse(answer: object, bench: Workbench) -> str:
     )
     return (
         f"trajectory: {trajectory.lost} of {trajectory.n} cases lost. numeric: {numeric.verdict}. "
-        "Reading only the answers, you would ship this."
+        "Reading only the answers, you would release this."
     )
 
 
@@ -134,7 +134,7 @@ EXERCISES: Final = (
     ),
     Exercise(
         id="3.3",
-        title="Right by luck",
+        title="Right by chance",
         hints=(
             "after.scores() has a row for each case and evaluator, with passed.",
             "Look for a case that numeric passes and trajectory does not. after[its id][0] is all about it.",
@@ -165,7 +165,7 @@ EXERCISES: Final = (
     ),
     Exercise(
         id="3.6",
-        title="A case from real life",
+        title="A case from a real conversation",
         hints=(
             "good.evals.capture(cases, …) returns the set with a case more.",
             "It takes an invocation. The case expects the answer and the tools as they were.",

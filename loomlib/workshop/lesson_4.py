@@ -64,7 +64,7 @@ def _came_from(answer: object, bench: Workbench) -> str:
     expect(digits >= 8, f"this is where {quoted(view.found.record.text)} came from; the exercise asks for the card.")
     source = view.found.sources[0]
     event = source.event
-    return f"{view.state}: {event.actor_id} said it at {event.timestamp:%H:%M:%S}. The agent did not ask for it."
+    return f"{view.state}: {event.actor_id} stated it at {event.timestamp:%H:%M:%S}. The agent did not ask for it."
 
 
 def _previewed(answer: object, bench: Workbench) -> str:
@@ -120,7 +120,7 @@ EXERCISES: Final = (
         title="What should not be stored?",
         hints=(
             "health.findings holds all findings, the worst first.",
-            'health.of("personal_data") are about personal data: one is about a record, one about events.',
+            'health.of("personal_data") returns findings about personal data: one in a record, one in events.',
             'answer = next(f for f in health.of("personal_data") if f.evidence[0].what == "record")',
         ),
         judge=_should_not,
