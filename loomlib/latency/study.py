@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
-from loomlib.errors import LoomError, StudyError
-from loomlib.experiments import Study, StudyLedger, StudyRun, UnitOutcome
+from loomlib.errors import LoomError
+from loomlib.experiments import StudyLedger, StudyRun
 
-from .calls import Calls, stored_outcome
+from .agent_study import AgentStudy
+from .calls import Calls
 from .design import DEFAULT_PROMPT, StudyDesign
 from .floor import Floor, measure_floor, null_agent
-from .measured_agent import AgentWithStudyTarget, MeasuredAgent, measured_agent
+from .measured_agent import AgentWithStudyTarget, MeasuredAgent
 from .measurements import Measurement
 from .result import StudyResult
 from .starts import find_starts
@@ -23,7 +23,7 @@ from .theme import LOOKS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from loomlib.store import PlannedMeasurement, StudyRow
+    from loomlib.store import PlannedMeasurement
 
 _logger = logging.getLogger(__name__)
 
@@ -31,50 +31,7 @@ START_DEADLINE_S = 120.0
 """Default limit of the wait for start lines after the last call, in seconds for the whole study."""
 
 
-def agent_study(agent: MeasuredAgent, study_id: str, design: Mapping[str, Any]) -> StudyRow:
-    """Return a study of an agent as it is to be stored.
-
-    Args:
-        agent: The agent that is measured.
-        study_id: The study's id.
-        design: The design's stored form.
-    """
-    from loomlib.store import StudyRow
-
-    return StudyRow(
-        id=study_id,
-        scope=agent.scope,
-        agent_arn=agent.arn,
-        agent_name=agent.name,
-        design=dict(design),
-        created_at=datetime.now(UTC),
-        environment={"qualifier": agent.qualifier},
-        labels=tuple(agent.labels),
-    )
-
-
-def check_agent(agent: MeasuredAgent, stored: StudyRow) -> None:
-    """Raise `StudyError` when a stored study measures another agent or endpoint.
-
-    Args:
-        agent: The agent that is to be measured.
-        stored: The stored study.
-    """
-    if stored.agent_arn != agent.arn or stored.scope != agent.scope:
-        raise StudyError(
-            f"This study measures another agent ({stored.agent_name or stored.agent_arn})",
-            on=stored.id,
-            try_="a new study without study_id",
-        )
-    if (qualifier := stored.environment.get("qualifier")) != agent.qualifier:
-        raise StudyError(
-            f"This study measures the endpoint {qualifier}, not {agent.qualifier}",
-            on=stored.id,
-            try_=f'agent.at("{qualifier}")',
-        )
-
-
-class LatencyStudy(Study[Measurement, StudyResult]):
+class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
     """How long an agent takes to answer: cold, warm and sticky calls in a random order, one after another.
 
     The whole plan is stored before the first call and every call is stored as it ends. A study that was stopped or
@@ -119,8 +76,7 @@ class LatencyStudy(Study[Measurement, StudyResult]):
         find_starts: bool = True,
         start_deadline_s: float = START_DEADLINE_S,
     ) -> None:
-        self.agent = measured_agent(agent)
-        super().__init__(self.agent.store, study_id)
+        super().__init__(agent, study_id=study_id)
         self.design = StudyDesign(
             cold=cold,
             warm=warm,
@@ -133,21 +89,6 @@ class LatencyStudy(Study[Measurement, StudyResult]):
             name=name,
         )
         self._start_deadline_s = start_deadline_s
-
-    @classmethod
-    def resume(cls, agent: MeasuredAgent | AgentWithStudyTarget, study_id: str) -> Self:
-        """Return a stored study with its stored design; `run()` makes its pending calls.
-
-        Args:
-            agent: The agent of the study.
-            study_id: The study's id.
-
-        Raises:
-            StudyError: No study of this id is stored.
-        """
-        study = cls(agent, study_id=study_id)
-        study.design = StudyDesign.read(StudyLedger(study.store, study_id).stored.design)
-        return study
 
     def plan(self) -> pd.DataFrame:
         """Return the calls in the order in which they will be made: position, block, scenario and session."""
@@ -166,27 +107,9 @@ class LatencyStudy(Study[Measurement, StudyResult]):
     # What the kernel asks (see `Study`).
 
     @property
-    def title(self) -> str:
-        """The agent's name."""
-        return self.agent.name
-
-    @property
     def colours(self) -> Mapping[str, str]:
         """The colours of the scenarios."""
         return {scenario.value: look.colour for scenario, look in LOOKS.items()}
-
-    @property
-    def how_to_resume(self) -> str:
-        """Python that makes the stored study again."""
-        return f'LatencyStudy.resume(agent, "{self.study_id}")'
-
-    def header(self) -> StudyRow:
-        """Return the study as it is to be stored."""
-        return agent_study(self.agent, self.study_id, self.design.stored())
-
-    def check(self, stored: StudyRow) -> None:
-        """Raise `StudyError` when the stored study measures another agent or endpoint."""
-        check_agent(self.agent, stored)
 
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the calls as they are to be stored."""
@@ -210,13 +133,9 @@ class LatencyStudy(Study[Measurement, StudyResult]):
         """Return the call's scenario."""
         return unit.scenario.value
 
-    def seen(self, unit: Measurement) -> UnitOutcome | None:
-        """Return the outcome of a call that had ended when its process was killed."""
-        return stored_outcome(self.agent, self.study_id, unit)
-
     async def procedure(self, run: StudyRun) -> Calls:
         """Return what makes the calls."""
-        return Calls(self.agent, self.design, self.study_id)
+        return Calls(self)
 
     async def finish(self, run: StudyRun) -> None:
         """Measure the harness floor once, and read the start times that are not known yet."""

@@ -19,7 +19,7 @@ from latency_agent import Reply, ScriptedAgent, Start
 from loomlib.errors import StudyError, StudyInterruptedError
 from loomlib.experiments import StudyLedger
 from loomlib.latency import LatencyStudy, LogLines, Scenario, Silent, StudyResult
-from loomlib.latency.calls import call_labels
+from loomlib.latency.agent_study import call_labels
 from loomlib.store import Store
 
 

@@ -6,27 +6,22 @@ import asyncio
 import time
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
-from loomlib.errors import StudyInterruptedError
-from loomlib.experiments import Procedure, Study, StudyLedger, StudyRun, UnitOutcome
+from loomlib.experiments import StudyRun, UnitOutcome
 
-from ..calls import call_labels, call_outcome, end_session, gone, opening_outcome, stored_outcome
+from ..agent_study import AgentProcedure, AgentStudy, call_labels, call_outcome, opening_outcome
 from ..design import DEFAULT_PROMPT
-from ..measured_agent import AgentWithStudyTarget, Answer, MeasuredAgent, measured_agent
-from ..study import agent_study, check_agent
+from ..measured_agent import AgentWithStudyTarget, MeasuredAgent
 from .design import NO_PING, PrewarmDesign, arm_key
 from .result import GapCall, PrewarmResult
 
 if TYPE_CHECKING:
-    from loomlib.store import PlannedMeasurement, StudyRow
+    from loomlib.store import PlannedMeasurement
 
 
-class Gaps(Procedure[GapCall]):
+class Gaps(AgentProcedure[GapCall, PrewarmDesign]):
     """Measures one gap: opens a session, waits and pings, then times the next call."""
-
-    def __init__(self, agent: MeasuredAgent, design: PrewarmDesign, study_id: str) -> None:
-        self._agent, self._design, self._study_id = agent, design, study_id
 
     async def begin(self, unit: GapCall) -> str:
         """Return a new session id."""
@@ -51,7 +46,7 @@ class Gaps(Procedure[GapCall]):
     async def end(self, unit: GapCall, session_id: str | None, outcome: UnitOutcome) -> None:
         """End the session."""
         assert session_id is not None
-        await end_session(self._agent, session_id)
+        await self._end_session(session_id)
 
     async def _pass_gap(self, unit: GapCall, session_id: str) -> list[float]:
         """Wait for the gap's end, with a ping every so often; the pings' durations in milliseconds."""
@@ -66,19 +61,8 @@ class Gaps(Procedure[GapCall]):
         await asyncio.sleep(max(0.0, until - time.monotonic()))
         return pings
 
-    async def _call(self, prompt: str, session_id: str, labels: tuple[str, ...]) -> Answer:
-        return await self._agent.measure(prompt, session_id=session_id, labels=labels, timeout_s=self._design.timeout_s)
 
-    async def _gone(self, answer: Answer) -> StudyInterruptedError | None:
-        return await gone(
-            self._agent,
-            answer,
-            study_id=self._study_id,
-            resume=f'PrewarmStudy.resume(agent, "{self._study_id}").run()',
-        )
-
-
-class PrewarmStudy(Study[GapCall, PrewarmResult]):
+class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
     """What a ping every N seconds saves on the first call after an idle gap, and what the kept session costs.
 
     Each unit opens a session, lets a gap pass, and times the next call. Without pings the session ends when the gap is
@@ -124,8 +108,7 @@ class PrewarmStudy(Study[GapCall, PrewarmResult]):
         study_id: str | None = None,
         name: str = "",
     ) -> None:
-        self.agent = measured_agent(agent)
-        super().__init__(self.agent.store, study_id)
+        super().__init__(agent, study_id=study_id)
         self.design = PrewarmDesign(
             gaps=gaps,
             gap_s=1.5 * idle_timeout_s if gap_s is None else gap_s,
@@ -139,41 +122,11 @@ class PrewarmStudy(Study[GapCall, PrewarmResult]):
             name=name,
         )
 
-    @classmethod
-    def resume(cls, agent: MeasuredAgent | AgentWithStudyTarget, study_id: str) -> Self:
-        """Return a stored study with its stored design; `run()` measures its pending gaps.
-
-        Args:
-            agent: The agent of the study.
-            study_id: The study's id.
-        """
-        study = cls(agent, study_id=study_id)
-        study.design = PrewarmDesign.read(StudyLedger(study.store, study_id).stored.design)
-        return study
-
     def result(self) -> PrewarmResult:
         """Return what is stored so far, without making a call."""
         return PrewarmResult.load(self.store, self.study_id)
 
     # What the kernel asks (see `Study`).
-
-    @property
-    def title(self) -> str:
-        """The agent's name."""
-        return self.agent.name
-
-    @property
-    def how_to_resume(self) -> str:
-        """Python that makes the stored study again."""
-        return f'PrewarmStudy.resume(agent, "{self.study_id}")'
-
-    def header(self) -> StudyRow:
-        """Return the study as it is to be stored."""
-        return agent_study(self.agent, self.study_id, self.design.stored())
-
-    def check(self, stored: StudyRow) -> None:
-        """Raise `StudyError` when the stored study measures another agent or endpoint."""
-        check_agent(self.agent, stored)
 
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the gaps as they are to be stored."""
@@ -192,10 +145,6 @@ class PrewarmStudy(Study[GapCall, PrewarmResult]):
         """Return the arm's name."""
         return arm_key(unit.ping_every_s)
 
-    def seen(self, unit: GapCall) -> UnitOutcome | None:
-        """Return the outcome of a call that had ended when its process was killed."""
-        return stored_outcome(self.agent, self.study_id, unit)
-
     async def procedure(self, run: StudyRun) -> Gaps:
         """Return what measures the gaps."""
-        return Gaps(self.agent, self.design, self.study_id)
+        return Gaps(self)

@@ -1,0 +1,215 @@
+"""What the studies of one deployed agent share: storing, checking, naming and resuming the study, and its calls."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+
+from loomlib.errors import LoomError, StudyError, StudyInterruptedError
+from loomlib.experiments import MeasuredUnit, Procedure, Study, StudyLedger, UnitOutcome
+
+from .measured_agent import AgentWithStudyTarget, Answer, MeasuredAgent, measured_agent
+
+if TYPE_CHECKING:
+    from loomlib.store import StudyRow
+
+_logger = logging.getLogger(__name__)
+
+
+class AgentDesign(Protocol):
+    """The design of a study of an agent."""
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Limit of each call, in seconds; None for the agent's own setting."""
+        ...
+
+    def stored(self) -> dict[str, Any]:
+        """Return the design as JSON-ready values."""
+        ...
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """Return a stored design; raise `StudyError` for one that this release cannot run."""
+        ...
+
+
+U = TypeVar("U", bound=MeasuredUnit)
+R = TypeVar("R")
+D = TypeVar("D", bound=AgentDesign)
+
+
+class AgentStudy(Study[U, R], Generic[U, R, D]):
+    """A study of one endpoint of an agent; a kind of study adds its design, its units and how it measures them.
+
+    Args:
+        agent: The agent, such as `bench.agent("calculator")`.
+        study_id: Id of a stored study to resume.
+    """
+
+    design: D
+
+    def __init__(self, agent: MeasuredAgent | AgentWithStudyTarget, *, study_id: str | None = None) -> None:
+        self.agent = measured_agent(agent)
+        super().__init__(self.agent.store, study_id)
+
+    @classmethod
+    def resume(cls, agent: MeasuredAgent | AgentWithStudyTarget, study_id: str) -> Self:
+        """Return a stored study with its stored design; `run()` measures what is pending.
+
+        Args:
+            agent: The agent of the study.
+            study_id: The study's id.
+
+        Raises:
+            StudyError: No study of this id is stored.
+        """
+        study = cls(agent, study_id=study_id)
+        study.design = study.design.read(StudyLedger(study.store, study_id).stored.design)
+        return study
+
+    @property
+    def title(self) -> str:
+        """The agent's name."""
+        return self.agent.name
+
+    @property
+    def how_to_resume(self) -> str:
+        """Python that makes the stored study again."""
+        return f'{type(self).__name__}.resume(agent, "{self.study_id}")'
+
+    def header(self) -> StudyRow:
+        """Return the study as it is to be stored."""
+        from loomlib.store import StudyRow
+
+        return StudyRow(
+            id=self.study_id,
+            scope=self.agent.scope,
+            agent_arn=self.agent.arn,
+            agent_name=self.agent.name,
+            design=self.design.stored(),
+            created_at=datetime.now(UTC),
+            environment={"qualifier": self.agent.qualifier},
+            labels=tuple(self.agent.labels),
+        )
+
+    def check(self, stored: StudyRow) -> None:
+        """Raise `StudyError` when the stored study measures another agent or endpoint."""
+        if stored.agent_arn != self.agent.arn or stored.scope != self.agent.scope:
+            raise StudyError(
+                f"This study measures another agent ({stored.agent_name or stored.agent_arn})",
+                on=stored.id,
+                try_="a new study without study_id",
+            )
+        if (qualifier := stored.environment.get("qualifier")) != self.agent.qualifier:
+            raise StudyError(
+                f"This study measures the endpoint {qualifier}, not {self.agent.qualifier}",
+                on=stored.id,
+                try_=f'agent.at("{qualifier}")',
+            )
+
+    def seen(self, unit: U) -> UnitOutcome | None:
+        """Return the outcome of a call that had ended when its process was killed."""
+        return stored_outcome(self.agent, self.study_id, unit)
+
+
+class AgentProcedure(Procedure[U], Generic[U, D]):
+    """Measures the units of a study of an agent by calling it.
+
+    Args:
+        study: The study.
+    """
+
+    def __init__(self, study: AgentStudy[U, Any, D]) -> None:
+        self._agent, self._design, self._study_id, self._resume = (
+            study.agent, study.design, study.study_id, study.how_to_resume,
+        )  # fmt: skip
+
+    async def _call(self, prompt: str, session_id: str, labels: tuple[str, ...]) -> Answer:
+        return await self._agent.measure(prompt, session_id=session_id, labels=labels, timeout_s=self._design.timeout_s)
+
+    async def _gone(self, answer: Answer) -> StudyInterruptedError | None:
+        """Return the error that ends a study whose service accepts no connections any more; None while it does.
+
+        Going on would only count refused connections as failures of the agent.
+        """
+        if answer.failure != "transport" or await self._agent.is_alive():
+            return None
+        return StudyInterruptedError(
+            "The service behind the agent accepts no connections any more; the study's measurements are stored",
+            on=f"{self._agent.name}, study {self._study_id}",
+            try_=f"start the service again, then {self._resume}.run()",
+        )
+
+    async def _end_session(self, session_id: str) -> None:
+        """End a session. One that is gone already, or cannot be ended, affects no measurement: it is logged."""
+        try:
+            await asyncio.to_thread(self._agent.end_session, session_id)
+        except LoomError as error:
+            _logger.debug("a session could not be ended: %s", error, extra={"session_id": session_id})
+
+
+def call_outcome(answer: Answer, stop: StudyInterruptedError | None = None) -> UnitOutcome:
+    """Return the outcome of a timed call; one that did not end well has no duration."""
+    complete = answer.status == "complete" and answer.client_duration_ms is not None
+    return UnitOutcome(
+        failure=None if complete else answer.failure or "malformed_stream",
+        values={
+            "invocation_id": answer.id,
+            "duration_ms": answer.client_duration_ms if complete else None,
+            "ttft_ms": answer.ttft_ms if complete else None,
+            "connect_ms": answer.connect_ms,
+            "error_message": answer.error_message,
+        },
+        details={"connection_reused": answer.connection_reused},
+        stop=stop,
+    )
+
+
+def opening_outcome(answer: Answer, stop: StudyInterruptedError | None = None) -> UnitOutcome:
+    """Return the outcome of a unit whose untimed call, which opens the session, failed: nothing was timed."""
+    message = f"The untimed call that opens the session failed: {answer.error_message or answer.failure}"
+    return UnitOutcome(
+        failure=answer.failure or "malformed_stream",
+        values={"invocation_id": answer.id, "error_message": message},
+        details={"opening": True},
+        stop=stop,
+    )
+
+
+def call_labels(study_id: str, unit: MeasuredUnit, *, timed: bool = True) -> tuple[str, ...]:
+    """Return the labels of a call's invocation; a resumed study finds the invocation by them.
+
+    Args:
+        study_id: The study.
+        unit: The unit that the call belongs to.
+        timed: False for the untimed call that opens a session.
+    """
+    kind = "timed" if timed else "opening"
+    return (f"study:{study_id}", kind, f"position:{unit.position}", f"attempt:{unit.attempt}")
+
+
+def stored_outcome(agent: MeasuredAgent, study_id: str, unit: MeasuredUnit) -> UnitOutcome | None:
+    """Return the outcome of a call that had ended when its process was killed, from its stored invocation.
+
+    Args:
+        agent: The agent.
+        study_id: The study.
+        unit: The unit that was left running.
+
+    Returns:
+        None when nobody saw the call end.
+    """
+    from loomlib.store import INTERRUPTED
+
+    if unit.session_id is None:
+        return None
+    wanted = set(call_labels(study_id, unit))
+    for row in agent.store.invocations.list(session_id=unit.session_id, limit=None):
+        ended = row.status in ("complete", "error") and row.failure not in (INTERRUPTED, "cancelled")
+        if ended and wanted <= set(row.labels):
+            return call_outcome(row)
+    return None
