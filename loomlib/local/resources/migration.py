@@ -6,12 +6,11 @@ The old tables are left as they are, so that the older release can still read th
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
-
-from sqlalchemy import Connection, RowMapping, create_engine, inspect, text
 
 from .records import ResourceRecord
 from .store import ResourceStore
@@ -27,14 +26,13 @@ def import_older_databases(store: ResourceStore) -> None:
     ):
         if not (path := store.home / name).is_file():
             continue
-        engine = create_engine(f"sqlite:///{path}")
-        with closing(engine.connect()) as connection:
-            if tables <= set(inspect(connection).get_table_names()):
+        with closing(sqlite3.connect(path)) as connection:
+            connection.row_factory = sqlite3.Row
+            if tables <= {row["name"] for row in _rows(connection, "SELECT name FROM sqlite_master")}:
                 store.import_once(name, read(connection))
-        engine.dispose()
 
 
-def _runtimes(old: Connection) -> Iterator[Imported]:
+def _runtimes(old: sqlite3.Connection) -> Iterator[Imported]:
     for row in _rows(old, "SELECT * FROM runtimes ORDER BY created_at"):
         region = row["arn"].split(":")[3]
         versions = [
@@ -78,7 +76,7 @@ def _runtimes(old: Connection) -> Iterator[Imported]:
             yield record, (), _tags(old, arn)
 
 
-def _memories(old: Connection) -> Iterator[Imported]:
+def _memories(old: sqlite3.Connection) -> Iterator[Imported]:
     apart = ("arn", "id", "name", "status", "createdAt", "updatedAt")
     for row in _rows(old, "SELECT * FROM memories ORDER BY number"):
         memory = json.loads(row["body"])
@@ -99,11 +97,11 @@ def _memories(old: Connection) -> Iterator[Imported]:
         yield record, (), {tag["name"]: tag["value"] for tag in tags}
 
 
-def _tags(old: Connection, arn: str) -> dict[str, str]:
+def _tags(old: sqlite3.Connection, arn: str) -> dict[str, str]:
     return {row["name"]: row["value"] for row in _rows(old, "SELECT name, value FROM tags WHERE arn = :arn", arn=arn)}
 
 
-def _state(row: RowMapping) -> dict[str, Any]:
+def _state(row: sqlite3.Row) -> dict[str, Any]:
     return {
         "status": row["status"],
         "failure": row["failure"],
@@ -111,5 +109,5 @@ def _state(row: RowMapping) -> dict[str, Any]:
     }
 
 
-def _rows(old: Connection, statement: str, **values: str) -> Sequence[RowMapping]:
-    return old.execute(text(statement), values).mappings().all()
+def _rows(old: sqlite3.Connection, statement: str, **values: str) -> Sequence[sqlite3.Row]:
+    return old.execute(statement, values).fetchall()
