@@ -26,7 +26,7 @@ def page(lab: Lab, watched: Watched) -> Iterator[Page]:
     end_kernels(watched.page)
 
 
-def test_an_agent_is_deployed_looked_at_and_removed(page: Page, watched: Watched, tmp_path: Path) -> None:
+def test_an_agent_is_deployed_inspected_and_removed(page: Page, watched: Watched, tmp_path: Path) -> None:
     panel = panel_of(page, "Build")
     expect(panel.locator(".loom-status").first).to_have_text("No agents yet.")
     expect(panel.locator(".loom-tablebox .loom-empty")).to_contain_text("press Deploy")

@@ -35,7 +35,7 @@ def page(lab: Lab, watched: Watched) -> Iterator[Page]:
     end_kernels(watched.page)
 
 
-def test_a_set_is_run_looked_into_compared_and_a_case_is_captured(page: Page, watched: Watched, tmp_path: Path) -> None:
+def test_a_set_is_run_inspected_compared_and_a_case_is_captured(page: Page, watched: Watched, tmp_path: Path) -> None:
     panel = panel_of(page, "Evaluate")
     panel.get_by_label("Set", exact=True).select_option("file:")
     panel.get_by_label("Path of the eval set").fill("sums.json")

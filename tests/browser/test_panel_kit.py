@@ -47,7 +47,7 @@ def _all_are_back(page: Page) -> None:
     expect(memory.get_by_role("grid", name="events", exact=True)).to_contain_text("I like tea.", timeout=30_000)
 
 
-def test_a_panel_is_shown_twice_comes_back_and_tells_of_a_dead_kernel(
+def test_a_panel_is_shown_twice_comes_back_and_reports_a_dead_kernel(
     lab: Lab, watched: Watched, tmp_path: Path
 ) -> None:
     page = watched.page

@@ -61,7 +61,7 @@ def bad_for_some(page: Page) -> list[str]:
     return [each["id"] for each in found if each["impact"] in ("serious", "critical")]
 
 
-def test_a_memory_is_made_looked_through_searched_and_somebody_is_forgotten(
+def test_a_memory_is_made_browsed_searched_and_an_actor_is_forgotten(
     page: Page, watched: Watched, tmp_path: Path
 ) -> None:
     panel = panel_of(page, "Memory")

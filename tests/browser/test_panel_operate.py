@@ -29,7 +29,7 @@ def page(lab: Lab, watched: Watched) -> Iterator[Page]:
     end_kernels(watched.page)
 
 
-def test_numbers_an_agent_places_and_alerts_are_looked_at(page: Page, watched: Watched, tmp_path: Path) -> None:
+def test_numbers_an_agent_places_and_alerts_are_inspected(page: Page, watched: Watched, tmp_path: Path) -> None:
     panel = panel_of(page, "Operate")
     tiles = panel.get_by_role("group", name="numbers").first
     for title in ("agents", "invocations", "average cold start", "p90 cold start", "error rate", "cost"):

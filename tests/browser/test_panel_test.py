@@ -34,7 +34,7 @@ def ask(panel: Locator, question: str) -> Locator:
     return panel.locator(".loom-turn").last
 
 
-def test_an_agent_is_asked_watched_stopped_and_looked_into(page: Page, watched: Watched, tmp_path: Path) -> None:
+def test_an_agent_is_asked_watched_stopped_and_inspected(page: Page, watched: Watched, tmp_path: Path) -> None:
     panel = panel_of(page, "Test")
     turn = ask(panel, "Where is order A-1042?")
     # The tool takes two seconds: its card is there while it runs, before any text is.

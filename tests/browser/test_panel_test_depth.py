@@ -142,7 +142,7 @@ def ask(panel: Locator, question: str, *, agent: str = "") -> Locator:
     return panel.locator(".loom-turn").nth(before)
 
 
-def test_decisions_runs_views_and_odd_answers(page: Page, watched: Watched, tmp_path: Path) -> None:
+def test_decisions_runs_views_and_unusual_answers(page: Page, watched: Watched, tmp_path: Path) -> None:
     panel = panel_of(page, "Test")
     # What waits was asked in an earlier session, by a cell.
     box = panel.get_by_role("region", name="approvals")

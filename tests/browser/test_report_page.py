@@ -45,7 +45,7 @@ def test_a_page_with_charts_is_at_most_1_5_mb(sample: ReportOutcome, latency: Re
         assert Path(outcome.html).stat().st_size <= 1_500_000
 
 
-def test_a_browser_that_cannot_inflate_says_so_and_keeps_the_tables(sample: ReportOutcome, watched: Watched) -> None:
+def test_a_browser_that_cannot_inflate_reports_it_and_keeps_the_tables(sample: ReportOutcome, watched: Watched) -> None:
     page = watched.page
     page.add_init_script("delete window.DecompressionStream")
     page.goto(Path(sample.html).as_uri())
@@ -53,7 +53,7 @@ def test_a_browser_that_cannot_inflate_says_so_and_keeps_the_tables(sample: Repo
     assert page.locator("table.dataframe td").all_inner_texts()[:3] == ["cold", "12", "318.25"]
 
 
-def test_without_javascript_the_page_says_where_the_numbers_are(sample: ReportOutcome, chromium: Browser) -> None:
+def test_without_javascript_the_page_states_where_the_numbers_are(sample: ReportOutcome, chromium: Browser) -> None:
     context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(Path(sample.html).as_uri())
@@ -182,7 +182,9 @@ def test_a_report_about_traces_is_whole_without_any_network(
     assert watched.outside == []
 
 
-def test_a_gate_with_too_few_calls_is_said_and_is_no_alarm(traced: dict[str, ReportOutcome], watched: Watched) -> None:
+def test_a_gate_with_too_few_calls_is_reported_and_raises_no_alarm(
+    traced: dict[str, ReportOutcome], watched: Watched
+) -> None:
     outcome = traced["where_time_goes"]
     # Eight sample calls are too few for a 90th percentile: doubt, not an alarm.
     assert outcome.exit_code == 0

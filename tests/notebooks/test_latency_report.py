@@ -47,7 +47,7 @@ def test_a_missed_gate_is_exit_code_2_and_the_pages_first_line(missed: tuple[Rep
     assert "No failures in 16 calls." in sentences
 
 
-def test_progress_is_told_line_by_line(missed: tuple[ReportOutcome, list[str]]) -> None:
+def test_progress_is_reported_line_by_line(missed: tuple[ReportOutcome, list[str]]) -> None:
     _, said = missed
     assert any(re.match(r"latency study · cold 3/3 · warm 10/10 · sticky 3/3 · 0 failed", line) for line in said)
 
@@ -69,7 +69,7 @@ def test_the_summary_holds_what_a_program_needs(missed: tuple[ReportOutcome, lis
     assert summary["versions"]["plotly"]
 
 
-def test_the_page_shows_its_charts_and_says_that_the_place_is_local(missed: tuple[ReportOutcome, list[str]]) -> None:
+def test_the_page_shows_its_charts_and_states_that_the_place_is_local(missed: tuple[ReportOutcome, list[str]]) -> None:
     outcome, _ = missed
     page = Path(outcome.html).read_text()
     assert page.count('class="figure"') == 4

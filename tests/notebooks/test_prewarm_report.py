@@ -11,7 +11,7 @@ from loomlib.settings import Settings
 REPOSITORY = Path(__file__).parents[2]
 
 
-def test_the_report_answers_first_and_says_that_time_is_scaled(tmp_path: Path) -> None:
+def test_the_report_answers_first_and_states_that_time_is_scaled(tmp_path: Path) -> None:
     home = tmp_path / ".loom"
     try:
         outcome = run_report(

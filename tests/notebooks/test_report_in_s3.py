@@ -57,7 +57,7 @@ def test_notebook_page_and_summary_arrive_whole(service: local.ServiceState) -> 
             assert found["Body"].read()
 
 
-def test_a_second_report_of_the_same_moment_takes_another_name(service: local.ServiceState) -> None:
+def test_a_second_report_of_the_same_time_takes_another_name(service: local.ServiceState) -> None:
     bucket = open_destination(f"s3://{BUCKET}/taken", region=service.region, environment=service.environment())
     bucket.write("first.ipynb", b"{}", "application/x-ipynb+json", new=True)
     with pytest.raises(NameTaken):
@@ -65,7 +65,7 @@ def test_a_second_report_of_the_same_moment_takes_another_name(service: local.Se
     bucket.write("first.ipynb", b"[]", "application/x-ipynb+json")
 
 
-def test_a_missing_bucket_is_told_before_anything_runs(service: local.ServiceState) -> None:
+def test_a_missing_bucket_is_reported_before_anything_runs(service: local.ServiceState) -> None:
     said: list[str] = []
     with pytest.raises(ResourceNotFoundError, match="missing-bucket"):
         run_report(

@@ -97,7 +97,7 @@ def test_what_an_agent_said_reaches_the_page_as_text(tmp_path: Path, settings: S
     assert json.loads(Path(outcome.summary_path).read_text())["parameters"]["hostile"] == HOSTILE
 
 
-def test_a_missed_gate_is_exit_code_2_and_says_by_how_much(tmp_path: Path, settings: Settings) -> None:
+def test_a_missed_gate_is_exit_code_2_and_states_by_how_much(tmp_path: Path, settings: Settings) -> None:
     outcome = run_report(SAMPLE, {"limit_ms": "50"}, str(tmp_path), settings=settings)
     assert outcome.exit_code == 2
     assert outcome.message == "p90 is 120 ms, 70 ms over the gate of 50 ms."

@@ -164,7 +164,7 @@ def test_tags_are_added_and_taken_away(aws: Any) -> None:
     assert aws.control.list_tags_for_resource(resourceArn=arn)["tags"] == {"b": "2"}
 
 
-def test_an_operation_that_nobody_implements_says_so_and_is_not_repeated(aws: Any) -> None:
+def test_an_operation_that_nobody_implements_reports_it_and_is_not_repeated(aws: Any) -> None:
     for retries in ("legacy", "standard"):
         client = aws.client("bedrock-agentcore-control", retries={"mode": retries, "total_max_attempts": 3})
         with pytest.raises(

@@ -26,7 +26,7 @@ def request(state: local.ServiceState, headers: dict[str, str], path: str = "/_l
         connection.close()
 
 
-def test_the_access_key_opens_the_door(service: local.ServiceState) -> None:
+def test_a_valid_access_key_is_accepted(service: local.ServiceState) -> None:
     status, document = request(service, {"Authorization": f"Bearer {service.access_key}"})
     assert (status, document["quotas"]) == (200, "none")
 
@@ -61,7 +61,7 @@ def test_web_pages_are_refused_whatever_the_key(service: local.ServiceState, hea
     assert (status, document["__type"]) == (403, "AccessDeniedException")
 
 
-def test_moto_s_own_pages_are_behind_the_door_too(service: local.ServiceState) -> None:
+def test_moto_s_own_pages_need_the_access_key_too(service: local.ServiceState) -> None:
     for path in ("/moto-api/", "/moto-api/data.json", "/latest/meta-data/", "/favicon.ico", "/"):
         assert request(service, {}, path)[0] == 403, path
 

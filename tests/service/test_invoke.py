@@ -177,7 +177,7 @@ def test_a_runtime_may_be_named_by_its_id_and_account(aws: Any, echo: dict[str, 
     assert answer["statusCode"] == 200
 
 
-def test_a_runtime_that_was_not_made_says_why(aws: Any) -> None:
+def test_a_runtime_that_was_not_made_gives_the_reason(aws: Any) -> None:
     created = aws.create("unmade", aws.upload({"other.py": "pass"}))
     described = aws.settled(created["agentRuntimeId"])
     assert (described["status"], described["failureReason"]) == (

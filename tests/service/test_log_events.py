@@ -180,7 +180,7 @@ def test_nothing_that_was_written_is_lost_when_the_journal_is_closed(tmp_path: P
         ('"7f6de5ca-1"', '{"requestId": "7f6de5ca-1"}', True),
     ],
 )
-def test_patterns_match_as_the_guide_says(pattern: str, line: str, expected: bool) -> None:
+def test_patterns_match_as_the_guide_defines(pattern: str, line: str, expected: bool) -> None:
     assert compile_pattern(pattern)(line) is expected
 
 

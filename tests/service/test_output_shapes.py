@@ -72,7 +72,7 @@ def checked(aws: Any) -> Checked:
     return Checked(aws)
 
 
-def test_every_answer_of_a_runtime_s_life_has_its_shape(aws: Any, checked: Checked) -> None:
+def test_every_answer_of_a_runtime_s_lifetime_has_its_shape(aws: Any, checked: Checked) -> None:
     control = lambda operation, **parameters: checked.call("control", operation, **parameters)  # noqa: E731
     definition = {
         "agentRuntimeArtifact": aws.upload(

@@ -68,7 +68,7 @@ def test_tables_and_user_pools_and_metrics_work(aws: Any) -> None:
     assert aws.client("cloudwatch").put_metric_data(Namespace="n", MetricData=data)
 
 
-def test_what_moto_does_not_implement_is_said_in_aws_s_form_and_not_repeated(aws: Any) -> None:
+def test_what_moto_does_not_implement_is_reported_in_aws_s_form_and_not_repeated(aws: Any) -> None:
     client = aws.client("logs", retries={"mode": "standard", "total_max_attempts": 3})
     with pytest.raises(ClientError) as caught:
         client.list_anomalies()

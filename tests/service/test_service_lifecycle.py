@@ -158,7 +158,7 @@ def test_after_being_killed_it_comes_back_with_its_agents(start_service: Start) 
     assert b'"prompt": "hi"' in body
 
 
-def test_a_start_that_fails_says_why(tmp_path: Path) -> None:
+def test_a_failed_start_gives_the_reason(tmp_path: Path) -> None:
     (tmp_path / "resources.db").mkdir()
     with pytest.raises(LocalServiceNotStartedError, match="unable to open database file"):
         local.start(tmp_path, persistent=True)
@@ -180,7 +180,7 @@ def test_the_state_of_a_service_that_has_died_counts_for_nothing(tmp_path: Path)
         local.status(tmp_path)
 
 
-def test_a_second_service_does_not_move_into_a_home_that_is_lived_in(tmp_path: Path) -> None:
+def test_a_second_service_does_not_move_into_a_home_in_use(tmp_path: Path) -> None:
     lock = ServiceLock(tmp_path)
     lock.take()
     assert lock.holder() == os.getpid()
@@ -215,7 +215,7 @@ def test_asking_where_it_is_loads_nothing_heavy() -> None:
     assert subprocess.check_output([sys.executable, "-c", program], env=environment).strip() == b""
 
 
-def test_status_tells_what_lives_in_it(start_service: Start) -> None:
+def test_status_lists_what_runs_in_it(start_service: Start) -> None:
     aws = start_service(profile="instant", log_delay_s=0.5)
     runtime = aws.deploy("status")
     aws.invoke(runtime["agentRuntimeArn"], runtimeSessionId="s" * 40)

@@ -174,7 +174,7 @@ def test_a_patch_made_by_another_library_applies(before: Any, after: Any) -> Non
         (5, [{"op": "add", "path": "/a", "value": 1}]),
     ],
 )
-def test_a_patch_that_does_not_apply_says_so(value: Any, patch: list[Any]) -> None:
+def test_a_patch_that_does_not_apply_reports_it(value: Any, patch: list[Any]) -> None:
     with pytest.raises(PatchError):
         apply_patch(value, patch)
 

@@ -60,7 +60,7 @@ def errors(**more: Any) -> AlertRule:
     ("failed", "n", "state"),
     [(0, 0, NO_DATA), (1, 3, UNCLEAR), (2, 25, UNCLEAR), (4, 80, UNCLEAR), (20, 80, ALARM), (0, 200, OK), (3, 300, OK)],
 )
-def test_a_flaky_night_is_no_alarm(failed: int, n: int, state: str) -> None:
+def test_a_flaky_night_raises_no_alarm(failed: int, n: int, state: str) -> None:
     assert errors().judge(estimate_share(failed, n)) == state
 
 
@@ -219,7 +219,7 @@ def test_an_address_that_never_got_the_alarm_does_not_get_its_end(store: Store) 
     )
 
 
-def test_what_a_killed_process_was_telling_is_told_again_but_not_beside_it(store: Store) -> None:
+def test_a_killed_processs_notification_is_sent_again_but_not_twice(store: Store) -> None:
     both(store)
     (row,) = store.alerts.list("local")
     assert store.alerts.claim_notification(
@@ -233,7 +233,7 @@ def test_what_a_killed_process_was_telling_is_told_again_but_not_beside_it(store
     )
 
 
-def test_a_teller_that_breaks_reaches_nobody_and_shows_no_address(store: Store) -> None:
+def test_a_notifier_that_fails_notifies_no_one_and_shows_no_address(store: Store) -> None:
     both(store)
 
     def notify(notification: Notification) -> Sequence[str]:
@@ -256,7 +256,7 @@ def test_a_rule_that_cannot_be_read_keeps_no_other_from_being_checked(store: Sto
     assert check_alerts(store, "local", shares(30, 90), Inboxes(), now=NOON + HOUR).exit_code == 2
 
 
-def test_of_two_who_check_at_once_one_tells(store: Store) -> None:
+def test_of_two_concurrent_checks_one_notifies(store: Store) -> None:
     row = store.alerts.add("local", "errors", errors().to_dict(), at=NOON)
     assert store.alerts.claim_notification(row, ALARM, at=NOON)
     assert not store.alerts.claim_notification(row, ALARM, at=NOON + HOUR)
@@ -307,7 +307,7 @@ def server() -> Iterator[tuple[int, list[dict[str, Any]]]]:
     listening.server_close()
 
 
-def test_apprise_tells_a_loopback_server_and_the_address_is_nowhere(
+def test_apprise_notifies_a_loopback_server_and_the_address_is_not_stored(
     store: Store,
     server: tuple[int, list[dict[str, Any]]],
     tmp_path: Path,

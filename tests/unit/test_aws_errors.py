@@ -29,7 +29,7 @@ from loomlib.errors import RequestRejectedError, TransportError
         ("", ""),
     ],
 )
-def test_what_a_pattern_refuses_is_told_as_a_rule_in_words(message: str, rule: str) -> None:
+def test_what_a_pattern_refuses_is_reported_as_a_rule_in_words(message: str, rule: str) -> None:
     assert rule in rule_in(message)
     assert bool(rule_in(message)) is bool(rule)
     told = error_from_response(400, what="Creating", on="it", code="ValidationException", message=message)
@@ -37,7 +37,7 @@ def test_what_a_pattern_refuses_is_told_as_a_rule_in_words(message: str, rule: s
     assert message in told.what
 
 
-def test_a_request_that_botocore_refuses_itself_is_told_in_one_line_with_the_rule() -> None:
+def test_a_request_that_botocore_refuses_itself_is_reported_in_one_line_with_the_rule() -> None:
     client = _client("http://127.0.0.1:9", "bedrock-agentcore")
     with pytest.raises(RequestRejectedError) as refused, translated("Reading a memory record", on="mem-x"):
         client.get_memory_record(memoryId="memory-0123456789", memoryRecordId="mem-x")

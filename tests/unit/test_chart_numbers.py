@@ -61,7 +61,7 @@ def test_hostile_text_is_text_and_reads_as_it_was_written() -> None:
     assert plain(shown(HOSTILE, 100)) == HOSTILE
 
 
-def test_a_chart_of_nothing_says_so_and_a_large_one_is_cut() -> None:
+def test_a_chart_of_nothing_reports_it_and_a_large_one_is_cut() -> None:
     assert "The chart is empty." in chart().numbers_html()
     many = chart({"type": "scatter", "x": list(range(MOST_ROWS + 50)), "y": [1] * (MOST_ROWS + 50)}).numbers_html()
     assert len(cells(many)) == MOST_ROWS + 1

@@ -90,7 +90,7 @@ def test_one_text_alone_is_refused() -> None:
         embed("Order 7")
 
 
-def test_without_the_extra_the_error_says_what_to_install() -> None:
+def test_without_the_extra_the_error_names_what_to_install() -> None:
     script = (
         "import sys\n"
         "class Nowhere:\n"

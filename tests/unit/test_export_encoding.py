@@ -54,7 +54,7 @@ def plain(attributes):
 
 
 @given(attributes=ATTRIBUTES, event=ATTRIBUTES)
-def test_the_bytes_say_what_the_span_says(attributes, event):
+def test_the_bytes_hold_what_the_span_holds(attributes, event):
     def record(tracer):
         with tracer.start_as_current_span("outer", attributes=attributes, kind=SpanKind.CLIENT) as outer:
             outer.add_event("said", event)

@@ -22,12 +22,12 @@ HEAVY = (
 )
 
 
-def test_every_name_of_the_face_can_be_imported():
+def test_every_public_name_can_be_imported():
     for name in loomlib.__all__:
         assert getattr(loomlib, name) is not None
 
 
-def test_the_face_lists_its_names():
+def test_the_package_lists_its_public_names():
     assert set(loomlib.__all__) <= set(dir(loomlib))
 
 
@@ -43,7 +43,7 @@ def test_importing_loomlib_loads_nothing_heavy():
 
 
 @pytest.mark.parametrize("room", ["agents", "aws", "telemetry", "store", "latency", "local", "settings", "errors"])
-def test_a_room_loads_no_data_or_cloud_library_until_it_is_used(room):
+def test_a_connection_loads_no_data_or_cloud_library_until_it_is_used(room):
     heavy = ("boto3", "pandas", "plotly", "aiohttp", "moto")
     code = f"import sys, loomlib.{room}; print([name for name in {heavy!r} if name in sys.modules])"
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -123,7 +123,7 @@ def test_data_that_is_no_json_is_text_and_the_end_mark_is_none() -> None:
         ('event: error\ndata: {"code": 1}', '{"code": 1}'),
     ],
 )
-def test_an_error_in_a_stream_is_told(data: str, error: str) -> None:
+def test_an_error_in_a_stream_is_reported(data: str, error: str) -> None:
     (piece,) = read(f"{data}\n\n".encode(), "text/event-stream")
     assert piece.error == error
 

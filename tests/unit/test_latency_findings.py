@@ -42,7 +42,7 @@ def test_failures_come_first_with_their_share_and_a_message() -> None:
     assert "ImportError" in found["failures"].evidence
 
 
-def test_a_drift_is_told_with_both_halves() -> None:
+def test_a_drift_is_reported_with_both_halves() -> None:
     found = findings(calls(warm=[10.0 + k / 3 + (k % 3) / 10 for k in range(24)]))
     assert found["drift"].title == "The warm calls became slower while the study ran"
     assert "99 % interval" in found["drift"].evidence
@@ -53,7 +53,7 @@ def test_a_slow_first_call_of_a_long_lived_session_is_seen() -> None:
     assert "60 ms against a median of" in found["first sticky call"].evidence
 
 
-def test_two_groups_are_told_as_a_mixture() -> None:
+def test_two_groups_are_reported_as_a_mixture() -> None:
     found = findings(calls(cold=[300.0 + k for k in range(8)] + [2000.0 + k for k in range(8)]))
     assert found["groups"].evidence == "8 up to 307 ms, 8 from 2 s on, none between"
 
@@ -64,18 +64,18 @@ def test_a_lone_slow_call_is_an_outlier_and_no_group() -> None:
     assert "400 ms at position 24" in found["outliers"].evidence
 
 
-def test_new_connections_in_some_calls_are_told() -> None:
+def test_new_connections_in_some_calls_are_reported() -> None:
     made = calls(warm=STEADY)
     made[3] = replace(made[3], connect_ms=9.0, connection_reused=False)
     assert "1 warm call of 24 opened a new connection" in findings(made)["connections"].title
 
 
-def test_starts_that_are_not_known_say_what_to_do() -> None:
+def test_starts_that_are_not_known_tell_what_to_do() -> None:
     assert "run the study again" in findings(calls(cold=STEADY, start_state="not_found_yet"))["starts"].advice
     assert "Agent invoked - Start time" in findings(calls(cold=STEADY, start_state="no_start_line"))["starts"].advice
 
 
-def test_a_clock_that_is_five_seconds_off_is_told() -> None:
+def test_a_clock_that_is_five_seconds_off_is_reported() -> None:
     found = findings(calls(warm=STEADY, warm_starts=[5002.0] * 24))
     assert found["clocks"].title == "The agent's clock is ahead of this machine's"
     assert findings(calls(warm=STEADY, warm_starts=[-4998.0] * 24))["clocks"].title.startswith(
@@ -83,11 +83,11 @@ def test_a_clock_that_is_five_seconds_off_is_told() -> None:
     )
 
 
-def test_a_harness_that_is_much_of_the_result_is_told() -> None:
+def test_a_harness_that_is_much_of_the_result_is_reported() -> None:
     assert "floor 9 ms" in findings(calls(warm=STEADY), Floor(durations_ms=(9.0,) * 31))["floor"].evidence
 
 
-def test_calls_made_again_are_told() -> None:
+def test_calls_made_again_are_reported() -> None:
     made = calls(warm=STEADY)
     made[5] = replace(made[5], attempt=2)
     assert findings(made)["resumed"].evidence == "positions 5"

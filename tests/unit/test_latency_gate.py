@@ -59,7 +59,7 @@ def test_a_gate_is_passed_when_the_whole_interval_lies_below_the_limit(store: St
     assert night(store, 1, FAST).gate(900).outcome == "passed"
 
 
-def test_a_flaky_night_is_unclear_and_no_alarm(store: Store) -> None:
+def test_a_flaky_night_is_unclear_and_raises_no_alarm(store: Store) -> None:
     verdict = night(store, 1, [*FAST[:-2], 1500.0, 1600.0]).gate(900)
     assert (verdict.outcome, verdict.is_missed) == ("unclear", False)
     assert 0 < (verdict.confidence or 0) < 1
@@ -74,7 +74,7 @@ def test_a_gate_that_every_single_call_misses_is_missed_however_few_they_are(sto
     assert verdict.sentence() == f"Gate missed: {which} the limit of 900 ms, since 02 Nov 2026 03:00 UTC."
 
 
-def test_an_undecided_gate_says_how_many_calls_it_needs(store: Store) -> None:
+def test_an_undecided_gate_states_how_many_calls_it_needs(store: Store) -> None:
     verdict = night(store, 1, [800.0 + 10 * k for k in range(12)]).gate(905)
     assert verdict.outcome == "unclear"
     needed = verdict.summary()["needed_n"]
@@ -91,7 +91,7 @@ def test_a_few_calls_of_which_one_meets_the_limit_are_unclear(store: Store) -> N
     assert verdict.sentence() == "Gate unclear: 9 answered warm calls, 10 are needed to judge the limit of 900 ms."
 
 
-def test_a_missed_gate_says_since_when_by_the_studies_before_it(store: Store) -> None:
+def test_a_missed_gate_states_since_when_by_the_studies_before_it(store: Store) -> None:
     night(store, 1, SLOW)
     night(store, 2, FAST)
     night(store, 3, SLOW)

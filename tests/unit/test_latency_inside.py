@@ -77,12 +77,12 @@ def test_a_garbage_collection_that_only_warm_calls_contain_is_named_and_not_coun
     assert found.extra["model"].value == pytest.approx(0, abs=1)
 
 
-def test_no_call_is_said_and_not_divided_by() -> None:
+def test_no_call_is_reported_and_not_divided_by() -> None:
     assert look_inside([], seed=0).sentence() == "It is not known where the time went."
     assert look_inside([spent()], seed=0).n == 0
 
 
-def test_a_part_that_is_not_measured_keeps_its_doubt() -> None:
+def test_a_part_that_is_not_measured_keeps_its_caveat() -> None:
     inside = look_inside([spent("inferred", model=1, agent=1)] * 2 + [spent(model=1, agent=1)] * 6, seed=0)
     assert inside["agent"].certainty() == "inferred in 2 of 8: no server span"
     assert inside["model"].certainty() == "measured"
@@ -97,7 +97,7 @@ def test_a_ratio_lies_in_its_interval_between_the_smallest_and_the_largest(pairs
     assert found.high <= max(each) * (1 + 1e-9)
 
 
-def test_the_interval_of_a_ratio_holds_the_truth_about_as_often_as_it_says() -> None:
+def test_the_interval_of_a_ratio_holds_the_truth_about_as_often_as_it_claims() -> None:
     random = np.random.default_rng(1)
     hits = 0
     for seed in range(200):

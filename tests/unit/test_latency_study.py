@@ -149,7 +149,7 @@ def test_a_call_that_was_cut_in_mid_answer_stays_a_failure_when_the_service_is_g
     assert [call.state for call in planned.result().calls] == ["done", "done", "failed", "planned", "planned"]
 
 
-def test_a_transport_failure_of_a_running_service_is_a_failure_and_the_study_goes_on(store: Store) -> None:
+def test_a_transport_failure_of_a_running_service_is_a_failure_and_the_study_continues(store: Store) -> None:
     agent = ScriptedAgent(store, script=lambda n, _: Reply(failure="transport") if n < 2 else Reply())
     result = study(agent, warm=0, sticky=0, cold=4).run(Silent())
     assert [call.failure for call in result.calls] == ["transport", "transport", None, None]
@@ -370,7 +370,7 @@ def test_a_call_that_ended_before_the_kill_is_adopted_and_not_made_again(store: 
     assert len(agent.made) == 2
 
 
-def test_a_study_stops_when_its_budget_is_used_up_and_goes_on_when_run_again(store: Store) -> None:
+def test_a_study_stops_when_its_budget_is_used_up_and_continues_when_run_again(store: Store) -> None:
     agent = ScriptedAgent(store, script=lambda *_: Reply(delay_s=0.05))
     planned = study(agent, study_id="budget", warm=0, sticky=0, cold=20)
     with pytest.raises(StudyInterruptedError, match="budget of"):

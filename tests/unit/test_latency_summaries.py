@@ -80,7 +80,7 @@ def test_the_clock_bound_holds_the_true_offset(skew_ms: float, true_starts: list
     assert bound.n == len(true_starts)
 
 
-def test_a_clock_that_was_set_in_between_is_told_and_widens_the_bound() -> None:
+def test_a_clock_that_was_set_in_between_is_reported_and_widens_the_bound() -> None:
     bound = bound_clocks(calls(warm=WARM, warm_starts=[2.0, 5002.0, 3.0]))
     assert bound is not None
     assert not bound.is_consistent
@@ -91,7 +91,7 @@ def test_without_a_start_there_is_no_clock_bound() -> None:
     assert bound_clocks(calls(warm=WARM)) is None
 
 
-def test_a_study_is_told_in_three_sentences() -> None:
+def test_a_study_is_reported_in_three_sentences() -> None:
     made = calls(cold=COLD, warm=WARM, cold_starts=[each - 8 for each in COLD], warm_starts=[2.0] * 12)
     first, second, third = told(made)
     assert first.startswith("A new session costs 317 ms (95 % interval ")
@@ -100,12 +100,12 @@ def test_a_study_is_told_in_three_sentences() -> None:
     assert third == "No failures in 24 calls."
 
 
-def test_failures_are_told_by_class() -> None:
+def test_failures_are_reported_by_class() -> None:
     made = [*calls(cold=COLD), failed(90, Scenario.COLD, "throttle"), failed(91, Scenario.COLD, "throttle")]
     assert told(made)[-1] == "2 failures in 14 calls (14.3 %): 2 throttle."
 
 
-def test_too_few_calls_are_told_as_too_few() -> None:
+def test_too_few_calls_are_reported_as_too_few() -> None:
     made = calls(cold=[300.0], warm=[10.0])
     assert told(made) == [
         "The cost of a new session is not known: 1 pair of a cold and a warm call, 6 are needed.",
@@ -114,12 +114,12 @@ def test_too_few_calls_are_told_as_too_few() -> None:
     ]
 
 
-def test_a_difference_that_may_be_nothing_is_not_told_as_a_cost() -> None:
+def test_a_difference_that_may_be_nothing_is_not_reported_as_a_cost() -> None:
     made = calls(cold=[10.0, 12, 9, 11, 10, 12, 8, 11], warm=[11.0, 11, 10, 10, 12, 10, 9, 11])
     assert told(made)[0].startswith("8 pairs of calls show no difference between a new and a warm session")
 
 
-def test_a_study_without_any_call_says_so() -> None:
+def test_a_study_without_any_call_reports_it() -> None:
     made = [each for each in calls(cold=[1.0])]
     made = [type(made[0])(position=0, block=0, scenario=Scenario.COLD, state="planned")]
     assert told(made)[-1] == "This study is not finished: 1 call pending."

@@ -123,7 +123,7 @@ def test_the_summary_is_json_with_all_that_repeats_the_study(result: StudyResult
     assert summary["run_again"].startswith("loom.LatencyStudy(agent, cold=8, warm=8, sticky=8, prompt=")
 
 
-def test_an_unfinished_study_has_every_view_and_says_so(store: Store) -> None:
+def test_an_unfinished_study_has_every_view_and_reports_it(store: Store) -> None:
     agent = ScriptedAgent(store, script=lambda n, _: Reply(raises=RuntimeError("stop")) if n == 0 else Reply())
     planned = LatencyStudy(agent, cold=3, warm=3, sticky=3)
     with pytest.raises(RuntimeError):

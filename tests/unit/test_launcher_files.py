@@ -85,7 +85,7 @@ def test_what_was_written_before_is_replaced(tmp_path: Path) -> None:
     assert not (folder / "notebook_templates" / "Loom" / "old.ipynb").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LoomError, match=r"launcher of JupyterLab could not be set up.*--home"):
         prepare_jupyter(tmp_path / "file" / "jupyter")

@@ -103,7 +103,7 @@ def test_lines_of_another_session_are_left_out() -> None:
 
 
 @given(st.integers(0, 2**42))
-def test_a_moment_keeps_every_millisecond(unix_ms: int) -> None:
+def test_a_timestamp_keeps_every_millisecond(unix_ms: int) -> None:
     assert moment(unix_ms).timestamp() * 1000 == pytest.approx(unix_ms, abs=0.01)
 
 

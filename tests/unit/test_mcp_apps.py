@@ -63,7 +63,7 @@ def test_a_view_is_read_from_the_stream() -> None:
         ({"mimeType": None}, "(none)"),
     ],
 )
-def test_a_view_that_cannot_be_shown_says_why(change: dict[str, Any], problem: str) -> None:
+def test_a_view_that_cannot_be_shown_gives_the_reason(change: dict[str, Any], problem: str) -> None:
     found = read_view({"mcp_app": {**EVENT["mcp_app"], **change}})
     assert found is not None
     assert problem in found.problem
@@ -74,7 +74,7 @@ def test_what_brings_no_view_is_none(data: bytes) -> None:
     assert read_view(data) is None
 
 
-def test_a_frame_greets_and_is_told_what_its_tool_did_once() -> None:
+def test_a_frame_connects_and_receives_its_tools_result_once() -> None:
     channel = FrameChannel(view(), unreachable, theme="dark")
     greeting = ask(channel, "ui/initialize", {"appInfo": {}})["result"]
     assert (greeting["protocolVersion"], greeting["hostContext"]["theme"]) == ("2026-01-26", "dark")
@@ -156,7 +156,7 @@ def test_a_page_cannot_leave_its_place_in_the_document() -> None:
     assert "allow-same-origin" not in document
 
 
-def test_a_tools_answer_that_is_too_long_for_a_page_is_told_in_its_place() -> None:
+def test_a_tools_answer_that_is_too_long_for_a_page_is_replaced_by_a_notice() -> None:
     long = {"content": [{"type": "text", "text": "x" * 2_000_001}]}
     channel = FrameChannel(
         replace(view(), result=long, arguments={"a": "x" * 2_000_001}), lambda _name, _with: {"result": long}

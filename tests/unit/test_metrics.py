@@ -93,7 +93,7 @@ def test_a_failure_is_counted_and_never_a_duration_or_a_zero(store: Store) -> No
     assert found.error_rate.low > 0
 
 
-def test_what_looms_own_process_left_and_what_is_under_way_say_nothing_of_the_agent(store: Store) -> None:
+def test_what_looms_own_process_left_and_what_is_under_way_report_nothing_of_the_agent(store: Store) -> None:
     id = agent(store)
     call(store, id)
     call(store, id, failure="interrupted")
@@ -127,7 +127,7 @@ def test_agents_are_kept_apart_and_added_up(store: Store) -> None:
     assert sentence(found.by_agent[idle]) == "No invocations in this period."
 
 
-def test_a_cost_is_the_sum_of_what_is_known_and_says_how_much_is_not(store: Store) -> None:
+def test_a_cost_is_the_sum_of_what_is_known_and_states_how_much_is_not(store: Store) -> None:
     id = agent(store)
     priced, other, _ = (call(store, id, session=f"s{number}") for number in range(3))
     for each, known in ((priced, "0.000000000001"), (other, "0.25"), (priced, "1.5")):
@@ -152,7 +152,7 @@ def test_the_price_of_an_interrupted_call_stands_for_no_other(store: Store) -> N
     assert found.number("cost").open_above
 
 
-def test_a_call_that_never_reached_the_agent_cost_nothing_and_is_not_looked_for(store: Store) -> None:
+def test_a_call_that_never_reached_the_agent_cost_nothing_and_is_not_searched_for(store: Store) -> None:
     id, other = agent(store), agent(store, "other")
     ran = call(store, id, session="ran")
     for failure in ("throttle", "quota", "rejected"):
@@ -174,7 +174,7 @@ def test_a_call_that_never_reached_the_agent_cost_nothing_and_is_not_looked_for(
     assert note == "1 of 2 invocations priced, 3 did not reach the agent and cost nothing"
 
 
-def test_a_call_whose_trace_is_missing_for_good_is_not_looked_for_again(store: Store) -> None:
+def test_a_call_whose_trace_is_missing_for_good_is_not_searched_for_again(store: Store) -> None:
     id = agent(store)
     whole, gone, early = (call(store, id, session=f"s{number}") for number in range(3))
     for each, state, complete in ((whole, "found", True), (gone, "exports_nothing", True), (early, "partial", False)):

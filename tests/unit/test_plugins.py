@@ -289,7 +289,7 @@ def test_a_plugin_whose_import_does_not_end_is_named(
     assert "LOOM_SKIP_PLUGINS=loom-hanging" in caplog.text
 
 
-def test_a_plugin_that_is_skipped_is_not_imported_and_says_so(
+def test_a_plugin_that_is_skipped_is_not_imported_and_reports_it(
     install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install("loom-hanging", "raise SystemExit('it was imported')")

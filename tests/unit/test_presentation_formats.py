@@ -121,7 +121,7 @@ def test_counts_and_names_read_as_english() -> None:
     assert join(["a", "b", "c", "d"], "or", most=2) == "a, b or 2 more"
 
 
-def test_moments_are_shown_in_utc() -> None:
+def test_times_are_shown_in_utc() -> None:
     moment = datetime(2026, 11, 5, 1, 30, 5, tzinfo=timezone(timedelta(hours=2)))
     assert date_time(moment) == "4 Nov 2026 23:30 UTC"
     assert timestamp(moment) == "2026-11-04 23:30:05 UTC"

@@ -80,7 +80,7 @@ def test_workers_share_the_cases(place: pytest.Pytester) -> None:
     run(place, "-n", "2").assert_outcomes(passed=2, failed=2, errors=1, skipped=1)
 
 
-def test_a_wrong_set_or_evaluator_is_said_in_words(place: pytest.Pytester) -> None:
+def test_a_wrong_set_or_evaluator_is_an_error_in_words(place: pytest.Pytester) -> None:
     result = run(place, "--loom-evalset", "no-such-set.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *no-such-set.json*"])

@@ -55,14 +55,14 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_a_secret_is_struck_out_and_named(name: str) -> None:
+def test_a_secret_is_redacted_and_named(name: str) -> None:
     found = redact(f"it is {SECRETS[name]} ok")
     assert found.text == f"it is [{name} 1] ok"
     assert found.found == (Found(name, 6, 6 + len(SECRETS[name])),)
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in PERSONAL.items() for value in values])
-def test_personal_data_is_struck_out_and_named(name: str, value: str) -> None:
+def test_personal_data_is_redacted_and_named(name: str, value: str) -> None:
     assert redact(f"it is {value}, yes").text == f"it is [{name} 1], yes"
     assert redact(value).counts == {name: 1}
 
@@ -88,7 +88,7 @@ def test_what_only_looks_like_it_stays(text: str) -> None:
         ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfi", "aws_secret_access_key = [aws secret key 1]"),
     ],
 )
-def test_of_a_named_secret_the_value_goes_and_the_name_stays(text: str, kept: str) -> None:
+def test_the_value_of_a_named_secret_is_redacted_and_its_name_stays(text: str, kept: str) -> None:
     assert redact(text).text == kept
 
 
@@ -218,7 +218,7 @@ def test_rules_of_ones_own_come_from_a_file(tmp_path: Path) -> None:
         ("[[rules", "Cannot read the redaction rules"),
     ],
 )
-def test_a_file_with_a_mistake_says_which(tmp_path: Path, text: str, words: str) -> None:
+def test_a_file_with_a_mistake_names_it(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "rules.toml"
     file.write_text(text)
     with pytest.raises(SettingsError, match=words):
@@ -237,7 +237,7 @@ _PARTS = [value for values in PERSONAL.values() for value in values] + [
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.one_of(st.text(max_size=8), st.sampled_from(_PARTS))).map(" ".join))
-def test_what_is_kept_has_nothing_more_to_strike_out_and_offsets_tell_what_was(text: str) -> None:
+def test_what_is_kept_has_nothing_more_to_redact_and_offsets_tell_what_was(text: str) -> None:
     once = redact(text)
     assert redact(once.text).text == once.text
     rest, at = "", 0
@@ -251,7 +251,7 @@ def test_what_is_kept_has_nothing_more_to_strike_out_and_offsets_tell_what_was(t
 @pytest.mark.parametrize("name", PERSONAL)
 @settings(max_examples=20, deadline=None)
 @given(before=st.text(max_size=20), after=st.text(max_size=20))
-def test_whatever_stands_around_it_words_apart_a_value_goes(name: str, before: str, after: str) -> None:
+def test_a_value_is_redacted_whatever_surrounds_it(name: str, before: str, after: str) -> None:
     value = PERSONAL[name][0]
     assert value not in redact(f"{before} <<{value}>> {after}").text
 

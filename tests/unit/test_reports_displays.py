@@ -19,7 +19,7 @@ def test_a_missed_gate_comes_first_and_a_passed_one_last() -> None:
     assert html.index("Gate missed") < html.index("It took") < html.index("Gate passed")
 
 
-def test_a_verdict_carries_its_summary_and_a_face_without_html() -> None:
+def test_a_verdict_carries_its_summary_and_a_display_without_html() -> None:
     bundle = Verdict(title="echo", sentences=["Five."], summary={"n": 5})._repr_mimebundle_()
     assert bundle[SUMMARY_MIME] == {"n": 5}
     assert bundle["text/plain"] == "echo\nFive."

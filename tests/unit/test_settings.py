@@ -111,7 +111,7 @@ def test_the_nearest_home_here_or_above_is_used(tmp_path: Path, monkeypatch: pyt
         ({"LOOM_CONFIG": "nowhere.toml"}, "cannot be read"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_source(environment: dict[str, str], message: str) -> None:
+def test_a_wrong_value_is_reported_with_its_source(environment: dict[str, str], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         Settings.load(environment)
 

@@ -75,7 +75,7 @@ def test_the_shortcut_draws_from_the_bootstraps_own_distribution(p: float) -> No
     assert apart.max() < 0.015  # five standard errors of two shares of 40,000
 
 
-def test_an_interval_covers_the_true_median_about_as_often_as_it_says() -> None:
+def test_an_interval_covers_the_true_median_about_as_often_as_it_claims() -> None:
     generator = np.random.default_rng(11)
     covered = 0
     for seed in range(600):
@@ -99,7 +99,7 @@ def test_a_percentile_is_reported_and_bounded_from_the_n_that_the_module_derives
     assert estimate_percentile([1.0 * k for k in range(needed)], p, seed=0).is_known
 
 
-def test_an_interval_that_the_sample_cannot_bound_says_at_least() -> None:
+def test_an_interval_that_the_sample_cannot_bound_is_shown_as_at_least() -> None:
     found = estimate_percentile([300.0 + k for k in range(10)], 0.9, seed=0)
     assert found.open_above
     assert "–≥309]" in str(found)

@@ -30,7 +30,7 @@ def test_an_unclear_share_needs_as_many_as_would_narrow_its_interval() -> None:
     assert decision.advice("case") == f"about {decision.needed_n} cases are needed to decide (there are 20)"
 
 
-def test_a_figure_at_its_limit_is_said_to_be_too_close() -> None:
+def test_a_figure_at_its_limit_is_reported_to_be_too_close() -> None:
     decision = decide_at_least(estimate_share(9, 10), 0.9, [1.0] * 9 + [0.0])
     assert decision.advice("case").startswith("the figure is too close to the limit: more than 10\u202f000 cases")
 

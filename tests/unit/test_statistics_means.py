@@ -111,7 +111,7 @@ def test_an_interval_of_scores_stays_on_their_scale_and_holds_the_mean(values: l
         assert stretched.high == pytest.approx(10 * found.high - 4, abs=1e-6)
 
 
-def test_five_cases_are_too_few_and_say_how_many_it_takes() -> None:
+def test_five_cases_are_too_few_and_state_how_many_it_takes() -> None:
     found = estimate_mean([0.1, 0.9, 0.4, 0.3, 0.8])
     assert (found.value, found.reason, found.n, found.needed_n) == (None, "n too small", 5, 6)
     assert estimate_mean([]).value is None

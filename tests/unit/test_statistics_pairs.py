@@ -145,7 +145,7 @@ def test_differences_that_do_not_vary_are_tested_by_their_sign() -> None:
     assert cohens_d([0.1] * 5) is None
 
 
-def test_where_no_case_differs_the_interval_still_says_how_many_could() -> None:
+def test_where_no_case_differs_the_interval_still_states_how_many_could() -> None:
     found = estimate_difference([0.0] * 100)
     assert found.value == 0
     assert found.high == pytest.approx(2.8 / 102, abs=0.001)  # the rule of three, a little tighter on both sides

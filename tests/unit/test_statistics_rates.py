@@ -126,7 +126,7 @@ def test_repeats_are_never_worth_more_than_tries() -> None:
     assert found.low <= tries.low
 
 
-def test_cases_with_too_few_tries_are_left_out_of_k_and_said_so() -> None:
+def test_cases_with_too_few_tries_are_left_out_of_k_and_reported() -> None:
     assert estimate_pass_at([1] * 8 + [1], [2] * 8 + [1], 2).n == 8
     none = estimate_pass_at([1] * 8, [1] * 8, 2)
     assert (none.value, none.reason) == (None, "no case was tried 2 times")

@@ -210,7 +210,7 @@ def test_a_session_is_summed_up_from_its_invocations(store: Store) -> None:
     assert (older.session_id, older.invocations, older.failed) == ("b", 1, 1)
 
 
-def test_an_unknown_invocation_or_agent_is_said_and_not_invented(store: Store) -> None:
+def test_an_unknown_invocation_or_agent_is_reported_and_not_invented(store: Store) -> None:
     assert store.invocations.get(99) is None
     with pytest.raises(StoreError, match="id 99"):
         store.invocations.progress(99, "text")

@@ -227,7 +227,7 @@ def test_a_process_is_known_from_a_later_one_of_the_same_number() -> None:
 # -- no space
 
 
-def test_a_store_that_cannot_grow_says_so_and_keeps_what_it_had(url: str) -> None:
+def test_a_store_that_cannot_grow_reports_it_and_keeps_what_it_had(url: str) -> None:
     prepared(url)
     script = """
         store = Store.open(url)
@@ -250,7 +250,7 @@ def test_a_store_that_cannot_grow_says_so_and_keeps_what_it_had(url: str) -> Non
     assert run(script, url).strip() == "space again"
 
 
-def test_a_new_store_on_a_full_disk_says_so(url: str) -> None:
+def test_a_new_store_on_a_full_disk_reports_it(url: str) -> None:
     script = """
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
         try:
@@ -262,7 +262,7 @@ def test_a_new_store_on_a_full_disk_says_so(url: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists() or os.geteuid() != 0, reason="needs root to mount a tiny disk")
-def test_a_really_full_disk_is_told_from_other_failures(tmp_path: Path) -> None:
+def test_a_really_full_disk_is_distinguished_from_other_failures(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)], capture_output=True)
@@ -298,7 +298,7 @@ def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path) -> N
     assert file.read_text().startswith("Dear diary")
 
 
-def test_a_damaged_database_is_said_to_be_damaged(url: str) -> None:
+def test_a_damaged_database_is_reported_as_damaged(url: str) -> None:
     prepared(url)
     file = Path(url.removeprefix("sqlite:///"))
     with Store.open(url) as store:

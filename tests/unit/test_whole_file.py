@@ -43,7 +43,7 @@ def test_a_private_file_is_its_owners_and_another_keeps_the_rights_of_the_one_it
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_name_that_is_too_long_and_a_folder_that_is_not_there_are_said_in_words(tmp_path: Path) -> None:
+def test_a_name_that_is_too_long_and_a_folder_that_is_not_there_are_errors_in_words(tmp_path: Path) -> None:
     for path in (tmp_path / ("x" * 300), tmp_path / "none" / "set.json", tmp_path):
         with pytest.raises(LoomError, match="The set cannot be written") as refused, whole_file("The set", path):
             pass

@@ -90,20 +90,20 @@ def test_an_answer_is_streamed_and_its_invocation_named(ran: dict[str, Any]) -> 
     assert not [each for each in ran["streamed"] if each["output_type"] == "execute_result"]
 
 
-def test_of_an_answer_of_5_mb_a_cell_prints_the_beginning_and_says_where_all_of_it_is(ran: dict[str, Any]) -> None:
+def test_of_an_answer_of_5_mb_a_cell_prints_the_beginning_and_states_where_all_of_it_is(ran: dict[str, Any]) -> None:
     assert len(text(ran["long"])) == LONGEST_SHOWN + 1
     assert "4,800,000 more characters are not shown; all of them are in whole.text" in text(ran["long"], "stderr")
     assert value(ran["whole"]) == "(5000000, True, True)"
 
 
 @pytest.mark.parametrize("name", ["shown", "table"])
-def test_a_notebook_that_nobody_watches_has_the_static_faces_alone(ran: dict[str, Any], name: str) -> None:
+def test_a_notebook_that_nobody_watches_has_the_static_html_alone(ran: dict[str, Any], name: str) -> None:
     (found,) = [each["data"] for each in ran[name] if each["output_type"] == "execute_result"]
     assert set(found) == {"text/plain", "text/html"}
 
 
 @pytest.mark.parametrize("name", ["same", "as said"])
-def test_a_conversation_goes_on_in_a_session(ran: dict[str, Any], name: str) -> None:
+def test_a_conversation_continues_in_a_session(ran: dict[str, Any], name: str) -> None:
     assert value(ran[name]) == "True"
 
 
@@ -136,6 +136,6 @@ def test_what_cannot_be_asked_is_one_sentence(ran: dict[str, Any], name: str, sa
     assert "Traceback" not in told
 
 
-def test_a_session_id_that_no_agent_takes_is_told(ran: dict[str, Any]) -> None:
+def test_a_session_id_that_no_agent_takes_is_reported(ran: dict[str, Any]) -> None:
     told = text(ran["short session"], "stderr") + str(ran["short session"])
     assert "33" in told

@@ -106,7 +106,7 @@ def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
         ("look", {"arn": 7}, "text"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_three_parts(
+def test_what_cannot_be_done_is_reported_in_three_parts(
     watched: Watched, action: str, form: dict[str, object], part: str
 ) -> None:
     assert watched.ask(action, **form) == {"failed": True}

@@ -185,7 +185,7 @@ def test_disabling_brings_back_what_was_there_before() -> None:
     assert before["text/own"] == "mine"
 
 
-def test_a_view_that_cannot_be_made_costs_nobody_the_static_face(
+def test_a_view_that_cannot_be_made_costs_nobody_the_static_html(
     notebook: Notebook, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken(TextFrame):
@@ -224,7 +224,7 @@ def test_a_cell_that_runs_again_closes_the_views_of_its_last_run_only(notebook: 
     assert None not in (other.comm, second.comm)
 
 
-def test_what_nobody_looks_at_is_let_go_and_comes_back_while_its_object_lives(notebook: Notebook) -> None:
+def test_an_unwatched_display_is_released_and_comes_back_while_its_object_exists(notebook: Notebook) -> None:
     trace = trace_of(300)
     watched = notebook.view("a", trace)
     watched.panel.receive({"do": "seen", "with": {"view": "second page"}})
@@ -281,7 +281,7 @@ def test_a_table_is_sorted_filtered_and_opened_whatever_its_cells_are(notebook: 
     assert watched.ask("row", table="rows", at=500) == {"failed": True}
 
 
-def test_odd_frames_have_a_view_too(notebook: Notebook) -> None:
+def test_unusual_frames_have_a_view_too(notebook: Notebook) -> None:
     doubled = TextFrame([[n, n * 2] for n in range(20)], columns=["n", "n"])
     keyed = TextFrame({"n": range(20)}, index=pd.MultiIndex.from_product([range(4), list("abcde")], names=["k", None]))
     kinds = TextFrame({"kind": pd.Categorical(["b", "a"] * 10), "big": [2**60] * 20, "none": [None] * 20})

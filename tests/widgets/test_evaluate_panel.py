@@ -51,7 +51,7 @@ def form(file: Path, *agents: str, **more: object) -> dict[str, object]:
     return {"set": "file:", "path": str(file), "agents": list(agents), "reuse": True, **more}
 
 
-def test_a_set_is_asked_with_progress_and_its_cases_are_looked_into(watched: Watched, file: Path) -> None:
+def test_a_set_is_asked_with_progress_and_its_cases_are_inspected(watched: Watched, file: Path) -> None:
     told = watched.ask("show_set", **form(file))
     assert "3 cases" in told["sentence"]
     assert "contains" in told["sentence"]
@@ -104,7 +104,7 @@ def test_two_agents_are_compared_and_what_differs_opens_to_both_answers(watched:
     compile(watched.panel.code, "copied", "exec")
 
 
-def test_a_stopped_run_keeps_its_answers_and_goes_on(watched: Watched, bench: loom.Workbench) -> None:
+def test_a_stopped_run_keeps_its_answers_and_continues(watched: Watched, bench: loom.Workbench) -> None:
     number = watched.begin("run", set="shipped:calculator", agents=["calculator"], reuse=False)
     wait_until(lambda: any(each.get("answered", 0) >= 1 for each in watched.of("progress")))
     watched.ask("stop", lane="run")
@@ -123,7 +123,7 @@ def test_a_stopped_run_keeps_its_answers_and_goes_on(watched: Watched, bench: lo
     assert watched.of("results")[-1]["answered"] > head["answered"]
 
 
-def test_what_was_asked_becomes_a_case_with_its_secrets_struck_out(
+def test_what_was_asked_becomes_a_case_with_its_secrets_redacted(
     watched: Watched, agents: tuple[loom.Agent, loom.Agent], tmp_path: Path
 ) -> None:
     said = f"What is 6 * 7? {HOSTILE} Tell ada@example.com, key AKIAIOSFODNN7EXAMPLE"
@@ -176,7 +176,7 @@ def test_a_turn_of_a_chat_is_captured_with_one_click(
         {"set": ["x"]},
     ],
 )
-def test_what_cannot_be_run_is_told_before_anybody_is_asked(watched: Watched, wrong: dict[str, object]) -> None:
+def test_what_cannot_be_run_is_reported_before_anybody_is_asked(watched: Watched, wrong: dict[str, object]) -> None:
     before = watched.ask("page", table="runs")["total"]
     assert watched.ask("run", **wrong) == {"failed": True}
     assert watched.panel.error["what"]
@@ -184,7 +184,7 @@ def test_what_cannot_be_run_is_told_before_anybody_is_asked(watched: Watched, wr
     assert watched.ask("page", table="runs")["total"] == before
 
 
-def test_without_agents_and_runs_it_says_what_to_do(tmp_path: Path) -> None:
+def test_without_agents_and_runs_it_tells_what_to_do(tmp_path: Path) -> None:
     with loom.connect("aws", region="eu-west-1", home=tmp_path) as bench:
         watched = Watched(loom_widgets.evaluate(bench))
         assert watched.panel.state["agents"] == []

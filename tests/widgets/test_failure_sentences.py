@@ -96,7 +96,7 @@ def expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[loom.Wo
         thread.join()
 
 
-def test_an_expired_credential_is_told_with_what_to_do_and_shows_no_secret(
+def test_an_expired_credential_is_reported_with_what_to_do_and_shows_no_secret(
     expired: loom.Workbench, tmp_path: Path
 ) -> None:
     expired.catalog.add(
@@ -130,7 +130,9 @@ def test_an_empty_catalog_is_a_sentence_not_an_error(tmp_path: Path) -> None:
         local.stop(home)
 
 
-def test_a_stopped_service_is_told_with_what_to_do_and_every_panel_works_again_when_it_is_back(tmp_path: Path) -> None:
+def test_a_stopped_service_is_reported_with_what_to_do_and_every_panel_works_again_when_it_is_back(
+    tmp_path: Path,
+) -> None:
     home = tmp_path / "home"
     try:
         with loom.connect(home=home) as bench:

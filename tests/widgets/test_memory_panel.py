@@ -121,7 +121,7 @@ def test_a_record_is_found_and_leads_to_the_event_it_came_from(told: Watched) ->
     assert "extracted by: offline extractor" in line["note"]
 
 
-def test_health_changes_and_isolation_are_told_and_kept_for_the_next_view(told: Watched) -> None:
+def test_health_changes_and_isolation_are_reported_and_kept_for_the_next_view(told: Watched) -> None:
     health = told.ask("health", allow=[])
     assert told.panel.status == health["sentence"]
     emails = [each for each in health["findings"] if each["kind"] == "personal data"]
@@ -254,7 +254,7 @@ def test_what_is_hostile_stays_text_and_what_is_missing_is_a_sentence(told: Watc
         assert told.panel.error["what"]
 
 
-def test_without_credentials_it_opens_and_says_what_is_wrong(tmp_path: Path) -> None:
+def test_without_credentials_it_opens_and_reports_what_is_wrong(tmp_path: Path) -> None:
     with loom.connect("aws", region="eu-west-1", home=tmp_path) as bench:
         watched = Watched(loom_widgets.memory(bench))
         wait_until(lambda: watched.panel.error)

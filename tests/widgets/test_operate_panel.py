@@ -69,7 +69,7 @@ def test_the_numbers_are_there_when_the_panel_opens(watched: Watched) -> None:
         ({"range": "between"}, "bench.metrics.overview()"),
     ],
 )
-def test_a_stretch_of_time_is_looked_at_and_written_as_code(watched: Watched, form: dict[str, str], part: str) -> None:
+def test_a_time_window_is_chosen_and_written_as_code(watched: Watched, form: dict[str, str], part: str) -> None:
     assert watched.ask("look", **form) == {}
     assert part in watched.panel.code
     compile(watched.panel.code, "copied", "exec")
@@ -87,14 +87,14 @@ def test_a_stretch_of_time_is_looked_at_and_written_as_code(watched: Watched, fo
         {"place": 7},
     ],
 )
-def test_a_time_or_place_that_makes_no_sense_is_said(watched: Watched, form: dict[str, object]) -> None:
+def test_a_time_or_place_that_makes_no_sense_is_reported(watched: Watched, form: dict[str, object]) -> None:
     assert watched.ask("look", **form) == {"failed": True}
     assert watched.panel.error["try"]
     assert watched.ask("look") == {}
     assert watched.panel.error == {}
 
 
-def test_what_nobody_has_looked_at_is_looked_up(watched: Watched) -> None:
+def test_what_nobody_has_inspected_is_looked_up(watched: Watched) -> None:
     watched.ask("catch_up", range="all")
     wait_until(lambda: not watched.panel.busy)
     assert watched.panel.state["missing"] == ""

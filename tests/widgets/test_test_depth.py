@@ -142,7 +142,7 @@ def test_another_agents_session_is_opened_from_its_row(bench: loom.Workbench, wa
     assert (watched.panel.state["agent"], last(watched)["prompt"]) == ("echo", first["prompt"])
 
 
-def test_what_no_message_can_carry_is_mended(bench: loom.Workbench, watched: Watched, tmp_path: Path) -> None:
+def test_what_no_message_can_carry_is_replaced(bench: loom.Workbench, watched: Watched, tmp_path: Path) -> None:
     agent = Path(__file__).parents[1] / "browser" / "odd_agent.py"
     (tmp_path / "agent.py").write_text(agent.read_text())
     bench.deploy(tmp_path, name="odd")
@@ -173,7 +173,7 @@ def test_large_states_and_floods_of_events_are_cut() -> None:
     assert well_formed("\ud83d\ude00 \ud800") == "😀 \ufffd"
 
 
-def test_payloads_are_told_in_words() -> None:
+def test_payloads_are_reported_in_words() -> None:
     call = {"mcp": {"params": {"name": "roll", "arguments": {"count": 2}}}}
     assert asked_in_words(json.dumps(call)) == ("View", 'calls roll with {"count": 2}')
     assert asked_in_words('{"approval": {"decision": "approve", "note": ""}}') == ("You", "Approved")

@@ -67,7 +67,7 @@ def ask(watched: Watched, prompt: str, session: str = "") -> dict[str, object]:
     return turns(watched)[-1]
 
 
-def test_an_answer_streams_with_its_tools_and_events_and_is_looked_into(watched: Watched) -> None:
+def test_an_answer_streams_with_its_tools_and_events_and_is_inspected(watched: Watched) -> None:
     turn = ask(watched, HOSTILE)
     items = [item for each in watched.of("pieces") for item in each["items"]]
     assert [item["kind"] for item in items] == ["tool", "event", "text"]
@@ -90,7 +90,7 @@ def test_an_answer_streams_with_its_tools_and_events_and_is_looked_into(watched:
     compile(watched.panel.code, "copied", "exec")
 
 
-def test_a_chat_goes_on_in_its_session_and_reopens(watched: Watched) -> None:
+def test_a_chat_continues_in_its_session_and_reopens(watched: Watched) -> None:
     first = ask(watched, "one")
     second = ask(watched, "two", session=str(first["session"]))
     assert first["session"] == second["session"] == watched.panel.state["session"]
@@ -118,7 +118,7 @@ def test_an_agents_failure_is_a_turn_not_an_error_of_the_panel(watched: Watched)
     assert watched.panel.error == {}
 
 
-def test_an_answer_of_5_mb_is_cut_for_the_page_and_says_so(watched: Watched) -> None:
+def test_an_answer_of_5_mb_is_cut_for_the_page_and_reports_it(watched: Watched) -> None:
     turn = ask(watched, "long")
     assert (len(str(turn["text"])), turn["left_out"]) == (LONGEST_SHOWN, 5_000_000 - LONGEST_SHOWN)
     sent = sum(len(item["text"]) for each in watched.of("pieces") for item in each["items"])
@@ -126,7 +126,7 @@ def test_an_answer_of_5_mb_is_cut_for_the_page_and_says_so(watched: Watched) -> 
     assert len(watched.panel._repr_html_()) < 30_000
 
 
-def test_what_cannot_be_asked_is_told_in_three_parts(watched: Watched) -> None:
+def test_what_cannot_be_asked_is_reported_in_three_parts(watched: Watched) -> None:
     for form in (
         {"prompt": "  "},
         {"prompt": "x", "agent": "nobody"},
@@ -144,7 +144,7 @@ def test_what_cannot_be_asked_is_told_in_three_parts(watched: Watched) -> None:
     assert ask(watched, "well")["text"] == "well"
 
 
-def test_without_agents_it_opens_and_says_what_to_do(tmp_path: Path) -> None:
+def test_without_agents_it_opens_and_tells_what_to_do(tmp_path: Path) -> None:
     with loom.connect("aws", region="eu-west-1", home=tmp_path) as bench:
         watched = Watched(loom_widgets.test(bench))
         assert watched.panel.state["agents"] == []

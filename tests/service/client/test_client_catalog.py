@@ -110,7 +110,7 @@ def test_an_agent_is_found_by_arn_id_and_name_and_registering_again_refreshes(
     delete_runtime(clients, agent.runtime_id)
 
 
-def test_what_cannot_be_registered_says_why(store: Store, clients: Clients) -> None:
+def test_what_cannot_be_registered_gives_the_reason(store: Store, clients: Clients) -> None:
     catalog = Catalog(store, clients, "local")
     with pytest.raises(InvalidArnError):
         catalog.register("calculator")

@@ -70,7 +70,7 @@ class Scene:
         return f"Agent invoked - Start time: {at.isoformat()}, Session: x"
 
 
-def test_a_start_is_found_stored_and_not_looked_for_again(store: Store, clients: Clients) -> None:
+def test_a_start_is_found_stored_and_not_searched_for_again(store: Store, clients: Clients) -> None:
     scene = Scene(store, clients)
     call = scene.call(0, 500)
     scene.log((0.4, ""))
@@ -88,7 +88,7 @@ def test_a_start_is_found_stored_and_not_looked_for_again(store: Store, clients:
 
 
 @pytest.mark.parametrize("skew_s", [5.0, -5.0])
-def test_a_skew_of_five_seconds_between_the_clocks_is_told_and_the_latency_is_bounded(
+def test_a_skew_of_five_seconds_between_the_clocks_is_reported_and_the_latency_is_bounded(
     store: Store, clients: Clients, skew_s: float
 ) -> None:
     scene = Scene(store, clients, skew_s)
@@ -172,7 +172,7 @@ def test_logs_that_never_come_are_a_state_and_no_number(store: Store, clients: C
     assert (row.start_state, row.cold_start_latency_ms) == ("not_found_yet", None)
 
 
-def test_an_agent_without_a_start_line_is_told_apart_without_waiting_for_ever(store: Store, clients: Clients) -> None:
+def test_an_agent_without_a_start_line_is_recognized_without_waiting_for_ever(store: Store, clients: Clients) -> None:
     scene = Scene(store, clients)
     call = scene.call(0, 500)
     scene.log((0.4, "a line of another kind"))

@@ -91,7 +91,7 @@ def test_streams_come_with_the_latest_first_and_without_aws_own_validation(clien
     assert [stream.name for stream in LogReader(clients).streams(arn)] == ["last", "first"]
 
 
-def test_an_agent_that_never_ran_has_an_empty_log_that_says_so(clients: Clients) -> None:
+def test_an_agent_that_never_ran_has_an_empty_log_that_reports_it(clients: Clients) -> None:
     arn, reader = new_arn(), LogReader(clients)
     assert reader.agent_logs(arn).state == "no_group"
     assert reader.session_logs(arn, "DEFAULT", "s" * 33).state == "no_group"
@@ -129,7 +129,7 @@ def test_a_backend_that_ignores_filters_and_repeats_pages_changes_nothing(serve:
     assert {query["filterPattern"] for query in queries if "filterPattern" in query} == {f'"{mine}"'}
 
 
-def test_missing_permission_is_told_and_not_shown_as_an_empty_log(serve: Serve, clients_of: ClientsOf) -> None:
+def test_missing_permission_is_reported_and_not_shown_as_an_empty_log(serve: Serve, clients_of: ClientsOf) -> None:
     async def deny(request: Request, reply: Reply) -> None:
         body = json.dumps({"__type": "AccessDeniedException", "message": "not allowed: logs:FilterLogEvents"}).encode()
         await reply.whole(body, 400, "application/x-amz-json-1.1")

@@ -47,7 +47,7 @@ def stored(store: Store, record: InvocationRecord) -> InvocationRecord:
     return record_from_row(row)
 
 
-def test_a_streamed_answer_is_told_as_events_and_stored(
+def test_a_streamed_answer_is_reported_as_events_and_stored(
     serve: Serve, invoker_for: InvokerFor, agent: AgentEntry, store: Store
 ) -> None:
     heard: list[InvocationEvent] = []
@@ -282,7 +282,9 @@ def test_a_connection_that_is_closed_without_an_answer_is_a_transport_failure(
     assert len(server.requests) == 1
 
 
-def test_nobody_at_the_address_is_a_transport_failure(serve: Serve, invoker_for: InvokerFor, agent: AgentEntry) -> None:
+def test_no_listener_at_the_address_is_a_transport_failure(
+    serve: Serve, invoker_for: InvokerFor, agent: AgentEntry
+) -> None:
     server = serve(three_words)
     invoker = invoker_for(server)
     server.close()
@@ -433,7 +435,7 @@ def test_an_answer_of_5_mb_arrives_whole(
     assert stored(store, record) == record
 
 
-def test_a_store_that_fails_later_leaves_the_measurement_whole_and_says_so(
+def test_a_store_that_fails_later_leaves_the_measurement_whole_and_reports_it(
     serve: Serve,
     invoker_for: InvokerFor,
     agent: AgentEntry,
@@ -454,7 +456,7 @@ def test_a_store_that_fails_later_leaves_the_measurement_whole_and_says_so(
     assert "could not be stored" in caplog.text
 
 
-def test_a_call_without_credentials_is_a_record_that_says_what_to_do(
+def test_a_call_without_credentials_is_a_record_that_tells_what_to_do(
     store: Store, agent: AgentEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from loomlib.aws.connection import Clients, Connection

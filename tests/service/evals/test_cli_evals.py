@@ -62,7 +62,7 @@ def test_a_build_gets_words_files_and_an_exit_code(loom: Loom, tmp_path: Path) -
     assert "No evaluator in common" in nothing.stderr
 
 
-def test_what_cannot_be_done_is_said_in_words(loom: Loom) -> None:
+def test_what_cannot_be_done_is_an_error_in_words(loom: Loom) -> None:
     for arguments, words in (
         (("evaluate", "echo", "no-such-set"), "no-such-set"),
         (("evaluate", "echo", "words.json", "--gate", "high"), "write a gate as"),

@@ -123,7 +123,7 @@ async def test_trajectories_are_compared_tool_by_tool(clients, expected, had, ex
         assert score.labels == ()  # compared, not judged
 
 
-async def test_a_judged_score_says_that_its_judge_is_simulated(clients):
+async def test_a_judged_score_states_that_its_judge_is_simulated(clients):
     judge = AgentCoreJudge(evaluator_id="Builtin.Correctness", clients=clients, threshold=0.9)
     (right,) = await judge.judge(case(), answered())
     (wrong,) = await judge.judge(case(), answered(text="I have no idea."))

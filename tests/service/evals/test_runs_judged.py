@@ -25,7 +25,7 @@ def bench(service: local.ServiceState, tmp_path_factory: pytest.TempPathFactory)
         yield opened
 
 
-def test_judges_by_name_are_connected_to_the_agents_house(bench: loom.Workbench) -> None:
+def test_judges_by_name_are_connected_to_the_agents_environment(bench: loom.Workbench) -> None:
     agent = bench.deploy("calculator")
     tools = (ExpectedTool(name="calculator"),)
     turn = Turn(prompt="What is 17 * 23?", expected_answer="391", expected_tools=tools)

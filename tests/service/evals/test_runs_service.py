@@ -60,7 +60,7 @@ def test_an_endpoints_answers_are_those_of_the_version_that_it_serves(
     assert prod.eval_target().key == ""  # nobody says what it serves: its answers are its run's own
 
 
-def test_an_agents_tools_tokens_and_time_stand_beside_its_quality(bench: loom.Workbench) -> None:
+def test_an_agents_tools_tokens_and_time_are_shown_beside_its_quality(bench: loom.Workbench) -> None:
     agent = bench.deploy("calculator")
     cases = tuple(
         EvalCase(id=f"{n}", turns=(Turn(prompt=f"What is {n}+{n}?", expected_answer=str(2 * n), expected_tools=tools),))
@@ -102,7 +102,7 @@ async def test_it_is_awaited_inside_a_running_loop(counter: loom.Agent) -> None:
     assert run.outcomes()[0].passed
 
 
-def test_a_new_deployment_is_asked_anew(bench: loom.Workbench, tmp_path: Path) -> None:
+def test_a_new_deployment_is_asked_again(bench: loom.Workbench, tmp_path: Path) -> None:
     code = tmp_path / "agent.py"
     evalset = EvalSet(name="hello", cases=(EvalCase(id="hello", turns=(Turn(prompt="hello"),)),))
     said = []

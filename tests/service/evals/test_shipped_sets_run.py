@@ -159,7 +159,7 @@ def test_a_model_proposes_what_has_not_been_tried(bench: loom.Workbench, tmp_pat
     assert len({trial.proposal.digest for trial in result.trials}) == len(result.trials)
 
 
-def test_the_workbench_lists_sets_and_says_which_blueprints_are_exercises(bench: loom.Workbench) -> None:
+def test_the_workbench_lists_sets_and_names_which_blueprints_are_exercises(bench: loom.Workbench) -> None:
     sets = bench.evals.sets().set_index("name")
     assert list(sets.index) == ["assistant", "calculator", "writer"]
     assert (sets["cases"] >= 40).all()

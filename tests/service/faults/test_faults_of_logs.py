@@ -46,7 +46,7 @@ def test_logs_that_never_come_are_a_state_and_not_a_zero(
 
 
 @pytest.mark.parametrize("skew_s", ["5", "-5"])
-def test_a_clock_five_seconds_off_is_told_and_the_true_start_is_in_the_range(
+def test_a_clock_five_seconds_off_is_reported_and_the_true_start_is_in_the_range(
     lab: FaultLab, bench: loom.Workbench, skew_s: str
 ):
     agent = lab.deploy(bench, SKEW_S=skew_s)

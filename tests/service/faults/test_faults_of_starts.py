@@ -63,7 +63,7 @@ def test_an_agent_that_cannot_answer_is_a_runtime_client_error_with_its_last_lin
         assert FAILURES[how][0] in (inv.error or "")
 
 
-def test_a_package_without_its_entry_file_says_so(bench: loom.Workbench):
+def test_a_package_without_its_entry_file_reports_it(bench: loom.Workbench):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.write(AGENTS / "obedient.py", "obedient.py")

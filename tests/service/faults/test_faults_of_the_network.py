@@ -68,7 +68,7 @@ async def test_a_burst_above_the_quota_of_new_sessions_is_throttled_and_not_repe
     check_study(result, Counter(throttle=2))
 
 
-async def test_a_burst_above_the_quotas_of_calls_and_of_active_sessions_is_told_apart(
+async def test_a_burst_above_the_quotas_of_calls_and_of_active_sessions_is_distinguished(
     build: Callable[..., FaultLab],
 ):
     lab = build(quotas="invocations_per_s=4,active_sessions=1")
@@ -125,7 +125,7 @@ def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(lab: 
 
 
 @pytest.mark.parametrize("how", CUTS)
-def test_a_stream_cut_on_its_way_keeps_what_came_and_is_no_answer(
+def test_a_stream_cut_midway_keeps_what_came_and_is_no_answer(
     lab: FaultLab, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch, how: str
 ):
     with faulty_proxy(agent.context.environment.environment()["AWS_ENDPOINT_URL_S3"], lambda _: CUTS[how]) as proxy:

@@ -90,7 +90,7 @@ def test_a_disk_that_fills_up_in_mid_invocation_costs_no_answer(lab: FaultLab, a
     assert left.status != "complete", "the store does not claim what it does not have"
 
 
-def test_a_study_on_a_full_disk_stops_and_goes_on_when_there_is_room_again(lab: FaultLab, slow: loom.Agent):
+def test_a_study_on_a_full_disk_stops_and_continues_when_there_is_room_again(lab: FaultLab, slow: loom.Agent):
     calls = len(lab.calls())
     (said,) = run(
         """

@@ -22,7 +22,7 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[loom.Wor
     local.stop(home)
 
 
-def test_a_study_of_a_real_agent_tells_cold_from_warm_and_knows_when_it_started(
+def test_a_study_of_a_real_agent_distinguishes_cold_from_warm_and_knows_when_it_started(
     studied: tuple[loom.Workbench, StudyResult],
 ) -> None:
     bench, result = studied
@@ -46,7 +46,7 @@ def test_a_study_of_a_real_agent_tells_cold_from_warm_and_knows_when_it_started(
     assert result.floor.content_type == (answers[0].content_type if answers[0] else None)
 
 
-def test_every_scenario_uses_processes_as_it_says(studied: tuple[loom.Workbench, StudyResult]) -> None:
+def test_every_scenario_uses_processes_as_declared(studied: tuple[loom.Workbench, StudyResult]) -> None:
     bench, result = studied
     arn, logs = bench.agent("calculator").entry.arn, bench.context.log_reader.session_logs
     streams = {

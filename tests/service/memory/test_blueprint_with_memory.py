@@ -78,7 +78,7 @@ def test_a_session_continues_in_a_new_process(assistant: loom.Agent, actor: str,
     assert first.text == ("Your dog is Rex." if kept else "You have not told me your dog in this conversation.")
 
 
-def test_without_a_memory_the_error_says_what_to_do(memory_bench: loom.Workbench) -> None:
+def test_without_a_memory_the_error_tells_what_to_do(memory_bench: loom.Workbench) -> None:
     agent = memory_bench.deploy("assistant_with_memory", name="forgetful")
     inv = agent.invoke("Hello")
     assert "memory=" in (inv.error or "")

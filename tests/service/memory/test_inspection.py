@@ -126,7 +126,7 @@ def test_records_of_an_actor_are_not_those_of_another_whose_name_begins_the_same
     assert len(memory.search("drinks", "/facts", top_k=1)) == 1
 
 
-def test_empty_tables_say_how_to_fill_them(memory_bench):
+def test_empty_tables_tell_how_to_fill_them(memory_bench):
     memory = new_memory(memory_bench)
     assert "CreateEvent" in memory.events("anna")._repr_html_()
     assert "strategies=" in memory.records().note

@@ -273,7 +273,7 @@ def test_forgetting_deletes_records_extracted_from_the_actors_events(memory_benc
     assert set(memory.records("/shared/")["text"]) == {each for each in before if "Rome" not in each}
 
 
-def test_two_moments_are_compared_by_namespace(memory_bench: loom.Workbench, tmp_path: Path):
+def test_two_snapshots_are_compared_by_namespace(memory_bench: loom.Workbench, tmp_path: Path):
     memory = new_memory(memory_bench, "semantic")
     ids = write(memory, "/facts/anna/", "The user lives in Berlin.", "The user likes <b>tea</b>.")
     before = memory.snapshot()

@@ -30,7 +30,7 @@ def run(prompt_service: local.ServiceState, loom_command: LoomCommand) -> Run:
     return loom
 
 
-def test_a_memory_is_looked_after_from_the_command_line(run: Run, memory_bench, tmp_path: Path):
+def test_a_memory_is_maintained_from_the_command_line(run: Run, memory_bench, tmp_path: Path):
     memory, other = new_memory(memory_bench, "semantic"), new_memory(memory_bench, "semantic")
     run("memory", "snapshot", memory.name, str(tmp_path / "before.json"))
     say(memory, f"my key is {KEY} \x1b[31m", extractionMode="SKIP")

@@ -78,7 +78,7 @@ def test_events_are_listed_by_their_time_and_then_by_their_coming_newest_first(s
     assert session.ids() == [ids[index] for index in newest]
 
 
-def test_pages_hold_20_unless_told_and_at_most_100(session: Session) -> None:
+def test_pages_hold_20_by_default_and_at_most_100(session: Session) -> None:
     ids = [session.add(at_s=at)["eventId"] for at in range(101)][::-1]
     assert [event["eventId"] for event in session.page()["events"]] == ids[:20]
     page = session.page(maxResults=100)

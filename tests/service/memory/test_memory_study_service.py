@@ -36,7 +36,7 @@ def test_a_value_that_changed_is_brought_as_it_is_now(result):
     assert {each.verdict for each in diet} == {"correctly nothing"}
 
 
-def test_the_result_says_what_it_stands_on(result, memory_bench):
+def test_the_result_states_what_it_is_based_on(result, memory_bench):
     assert all(each.found == each.wanted for each in result.settled)
     assert result.findings() == []
     assert "offline extractor" in result._repr_html_()
@@ -48,7 +48,7 @@ def test_the_studys_own_memory_is_gone_afterwards(result, memory_bench):
     assert result.environment["memory_id"] not in set(memory_bench.memories.table()["memory_id"])
 
 
-def test_a_named_memory_keeps_what_was_told_under_actors_of_the_study(memory_bench):
+def test_a_named_memory_keeps_what_was_stated_under_actors_of_the_study(memory_bench):
     memory = new_memory(memory_bench, "semantic")
     study = loom.MemoryStudy(
         memory_bench, memory=memory, conversations=0, arms=["none+full", "reactive+window"], **HASTE

@@ -43,7 +43,7 @@ def test_a_missing_prompt_says_what_the_payload_needs(start_blueprint, name: str
     assert status == (500 if name == "echo" else 200)
 
 
-def test_the_assistant_uses_its_tools_and_says_when_one_fails(start_blueprint) -> None:
+def test_the_assistant_uses_its_tools_and_states_when_one_fails(start_blueprint) -> None:
     agent = start_blueprint("assistant")
     both = agent.text("Where is order A-1042, and what is the weather in Paris?")
     assert "in transit" in both
@@ -72,7 +72,7 @@ def test_echo_answers_with_plain_json(start_blueprint) -> None:
     assert (status, content_type, json.loads(body)) == (200, "application/json", {"result": "You said: Hi"})
 
 
-def test_parallel_tools_calls_as_many_tools_as_the_prompt_says(start_blueprint) -> None:
+def test_parallel_tools_calls_as_many_tools_as_the_prompt_asks(start_blueprint) -> None:
     agent = start_blueprint("parallel_tools")
     assert agent.text("Read 7 sensors at once").count("celsius: ") == 7
     assert "between 1 and 100" in agent.ask({"prompt": "Read 101 sensors"})[2]

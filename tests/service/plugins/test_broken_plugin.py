@@ -45,7 +45,7 @@ def command(loom_command: LoomCommand) -> Command:
     return call
 
 
-def test_all_of_its_faults_are_in_the_list_with_a_mend(command: Command, tmp_path: Path) -> None:
+def test_all_of_its_faults_are_listed_with_a_fix(command: Command, tmp_path: Path) -> None:
     listed = json.loads(command(tmp_path, "--json", "plugins", code=1).stdout)["plugins"]
     broken = {each["target"]: each for each in listed if each["distribution"] == "loom-broken"}
     assert broken["loom_broken.missing"]["status"] == "broken"
@@ -72,7 +72,7 @@ def test_all_of_its_faults_are_in_the_list_with_a_mend(command: Command, tmp_pat
     assert {each["status"] for each in listed if each["distribution"] != "loom-broken"} == {"ok"}
 
 
-def test_every_command_goes_on(command: Command, tmp_path: Path) -> None:
+def test_every_command_still_works(command: Command, tmp_path: Path) -> None:
     assert "I AM ON STANDARD OUTPUT" not in command(tmp_path, "--help").stdout
     assert json.loads(command(tmp_path, "--json", "agents").stdout) == []
     assert "loom-broken" in command(tmp_path, "plugins", code=1).stdout
@@ -96,7 +96,7 @@ def test_a_command_of_a_broken_plugin_repeats_its_error(command: Command, tmp_pa
     assert "Try: " in ran.stderr
 
 
-def test_laboratory_work_goes_on(bench: loom.Workbench) -> None:
+def test_lab_work_still_works(bench: loom.Workbench) -> None:
     agent = bench.deploy("echo")
     inv = agent.invoke("hello").raise_for_status()
     found = inv.trace(source="example_spans").findings()
@@ -126,7 +126,7 @@ def test_laboratory_work_goes_on(bench: loom.Workbench) -> None:
         ),
     ],
 )
-def test_asking_by_name_repeats_the_error_with_the_mend(
+def test_asking_by_name_repeats_the_error_with_the_fix(
     bench: loom.Workbench, ask: Callable[[loom.Workbench], object], said: str
 ) -> None:
     bench.ensure_agent("echo")
@@ -135,7 +135,7 @@ def test_asking_by_name_repeats_the_error_with_the_mend(
     assert caught.value.try_
 
 
-def test_a_service_with_a_broken_model_says_whose_it_is(command: Command, tmp_path: Path) -> None:
+def test_a_service_with_a_broken_model_states_whose_it_is(command: Command, tmp_path: Path) -> None:
     ran = command(tmp_path / "home", "up", "--model", "broken_model", code=1)
     assert "expected a model with converse and converse_stream, not str" in ran.stderr
     assert "loom-broken" in ran.stderr

@@ -36,7 +36,9 @@ def test_the_parts_of_the_last_invocations_add_up_and_the_answer_names_the_large
         assert sum(each["parts_ms"].values()) == pytest.approx(each["total_ms"])
 
 
-def test_a_gate_that_is_beyond_reach_is_missed_and_one_without_enough_calls_is_no_alarm(bench: loom.Workbench) -> None:
+def test_a_gate_that_is_beyond_reach_is_missed_and_one_without_enough_calls_raises_no_alarm(
+    bench: loom.Workbench,
+) -> None:
     agent = bench.deploy("echo", name="echo_gate")
     session = agent.invoke("1").session_id
     few = TimeSpent.of(agent).verdict(max_p90_ms=0.001)
@@ -46,7 +48,7 @@ def test_a_gate_that_is_beyond_reach_is_missed_and_one_without_enough_calls_is_n
     assert TimeSpent.of(agent).verdict(max_p90_ms=0.001).gates[0][0] == "missed"
 
 
-def test_a_session_is_told_turn_by_turn(asked: loom.Agent) -> None:
+def test_a_session_is_reported_turn_by_turn(asked: loom.Agent) -> None:
     conversation = asked.history.last().session_id
     story = TimeSpent.of(asked, session_id=conversation).session()
     assert len(story.invocations()) == 3
@@ -57,7 +59,7 @@ def test_a_session_is_told_turn_by_turn(asked: loom.Agent) -> None:
     assert {note.text for note in story.timeline().layout.annotations} <= {f"<b>{each}</b>" for each in "①②③④⑤"}
 
 
-def test_an_agent_that_exports_nothing_is_said_with_what_to_do_and_no_face_breaks(bench: loom.Workbench) -> None:
+def test_an_agent_that_exports_nothing_is_reported_with_what_to_do_and_no_display_fails(bench: loom.Workbench) -> None:
     silent = bench.deploy("calculator", name="silent", environment={"OTEL_SDK_DISABLED": "true"})
     silent.invoke(HOSTILE)
     spent = TimeSpent.of(silent)

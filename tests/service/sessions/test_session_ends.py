@@ -48,7 +48,7 @@ async def test_stop_ends_the_processes_and_the_folder_and_the_next_call_is_cold(
     assert json.loads(await read(await pool.invoke(call(runtime))))[0] not in family
 
 
-async def test_a_stopped_agent_may_say_goodbye(lab, call, read):
+async def test_a_stopped_agent_may_clean_up(lab, call, read):
     pool = lab.pool()
     runtime = lab.bedrock("""
         from contextlib import asynccontextmanager
@@ -82,7 +82,7 @@ async def test_an_agent_deaf_to_sigterm_is_killed(lab, call, read, alive):
     assert "not me" in lab.lines.messages
 
 
-async def test_calls_caught_by_a_stop_are_told_that_the_session_ended(lab, call, eventually):
+async def test_calls_caught_by_a_stop_fail_because_the_session_ended(lab, call, eventually):
     pool = lab.pool()
     runtime = lab.asgi(HANGING)
     waiting = asyncio.ensure_future(pool.invoke(call(runtime, "plain")))

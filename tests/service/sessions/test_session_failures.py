@@ -12,7 +12,7 @@ from loomlib.local.sessions.running import ProcessGoneError, Running
 HEALTHY = "async def invoke(payload, scope, receive, send): await answer(send, str(os.getpid()).encode())"
 
 
-async def test_an_agent_that_dies_at_its_start_says_how_and_what_it_said_last(lab, call):
+async def test_an_agent_that_dies_at_its_start_reports_how_it_ended_and_its_last_output(lab, call):
     pool = lab.pool()
     runtime = lab.runtime("for n in range(30): print('line', n)\nraise SystemExit('no model, no agent')")
     with pytest.raises(AgentProcessError, match="ended with exit code 1 before it served a request") as caught:
@@ -38,7 +38,7 @@ async def test_a_script_that_ends_without_serving_is_a_failure(lab, call):
         await pool.invoke(call(lab.runtime("print('done')")))
 
 
-async def test_an_agent_that_never_serves_is_ended_and_told_how_to_serve(lab, call, eventually, alive):
+async def test_an_agent_that_never_serves_is_ended_with_an_error_that_names_the_fix(lab, call, eventually, alive):
     pool = lab.pool(start_timeout_s=1.0)
     runtime = lab.runtime("import time; time.sleep(600)")
     waiting = asyncio.ensure_future(pool.invoke(call(runtime)))
@@ -73,7 +73,7 @@ async def test_an_unhealthy_agent_is_not_called(lab, call):
         await pool.invoke(call(runtime))
 
 
-async def test_every_call_that_waited_for_a_failed_start_is_told(lab, call):
+async def test_every_call_that_waited_for_a_failed_start_is_reported(lab, call):
     pool = lab.pool()
     runtime = lab.runtime("import time; time.sleep(0.2); raise SystemExit(3)")
     failures = await asyncio.gather(*(pool.invoke(call(runtime)) for _ in range(3)), return_exceptions=True)
@@ -180,7 +180,7 @@ CUSTOM_PROTOCOL = """
         ("pass", 0.5, "sent no answer within 0.5 s"),
     ],
 )
-async def test_an_answer_that_is_none_is_told_apart_and_the_session_lives_on(lab, call, answer, timeout_s, reason):
+async def test_an_answer_that_is_none_is_distinguished_and_the_session_lives_on(lab, call, answer, timeout_s, reason):
     pool = lab.pool(answer_timeout_s=timeout_s)
     runtime = lab.runtime(CUSTOM_PROTOCOL.format(answer=answer))
     with pytest.raises(AgentProcessError, match=reason):

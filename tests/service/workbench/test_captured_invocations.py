@@ -47,7 +47,7 @@ def test_a_session_becomes_one_case_of_all_its_turns(calculator: loom.Agent) -> 
         calculator.evals.capture(EMPTY, session_id="nobody")
 
 
-def test_what_was_asked_since_a_moment_flows_back_and_evaluations_do_not(
+def test_calls_since_a_time_are_collected_and_evaluations_are_not(
     bench: loom.Workbench, calculator: loom.Agent
 ) -> None:
     begin = datetime.now(UTC)
@@ -64,7 +64,7 @@ def test_what_was_asked_since_a_moment_flows_back_and_evaluations_do_not(
     ).taken
 
 
-def test_a_set_grows_by_the_command_line_and_says_what_it_took(
+def test_a_set_grows_by_the_command_line_and_reports_what_it_took(
     calculator: loom.Agent, home: Path, tmp_path: Path
 ) -> None:
     def command(*arguments: str) -> object:

@@ -37,7 +37,7 @@ def up(loom, tmp_path_factory):
     loom("down", home=home)
 
 
-def test_up_says_where_it_is_and_up_again_says_that_it_was(loom, up):
+def test_up_prints_the_address_and_up_again_reports_that_it_was_running(loom, up):
     again = loom("up", home=up)
     assert "127.0.0.1" in again.stderr
     assert "was already up" in again.stderr
@@ -87,7 +87,7 @@ def test_an_error_is_one_line_with_something_to_try(loom, up):
     assert "Try" in ran.stderr
 
 
-def test_status_without_a_service_says_how_to_start_one(loom, tmp_path):
+def test_status_without_a_service_tells_how_to_start_one(loom, tmp_path):
     assert "loom up" in loom("status", home=tmp_path / "home", code=1).stderr
     assert "no local AgentCore" in loom("down", home=tmp_path / "home").stderr
 

@@ -119,7 +119,7 @@ def test_hostile_names_and_messages_are_text_in_the_page(bench: loom.Workbench) 
         assert "<img" not in page
 
 
-def test_the_page_of_an_agent_shows_its_newest_sessions_and_says_how_many_more(echo: loom.Agent) -> None:
+def test_the_page_of_an_agent_shows_its_newest_sessions_and_states_how_many_more(echo: loom.Agent) -> None:
     view = echo.telemetry.overview(logs=0)
     row = view.sessions.iloc[0].to_dict()
     many = pd.DataFrame([{**row, "session_id": f"number-{place}."} for place in range(30)])

@@ -24,7 +24,7 @@ def homes(tmp_path: Path) -> Iterator[list[Path]]:
         local.stop(home)
 
 
-def test_two_learners_share_nothing_and_one_can_begin_anew(homes: list[Path], loom_command: LoomCommand) -> None:
+def test_two_learners_share_nothing_and_one_can_start_over(homes: list[Path], loom_command: LoomCommand) -> None:
     with loom.connect(home=homes[0]) as ada, loom.connect(home=homes[1]) as ben:
         states = [local.find(home) for home in homes]
         assert states[0] is not None

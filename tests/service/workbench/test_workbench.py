@@ -93,7 +93,7 @@ def test_a_session_id_of_32_characters_is_refused_before_anything_is_sent(calcul
     assert len(calculator.history.table()) == before
 
 
-def test_the_catalog_says_what_there_is_when_an_agent_is_missing(bench, calculator):
+def test_the_catalog_lists_what_exists_when_an_agent_is_missing(bench, calculator):
     with pytest.raises(AgentNotFoundError, match="calculator"):
         bench.agent("calculater")
     with pytest.raises(LoomError, match="calculator"):
@@ -135,7 +135,7 @@ def test_keys_are_in_no_representation(bench, calculator):
     assert not any(key in shown for key in keys)
 
 
-def test_deploying_to_aws_says_not_yet(monkeypatch, tmp_path):
+def test_deploying_to_aws_reports_not_supported(monkeypatch, tmp_path):
     with loom.connect("aws", region="us-east-1", home=tmp_path) as bench:
         with pytest.raises(NotSupportedError, match=r"bench\.register"):
             bench.deploy("calculator")

@@ -86,7 +86,7 @@ def test_a_change_that_leads_back_to_what_was_tried_is_passed_over(tmp_path: Pat
     assert result.stopped == "there were no more proposals"
 
 
-def test_a_line_cut_off_by_a_kill_is_passed_over_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_a_line_cut_off_by_a_kill_is_passed_over_and_the_rest_continues(tmp_path: Path) -> None:
     research(tmp_path, Workshop(), [WORSE, BETTER]).run()
     journal = tmp_path / "journal.jsonl"
     whole = journal.read_bytes()
@@ -203,7 +203,7 @@ def test_a_budget_holds_for_the_whole_research_and_over_resumes(tmp_path: Path) 
     assert len(research(tmp_path, thinking, proposals).run().trials) == 3
 
 
-def test_a_proposer_is_told_what_was_tried_and_may_not_repeat_itself_for_ever(tmp_path: Path) -> None:
+def test_a_proposer_is_reported_what_was_tried_and_may_not_repeat_itself_for_ever(tmp_path: Path) -> None:
     heard: list[Standing] = []
 
     def proposer(standing: Standing) -> Proposal:

@@ -49,7 +49,7 @@ def test_a_conversation_becomes_a_case_that_expects_what_the_agent_did() -> None
     assert not EMPTY.cases
 
 
-def test_without_expectation_the_answer_is_told_and_not_expected() -> None:
+def test_without_expectation_the_answer_is_reported_and_not_expected() -> None:
     case = EMPTY.capture(said("1 + 2?", "4", tools=()), expected=False).cases[0]
     assert (case.expected_answer, case.expected_tools) == (None, None)
     assert case.metadata["captured"]["answers"] == ["4"]
@@ -62,7 +62,7 @@ def test_a_turn_that_failed_expects_nothing_and_says_what_went_wrong() -> None:
     assert case.metadata["captured"]["errors"] == ["boom of [email 1]"]
 
 
-def test_a_secret_that_an_errors_cut_goes_through_and_one_in_a_sessions_id_are_struck_out() -> None:
+def test_a_secret_that_an_errors_cut_goes_through_and_one_in_a_sessions_id_are_redacted() -> None:
     key = "AKIA" + "IOSFODNN7EXAMPLE"
     case = EMPTY.capture(said("go", session="of ann@example.org", error="x" * 485 + f" {key} ok")).cases[0]
     assert case.metadata["captured"]["errors"] == [("x" * 485 + " [aws access key 1] ok")[:500]]
@@ -103,7 +103,7 @@ def test_a_session_of_several_invocations_is_one_case_of_several_turns() -> None
         EMPTY.capture([said("one"), said("two", session="other")])
 
 
-def test_what_is_asked_already_is_not_taken_twice_and_a_mended_expectation_stays() -> None:
+def test_what_is_asked_already_is_not_taken_twice_and_a_corrected_expectation_stays() -> None:
     evalset = EMPTY.capture(said("What is  2+2?", "5"))
     mended = evalset.with_cases(replace(evalset.cases[0], turns=(Turn(prompt="What is 2+2?", expected_answer="4"),)))
     again = mended.capture(said("what is 2+2?", "5"))
@@ -141,7 +141,7 @@ def test_the_id_is_made_of_what_is_asked_and_of_nothing_else() -> None:
     assert EMPTY.capture(said("hello"), id="greeting").cases[0].id == "greeting"
 
 
-def test_a_trajectory_without_words_cannot_be_captured_and_says_so() -> None:
+def test_a_trajectory_without_words_cannot_be_captured_and_reports_it() -> None:
     with pytest.raises(EvalError, match="request is unknown"):
         EMPTY.capture(Trajectory(agent_name="shop", steps=(), final_answer=None))
     with pytest.raises(TypeError, match="str"):
@@ -216,7 +216,7 @@ def test_one_question_is_one_case_however_often_it_was_asked() -> None:
     assert sum("has the same request" in each.why for each in found.looked_at) == 50
 
 
-def test_a_failure_is_told_by_an_error_a_predicate_or_an_evaluator() -> None:
+def test_a_failure_is_recognized_by_an_error_a_predicate_or_an_evaluator() -> None:
     some = [
         said("a", "sorry"),
         said("b", "", session="b"),
@@ -300,7 +300,7 @@ def test_shares_outside_zero_and_one_are_refused() -> None:
         collect_cases(EMPTY, [], successes=10)
 
 
-def test_what_is_asked_is_told_by_its_words_its_payload_and_its_state() -> None:
+def test_a_request_is_identified_by_its_words_its_payload_and_its_state() -> None:
     one = EvalCase(id="1", turns=(Turn(prompt="Hi  there"),))
     assert asked_key(one) == asked_key(EvalCase(id="2", turns=(Turn(prompt=" hi there "),)))
     assert asked_key(one) != asked_key(replace(one, initial_state={"x": 1}))

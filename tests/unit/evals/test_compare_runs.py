@@ -53,7 +53,7 @@ def test_swapping_the_runs_swaps_the_signs() -> None:
     )
 
 
-def test_only_cases_that_say_the_same_and_have_a_score_in_both_are_compared() -> None:
+def test_only_cases_that_have_the_same_content_and_have_a_score_in_both_are_compared() -> None:
     new = [
         outcome("same", True), outcome("edited", True, case_digest="v2"), outcome("added", True),
         outcome("failed", "answer_failed"), outcome("healed", True), outcome("other", "not_applicable"),
@@ -114,7 +114,9 @@ def test_many_evaluators_are_held_to_one_false_alarm_in_twenty() -> None:
 
 
 @pytest.mark.parametrize(("lost", "outcome_expected"), [(0, "passed"), (10, "unclear"), (60, "missed")])
-def test_a_gate_is_missed_only_if_worse_by_more_than_the_margin_beyond_doubt(lost: int, outcome_expected: str) -> None:
+def test_a_gate_is_missed_only_if_worse_by_more_than_the_margin_with_its_whole_interval(
+    lost: int, outcome_expected: str
+) -> None:
     old = run([True] * 450 + [False] * 50)
     new = run([True] * (450 - lost) + [False] * (50 + lost))
     (gate,) = compare(new, old, margin=0.02).gates()
@@ -132,7 +134,7 @@ def test_a_version_that_stops_answering_does_not_pass_its_gate() -> None:
     assert gate.outcome == "unclear"
 
 
-def test_power_advice_says_how_many_cases_a_difference_takes() -> None:
+def test_power_advice_states_how_many_cases_a_difference_takes() -> None:
     advice = compare(run([True, False] * 20 + [True] * 20), run([True] * 40 + [False, True] * 10))[
         "exact"
     ].power_advice()
@@ -142,7 +144,7 @@ def test_power_advice_says_how_many_cases_a_difference_takes() -> None:
     assert advice == "All cases differ by the same amount, so their variance is unknown."
 
 
-def test_every_face_of_a_comparison_tells_the_same() -> None:
+def test_every_display_of_a_comparison_shows_the_same() -> None:
     found = compare(WORSE, BASELINE, names=("v2", "v1"))
     assert str(found).startswith("Against v1, v2 is worse by exact.")
     assert found.table().loc["exact", "verdict"] == "worse"
@@ -156,7 +158,7 @@ def test_every_face_of_a_comparison_tells_the_same() -> None:
     assert list(compare([], []).frame().columns) == list(found.frame().columns)
 
 
-def test_hostile_names_stay_text_on_every_face() -> None:
+def test_hostile_names_stay_text_in_every_display() -> None:
     hostile = "<img src=x onerror=alert(1)>\x1b]0;owned\x07"
     new = [outcome(f"{hostile}{n}", n > 10, evaluator=hostile, tags=(hostile,)) for n in range(40)]
     old = [outcome(f"{hostile}{n}", True, evaluator=hostile, tags=(hostile,)) for n in range(45)]

@@ -91,7 +91,7 @@ def test_a_part_that_could_not_be_judged_leaves_its_case_without_a_score() -> No
     assert (found.scored, found.judge_failed, found.pass_rate.value) == (1, 1, 0.0)
 
 
-def test_few_graded_cases_say_that_they_are_too_few() -> None:
+def test_few_graded_cases_state_that_they_are_too_few() -> None:
     found = summarize(run([0.5, 0.6, 0.7]))
     assert found.sentences() == ["exact: no result from 3 cases (n too small)."]
     assert found.rows()[0][2] == "n too small (3 of 6)"
@@ -110,7 +110,7 @@ def test_a_summary_survives_json() -> None:
     assert Summary.read(json.loads(json.dumps(found.summary()))) == found
 
 
-def test_the_frame_has_numbers_and_says_nothing_where_nothing_is_known() -> None:
+def test_the_frame_has_numbers_and_reports_nothing_where_nothing_is_known() -> None:
     frame = summarize(run([0.5, 0.6, 0.7])).frame()
     assert frame["mean"].isna().all()
     assert frame.loc["exact", "scored"] == 3
@@ -153,7 +153,7 @@ def test_every_outcome_is_counted_exactly_once(values: list[bool | str]) -> None
     assert counted == len(values)
 
 
-def test_slices_tell_kinds_of_cases_apart_and_warn_of_many_looks() -> None:
+def test_slices_tell_kinds_of_cases_apart_and_warn_of_many_comparisons() -> None:
     found = slices(run([True] * 20, tags=("easy",)) + [outcome(f"h{n}", n % 2 == 0, tags=("hard",)) for n in range(20)])
     rates = {tag: each.pass_rate.value for tag, each in found.slices}
     assert rates == {"easy": 1.0, "hard": 0.5}
@@ -184,14 +184,14 @@ def test_a_gate_that_every_case_misses_is_missed_however_few_they_are() -> None:
     assert gate_at_least(summarize(run([0.2, 0.6])), 0.5).outcome == "unclear"
 
 
-def test_an_undecided_gate_says_how_many_cases_it_needs() -> None:
+def test_an_undecided_gate_states_how_many_cases_it_needs() -> None:
     verdict = gate_at_least(summarize(run([True] * 18 + [False] * 2)), 0.8)
     assert verdict.outcome == "unclear"
     assert verdict.needed_n is not None
     assert f"about {verdict.needed_n} cases are needed to decide (there are 20)" in verdict.sentence()
 
 
-def test_silence_passes_no_gate() -> None:
+def test_missing_scores_pass_no_gate() -> None:
     """All that was judged passed, but a third could not be."""
     verdict = gate_at_least(summarize(run([True] * 100 + ["answer_failed"] * 50)), 0.9)
     assert verdict.outcome == "unclear"

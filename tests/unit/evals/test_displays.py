@@ -159,7 +159,7 @@ def test_a_run_without_a_number_still_has_a_page_and_charts(tmp_path: Path) -> N
     assert draw_run(run)["taken"].layout.annotations[0].text == "Cost, tokens and duration of the cases are unknown."
 
 
-def test_an_answer_of_5_mb_is_cut_on_the_page_which_says_where_all_of_it_is(tmp_path: Path) -> None:
+def test_an_answer_of_5_mb_is_cut_on_the_page_which_states_where_all_of_it_is(tmp_path: Path) -> None:
     evalset = EvalSet(name="long", cases=(case_of(1, "word"),))
     run = run_of(lambda _prompt: "word " * 1_000_000, evalset, tmp_path)
     page = run._repr_html_()

@@ -155,7 +155,7 @@ def test_a_threshold_decides_what_passes_and_without_one_nothing_does() -> None:
     assert judged(EvaluatorChoice(name="rouge1", threshold=0.9), case, answer_of("the dog")).passed is False
 
 
-def test_what_means_the_same_is_close_and_says_by_which_model() -> None:
+def test_what_means_the_same_is_close_and_states_by_which_model() -> None:
     case = case_of(Turn(prompt="p", expected_answer="Order 7 is shipped."))
     near = judged("embedding", case, answer_of("Your order 7 has been sent."))
     far = judged("embedding", case, answer_of("The capital of France is Paris."))
@@ -183,7 +183,7 @@ def test_a_number_in_words_is_read_back(number: float, around: str) -> None:
     assert numbers_in(around.format(repr(number))) == [pytest.approx(number)]
 
 
-def test_numbers_are_told_from_words_and_lists() -> None:
+def test_numbers_are_distinguished_from_words_and_lists() -> None:
     assert numbers_in("v7 1,2,3 and 1,234,567.5 − −3 3-5 .5") == [1, 2, 3, 1234567.5, -3, 3, 5, 0.5]
     assert numbers_in("1e999") == []
 

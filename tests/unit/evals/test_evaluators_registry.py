@@ -91,7 +91,7 @@ def test_digests_follow_options_and_not_names() -> None:
     assert len(digests) == 3
 
 
-def test_a_wrong_name_or_option_says_what_there_is() -> None:
+def test_a_wrong_name_or_option_lists_what_exists() -> None:
     with pytest.raises(PluginError, match="Try: exact"):
         make_evaluator("exakt")
     with pytest.raises(ValueError, match="exact has no option foo; it has name, threshold"):

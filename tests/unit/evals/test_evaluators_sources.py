@@ -71,7 +71,7 @@ def test_a_body_tells_its_tool_calls(name: str) -> None:
     assert tools_of([BODIES[name], BODIES[name]]) is not None
 
 
-def test_messages_without_a_call_say_so_and_other_bodies_say_nothing() -> None:
+def test_messages_without_a_call_report_it_and_other_bodies_report_nothing() -> None:
     assert tools_of({"messages": [{"role": "assistant", "content": [{"text": "hello"}]}]}) == ()
     assert tools_of({"result": "It is shipped."}) is None
     assert tools_of("plain words") is None
@@ -85,7 +85,7 @@ def test_names_uses_and_callables_are_read_too() -> None:
     assert tools_of({"path": ["a"]}, read=lambda body: body["path"]) == (ToolUse(name="a"),)
 
 
-def test_what_a_tool_was_told_is_no_call() -> None:
+def test_a_tools_input_is_not_a_call() -> None:
     inner = {"messages": [{"role": "assistant", "content": [{"toolUse": {"name": "planted", "input": {}}}]}]}
     body = {"messages": [{"role": "assistant", "content": [{"toolUse": {"name": "a", "input": inner}}]},
                          {"role": "user", "content": [{"toolResult": {"content": [{"json": inner}]}}]}]}  # fmt: skip

@@ -119,7 +119,7 @@ def test_matchers(spec: str, wanted: object, came: object, fits: bool) -> None:
     assert matcher(spec)(wanted, came) is fits
 
 
-def test_a_matcher_that_does_not_exist_or_has_nothing_to_compare_with_says_so() -> None:
+def test_a_matcher_that_does_not_exist_or_has_nothing_to_compare_with_reports_it() -> None:
     with pytest.raises(ValueError, match="the matchers are exact, ignore"):
         matcher("fuzzy")
     with pytest.raises(ValueError, match="write contains:"):

@@ -41,7 +41,7 @@ def test_junit_tells_failures_errors_and_skips_apart_and_has_one_test_case_a_cas
     assert cases["small talk"] == ["skipped"]
 
 
-def test_a_failure_says_its_rationale_and_shows_the_path(runs: tuple[EvalRun, EvalRun], tmp_path: Path) -> None:
+def test_a_failure_states_its_rationale_and_shows_the_path(runs: tuple[EvalRun, EvalRun], tmp_path: Path) -> None:
     suite = ElementTree.parse(write_junit(runs[1], tmp_path / "out.xml")).getroot()
     failure = suite.find(".//testcase[@name='sum 1']/failure")
     assert failure is not None
@@ -61,7 +61,7 @@ def test_a_gate_is_a_test_case_of_its_own(runs: tuple[EvalRun, EvalRun], tmp_pat
 
 
 @given(st.text(st.characters()))
-def test_any_text_is_xml_that_says_the_same_where_xml_can(text: str) -> None:
+def test_any_text_is_xml_that_has_the_same_content_where_xml_can(text: str) -> None:
     element = ElementTree.fromstring(f"<a b={_attribute(text)}>{_text(text)}</a>")
     allowed = "".join(
         char if char in "\t\n\r" or 0x20 <= ord(char) <= 0xD7FF or 0xE000 <= ord(char) <= 0xFFFD or ord(char) > 0xFFFF

@@ -17,7 +17,7 @@ def problems_of(text, **options):
     return caught.value.problems
 
 
-def test_all_problems_are_told_together_with_their_lines():
+def test_all_problems_are_reported_together_with_their_lines():
     text = """{
  "loom_evalset": 1,
  "cases": [
@@ -72,7 +72,7 @@ def test_a_message_lists_ten_problems_and_counts_the_rest():
         ("prompt,metadata\nx,{bad\n", "line 2"),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_with_its_place(text, said):
+def test_a_fault_is_reported_with_its_place(text, said):
     assert said in problems_of(text)[0]
 
 
@@ -99,7 +99,7 @@ def test_deep_nesting_is_refused(depth, opening):
     problems_of(deep)
 
 
-def test_broken_encodings_are_told_with_their_line(tmp_path):
+def test_broken_encodings_are_reported_with_their_line(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"id":"a","turns":["x"]}\n{"id":"b\xff","turns":["x"]}\n')
     assert "line 2: this is not UTF-8" in problems_of(path)[0]
@@ -118,7 +118,7 @@ def test_byte_order_marks_and_line_ends_do_not_matter(tmp_path, encoding, end, t
     assert [case.prompt for case in EvalSet.read(path)] == ["é", "b"]
 
 
-def test_huge_texts_null_bytes_and_odd_ids_read_back(tmp_path):
+def test_huge_texts_null_bytes_and_unusual_ids_read_back(tmp_path):
     case = EvalCase(id="../../etc/passwd\0", turns=(Turn(prompt="x" * 10_000_000 + "\0<script>\x1b[31m"),))
     for name in ("a.json", "a.jsonl", "a.csv"):
         EvalSet(name="a", cases=(case,)).write(tmp_path / name, strict=True)

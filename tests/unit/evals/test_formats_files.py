@@ -41,7 +41,7 @@ def test_adk_with_the_criteria_beside_it():
     ]
 
 
-def test_adk_in_both_spellings_says_the_same():
+def test_adk_in_both_spellings_has_the_same_content():
     snake = json.loads((DATA / "adk" / "orders.evalset.json").read_text())
 
     def camel(value):

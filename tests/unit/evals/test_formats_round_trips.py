@@ -106,7 +106,7 @@ def test_a_table_keeps_every_case(evalset):
     assert {loss.cases for loss in render(evalset, "csv").losses} <= {()}
 
 
-def test_agentcore_says_which_fields_it_drops():
+def test_agentcore_names_which_fields_it_drops():
     losses = render(FULL, "agentcore").losses
     assert "turns.expected_tools.arguments" not in losses.fields  # of two turns it can keep no tools apart
     assert "turns.expected_tools" in losses.fields
@@ -140,7 +140,7 @@ def test_what_is_expected_of_a_whole_conversation_stays_so_in_agentcores_form():
     assert render(evalset, "adk").losses.fields == ("session_tools",)
 
 
-def test_every_form_can_write_a_set_that_says_everything():
+def test_every_form_can_write_a_set_that_holds_everything():
     for form in FORMATS:
         losses = render(FULL, form).losses
         assert losses.format == form

@@ -97,7 +97,7 @@ async def test_an_unknown_trajectory_is_a_failure_to_judge():
     assert failed.value.as_failure("judge:trajectory").kind == "no_trajectory"
 
 
-async def test_a_judge_with_a_models_name_alone_says_that_it_is_not_connected():
+async def test_a_judge_with_a_models_name_alone_states_that_it_is_not_connected():
     with pytest.raises(JudgeFailedError) as failed:
         await CorrectnessJudge().judge(CASE, answer("4"))
     assert failed.value.kind == "no_model"
@@ -166,7 +166,7 @@ def test_a_fence_is_another_one_each_time_and_no_part_of_the_digest():
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(), max_size=300), st.text(max_size=100))
-def test_whatever_is_said_the_parts_can_be_told_apart(output, rubric):
+def test_whatever_is_reported_the_parts_can_be_distinguished(output, rubric):
     system, user = question(output, rubric=rubric).rendered()
     fence = re.findall(r"#loom-part-[0-9a-f]{32}#", system)[0]
     names = re.findall(rf"^{fence} (BEGIN|END) (.+)$", user, re.MULTILINE)

@@ -86,7 +86,7 @@ async def test_rubrics_are_the_criterions_and_those_of_the_case_and_turn_that_ar
     )
 
 
-async def test_texts_on_the_way_count_where_the_criterion_says_so() -> None:
+async def test_texts_on_the_way_count_where_the_criterion_reports_it() -> None:
     case = case_of(Turn(prompt="a", expected_answer="end", expected_texts=("way",)))
     answer = answer_of(TurnAnswer(text="end", texts=("way",)))
     for option, output in ((True, "way\nend"), (False, "end")):
@@ -117,7 +117,9 @@ async def test_grades_are_means_and_adks_one_to_five_is_nought_to_one() -> None:
         ("arn:aws:bedrock:eu-west-1:1:x", "arn:aws:bedrock:eu-west-1:1:x", ""),
     ],
 )
-async def test_a_model_that_bedrock_does_not_have_is_replaced_and_said(named: str, model: str, asked_for: str) -> None:
+async def test_a_model_that_bedrock_does_not_have_is_replaced_and_reported(
+    named: str, model: str, asked_for: str
+) -> None:
     made = make_evaluator(EvaluatorChoice(name=MATCH, options={"judge_model_options": {"judge_model": named}}))
     assert isinstance(made, AdkJudge)
     assert (made.judge_of.model, made.asked_for) == (model, asked_for)
@@ -135,7 +137,7 @@ def test_every_criterion_can_be_made_by_its_name(criterion: str) -> None:
 
 
 @pytest.mark.parametrize("criterion", list(WITHOUT_COUNTERPART))
-def test_what_has_no_counterpart_says_why(criterion: str) -> None:
+def test_what_has_no_counterpart_gives_the_reason(criterion: str) -> None:
     said = make_evaluator(f"adk:{criterion}").judge(CASE, answer_of("x", "y"))
     assert isinstance(said, NotApplicable)
     assert len(said.reason) > 20

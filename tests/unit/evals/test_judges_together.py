@@ -104,13 +104,13 @@ async def test_a_failing_member_is_a_vote_missing_and_no_zero():
     assert failed.value.kind == "no_quorum"
 
 
-async def test_a_panels_agreement_is_told_over_its_scores():
+async def test_a_panels_agreement_is_reported_over_its_scores():
     judges = (CorrectnessJudge(model=FakeJudge(key="a")), CorrectnessJudge(model=FakeJudge(key="b")))
     scores = [s for n in range(8) for s in await JudgePanel(judges=judges).judge(CASE, answer("4" if n % 2 else "5"))]
     assert panel_agreement(scores).value == pytest.approx(1.0)
 
 
-async def test_a_judges_own_chance_is_told_from_differences_between_answers():
+async def test_a_judges_own_chance_is_distinguished_from_differences_between_answers():
     def moody(question, parts, sample):
         good = parts["output"] == "4"
         return {"rationale": "", "verdict": "yes" if good or (parts["output"] == "?" and sample % 2) else "no"}
@@ -164,7 +164,7 @@ def test_alpha_is_that_of_krippendorffs_smaller_examples():
     assert krippendorff_alpha(letters) == pytest.approx(0.692, abs=5e-4)
 
 
-def test_agreement_that_chance_cannot_be_told_from_is_not_defined():
+def test_agreement_that_chance_cannot_be_distinguished_from_is_not_defined():
     assert krippendorff_alpha([[1, 1, 1], [1, 1, 1]]) is None
     assert krippendorff_alpha([[1, N], [N, 1]]) is None
     assert estimate_alpha([[1] * 9, [1] * 9]).value is None

@@ -125,7 +125,7 @@ def test_retries_end(store: Store) -> None:
     assert run.failures()[["kind", "attempts"]].values.tolist() == [["throttle", 2]]
 
 
-def test_a_second_run_under_the_same_key_asks_nobody_and_judges_nothing(store: Store) -> None:
+def test_a_second_run_under_the_same_key_asks_no_agent_and_judges_nothing(store: Store) -> None:
     adder, judge = Adder(), Says()
     loom.evaluate(CallableTarget(adder, key="v1"), sums(5), judge, store=store)
     run = loom.evaluate(CallableTarget(adder, key="v1"), sums(5), judge, store=store)
@@ -158,7 +158,7 @@ def test_a_failure_to_answer_is_never_used_by_another_run(store: Store) -> None:
     assert (states(first), states(second)) == ({"answer_failed": 1}, {"scored": 1})
 
 
-def test_rescoring_asks_nobody_and_leaves_the_old_run_as_it_was(store: Store) -> None:
+def test_rescoring_asks_no_agent_and_leaves_the_old_run_as_it_was(store: Store) -> None:
     adder = Adder()
     old = loom.evaluate(adder, sums(8), Says("broken", ValueError("no")), store=store)
     new = rescore(old, [Says("broken", 0.25), Says("more", True)])
@@ -169,7 +169,7 @@ def test_rescoring_asks_nobody_and_leaves_the_old_run_as_it_was(store: Store) ->
     assert states(EvalRun.load(store, old.id)) == {"judge_failed": 8}
 
 
-def test_a_budget_of_tokens_stops_cleanly_and_the_run_goes_on_later(store: Store) -> None:
+def test_a_budget_of_tokens_stops_cleanly_and_the_run_continues_later(store: Store) -> None:
     adder = Adder()
 
     def agent(prompt: str) -> TurnAnswer:
@@ -326,7 +326,7 @@ async def test_it_runs_inside_a_running_loop(store: Store) -> None:
     assert loom.evaluate(Adder(), sums(3), Says(), store=store).state == "complete"  # blocks, and works
 
 
-async def test_a_cancelled_run_keeps_what_was_answered_and_goes_on(store: Store) -> None:
+async def test_a_cancelled_run_keeps_what_was_answered_and_continues(store: Store) -> None:
     asked: list[str] = []
     gate = asyncio.Event()
 
@@ -400,7 +400,7 @@ def test_a_run_without_evaluators_fails_before_anything_is_asked(store: Store) -
     assert not adder.asked
 
 
-def test_what_is_wrong_with_the_arguments_is_said_at_once(store: Store) -> None:
+def test_what_is_wrong_with_the_arguments_is_reported_at_once(store: Store) -> None:
     with pytest.raises(TypeError, match="a function or a Target"):
         loom.evaluate(3, sums(1), Says(), store=store)
     with pytest.raises(ValueError, match="repeats"):

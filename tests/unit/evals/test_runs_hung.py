@@ -36,7 +36,7 @@ def never() -> Iterator[threading.Event]:
     gate.set()
 
 
-def test_functions_that_hang_are_left_behind_and_take_nobodys_turn(store: Store, never: threading.Event) -> None:
+def test_functions_that_hang_are_abandoned_and_take_no_other_turn(store: Store, never: threading.Event) -> None:
     def agent(prompt: str) -> str:
         if prompt != "59+59":
             never.wait(120)
@@ -51,7 +51,7 @@ def test_functions_that_hang_are_left_behind_and_take_nobodys_turn(store: Store,
     assert "sum 59" not in set(kinds["case"])
 
 
-def test_evaluators_that_hang_are_left_behind_too(store: Store, never: threading.Event) -> None:
+def test_evaluators_that_hang_are_abandoned_too(store: Store, never: threading.Event) -> None:
     class Hanging(Says):
         def judge(self, case: EvalCase, answer: CaseAnswer) -> Any:
             return super().judge(case, answer) if case.id == "sum 39" else never.wait(120)
@@ -141,7 +141,7 @@ class Traced:
         """Nothing."""
 
 
-def test_traces_that_could_not_be_read_are_looked_for_again(store: Store) -> None:
+def test_traces_that_could_not_be_read_are_searched_for_again(store: Store) -> None:
     target = Traced()
     first = loom.evaluate(target, sums(1), Says("first"), store=store)
     assert next(first.judgements()).answer.turns[0].tools_state.startswith("traces not read: ConnectionError")
@@ -150,7 +150,7 @@ def test_traces_that_could_not_be_read_are_looked_for_again(store: Store) -> Non
     assert (target.asked, target.looked) == (1, 2)
 
 
-def test_a_user_that_cannot_begin_is_told_apart_from_an_agent_that_fails(store: Store) -> None:
+def test_a_user_that_cannot_begin_is_distinguished_from_an_agent_that_fails(store: Store) -> None:
     class Broken:
         key, labels = "broken", ()
 
@@ -164,7 +164,7 @@ def test_a_user_that_cannot_begin_is_told_apart_from_an_agent_that_fails(store: 
     assert "no persona" in message
 
 
-async def test_who_loses_the_lease_is_stopped_and_told(store: Store) -> None:
+async def test_who_loses_the_lease_is_stopped_and_notified(store: Store) -> None:
     run = loom.evaluate(lambda prompt: prompt, sums(1), Says(), store=store)
 
     class Slept:
@@ -197,7 +197,7 @@ async def test_who_loses_the_lease_is_stopped_and_told(store: Store) -> None:
     assert told == [1]  # the other one has it: the block is never begun
 
 
-def test_a_run_that_goes_on_shows_no_stale_summary(store: Store) -> None:
+def test_a_run_that_continues_shows_no_stale_summary(store: Store) -> None:
     seen: list[dict[str, Any]] = []
 
     def agent(prompt: str) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def test_a_planned_user_leads_the_conversation_in_one_session(store: Store) -> N
     assert answer.metadata == {"prompts": ["Hello", "ask for the price", "accept it"]}
 
 
-def test_the_scenario_bounds_the_turns_and_a_plan_without_a_list_is_said_by_lines(store: Store) -> None:
+def test_the_scenario_bounds_the_turns_and_a_plan_without_a_list_is_reported_with_its_line(store: Store) -> None:
     scenario = UserScenario(starting_prompt="one", plan="two\n\nthree\nfour", max_turns=3)
     shop = Shop()
     loom.evaluate(
@@ -64,12 +64,12 @@ def test_the_scenario_bounds_the_turns_and_a_plan_without_a_list_is_said_by_line
     assert list(shop.told.values()) == [["one", "two", "three"]]
 
 
-def test_without_a_user_a_scenario_is_a_failure_to_answer_that_says_so(store: Store) -> None:
+def test_without_a_user_a_scenario_is_a_failure_to_answer_that_reports_it(store: Store) -> None:
     run = loom.evaluate(Shop(), TALKS, PASS, store=store)
     assert list(run.failures()["kind"]) == ["no_user"]
 
 
-def test_a_user_that_fails_is_told_apart_from_an_agent_that_fails(store: Store) -> None:
+def test_a_user_that_fails_is_distinguished_from_an_agent_that_fails(store: Store) -> None:
     class Broken:
         key, labels = "broken", ()
 

@@ -169,7 +169,7 @@ def test_secrets_and_personal_data_are_found_everywhere_and_shown_nowhere():
     assert [each.kind for each in find_sensitive(looked, allow=["email", "phone"])] == ["secret", "secret"]
 
 
-def test_presidio_is_a_plug_and_its_absence_is_said(monkeypatch):
+def test_presidio_is_optional_and_its_absence_is_reported(monkeypatch):
     def analyze(*, text, language, entities, score_threshold):
         at = text.find("Grace Hopper")
         return [SimpleNamespace(entity_type="PERSON", start=at, end=at + 12)] if at >= 0 else []
@@ -184,7 +184,7 @@ def test_presidio_is_a_plug_and_its_absence_is_said(monkeypatch):
         presidio_finder()
 
 
-def test_a_record_told_to_come_from_another_actors_event_is_a_leak():
+def test_a_record_with_a_stated_source_in_another_actors_event_is_a_leak():
     said = event("I keep bees in Ghent.", "acme:bert", session="s9")
     wrong = record("The user keeps bees.", "/facts/globex:anna/", sources=[said.event_id.replace("#", ":")])
     (found,) = find_leaks(scan([wrong], [said, event("hello", "globex:anna")]))
@@ -227,7 +227,7 @@ def test_a_placeholder_never_filled_in_is_a_leak():
     assert "never filled in" in found.what
 
 
-def test_growth_is_priced_by_dated_prices_and_said_when_it_doubles():
+def test_growth_is_priced_by_dated_prices_and_reported_when_it_doubles():
     events = [event("hi", days_ago=40)] * 100 + [event("hi", days_ago=4)] * 300
     growth = growth_of(scan([record("a")] * 2000, events), memory_prices(), retrievals=1000)
     assert (growth.events, growth.events_before) == (300, 100)

@@ -34,7 +34,7 @@ def study_of(bench: SmallBench, memory: WrittenMemory, *arms: str, **more: objec
     )
 
 
-def test_the_numbers_are_those_worked_out_by_hand(bench):
+def test_the_numbers_are_those_computed_by_hand(bench):
     result = study_of(bench, WrittenMemory(BROUGHT), "reactive+window").run()
     (arm,) = result.arms
     # Of seven facts 1, 2, 5 and 7 are brought: 4/7. First comes 1 and 7: 2/7.
@@ -51,7 +51,7 @@ def test_the_numbers_are_those_worked_out_by_hand(bench):
     assert arm.failed == 0
 
 
-def test_the_tokens_are_those_worked_out_by_hand(bench):
+def test_the_tokens_are_those_computed_by_hand(bench):
     result = study_of(bench, WrittenMemory(BROUGHT), "reactive+window", "none+window").run()
     taken = {(each.arm.retrieval, each.probe.fact): each.input_tokens for each in result.asked}
     # A text of n characters is ⌈n/4⌉ + 4 tokens. Window: "Nice weather." 8, "Noted, thank you." 9. The question "What
@@ -181,7 +181,7 @@ def test_a_memory_that_was_made_just_before_a_kill_is_found_again(bench, store):
     assert killing.deleted == [OneMemory().id]
 
 
-def test_a_gate_on_the_few_cases_of_one_life_is_unclear_and_no_alarm(bench):
+def test_a_gate_on_the_few_cases_of_one_conversation_is_unclear_and_raises_no_alarm(bench):
     memory = WrittenMemory(BROUGHT)
     conversation = replace(seven_facts(), questions=seven_facts().questions[:3])
     result = MemoryStudy(
@@ -201,7 +201,7 @@ def test_a_gate_on_the_few_cases_of_one_life_is_unclear_and_no_alarm(bench):
     assert {"table", "gates", "method"} <= set(verdict.summary)
 
 
-def test_a_gate_is_missed_only_beyond_doubt(bench):
+def test_a_gate_is_missed_only_when_the_whole_interval_is_beyond_the_limit(bench):
     result = study_of(bench, WrittenMemory(BROUGHT), "reactive+window").run()
     assert [result.gate(least).outcome for least in (0.2, 0.5, 0.95)] == ["passed", "unclear", "missed"]
     assert result.gate(0.95).is_missed
@@ -219,7 +219,7 @@ def test_a_stored_study_keeps_its_design(bench):
         MemoryStudy.resume(bench, "memory-none")
 
 
-def test_a_study_that_is_run_already_says_by_whom(bench):
+def test_a_study_that_is_run_already_states_by_whom(bench):
     study = study_of(bench, WrittenMemory(BROUGHT), "reactive+window")
     study.run()
     unfinished = study_of(bench, WrittenMemory({**BROUGHT, "q1": TransportError("gone")}), "reactive+window")
@@ -231,7 +231,7 @@ def test_a_study_that_is_run_already_says_by_whom(bench):
     bench.store.studies.release(lease)
 
 
-def test_every_face_is_escaped_and_says_what_it_stands_on(bench):
+def test_every_display_is_escaped_and_states_what_it_is_based_on(bench):
     nasty = "<script>alert(1)</script> $x$"
     memory = WrittenMemory({**BROUGHT, "q3": [nasty, "y"]})
     result = study_of(bench, memory, "reactive+window", "none+full").run()

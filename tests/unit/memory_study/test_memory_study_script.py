@@ -58,7 +58,7 @@ def test_the_same_seed_makes_the_same_conversations():
     assert make_conversations(5, seed=7)[:3] == make_conversations(3, seed=7)
 
 
-def test_a_made_up_life_begins_with_a_fact_that_is_asked_at_the_end():
+def test_a_generated_conversation_begins_with_a_fact_that_is_asked_at_the_end():
     for conversation in make_conversations(20, sessions=10, facts=6, seed=3):
         ages = [each.age for each in conversation.probes() if each.session == 10 and each.expected]
         assert any(turn.fact for turn in conversation.sessions[0])

@@ -87,7 +87,7 @@ def test_spans_of_another_clock_are_moved_into_the_clients_interval() -> None:
     assert ms(same)["model"] == 0
 
 
-def test_without_any_span_the_time_is_unknown_and_says_so() -> None:
+def test_without_any_span_the_time_is_unknown_and_reports_it() -> None:
     client = ClientTiming(sent_ns=T0, done_ns=T0 + 100 * MS)
     found = Trace.one([]).breakdown(client)
     assert ms(found)["unknown"] == 100

@@ -122,7 +122,7 @@ def test_a_slow_trace_of_one_deep_chain_is_still_placed() -> None:
     assert trace.breakdown()["agent"].duration_ns == 10 * MS
 
 
-def test_tools_without_a_model_call_are_told_in_their_order() -> None:
+def test_tools_without_a_model_call_are_reported_in_their_order() -> None:
     tool = span(
         "t1",
         None,

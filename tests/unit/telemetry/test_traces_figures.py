@@ -36,7 +36,7 @@ def test_names_are_shown_as_they_were_written() -> None:
     assert "<a" not in drawn
 
 
-def test_of_too_many_spans_the_longest_are_drawn_and_it_says_so() -> None:
+def test_of_too_many_spans_the_longest_are_drawn_and_it_reports_it() -> None:
     spans = [span(f"s{place}", None, "other", 0, place) for place in range(MOST_BARS + 50)]
     figure = draw_waterfall(Trace.one(spans).waterfall())
     assert len(figure.layout.yaxis.ticktext) == MOST_BARS

@@ -49,7 +49,7 @@ def test_every_sample_file_is_read_without_a_problem(path: Path) -> None:
         ["adot_split_spans.json", "adot_split_otel_rt_logs.json"],
     ],
 )
-def test_both_conventions_and_the_split_form_tell_the_same_story(files: list[str]) -> None:
+def test_both_conventions_and_the_split_form_give_the_same_trajectory(files: list[str]) -> None:
     batch = read_spans([(DATA / name).read_bytes() for name in files])
     (trace,) = Trace.of(batch.spans, batch.log_records)
     told = trace.trajectory()

@@ -196,7 +196,7 @@ def test_a_tools_only_argument_is_not_taken_for_words() -> None:
     )
 
 
-def test_a_failed_tool_without_a_result_says_why() -> None:
+def test_a_failed_tool_without_a_result_gives_the_reason() -> None:
     failed = event("exception", **{"exception.type": "KeyError", "exception.message": "'b'"})
     found = Trace.one([tool("x", "t1", 10, status="error", events=(failed,))]).trajectory()
     (only,) = found.tool_calls
@@ -213,7 +213,7 @@ def test_content_that_a_policy_holds_back_is_missing_and_not_quoted() -> None:
     assert found.problems == ("no_content",)
 
 
-def test_calls_without_ids_are_told_once_and_paired_in_their_order() -> None:
+def test_calls_without_ids_are_reported_once_and_paired_in_their_order() -> None:
     def nameless(messages: list[Said]) -> list[Said]:
         text = json.dumps(messages)
         for id in ("t1", "t2", "t3"):
@@ -242,7 +242,7 @@ def test_an_agent_that_ran_as_a_tool_names_the_call() -> None:
     assert (below.call_id, below.prompt, below.final_answer) == ("t1", "sub?", "4 and 6.")
 
 
-def test_what_was_cut_off_from_its_agent_is_told_in_it() -> None:
+def test_what_was_cut_off_from_its_agent_is_reported_in_it() -> None:
     """The spans between are missing: of a cycle, and of the tool in which another agent ran."""
     inner = span("ia", "missing", "invoke_agent", 31, 34)
     said = told([("user", [{"text": "sub?"}])], ("assistant", [{"text": "5."}]), "legacy")

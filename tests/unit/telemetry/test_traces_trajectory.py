@@ -130,7 +130,7 @@ def test_a_result_that_never_came_is_a_problem() -> None:
     assert found.problems == ("no_result",)
 
 
-def test_spans_without_messages_say_so() -> None:
+def test_spans_without_messages_report_it() -> None:
     spans = [span("a", None, "invoke_agent", 0, 9), span("m", "a", "chat", 1, 8)]
     found = Trace.one(spans).trajectory()
     assert found.problems == ("no_content",)
@@ -143,7 +143,7 @@ def test_the_convention_changes_nothing_about_time() -> None:
         assert other.breakdown() == by_attributes.breakdown()
 
 
-def test_agents_side_by_side_are_told_in_their_order_in_time() -> None:
+def test_parallel_agents_are_reported_in_their_order_in_time() -> None:
     def chat(id: str, agent: str, start: float, says: str) -> Span:
         choice = SpanEvent(name="gen_ai.choice", time_ns=T0, attributes={"message": json.dumps([{"text": says}])})
         return span(id, agent, "chat", start, start + 1, events=(choice,))

@@ -81,7 +81,7 @@ def test_every_exercise_stands_in_its_lesson_and_its_solution_and_has_hints_that
         assert said[-1] == said[-2]
 
 
-def test_an_answer_is_right_not_yet_or_could_not_be_looked_at_and_never_markup(tmp_path: Path) -> None:
+def test_an_answer_is_right_not_yet_or_could_not_be_inspected_and_never_markup(tmp_path: Path) -> None:
     check = small_lesson(tmp_path)
     for answer, state in (("right", "right"), ("wrong", "not yet"), ("loom", "not yet"), ("bug", "not yet")):
         reply = check.exercise("1.1", answer)
@@ -121,7 +121,7 @@ def test_there_is_no_sixth_lesson(tmp_path: Path) -> None:
         workshop.lesson(6, bench_at(tmp_path))
 
 
-def test_a_home_begins_anew_without_what_is_not_looms(tmp_path: Path) -> None:
+def test_a_home_starts_over_without_what_is_not_looms(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_text("kept")

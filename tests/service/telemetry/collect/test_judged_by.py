@@ -57,7 +57,7 @@ def plugged(bench: loom.Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     sys.modules.pop("archived_spans", None)
 
 
-def test_every_rule_says_what_it_asks_from_where_on_and_what_to_try(bench: loom.Workbench) -> None:
+def test_every_rule_states_what_it_asks_from_where_on_and_what_to_try(bench: loom.Workbench) -> None:
     rules = bench.telemetry.rules().set_index("rule")
     assert {"slow_tool", "serial_tools", "cold_start", "throttling_retries", "growing_history"} <= set(rules.index)
     for column in ("asks", "try", "source"):

@@ -69,7 +69,7 @@ def test_cpu_of_a_process_that_the_agent_started_and_waited_for_counts_too(busy:
     assert float(known_use(inv).vcpu_s or 0) >= 0.45  # the system tells it in hundredths of a second
 
 
-def test_the_cost_has_a_runtime_part_without_being_told(busy: loom.Agent) -> None:
+def test_the_cost_has_a_runtime_part_by_itself(busy: loom.Agent) -> None:
     inv = busy.invoke(payload={"cpu_s": 0.1}).raise_for_status()
     known_use(inv)
     found = inv.trace().cost()
@@ -80,7 +80,7 @@ def test_the_cost_has_a_runtime_part_without_being_told(busy: loom.Agent) -> Non
     assert inv.trace().cost(runtime=told).runtime.known != found.runtime.known
 
 
-def test_the_records_have_aws_s_form_and_say_that_they_are_local(busy: loom.Agent, bench: loom.Workbench) -> None:
+def test_the_records_have_aws_s_form_and_state_that_they_are_local(busy: loom.Agent, bench: loom.Workbench) -> None:
     inv = busy.invoke(payload={}).raise_for_status()
     known_use(inv)
     group = f"/aws/vendedlogs/bedrock-agentcore/runtime/USAGE_LOGS/{busy.entry.arn.runtime_id}"

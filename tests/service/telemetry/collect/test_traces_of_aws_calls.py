@@ -24,7 +24,7 @@ def ask(agent: loom.Agent, *steps: str) -> TraceView:
     return view
 
 
-def test_calls_to_memory_are_the_memorys_time_and_their_retries_are_told(remembering: loom.Agent) -> None:
+def test_calls_to_memory_are_the_memorys_time_and_their_retries_are_reported(remembering: loom.Agent) -> None:
     view = ask(remembering, "remember")
     made, listed = view.trace.of_operation("memory")
     assert (made.name, listed.name) == ("Bedrock AgentCore.CreateEvent", "Bedrock AgentCore.ListEvents")

@@ -49,7 +49,7 @@ def test_a_whole_trace_is_not_fetched_twice(calculator: loom.Agent) -> None:
     assert (kept.state, kept.is_complete, kept.span_count) == ("found", True, len(first.trace.spans))
 
 
-def test_an_agent_that_exports_nothing_says_so_and_how_to_switch_it_on(echo: loom.Agent) -> None:
+def test_an_agent_that_exports_nothing_reports_it_and_how_to_switch_it_on(echo: loom.Agent) -> None:
     inv = echo.invoke("hello").raise_for_status()
     view = inv.trace()
     assert view.state == "exports_nothing"
@@ -101,7 +101,7 @@ def test_the_ready_queries_run_locally(calculator: loom.Agent, echo: loom.Agent)
     assert echo.telemetry.queries().run("tool_frequency").empty
 
 
-def test_a_refused_call_has_no_trace_and_says_why(calculator: loom.Agent) -> None:
+def test_a_refused_call_has_no_trace_and_gives_the_reason(calculator: loom.Agent) -> None:
     inv = calculator.invoke("hello", qualifier="nowhere")
     assert inv.failure == "rejected"
     view = inv.trace()

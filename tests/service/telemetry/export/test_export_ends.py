@@ -76,7 +76,7 @@ async def test_stopping_a_session_in_the_middle_of_a_call_keeps_what_had_ended(l
     assert {"chat", "execute_tool look"} <= set(names(lab.collector))
 
 
-async def test_a_killed_agent_has_sent_what_ended_before_its_last_moment(lab, ask):
+async def test_a_killed_agent_has_sent_what_ended_before_its_end(lab, ask):
     pool, runtime = lab.pool(), lab.paced(SEARCH_S="30")
     calling = asyncio.create_task(ask(pool, runtime))
     while not lab.collector.named("execute_tool look"):
@@ -123,7 +123,7 @@ async def test_a_collector_that_is_busy_gets_the_spans_again_and_one_that_refuse
     assert len(lab.collector.requests) > before
 
 
-async def test_spans_that_the_collector_rejects_are_told(lab, ask, eventually):
+async def test_spans_that_the_collector_rejects_are_reported(lab, ask, eventually):
     pool, runtime = lab.pool(), lab.paced()
     lab.collector.body = json.dumps({"partialSuccess": {"rejectedSpans": "2", "errorMessage": "too odd"}}).encode()
     await ask(pool, runtime)
@@ -166,7 +166,7 @@ async def test_strands_own_telemetry_set_up_is_exported_once(lab, ask, eventuall
     assert names(lab.collector) == TREE
 
 
-async def test_a_package_that_asks_for_opentelemetry_instrument_is_traced_by_us_and_told_so(lab, ask, eventually):
+async def test_a_package_that_asks_for_opentelemetry_instrument_is_traced_by_loom_and_notified(lab, ask, eventually):
     pool = lab.pool()
     more = "from opentelemetry import trace\n" + KEPT.replace(
         "Keeper.kept", "type(trace.get_tracer_provider()).__module__"
@@ -255,7 +255,7 @@ async def test_a_forked_child_exports_its_own_spans_and_not_its_parents_again(la
     assert names(lab.collector) == ["POST /invocations", "child", "parent"]
 
 
-async def test_a_huge_value_is_cut_and_said_to_be(lab, ask, eventually):
+async def test_a_huge_value_is_cut_and_marked_as_cut(lab, ask, eventually):
     pool, runtime = lab.pool(), lab.paced()
     await ask(pool, runtime, "x" * 10_000_000)
     await eventually(lambda: lab.collector.named("POST /invocations"))
@@ -294,7 +294,7 @@ async def test_more_spans_than_the_queue_holds_are_counted_not_kept(lab, ask):
     assert [line for line in lab.lines if "10001 spans in all were not exported" in line]
 
 
-async def test_an_agent_without_opentelemetrys_sdk_runs_and_its_log_says_why_it_exports_nothing(lab, ask):
+async def test_an_agent_without_opentelemetrys_sdk_runs_and_its_log_gives_the_reason_it_exports_nothing(lab, ask):
     pool = lab.pool()
     runtime = lab.runtime(
         """

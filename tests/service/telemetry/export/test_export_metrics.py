@@ -179,7 +179,7 @@ def test_series_beyond_the_limit_count_as_one() -> None:
     assert sum(point["value"] for point in found) == 5_000
 
 
-async def test_a_process_says_once_that_it_makes_no_spans_and_that_it_makes_some_after_all(lab, ask, eventually):
+async def test_a_process_reports_once_that_it_makes_no_spans_and_that_it_makes_some_after_all(lab, ask, eventually):
     pool, runtime = lab.pool(), lab.runtime(SILENT)
 
     def said():
@@ -198,14 +198,14 @@ async def test_a_process_says_once_that_it_makes_no_spans_and_that_it_makes_some
     assert "makes spans now" in speaks
 
 
-async def test_a_runtime_whose_tracing_is_off_is_said_to_make_no_spans(lab, ask):
+async def test_a_runtime_whose_tracing_is_off_is_known_to_make_no_spans(lab, ask):
     pool, runtime = lab.pool(), lab.paced(OTEL_SDK_DISABLED="true")
     await ask(pool, runtime)
     await pool.close()
     assert [line for line in lab.lines if "makes no spans" in line]
 
 
-async def test_an_agent_that_traces_or_stops_when_asked_is_said_nothing_about(lab, ask):
+async def test_an_agent_that_traces_or_stops_when_asked_is_not_reported(lab, ask):
     pool, runtime = lab.pool(), lab.paced()
     await ask(pool, runtime)
     await pool.close()

@@ -64,7 +64,7 @@ def test_a_span_with_more_attributes_than_an_event_holds_keeps_its_names_and_tim
     assert record["attributes"]["loom.cut_from_bytes"] > EVENT_LIMIT_BYTES
 
 
-def test_binary_odd_and_hostile_values_stay_what_they_are(exporter: Exporter) -> None:
+def test_binary_unusual_and_hostile_values_stay_what_they_are(exporter: Exporter) -> None:
     trace = secrets.token_hex(16)
     hostile = "<script>alert(1)</script>\u0000\u2028\"'\\"
     body = json.dumps(

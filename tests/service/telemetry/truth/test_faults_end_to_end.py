@@ -105,7 +105,7 @@ def test_the_first_spans_of_an_agent_are_overdue_while_the_collector_hangs(
     until(lambda: inv.trace().state == "found")
 
 
-def test_a_process_that_is_killed_before_its_spans_left_is_said_to_have_died(
+def test_a_process_that_is_killed_before_its_spans_left_is_reported_as_died(
     bench: loom.Workbench, halting: loom.Agent, tmp_path: Path
 ) -> None:
     session = new_session()

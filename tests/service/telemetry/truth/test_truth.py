@@ -77,7 +77,7 @@ def test_planted_delays_are_found_in_many_sessions_at_once(bench: loom.Workbench
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
-def test_a_cold_start_ends_where_the_agent_says_that_it_began(bench: loom.Workbench, convention: str) -> None:
+def test_a_cold_start_ends_where_the_agent_states_that_it_began(bench: loom.Workbench, convention: str) -> None:
     agent = bench.deploy(AGENT, name=f"alone_{convention}", environment=CONVENTIONS[convention])
     calls = [agent.invoke("Weave.").raise_for_status() for _ in range(2)]
     found = compared(agent, calls)  # by its brackets: after the agent was ready to serve, before it began to answer

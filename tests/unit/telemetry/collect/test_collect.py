@@ -74,7 +74,7 @@ def test_messages_come_from_the_runtimes_own_group_and_lines_stay_away() -> None
     assert [record.body for record in found.trace.log_records] == [body]
 
 
-def test_late_spans_are_waited_for_and_the_wait_is_told() -> None:
+def test_late_spans_are_waited_for_and_the_wait_is_reported() -> None:
     groups, one = LogGroups(), call()
     put_trace(groups, one, hidden_for=4)
     groups.put(SPANS_GROUP, "another agent's line")
@@ -108,7 +108,7 @@ def test_without_a_servers_span_a_second_look_must_bring_nothing_new() -> None:
     ("policy", "ran", "state"),
     [(QUICK, True, "not_found_yet"), (LATE, True, "exports_nothing"), (QUICK, False, "no_group")],
 )
-def test_nothing_found_says_what_that_means(policy: PollingPolicy, ran: bool, state: str) -> None:
+def test_nothing_found_explains_what_that_means(policy: PollingPolicy, ran: bool, state: str) -> None:
     groups = LogGroups()
     if ran:
         groups.put(GROUP, "a line", stream="2026/11/21/[runtime-logs]0-0")
@@ -119,7 +119,7 @@ def test_nothing_found_says_what_that_means(policy: PollingPolicy, ran: bool, st
     assert found.sentence()
 
 
-def test_messages_without_spans_are_told_apart_from_silence() -> None:
+def test_messages_without_spans_are_distinguished_from_missing_records() -> None:
     groups, one = LogGroups(), call()
     groups.put(GROUP, {"traceId": one.trace_id, "spanId": "03", "body": {}}, stream="otel-rt-logs")
     (found,) = collect(groups, one, policy=LATE)
@@ -201,7 +201,7 @@ def test_a_hundred_calls_of_a_silent_agent_are_not_asked_for_one_by_one() -> Non
     assert len(groups.queries) < 20
 
 
-def test_only_what_is_not_whole_is_looked_for_again() -> None:
+def test_only_what_is_not_whole_is_searched_for_again() -> None:
     groups = LogGroups()
     calls = [call(0), call(1)]
     put_trace(groups, calls[0])
@@ -222,7 +222,7 @@ def test_junk_among_the_records_is_left_alone(junk: str) -> None:
     assert (found.state, len(found.trace.spans)) == ("found", 3)
 
 
-def test_a_record_that_is_no_span_although_it_says_so_is_told() -> None:
+def test_a_record_that_claims_to_be_a_span_and_is_none_is_reported() -> None:
     groups, one = LogGroups(), call()
     put_trace(groups, one)
     groups.put(SPANS_GROUP, {"traceId": one.trace_id, "session": one.session_id})
@@ -280,7 +280,7 @@ def say(groups: LogGroups, one: TraceRequest, what: str, *, after_s: float, stre
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_a_process_that_is_said_to_make_no_spans_is_not_waited_for(known: bool) -> None:
+def test_a_process_that_is_known_to_make_no_spans_is_not_waited_for(known: bool) -> None:
     groups, one = LogGroups(), call(agent_exports=known)
     say(groups, one, "makes no spans", after_s=-600.0, stream="otel-rt-logs")
     (found,) = collect(groups, one, policy=TOLD)
@@ -298,7 +298,7 @@ def test_a_process_that_began_to_make_spans_is_waited_for() -> None:
     assert found.state == "found"
 
 
-def test_a_process_that_ended_before_its_spans_left_is_said_to_have_died() -> None:
+def test_a_process_that_ended_before_its_spans_left_is_reported_as_died() -> None:
     groups, one, other = LogGroups(), call(), call(1)
     say(groups, one, "its process was killed by SIGKILL; what it had not exported by then is lost", after_s=1.05)
     found, beside = collect(groups, one, other, policy=TOLD)
@@ -355,7 +355,7 @@ class Unlisted(LogGroups):
         raise ClientError(said, "DescribeLogGroups")  # pyright: ignore[reportArgumentType]
 
 
-def test_where_groups_may_not_be_listed_an_endpoint_is_not_said_to_have_none() -> None:
+def test_where_groups_may_not_be_listed_an_endpoint_is_not_reported_as_having_none() -> None:
     (found,) = collect(Unlisted(), call(), policy=LATE)
     assert found.state == "exports_nothing"
 

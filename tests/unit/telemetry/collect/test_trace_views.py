@@ -104,7 +104,7 @@ def test_the_page_of_a_trace_adds_up_and_needs_no_network() -> None:
     assert sum(part.duration_ns for part in shown.breakdown().parts) == 1_000_000_000
 
 
-def test_hostile_names_stay_text_on_every_face() -> None:
+def test_hostile_names_stay_text_in_every_display() -> None:
     shown = view(*request(HOSTILE))
     assert_inert(shown._repr_html_())
     assert "&lt;img src=x onerror=alert(1)&gt;" in shown._repr_html_()
@@ -137,7 +137,7 @@ def test_plain_text_is_stable() -> None:
 
 
 @pytest.mark.parametrize("state", ["not_found_yet", "exports_nothing", "no_group", "not_reached"])
-def test_without_spans_the_whole_is_unknown_and_the_state_is_said(state: str) -> None:
+def test_without_spans_the_whole_is_unknown_and_the_state_is_reported(state: str) -> None:
     shown = view(state=state, remedy="Switch it on.")
     assert shown.breakdown()["unknown"].duration_ns == 1_000_000_000
     assert len(shown.sentences()) == (3 if state in ("exports_nothing", "no_group") else 2)
@@ -155,7 +155,7 @@ def test_a_call_whose_end_nobody_saw_is_not_waited_for_for_ever() -> None:
     assert running.done_s is None
 
 
-def test_a_value_that_was_cut_is_told() -> None:
+def test_a_value_that_was_cut_is_reported() -> None:
     records = request()
     records[3]["attributes"]["loom.cut_from_bytes"] = 10_000_000
     shown = view(*records)
@@ -189,7 +189,7 @@ def test_json_of_a_trace_is_json() -> None:
     assert sum(part["ms"] for part in told["parts"]) == pytest.approx(1000.0)
 
 
-def test_many_traces_tell_their_shares_together() -> None:
+def test_many_traces_show_their_shares_together() -> None:
     traces = Traces([view(*request()), view(state="exports_nothing")], agent_name="looker")
     assert traces.sentence().startswith("1 of 2 invocations have spans. Of 1 s in total: model 40 %")
     assert sum(traces.shares().values()) == pytest.approx(1.0)
@@ -249,7 +249,7 @@ def test_cost_is_unknown_where_a_price_or_a_quantity_is() -> None:
     assert (total.invocations, total.amount.value) == (2, None)
 
 
-def test_a_scripted_models_tokens_cost_nobody_anything_and_the_page_says_so() -> None:
+def test_a_scripted_models_tokens_cost_nothing_and_the_page_states_it() -> None:
     shown = view(*request(), labels=("local AgentCore", "model: scripted (simulated, profile instant)"))
     assert shown.cost().is_simulated
     assert "simulated tokens, no charge" in shown._repr_html_()

@@ -12,7 +12,7 @@ import pytest
 from loomlib.workbench.wait_line import WaitLine
 
 
-def test_a_short_wait_says_nothing_and_a_long_one_goes_to_the_log(
+def test_a_short_wait_reports_nothing_and_a_long_one_goes_to_the_log(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -40,7 +40,7 @@ def test_the_field_notes_bill_of_the_runtime_is_reproduced() -> None:
     assert not any(line.amount.is_estimate for line in lines)
 
 
-def test_every_line_says_where_its_price_is_from_and_of_which_day() -> None:
+def test_every_line_states_where_its_price_is_from_and_of_which_day() -> None:
     for line in cost_of(trace_of(call(SONNET, 10, 10, cache_read=5, cache_write=5)), runtime=NOTE).lines:
         assert line.source
         assert line.as_of is not None

@@ -44,7 +44,7 @@ def test_a_second_that_an_invocation_shares_counts_in_part_and_is_an_estimate() 
     assert use.is_estimate
 
 
-def test_what_the_local_service_measured_is_said_to_be_local() -> None:
+def test_what_the_local_service_measured_is_labelled_local() -> None:
     told = line(NOW_S + 1, **{"loom.measured_by": "the local AgentCore: CPU clock"})
     use = use_between(usage_records([told], SESSION), NOW_S, NOW_S + 1.01)
     assert use.vcpu_s == pytest.approx(Decimal("0.5"))

@@ -141,7 +141,7 @@ def test_hidden_retries_without_anything_to_compare_are_named_before_a_slow_firs
     assert first_of(Request().turn(6400, ttft=6100, more={"retry_attempts": 3}).case()) == "throttling_retries"
 
 
-def test_failures_that_are_no_throttling_are_told_apart() -> None:
+def test_failures_that_are_no_throttling_are_distinguished() -> None:
     request = Request().turn(1500, refused=[(3000, 2000)], error="ServiceUnavailableException: try again")
     assert first_of(request.case()) == "failed_attempts"
 
@@ -233,7 +233,7 @@ def test_an_unknown_start_lowers_the_confidence_in_the_network() -> None:
     assert "cold start" in found.because
 
 
-def test_clocks_that_disagree_say_nothing_about_the_client() -> None:
+def test_clocks_that_disagree_report_nothing_about_the_client() -> None:
     request = Request().turn(2500)
     trace = request.trace()
     hour = 3600 * 1000 * MS

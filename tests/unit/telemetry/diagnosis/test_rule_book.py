@@ -17,7 +17,7 @@ def slow() -> InvocationCase:
     return Request().turn(1400, tools=[Tool("database", 1500)]).turn(1500).case()
 
 
-def test_every_rule_asks_a_question_names_its_source_and_says_what_to_try() -> None:
+def test_every_rule_asks_a_question_names_its_source_and_suggests_a_fix() -> None:
     book = rule_book()
     assert len(book.rules) == 18
     for rule in book.rules:
@@ -99,7 +99,7 @@ def test_a_plugin_gives_a_rule() -> None:
     assert (found.rule, found.title, found.try_) == ("monday", "Monday", ("wait",))
 
 
-def test_a_plugin_that_gives_no_rule_is_told_in_each_diagnosis_and_ends_none() -> None:
+def test_a_plugin_that_gives_no_rule_is_reported_in_each_diagnosis_and_ends_none() -> None:
     plugin = SimpleNamespace(__name__="wrong", loom_rules=hookimpl(lambda: {"wrong": lambda: 3}))
     plugins = load_plugins([plugin])
     found = diagnose(slow(), rules=rule_book(plugins=plugins))
@@ -112,7 +112,7 @@ def test_a_plugin_that_gives_no_rule_is_told_in_each_diagnosis_and_ends_none() -
     assert [each.error for each in plugins.problems] == ["expected a Rule, not int"]
 
 
-def test_a_rule_that_fails_is_a_problem_and_the_others_go_on() -> None:
+def test_a_rule_that_fails_is_a_problem_and_the_others_continue() -> None:
     def broken(case: InvocationCase, limits: object) -> FindingDraft | None:
         raise RuntimeError("no such number")
 

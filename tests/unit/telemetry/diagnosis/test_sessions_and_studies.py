@@ -88,7 +88,7 @@ def test_a_study_looks_for_growth_within_each_session_only() -> None:
     assert found[0].affected == 10
 
 
-def test_limits_say_how_many_invocations_could_not_be_judged() -> None:
+def test_limits_state_how_many_invocations_could_not_be_judged() -> None:
     found = diagnose_study([healthy(1), InvocationCase.of(healthy(2).trace), InvocationCase.of(healthy(3).trace)])
     assert next(limit for limit in found.limits if "client timing" in limit).endswith("(2 of 3 invocations)")
 
