@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import re2
 
@@ -17,6 +17,7 @@ LONGEST_PATTERN = 10_000
 """Characters; CloudWatch Logs limits a query to 10,000 and a filter pattern to 1,024."""
 
 _MEMORY_BYTES = 8 << 20  # RE2's default for one compiled pattern and its automaton
+_SYNTAX_ERROR: type[Exception] = cast("type[Exception]", re2.error)  # pyright: ignore[reportUnknownMemberType]
 _JAVA_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
@@ -41,10 +42,10 @@ class Pattern:
         options: Any = re2.Options()
         options.log_errors, options.max_mem, options.dot_nl = False, _MEMORY_BYTES, dot_all
         try:
-            self._compiled: Any = re2.compile(pattern.encode(), options)
+            self._compiled: Any = re2.compile(pattern.encode(), options)  # pyright: ignore[reportUnknownMemberType]
         except UnicodeEncodeError as error:
             raise PatternError("it has half a surrogate pair") from error
-        except re2.error as error:
+        except _SYNTAX_ERROR as error:
             reason: object = error.args[0] if error.args else ""
             text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
             raise PatternError(f"{text} (RE2 syntax: no look-around, no back-references)") from error

@@ -2,7 +2,7 @@
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, evals, adk, memory, overview, agui, cold, warm, arrivals, ttft, alive, intake,
-tracing, eval-agents, panels, learners, report, redaction.
+deploy, tracing, eval-agents, panels, learners, report, redaction.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from . import (
     bench_adk,
     bench_agui,
+    bench_deploy,
     bench_evals,
     bench_import,
     bench_intake,
@@ -44,6 +45,7 @@ WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
     "ttft": bench_streaming.first_bytes,
     "alive": bench_sessions.alive,
     "intake": bench_intake.intake,
+    "deploy": bench_deploy.deploy,
     "tracing": bench_tracing.tracing,
     "eval-agents": bench_evals.agents,
 }

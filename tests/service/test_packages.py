@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.local.runtimes.packages import InvalidPackageError, extract
+from loomlib.local.runtimes.extraction import InvalidPackageError, extract
+from loomlib.local.runtimes.packages import extract_limited
 
 
 def packed(path: Path, files: dict[str, bytes], **attributes: int) -> Path:
@@ -72,6 +73,44 @@ def test_a_bomb_that_understates_its_size_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidPackageError):
         extract(package, tmp_path / "code", ["zeros"])
     assert not (tmp_path / "code").exists()
+
+
+async def test_source_that_takes_minutes_to_compile_is_refused_by_its_limit(tmp_path: Path) -> None:
+    source = b"".join(b"variable_%d = %d\n" % (number, number) for number in range(100_000))
+    package = packed(tmp_path / "p.zip", {"agent.py": b"", "assignments.py": source})
+    with pytest.raises(InvalidPackageError, match=r"assignments.py needs more than 100 MiB of memory"):
+        await extract_limited(package, tmp_path / "code", ["agent.py"], memory_bytes=100 << 20)
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["p.zip"]
+
+
+async def test_a_package_that_takes_too_much_processor_time_is_refused_by_its_limit(tmp_path: Path) -> None:
+    source = b"".join(b"variable_%d = [%d]\n" % (number, number) for number in range(100_000))
+    package = packed(tmp_path / "p.zip", {"agent.py": b"", **{f"module_{at}.py": source for at in range(8)}})
+    with pytest.raises(InvalidPackageError, match=r"more than 1 s of processor time"):
+        await extract_limited(package, tmp_path / "code", ["agent.py"], cpu_s=1)
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["p.zip"]
+
+
+async def test_source_that_cannot_be_compiled_is_left_to_fail_when_it_is_imported(tmp_path: Path) -> None:
+    odd = {"nested.py": b"(" * 5_000, "null.py": b"\0", "chain.py": b"x" + b".y" * 200_000, "latin.py": b"# \xff\n"}
+    package = packed(tmp_path / "p.zip", {"agent.py": b"x = 1", "zz.py": b"y = 1", **odd})
+    await extract_limited(package, tmp_path / "code", ["agent.py"])
+    assert list((tmp_path / "code" / "__pycache__").glob("zz.*.pyc"))
+
+
+async def test_a_full_or_forbidden_place_is_not_called_a_damaged_package(tmp_path: Path) -> None:
+    package = packed(tmp_path / "p.zip", {"agent.py": b""})
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidPackageError, match=r"could not be stored on this machine: Not a directory") as caught:
+        await extract_limited(package, tmp_path / "file" / "code", ["agent.py"])
+    assert "zip file" not in str(caught.value)
+
+
+def test_a_name_that_the_file_system_refuses_is_not_called_a_damaged_package(aws: Any) -> None:
+    runtime = aws.settled(aws.create("long_name", aws.upload({"agent.py": "", "n" * 300: ""}))["agentRuntimeId"])
+    assert runtime["status"] == "CREATE_FAILED"
+    assert "File name too long" in runtime["failureReason"]
+    assert "zip file" not in runtime["failureReason"]
 
 
 def test_too_many_entries_are_refused(tmp_path: Path) -> None:

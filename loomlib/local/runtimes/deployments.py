@@ -13,7 +13,7 @@ from typing import Any
 from ..contract import RuntimeVersion
 from ..resources import ResourceRecord
 from .environments import Environments
-from .packages import extract, fetch
+from .packages import extract_limited, fetch
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Deployments:
             InvalidPackageError: The package cannot run here.
         """
         code = self._files(version) / "code"
-        await asyncio.to_thread(extract, self._package(version), code, _entry_point(version))
+        await extract_limited(self._package(version), code, _entry_point(version))
         overlay = await self._environments.overlay(code)
         wanted, installed = _code_configuration(version)["runtime"], platform.python_version_tuple()[:2]
         if wanted != "PYTHON_" + "_".join(installed):

@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-import compileall
+import asyncio
+import json
 import shutil
-import stat
-import struct
-import zipfile
-import zlib
-from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from moto.core.exceptions import ServiceException
 from moto.s3.models import s3_backends
 from moto.utilities.utils import get_partition
 
 from ..wire import RefusedError
-
-# AWS's limits for direct code deployment, zipped and unzipped (Amazon Bedrock AgentCore service quotas).
-ZIPPED_LIMIT_BYTES = 250_000_000
-UNZIPPED_LIMIT_BYTES = 750_000_000
-# Deflate cannot pass about 1,032 : 1. Real packages stay near 4 : 1; a small file of zeros may be far above.
-_RATIO_LIMIT, _RATIO_FROM_BYTES = 200, 10_000_000
-_ENTRY_LIMIT = 50_000
-_PIECE_BYTES = 1 << 20
-
-
-# What zipfile raises for damage; "encrypted" is a RuntimeError, "unknown compression" a NotImplementedError, and a
-# directory that points outside the file an OSError or ValueError.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    NotImplementedError,
-    RuntimeError,
-    EOFError,
-    OSError,
-    ValueError,
-    struct.error,
-    zlib.error,
+from . import extraction
+from .extraction import (
+    CPU_LIMIT_S,
+    MEMORY_LIMIT_BYTES,
+    ZIPPED_LIMIT_BYTES,
+    InvalidPackageError,
+    partial_folder,
 )
 
-
-class InvalidPackageError(Exception):
-    """A package that cannot be deployed; the message becomes the runtime's `failureReason`."""
+_EXTRACTION = Path(__file__).with_name("extraction.py")
+_EXTRACTED_WITHIN_S = 900.0  # also on a machine that is busy with agents
 
 
 def fetch(bucket: str, key: str, version_id: str | None, *, account_id: str, region: str, to: Path) -> None:
@@ -74,76 +58,57 @@ def fetch(bucket: str, key: str, version_id: str | None, *, account_id: str, reg
         file.write(stored.value)
 
 
-def extract(package: Path, code: Path, entry_point: Iterable[str]) -> None:
-    """Unzip a package into a new folder and byte-compile it.
+async def extract_limited(
+    package: Path,
+    code: Path,
+    entry_point: Sequence[str],
+    *,
+    cpu_s: int = CPU_LIMIT_S,
+    memory_bytes: int = MEMORY_LIMIT_BYTES,
+) -> None:
+    """Unzip a package into a new folder and byte-compile it, in a process of its own with limits.
 
     Args:
         package: The zip file.
         code: The folder; replaced if it exists.
         entry_point: AWS's list of one or two items, of which the last is a file of the package.
+        cpu_s: Largest processor time in seconds.
+        memory_bytes: Largest address space.
 
     Raises:
-        InvalidPackageError: The package is damaged or a zip bomb, lacks its entry point, or holds links, special files
-            or paths that leave the folder.
+        InvalidPackageError: The package is at fault, reaches a limit, or cannot be stored here.
     """
-    shutil.rmtree(code, ignore_errors=True)
-    partial = code.with_name(code.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    request = {"package": str(package), "code": str(code), "script": entry_point[-1]}
+    limits = {"cpu_s": str(cpu_s), "memory_bytes": str(memory_bytes)}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", str(_EXTRACTION)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
+        env={"LC_ALL": "C.UTF-8"},
+    )
     try:
-        with zipfile.ZipFile(package) as archive:
-            entries = archive.infolist()
-            _check(entries, package.stat().st_size)
-            _write(archive, entries, partial)
-    except _DAMAGE as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise InvalidPackageError(f"The package is not a readable zip file: {error}") from error
-    except InvalidPackageError:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-    script = tuple(entry_point)[-1]
-    if not (partial / script).is_file():
-        shutil.rmtree(partial, ignore_errors=True)
-        raise InvalidPackageError(f"The entry point {script} is not in the package")
-    compileall.compile_dir(partial, quiet=2, stripdir=str(partial), prependdir=str(code), workers=1)
-    partial.replace(code)
-
-
-def _check(entries: list[zipfile.ZipInfo], zipped_bytes: int) -> None:
-    if len(entries) > _ENTRY_LIMIT:
-        raise InvalidPackageError(f"The package has more than {_ENTRY_LIMIT:,} entries")
-    total = sum(entry.file_size for entry in entries)
-    if total > UNZIPPED_LIMIT_BYTES:
-        raise InvalidPackageError(f"The package unzips to {total:,} bytes, more than {UNZIPPED_LIMIT_BYTES:,}")
-    if total > _RATIO_FROM_BYTES and total > _RATIO_LIMIT * zipped_bytes:
-        raise InvalidPackageError(
-            f"The package unzips to {total // max(zipped_bytes, 1):,} times its size, like a zip bomb"
-        )
-    for entry in entries:
-        # The name as stored, before zipfile shortens it at a null byte.
-        name = entry.orig_filename
-        path = PurePosixPath(name)
-        if not name or "\0" in name or "\\" in name or path.is_absolute() or ".." in path.parts or ":" in name:
-            raise InvalidPackageError(f"The package has a path that leaves its folder: {name!r}")
-        kind = stat.S_IFMT(entry.external_attr >> 16)
-        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise InvalidPackageError(f"The package has a link or special file: {name!r}")
-
-
-def _write(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], folder: Path) -> None:
-    written = 0
-    for entry in entries:
-        target = folder / entry.filename
-        if entry.is_dir():
-            target.mkdir(parents=True, exist_ok=True)
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with archive.open(entry) as source, target.open("wb") as file:
-            # The sizes in a zip's directory may be wrong; count what is really written.
-            while piece := source.read(_PIECE_BYTES):
-                written += len(piece)
-                if written > UNZIPPED_LIMIT_BYTES:
-                    raise InvalidPackageError(f"The package unzips to more than {UNZIPPED_LIMIT_BYTES:,} bytes")
-                file.write(piece)
-        if entry.external_attr >> 16 & stat.S_IXUSR:
-            target.chmod(0o755)
+        async with asyncio.timeout(_EXTRACTED_WITHIN_S):
+            output, _ = await process.communicate(json.dumps(request | limits).encode())
+    except TimeoutError as error:
+        raise InvalidPackageError(f"The package was not extracted within {_EXTRACTED_WITHIN_S:g} s") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        if process.returncode != 0:
+            await asyncio.to_thread(shutil.rmtree, partial_folder(code), ignore_errors=True)
+    said = output.decode("utf-8", "replace").strip()
+    match process.returncode:
+        case 0:
+            return
+        case extraction.REFUSED:
+            raise InvalidPackageError(said)
+        case extraction.FAILED:
+            raise InvalidPackageError(f"The package could not be stored on this machine: {said}")
+        case code_ if code_ in (-signal.SIGXCPU, -signal.SIGKILL):
+            raise InvalidPackageError(
+                f"The package needs more than {cpu_s:,} s of processor time to be extracted and compiled"
+            )
+        case other:
+            raise InvalidPackageError(f"The process that extracts the package ended with {other}")
