@@ -6,13 +6,12 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Protocol
 
 from loomlib.jobs import InPlace, Progress, is_watched_notebook
 from loomlib.presentation.formats import number, seconds
+from loomlib.presentation.html import fragment
 
-_TRACK = "var(--jp-layout-color2,rgba(128,128,128,.18))"
 _ACCENT = "#3b6fb6"
 
 
@@ -153,16 +152,6 @@ def choose_progress(title: str = "", *, logger: str = "loomlib.experiments") -> 
 
 def bar_html(snapshot: ProgressSnapshot, title: str = "") -> str:
     """Return the bar as HTML, with the counts as text below it."""
-    segments = snapshot.segments()
-    whole = sum(segment.weight for segment in segments) or 1
-    bars = "".join(
-        f'<span style="flex:{segment.weight / whole:.4f} 1 0;background:{_TRACK}"><span style="display:block;'
-        f'height:100%;width:{100 * segment.share:.1f}%;background:{segment.colour}"></span></span>'
-        for segment in segments
-    )
-    heading = f"<strong>{escape(title)}</strong> · " if title else ""
-    return (
-        '<div class="mathjax_ignore" role="status" style="font:13px var(--jp-ui-font-family,system-ui,sans-serif)">'
-        f'<div aria-hidden="true" style="display:flex;gap:2px;height:6px;max-width:40rem;margin:2px 0 4px">{bars}</div>'
-        f"{heading}{escape(str(snapshot))}</div>"
+    return fragment(
+        "loomlib.experiments:progress.html.j2", segments=snapshot.segments(), text=str(snapshot), title=title
     )

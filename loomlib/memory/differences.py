@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ..presentation.formats import number, plural
-from .displays import frame_of, html_rows, text_rows
+from .displays import TableReport
 from .snapshots import MemorySnapshot
 
 CHANGES: Final = ("created", "updated", "moved", "deleted")
@@ -33,7 +33,7 @@ class RecordChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class MemoryDiff:
+class MemoryDiff(TableReport):
     """Changes between two snapshots of a memory; made by `memory.diff(before, after)`.
 
     Attributes:
@@ -45,11 +45,19 @@ class MemoryDiff:
         labels: Provenance labels.
     """
 
+    columns: ClassVar = COLUMNS
+    text_columns: ClassVar = COLUMNS[:4]
     before: MemorySnapshot
     after: MemorySnapshot
     changes: tuple[RecordChange, ...]
     events: dict[tuple[str, str], tuple[int, int]] | None
     labels: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of its displays."""
+        before, after = self.before.taken_at, self.after.taken_at
+        return f"{self.before.name} from {before:%Y-%m-%d %H:%M:%S} to {after:%Y-%m-%d %H:%M:%S}"
 
     def __len__(self) -> int:
         return len(self.changes)
@@ -68,10 +76,6 @@ class MemoryDiff:
         """Return one row per changed record."""
         return [change.row() for change in self.changes]
 
-    def frame(self) -> Any:
-        """Return a DataFrame with one row per changed record."""
-        return frame_of(self.rows(), COLUMNS)
-
     def note(self) -> str:
         """Return the number of changes by namespace, and of added and removed events."""
         counts = self.counts()
@@ -88,16 +92,6 @@ class MemoryDiff:
             events = f"{plural(added, 'event')} added, {number(removed)} removed"
         parts = [*namespaces, *([f"and {plural(more, 'more namespace')}"] if more else [])] or ["no record changed"]
         return " · ".join([*parts, events, *self.labels])
-
-    def __repr__(self) -> str:
-        return text_rows(self._title(), self.note(), self.rows(), COLUMNS[:4])
-
-    def _repr_html_(self) -> str:
-        return html_rows(self._title(), self.note(), self.rows(), COLUMNS)
-
-    def _title(self) -> str:
-        before, after = self.before.taken_at, self.after.taken_at
-        return f"{self.before.name} from {before:%Y-%m-%d %H:%M:%S} to {after:%Y-%m-%d %H:%M:%S}"
 
 
 def diff_snapshots(before: MemorySnapshot, after: MemorySnapshot, *, labels: tuple[str, ...] = ()) -> MemoryDiff:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from ..presentation.formats import number
-from ..presentation.text import printable
+from ..presentation.html import fragment
+from ..presentation.text import printable, text_table
 from ..redaction import KNOWN_FORMS, Redactor
 
 if TYPE_CHECKING:
@@ -16,7 +16,48 @@ if TYPE_CHECKING:
 SHOWN_ROWS: Final = 50
 _KEYS: Final = Redactor(KNOWN_FORMS)
 _CELL_CHARACTERS: Final = 400
-_TEXT_CHARACTERS: Final = 60
+
+
+class TableReport(ABC):
+    """A result that is displayed as a table below a title and a note: as a DataFrame, as plain text and as HTML."""
+
+    __slots__ = ()
+    columns: ClassVar[Sequence[str]]
+    text_columns: ClassVar[Sequence[str]] = ()
+    """Columns of the plain text, when it has fewer."""
+    html_columns: ClassVar[Sequence[str]] = ()
+    """Columns of the HTML, when it has fewer."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The title."""
+
+    @abstractmethod
+    def note(self) -> str:
+        """Return the sentence between title and table."""
+
+    @abstractmethod
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows, each with a value for every column."""
+
+    def frame(self) -> pd.DataFrame:
+        """Return the rows as a DataFrame."""
+        from loomlib.presentation.text_frame import TextFrame
+
+        return TextFrame([[row.get(name) for name in self.columns] for row in self.rows()], columns=list(self.columns))
+
+    def __repr__(self) -> str:
+        columns, lines = self.text_columns or self.columns, [self.title, *filter(None, [self.note()])]
+        if shown := (rows := self.rows())[:SHOWN_ROWS]:
+            cells = [[cell_text(row.get(name)) for name in columns] for row in shown]
+            lines.append(text_table(columns, cells, more=len(rows) - len(shown)))
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        columns, rows = self.html_columns or self.columns, self.rows()
+        shown = [[row.get(name) for name in columns] for row in rows[:SHOWN_ROWS]]
+        return html_table(self.title, self.note(), columns, shown, len(rows) - len(shown))
 
 
 def html_table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequence[Any]], more: int = 0) -> str:
@@ -29,12 +70,8 @@ def html_table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequen
         rows: Rows, formatted as `cell_text` does.
         more: How many rows are left out; named below the table.
     """
-    names = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell_text(value))}</td>' for value in row)}</tr>" for row in rows)
-    paragraph = f"<p>{escape(note)}</p>" if note else ""
-    rest = f"<p>… {number(more)} more rows</p>" if more > 0 else ""
-    table = f'<div style="overflow-x:auto"><table><tr>{names}</tr>{body}</table></div>' if body else ""
-    return f'<div class="mathjax_ignore"><p><strong>{escape(title)}</strong></p>{paragraph}{table}{rest}</div>'
+    cells = [[cell_text(value) for value in row] for row in rows]
+    return str(fragment("loomlib.memory:table.html.j2", title=title, note=note, head=head, rows=cells, more=more))
 
 
 def cell_text(value: Any) -> str:
@@ -47,40 +84,9 @@ def cell_text(value: Any) -> str:
     return text if len(text) <= _CELL_CHARACTERS else f"{text[: _CELL_CHARACTERS - 1]}…"
 
 
-def html_rows(title: str, note: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Render the first `SHOWN_ROWS` rows as an HTML table."""
-    shown = [[row.get(name) for name in columns] for row in rows[:SHOWN_ROWS]]
-    return html_table(title, note, columns, shown, len(rows) - len(shown))
-
-
-def text_rows(title: str, note: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Format the first `SHOWN_ROWS` rows as aligned plain text."""
-    lines = [title, *([note] if note else [])]
-    shown = [[_short(row.get(name)) for name in columns] for row in rows[:SHOWN_ROWS]]
-    if shown:
-        widths = [max(len(name), *(len(row[index]) for row in shown)) for index, name in enumerate(columns)]
-        for row in (list(columns), *shown):
-            lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    if len(rows) > len(shown):
-        lines.append(f"… {number(len(rows) - len(shown))} more rows")
-    return "\n".join(lines)
-
-
-def frame_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
-    """Build a DataFrame with these columns, also from no rows."""
-    from loomlib.presentation.text_frame import TextFrame
-
-    return TextFrame([[row.get(name) for name in columns] for row in rows], columns=list(columns))
-
-
 def safe_id(text: str) -> str:
     """Redact known forms of keys in an id, actor or namespace.
 
     Only known forms: ids look random by nature, so that alone does not make one a secret.
     """
     return _KEYS.redact(text).text
-
-
-def _short(value: Any) -> str:
-    text = " ".join(cell_text(value).split())
-    return text if len(text) <= _TEXT_CHARACTERS else f"{text[: _TEXT_CHARACTERS - 1]}…"

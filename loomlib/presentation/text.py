@@ -53,10 +53,3 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, more: i
     widths = [max(len(line[place]) for line in cells) for place in range(len(head))]
     lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in cells]
     return "\n".join([*lines, *([f"… {number(more)} more rows"] if more > 0 else [])])
-
-
-def text_card(title: str, *, labels: Sequence[str] = (), facts: Sequence[tuple[str, str]] = (), note: str = "") -> str:
-    """Format what `html.card` shows as plain text: title, labels, note, and aligned facts."""
-    width = max((len(name) for name, _ in facts), default=0)
-    lines = [title, " · ".join(labels), note, *(f"  {name.ljust(width)}  {value}" for name, value in facts)]
-    return "\n".join(filter(None, lines))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any
+
+from loomlib.presentation.html import fragment
 
 from .summary import SUMMARY_MIME
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from loomlib.experiments import StudyGate, StudyRecord
     from loomlib.latency.scenario_parts import ScenarioParts
 
-_FONT = "var(--jp-content-font-family, system-ui, sans-serif)"
-_SOFT = "color:var(--jp-ui-font-color2,#616161)"
 _COLOURS = {
     "missed": "var(--jp-error-color1,#b71c1c)",
     "unclear": "var(--jp-warn-color1,#8d5a00)",
@@ -42,19 +41,8 @@ class Verdict:
     def _repr_html_(self) -> str:
         missed = [gate for gate in self.gates if gate[0] == "missed"]
         others = [gate for gate in self.gates if gate[0] != "missed"]
-        edge = _COLOURS["missed"] if missed else "var(--jp-brand-color1,#1976d2)"
-        lines = [
-            *(_gate(*gate) for gate in missed),
-            *(f'<p style="margin:.3em 0">{escape(sentence)}</p>' for sentence in self.sentences),
-            *(_gate(*gate) for gate in others),
-        ]
-        return (
-            f'<div class="mathjax_ignore" style="font-family:{_FONT}">'
-            f'<div style="{_SOFT};font-size:13px">{escape(self.title)}</div>'
-            f'<div style="border:1px solid var(--jp-border-color2,#bdbdbd);border-left:4px solid {edge};'
-            'border-radius:4px;padding:.7em 1.2em;margin:.5em 0;font-size:17px;line-height:1.5">'
-            f"{''.join(lines)}</div></div>"
-        )
+        values = {"title": self.title, "sentences": self.sentences, "missed": missed, "others": others}
+        return str(fragment("loomlib.reports:verdict.html.j2", colours=_COLOURS, **values))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         return {"text/plain": str(self), "text/html": self._repr_html_(), SUMMARY_MIME: dict(self.summary)}
@@ -73,10 +61,7 @@ class Listing:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        if not self.items:
-            return f"<p>{escape(self.nothing)}</p>"
-        items = "".join(map(_item, self.items))
-        return f'<ul class="mathjax_ignore" style="font-family:{_FONT};padding-left:1.3em">{items}</ul>'
+        return str(fragment("loomlib.reports:listing.html.j2", items=self.items, nothing=self.nothing))
 
 
 def verdict(result: StudyRecord, *gates: StudyGate, inside: ScenarioParts | None = None) -> Verdict:
@@ -116,18 +101,3 @@ def method(result: StudyRecord) -> Listing:
     """Return how a study was measured, and what it cannot tell."""
     how = result.method()
     return Listing(items=[*(("", note, "") for note in how.notes), *(("Limit:", limit, "") for limit in how.limits)])
-
-
-def _gate(outcome: str, sentence: str) -> str:
-    colour = _COLOURS.get(outcome, _COLOURS["unclear"])
-    return f'<p style="margin:.3em 0;color:{colour};font-weight:600">{escape(sentence)}</p>'
-
-
-def _item(item: tuple[str, str, str]) -> str:
-    title, text, advice = map(escape, item)
-    parts = [
-        f"<strong>{title}</strong> " if title else "",
-        text,
-        f'<br><span style="{_SOFT}">{advice}</span>' if advice else "",
-    ]
-    return f'<li style="margin:.35em 0">{"".join(parts)}</li>'

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from ..memory import Provenance
 from ..memory.timeline import TIMELINE_COLUMNS, TimelineEntry, draw_timeline, lanes_of
+from ..presentation.html import fragment
+from ..presentation.text import one_line
 from ..presentation.theme import GRID, INK, PALETTE
 from . import memory_tables as tables
 
@@ -91,30 +92,18 @@ class ProvenanceView:
 
 def _lanes(moments: Sequence[TimelineEntry]) -> str:
     """Return the timeline as inline SVG, without a script; the table below has the same data."""
-    lanes = lanes_of(moments)
     start, end = moments[0].at, moments[-1].at
     span_s = max((end - start).total_seconds(), 1e-3)
-    height, left, width = 24 * len(lanes) + 34, 220, 560
-    parts = [
-        f'<svg class="mathjax_ignore" role="img" aria-label="events and extracted records over time" '
-        f'viewBox="0 0 800 {height}" '
-        f'style="max-width:60em;width:100%" font-size="11" font-family="system-ui,sans-serif" fill="{INK}">'
-    ]
-    for number, lane in enumerate(lanes):
-        y = 24 * number + 16
-        name = lane if len(lane) <= 34 else f"{lane[:33]}…"
-        parts.append(f'<text x="0" y="{y + 4}">{escape(name)}</text>')
-        parts.append(f'<line x1="{left}" x2="{left + width}" y1="{y}" y2="{y}" stroke="{GRID}"/>')
-        for moment in moments:
-            if moment.lane == lane:
-                x = left + width * (moment.at - start).total_seconds() / span_s
-                colour = PALETTE[number % len(PALETTE)]
-                fill = "none" if moment.what == "record changed" else colour
-                tip = escape(f"{moment.at:%Y-%m-%d %H:%M:%S} {moment.what}: {tables.cell_text(moment.text)}")
-                parts.append(
-                    f'<circle cx="{x:.1f}" cy="{y}" r="5" fill="{fill}" stroke="{colour}"><title>{tip}</title></circle>'
-                )
-    y = height - 6
-    parts.append(f'<text x="{left}" y="{y}">{start:%Y-%m-%d %H:%M:%S}</text>')
-    parts.append(f'<text x="{left + width}" y="{y}" text-anchor="end">{end:%Y-%m-%d %H:%M:%S} UTC</text></svg>')
-    return "".join(parts)
+    lanes: list[tuple[str, str, list[tuple[float, bool, str]]]] = []
+    for number, lane in enumerate(lanes_of(moments)):
+        dots = [
+            (
+                (moment.at - start).total_seconds() / span_s,
+                moment.what == "record changed",
+                f"{moment.at:%Y-%m-%d %H:%M:%S} {moment.what}: {tables.cell_text(moment.text)}",
+            )
+            for moment in moments
+            if moment.lane == lane
+        ]
+        lanes.append((one_line(lane, 34), PALETTE[number % len(PALETTE)], dots))
+    return str(fragment("loomlib.workbench:timeline.html.j2", lanes=lanes, start=start, end=end, ink=INK, grid=GRID))

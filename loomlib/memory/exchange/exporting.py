@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ...aws import memory_writing as writing
 from ...jobs.written import whole_file
 from ...presentation.formats import number, plural
 from ...redaction import Redactor
-from ..displays import frame_of, html_rows, text_rows
+from ..displays import TableReport
 from ..namespaces import all_paths
 from ..reading import MemoryReader
 from .redacting import ExportRedactor
@@ -31,7 +31,7 @@ _PROGRESS_LINES: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ExportResult:
+class ExportResult(TableReport):
     """The result of an export.
 
     Attributes:
@@ -44,6 +44,7 @@ class ExportResult:
         labels: Provenance labels.
     """
 
+    columns: ClassVar = COLUMNS
     path: Path
     name: str
     events: int
@@ -51,6 +52,11 @@ class ExportResult:
     actors: int
     redactions: Mapping[str, int] | None = field(default=None)
     labels: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of its displays."""
+        return f"Export of {self.name}"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per count."""
@@ -64,19 +70,9 @@ class ExportResult:
             *redacted,
         ]
 
-    def frame(self) -> Any:
-        """Return the counts as a DataFrame."""
-        return frame_of(self.rows(), COLUMNS)
-
     def note(self) -> str:
         """Return the file's name, whether it is redacted, and the labels."""
         return " · ".join([str(self.path.name), _NOT_REDACTED if self.redactions is None else "redacted", *self.labels])
-
-    def __repr__(self) -> str:
-        return text_rows(f"Export of {self.name}", self.note(), self.rows(), COLUMNS)
-
-    def _repr_html_(self) -> str:
-        return html_rows(f"Export of {self.name}", self.note(), self.rows(), COLUMNS)
 
 
 def export_memory(
@@ -132,7 +128,7 @@ def export_memory(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ExportPreview:
+class ExportPreview(TableReport):
     """The first lines of an export, as it would write them.
 
     Attributes:
@@ -142,10 +138,16 @@ class ExportPreview:
         labels: Provenance labels.
     """
 
+    columns: ClassVar = PREVIEW_COLUMNS
     name: str
     lines: tuple[Mapping[str, Any], ...]
     redactions: Mapping[str, int] | None = field(default=None)
     labels: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of its displays."""
+        return f"Preview of an export of {self.name}"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per line."""
@@ -166,12 +168,6 @@ class ExportPreview:
             counts = ", ".join(f"{number(count)} {kind}" for kind, count in sorted(self.redactions.items()))
             redaction = f"redacted; in these lines: {counts or 'nothing'}"
         return " · ".join([f"the first {plural(len(self.lines), 'line')}", redaction, *self.labels])
-
-    def __repr__(self) -> str:
-        return text_rows(f"Preview of an export of {self.name}", self.note(), self.rows(), PREVIEW_COLUMNS)
-
-    def _repr_html_(self) -> str:
-        return html_rows(f"Preview of an export of {self.name}", self.note(), self.rows(), PREVIEW_COLUMNS)
 
 
 def preview_export(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from ..displays import frame_of, html_rows, text_rows
+from ..displays import TableReport
 
 COLUMNS: Final = ("what", "written", "here before", "failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ImportResult:
+class ImportResult(TableReport):
     """What an import wrote, and what the memory already had.
 
     Attributes:
@@ -26,6 +26,7 @@ class ImportResult:
         labels: Provenance labels.
     """
 
+    columns: ClassVar = COLUMNS
     name: str
     events: int
     records: int
@@ -35,6 +36,11 @@ class ImportResult:
     failed_events: int = 0
     failed_records: int = 0
     labels: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of its displays."""
+        return f"Imported into {self.name}"
 
     @property
     def is_complete(self) -> bool:
@@ -48,17 +54,7 @@ class ImportResult:
             dict(zip(COLUMNS, ("records", self.records, self.records_before, self.failed_records), strict=True)),
         ]
 
-    def frame(self) -> Any:
-        """Return a DataFrame with a row for events and one for records."""
-        return frame_of(self.rows(), COLUMNS)
-
     def note(self) -> str:
         """Return whether it is complete, and the first failures."""
         failed = f"failed: {'; '.join(self.failures[:3])}; import again to resume" if self.failures else "complete"
         return " · ".join([failed, *self.labels])
-
-    def __repr__(self) -> str:
-        return text_rows(f"Imported into {self.name}", self.note(), self.rows(), COLUMNS)
-
-    def _repr_html_(self) -> str:
-        return html_rows(f"Imported into {self.name}", self.note(), self.rows(), COLUMNS)

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ...aws import memory_writing as writing
 from ...dispatch import call
 from ...errors import SettingsError
 from ...jobs.written import written
 from ...presentation.formats import join, plural
-from ..displays import frame_of, html_rows, text_rows
+from ..displays import TableReport
 from ..reading import MemoryReader
 from .import_result import ImportResult
 from .journal import ImportJournal
@@ -26,7 +26,7 @@ COLUMNS: Final = ("what", "in the export", "here already", "to write")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ImportPreview:
+class ImportPreview(TableReport):
     """What an import would write; made by `memory.import_(path)`. Only `.confirm()` writes.
 
     Attributes:
@@ -43,6 +43,7 @@ class ImportPreview:
         progress: The preview's progress callback, which `confirm` uses unless it gets its own.
     """
 
+    columns: ClassVar = COLUMNS
     reader: MemoryReader
     path: Path
     checksum: str
@@ -54,6 +55,11 @@ class ImportPreview:
     is_redacted: bool
     labels: tuple[str, ...] = ()
     progress: Progress | None = None
+
+    @property
+    def title(self) -> str:
+        """The title of its displays."""
+        return f"Import of {self.source} into {self.reader.memory.name}"
 
     @property
     def events(self) -> int:
@@ -87,22 +93,10 @@ class ImportPreview:
             for kind in ("event", "record")
         ]
 
-    def frame(self) -> Any:
-        """Return a DataFrame with a row for events and one for records."""
-        return frame_of(self.rows(), COLUMNS)
-
     def note(self) -> str:
         """Return whether the export is redacted, the warnings and the labels."""
         redacted = "secrets and personal data are redacted" if self.is_redacted else "NOT redacted"
         return " · ".join([f"{redacted}; only .confirm() writes", *self.warnings, *self.labels])
-
-    def __repr__(self) -> str:
-        title = f"Import of {self.source} into {self.reader.memory.name}"
-        return text_rows(title, self.note(), self.rows(), COLUMNS)
-
-    def _repr_html_(self) -> str:
-        title = f"Import of {self.source} into {self.reader.memory.name}"
-        return html_rows(title, self.note(), self.rows(), COLUMNS)
 
 
 def preview_import(

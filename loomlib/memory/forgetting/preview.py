@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, ClassVar, Final
 
 from ...dispatch import call
 from ...presentation.formats import join, plural
 from ...redaction import Redactor
-from ..displays import frame_of, html_rows, safe_id, text_rows
+from ..displays import TableReport, safe_id
 from ..reading import MemoryReader
 from .actor_records import UNSURE, actor_records, event_ids, session_ids, shared_templates
 from .result import ForgetResult
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Progress = Callable[[str], None]
 COLUMNS: Final = ("what", "where", "how", "count", "sample")
@@ -48,7 +45,7 @@ class ForgetCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ForgetPreview:
+class ForgetPreview(TableReport):
     """What would be deleted; made by `memory.forget(actor)`. Only `.confirm()` deletes.
 
     Attributes:
@@ -60,12 +57,18 @@ class ForgetPreview:
         progress: The preview's progress callback, which `confirm` uses unless it gets its own.
     """
 
+    columns: ClassVar = COLUMNS
     reader: MemoryReader
     actor_id: str
     parts: tuple[ForgetCount, ...]
     shared: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     progress: Progress | None = None
+
+    @property
+    def title(self) -> str:
+        """The title of its displays."""
+        return f"Forgetting {self.actor_id} in {self.reader.memory.name}"
 
     @property
     def events(self) -> int:
@@ -112,18 +115,6 @@ class ForgetPreview:
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per session and namespace."""
         return [part.row() for part in self.parts]
-
-    def frame(self) -> pd.DataFrame:
-        """Return a DataFrame with one row per session and namespace."""
-        return frame_of(self.rows(), COLUMNS)
-
-    def __repr__(self) -> str:
-        title = f"Forgetting {self.actor_id} in {self.reader.memory.name}"
-        return text_rows(title, self.note(), self.rows(), COLUMNS)
-
-    def _repr_html_(self) -> str:
-        title = f"Forgetting {self.actor_id} in {self.reader.memory.name}"
-        return html_rows(title, self.note(), self.rows(), COLUMNS)
 
 
 def preview_forgetting(

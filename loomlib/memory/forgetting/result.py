@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, ClassVar, Final
 
 from ...presentation.formats import plural
-from ..displays import frame_of, html_rows, text_rows
+from ..displays import TableReport
 from ..reading import MemoryReader
 from .actor_records import UNSURE, actor_records, event_ids, session_ids, sessions_with_events
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS: Final = ("what", "deleted", "left")
 MAY_STILL_HOLD: Final = (
@@ -28,7 +25,7 @@ MAY_STILL_HOLD: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ForgetResult:
+class ForgetResult(TableReport):
     """What was deleted, and what a search afterwards found.
 
     Attributes:
@@ -44,6 +41,7 @@ class ForgetResult:
         labels: Provenance labels.
     """
 
+    columns: ClassVar = COLUMNS
     reader: MemoryReader
     actor_id: str
     events: int
@@ -54,6 +52,11 @@ class ForgetResult:
     failures: tuple[str, ...] = ()
     known_events: frozenset[str] = frozenset()
     labels: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of its displays."""
+        return f"{self.actor_id} in {self.reader.memory.name}"
 
     @property
     def is_verified(self) -> bool:
@@ -91,10 +94,6 @@ class ForgetResult:
             {"what": "records", "deleted": self.records, "left": self.left_records},
         ]
 
-    def frame(self) -> pd.DataFrame:
-        """Return a DataFrame with a row for events and one for records."""
-        return frame_of(self.rows(), COLUMNS)
-
     def note(self) -> str:
         """Return whether it is verified, the first failure, and where data may still be stored."""
         left = f"{plural(self.left_events, 'event')} and {plural(self.left_records, 'record')}"
@@ -104,12 +103,6 @@ class ForgetResult:
         failed = f"{plural(len(self.failures), 'failure')}, the first: {self.failures[0]}" if self.failures else ""
         elsewhere = "may still be stored: " + "; ".join(self.may_still_hold)
         return " · ".join(filter(None, (state, failed, elsewhere, *self.labels)))
-
-    def __repr__(self) -> str:
-        return text_rows(f"{self.actor_id} in {self.reader.memory.name}", self.note(), self.rows(), COLUMNS)
-
-    def _repr_html_(self) -> str:
-        return html_rows(f"{self.actor_id} in {self.reader.memory.name}", self.note(), self.rows(), COLUMNS)
 
 
 def count_left(reader: MemoryReader, actor_id: str, events: Iterable[str] = ()) -> tuple[int, int, int]:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, ClassVar, Final
 
 from ...presentation.formats import join, number, plural
-from ..displays import frame_of, html_rows, text_rows
+from ..displays import TableReport
 from .finding import KINDS, Finding
 from .growth import Growth
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FINDING_COLUMNS: Final = ("severity", "kind", "what", "certainty", "count", "where", "evidence", "fix", "ids")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class HealthReport:
+class HealthReport(TableReport):
     """A memory's health; made by `memory.health()`.
 
     Attributes:
@@ -35,6 +32,9 @@ class HealthReport:
         labels: Provenance labels.
     """
 
+    columns: ClassVar = FINDING_COLUMNS
+    text_columns: ClassVar = ("severity", "kind", "what", "count", "fix")
+    html_columns: ClassVar = ("severity", "kind", "what", "certainty", "count", "evidence", "fix")
     memory_id: str
     name: str
     checked_at: datetime
@@ -45,6 +45,11 @@ class HealthReport:
     growth: Growth | None = None
     skipped: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of its displays."""
+        return f"Health of {self.name}"
 
     @property
     def problems(self) -> tuple[Finding, ...]:
@@ -86,19 +91,7 @@ class HealthReport:
         """Return one row per finding."""
         return [finding.row() for finding in self.findings]
 
-    def frame(self) -> pd.DataFrame:
-        """Return a DataFrame with one row per finding."""
-        return frame_of(self.rows(), FINDING_COLUMNS)
-
     def note(self) -> str:
         """Return the sentence, growth and cost, and the labels."""
         cost = self.growth.sentence() if self.growth else ""
         return " · ".join(filter(None, (self.sentence(), cost, *self.labels)))
-
-    def __repr__(self) -> str:
-        columns = ("severity", "kind", "what", "count", "fix")
-        return text_rows(f"Health of {self.name}", self.note(), self.rows(), columns)
-
-    def _repr_html_(self) -> str:
-        columns = ("severity", "kind", "what", "certainty", "count", "evidence", "fix")
-        return html_rows(f"Health of {self.name}", self.note(), self.rows(), columns)

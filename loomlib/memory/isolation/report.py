@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ...presentation.formats import number, plural
-from ..displays import frame_of, html_rows, text_rows
+from ..displays import TableReport
 
 COLUMNS: Final = ("crosses", "reader", "owner", "pattern", "call", "fix")
 
@@ -40,7 +40,7 @@ class Crossing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class IsolationReport:
+class IsolationReport(TableReport):
     """Whether a read crosses from one actor or tenant to another; made by `memory.check_isolation()`.
 
     Attributes:
@@ -56,6 +56,8 @@ class IsolationReport:
         labels: Provenance labels.
     """
 
+    columns: ClassVar = COLUMNS
+    text_columns: ClassVar = COLUMNS[:5]
     memory_id: str
     name: str
     seed: int
@@ -66,6 +68,11 @@ class IsolationReport:
     not_checked: tuple[str, ...] = ()
     left_behind: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of its displays."""
+        return f"Isolation of {self.name}"
 
     @property
     def is_isolated(self) -> bool:
@@ -100,15 +107,9 @@ class IsolationReport:
         """Return one row per crossing."""
         return [crossing.row() for crossing in self.crossings]
 
-    def frame(self) -> Any:
-        """Return a DataFrame with one row per crossing."""
-        return frame_of(self.rows(), COLUMNS)
-
-    def __repr__(self) -> str:
-        return text_rows(f"Isolation of {self.name}", self.sentence(), self.rows(), COLUMNS[:5])
-
-    def _repr_html_(self) -> str:
-        return html_rows(f"Isolation of {self.name}", self.sentence(), self.rows(), COLUMNS)
+    def note(self) -> str:
+        """Return the result in a sentence."""
+        return self.sentence()
 
 
 def _reads(crossings: Sequence[Crossing]) -> int:
