@@ -6,6 +6,7 @@ A kind of study is a plan, a procedure that measures one unit, and an analysis o
 
 from loomlib.dispatch import register
 
+from .conditions import MachineConditions, StudyConditions
 from .design import design_values, randomized_blocks
 from .environment import describe_client
 from .gate import StudyGate
@@ -35,6 +36,7 @@ from .units import (
     pending_count,
     unit_fields,
 )
+from .watch import MachineWatch, watched_machine
 
 register("StudyRecord.html", "loomlib.experiments.page:study_page")
 
@@ -45,6 +47,8 @@ __all__ = [
     "PLANNED",
     "RUNNING",
     "LogLines",
+    "MachineConditions",
+    "MachineWatch",
     "MeasuredUnit",
     "NotebookBar",
     "Procedure",
@@ -52,6 +56,7 @@ __all__ = [
     "Segment",
     "Silent",
     "Study",
+    "StudyConditions",
     "StudyFinding",
     "StudyGate",
     "StudyLedger",
@@ -71,4 +76,5 @@ __all__ = [
     "randomized_blocks",
     "register_result",
     "unit_fields",
+    "watched_machine",
 ]

@@ -8,6 +8,8 @@ import sys
 from importlib import metadata
 from typing import Any
 
+from .machine import processor_count
+
 _DISTRIBUTIONS = ("loomlib", "aiohttp", "botocore", "numpy", "bedrock-agentcore", "strands-agents")
 
 
@@ -17,7 +19,7 @@ def describe_client() -> dict[str, Any]:
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "processors": processor_count(),
         "load_1_min": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "versions": {name: version for name in _DISTRIBUTIONS if (version := _version(name))},
     }

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.gates import MISSED
+from loomlib.statistics.gates import MISSED, UNCLEAR
+
+from .conditions import StudyConditions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyGate:
     """The verdict on a figure and its limit.
 
-    A gate is missed only when the figure's whole 95 % interval is on the wrong side of the limit, and passed when it is
-    on the right side. Anything between is unclear. A report or a command ends with 2 only when a gate is missed.
+    A gate is missed only when the figure's whole 95 % interval is on the wrong side of the limit, or when every single
+    measurement is, and passed when the interval is on the right side. Anything between is unclear, and so is a gate on
+    times that an overloaded machine disturbed. A report or a command ends with 2 only when a gate is missed.
 
     Attributes:
         outcome: "passed", "missed" or "unclear".
@@ -35,6 +38,22 @@ class StudyGate:
     def is_missed(self) -> bool:
         """True when the whole interval is on the wrong side of the limit."""
         return self.outcome == MISSED
+
+    def under(self, conditions: StudyConditions) -> Self:
+        """Return the gate as the machine's conditions leave it: unclear when they disturbed the measured times.
+
+        Args:
+            conditions: The study's conditions.
+        """
+        if not conditions.is_disturbed:
+            return self
+        stated = self.text.removeprefix(f"Gate {self.outcome}").removeprefix(":").strip()
+        return replace(
+            self,
+            outcome=UNCLEAR,
+            text=f"Gate unclear, because the machine was overloaded; without that it would be {self.outcome}: {stated}",
+            data={**self.data, "outcome_without_disturbance": self.outcome},
+        )
 
     def sentence(self) -> str:
         """Return the verdict in a sentence."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call, register
 from loomlib.presentation.formats import plural
 
+from .conditions import StudyConditions
 from .units import MeasuredUnit, pending_count
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class StudyRecord(ABC):
         state: "planned", "running", "interrupted" or "complete".
         created_at: When the study was stored.
         finished_at: When it was complete.
+        conditions: What the machine did while the study was measured.
     """
 
     study_id: str
@@ -116,6 +118,7 @@ class StudyRecord(ABC):
     state: str
     created_at: datetime
     finished_at: datetime | None
+    conditions: StudyConditions = field(default=StudyConditions(), repr=False)
 
     @property
     @abstractmethod
@@ -133,8 +136,9 @@ class StudyRecord(ABC):
         return " · ".join([self.subject_line, *self.labels, *state, f"{self.created_at:%d %b %Y %H:%M} UTC"])
 
     def sentences(self) -> list[str]:
-        """Return the answer in a few sentences."""
-        return self._view("sentences")
+        """Return the answer in a few sentences; the first one says so when the machine disturbed the measurement."""
+        disturbed = self.conditions.sentence()
+        return [*([disturbed] if disturbed else []), *self._view("sentences")]
 
     def table(self) -> pd.DataFrame:
         """Return the main table as text: one row for each condition, with 95 % intervals."""
@@ -154,7 +158,8 @@ class StudyRecord(ABC):
 
     def method(self) -> StudyMethod:
         """Return how the study was made, what it cannot tell, and how to run it again."""
-        return self._view("method")
+        method: StudyMethod = self._view("method")
+        return replace(method, notes=[*method.notes, *self.conditions.notes()])
 
     def sections(self) -> Sequence[Markup]:
         """Return further parts of the page, as HTML."""
@@ -171,6 +176,7 @@ class StudyRecord(ABC):
             "created_at": self.created_at.isoformat(),
             "finished_at": self.finished_at.isoformat() if self.finished_at else None,
             "labels": list(self.labels),
+            "machine": self.conditions.summary(),
             "sentences": self.sentences(),
             "findings": finding_summaries,
             "design": self.design.stored(),

@@ -22,6 +22,7 @@ from .lease import leased_run
 from .ledger import StudyLedger
 from .progress import ProgressSnapshot, StudySnapshot, choose_progress
 from .units import MeasuredUnit, UnitOutcome
+from .watch import MachineWatch, watched_machine
 
 if TYPE_CHECKING:
     from loomlib.store import PlannedMeasurement, Store, StudyRow
@@ -32,6 +33,8 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 COMPLETE = "complete"
+
+_SAVE_CONDITIONS_EVERY_S = 10.0
 
 
 class StudyRun:
@@ -263,19 +266,35 @@ class Study(ABC, Generic[U, R]):
 
     async def _measure(self, pending: Sequence[U], run: StudyRun, budget_s: float | None) -> None:
         procedure = await self.procedure(run)
-        try:
-            for unit in pending:
-                if budget_s is not None and run.elapsed_s >= budget_s:
-                    raise StudyInterruptedError(
-                        f"The study's budget of {seconds(budget_s)} is used up; its measurements are stored",
-                        on=self.study_id,
-                        try_=f"{self.how_to_resume}.run()",
-                    )
-                await self._measure_unit(unit, procedure, run)
-                run.report()
-        finally:
-            # Also when cancelled: a session that stays open is an agent left running until its idle time-out.
-            await asyncio.shield(procedure.close())
+        before = list(run.ledger.stored.environment.get("machine", ()))
+        saved_at = time.monotonic()
+
+        def save(watch: MachineWatch) -> None:
+            run.ledger.save(run.ledger.stored.state, machine=[*before, watch.conditions().stored()])
+
+        async with watched_machine() as watch:
+            try:
+                for unit in pending:
+                    self._check_budget(run, budget_s)
+                    await self._measure_unit(unit, procedure, run)
+                    run.report()
+                    if time.monotonic() - saved_at >= _SAVE_CONDITIONS_EVERY_S:  # a killed process keeps these
+                        saved_at = time.monotonic()
+                        save(watch)
+            finally:
+                # Also when cancelled: a session that stays open is an agent left running until its idle time-out.
+                await asyncio.shield(procedure.close())
+                if pending:
+                    with suppress(StoreError):
+                        save(watch)
+
+    def _check_budget(self, run: StudyRun, budget_s: float | None) -> None:
+        if budget_s is not None and run.elapsed_s >= budget_s:
+            raise StudyInterruptedError(
+                f"The study's budget of {seconds(budget_s)} is used up; its measurements are stored",
+                on=self.study_id,
+                try_=f"{self.how_to_resume}.run()",
+            )
 
     async def _measure_unit(self, unit: U, procedure: Procedure[U], run: StudyRun) -> None:
         session_id = await procedure.begin(unit)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
-from loomlib.experiments import StudyLedger, StudyRecord
+from loomlib.experiments import StudyConditions, StudyLedger, StudyRecord
 
 from .design import StudyDesign
 from .floor import Floor
@@ -68,6 +68,7 @@ class StudyResult(StudyRecord):
             state=study.state,
             created_at=study.created_at,
             finished_at=study.finished_at,
+            conditions=StudyConditions.read(study.environment.get("machine")),
             calls=tuple(map(Measurement.read, ledger.rows())),
             floor=Floor.read(study.environment.get("floor")),
             client=dict(study.environment.get("client", {})),
@@ -117,17 +118,20 @@ class StudyResult(StudyRecord):
         """
         return call("StudyResult.inside", self.calls, traces, seed=self.design.seed, title=self.title())
 
-    def gate(self, max_p90_ms: float, scenario: Scenario | str = Scenario.WARM) -> LatencyGate:
+    def gate(
+        self, max_p90_ms: float, scenario: Scenario | str = Scenario.WARM, *, allow_overload: bool = False
+    ) -> LatencyGate:
         """Compare a scenario's 90th percentile with a limit.
 
         Args:
             max_p90_ms: The limit, in milliseconds.
             scenario: The scenario that the limit is for.
+            allow_overload: Whether to decide the gate also when the machine was overloaded.
 
         Returns:
-            The verdict: passed, missed, or unclear when the interval contains the limit.
+            The verdict: passed, missed, or unclear when the interval contains the limit or the machine was overloaded.
         """
-        return call(
+        gate: LatencyGate = call(
             "StudyResult.gate",
             self.store,
             self.study_id,
@@ -136,3 +140,4 @@ class StudyResult(StudyRecord):
             scenario=Scenario(scenario),
             seed=self.design.seed,
         )
+        return gate if allow_overload else gate.under(self.conditions)

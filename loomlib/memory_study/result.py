@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
 from loomlib.errors import StudyError
-from loomlib.experiments import StudyLedger, StudyRecord
+from loomlib.experiments import StudyConditions, StudyLedger, StudyRecord
 from loomlib.store import Store
 
 from .arms import Arm
@@ -69,6 +69,7 @@ class MemoryResult(StudyRecord):
             state=study.state,
             created_at=study.created_at,
             finished_at=study.finished_at,
+            conditions=StudyConditions.read(study.environment.get("machine")),
             asked=tuple(AskedQuestion.read(row, planned[row.position]) for row in ledger.rows()),
             settled=tuple(map(ExtractionState.read, study.environment.get("settled", ()))),
             environment=dict(study.environment),

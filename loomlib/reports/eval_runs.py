@@ -199,6 +199,7 @@ def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
         items.append(
             ("Not covered:", "how a real model answers: this run used the scripted model.", "the same set on AWS")
         )
+    items += [("Durations:", note, "") for note in run.summary().conditions.notes()]
     if comparison is not None:
         items += [
             (f"{evaluator.evaluator}:", evaluator.power_advice(), "")

@@ -24,7 +24,7 @@ def missed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ReportOut
     said: list[str] = []
     outcome = run_report(
         "latency_study",
-        {"agent": "echo", "cold": "3", "warm": "10", "sticky": "3", "max_p90_ms": "0.01"},
+        {"agent": "echo", "cold": "3", "warm": "10", "sticky": "3", "max_p90_ms": "0.01", "allow_overload": "true"},
         str(place / "out"),
         settings=Settings(home=place / "home"),
         environment={"PYTHONPATH": str(REPOSITORY)},

@@ -50,8 +50,8 @@ def test_pings_save_the_cold_start_after_an_idle_gap(store: Store) -> None:
     assert {call.duration_ms for call in result.calls if not call.ping_every_s} == {300.0}
     table = result.table()
     assert table.index.tolist() == ["no ping", "ping every 0.1 s"]
-    assert result.sentences()[0].startswith(
-        "A ping every 0.1 s saves 290 ms on the first call after an idle gap of 0.40 s"
+    assert "A ping every 0.1 s saves 290 ms on the first call after an idle gap of 0.40 s" in " ".join(
+        result.sentences()
     )
     assert "AgentCore's is 60 s or more" in " ".join(result.sentences())
     assert set(agent.ended) == {session for session, _ in agent.made}
@@ -70,8 +70,8 @@ def test_the_views_of_a_result_are_a_page_json_and_a_chart(store: Store) -> None
     assert summary["arms"][1]["memory_usd_per_1000_gaps"] > summary["arms"][0]["memory_usd_per_1000_gaps"] > 0
     assert [len(trace.x) for trace in result.figures()["calls"].data] == [6, 6]
     assert result.findings() == []
-    assert result.gate(100).outcome == "passed"
-    assert result.gate(100, 0).is_missed
+    assert result.gate(100, allow_overload=True).outcome == "passed"
+    assert result.gate(100, 0, allow_overload=True).is_missed
 
 
 def test_a_stopped_study_measures_only_the_pending_gaps(store: Store) -> None:

@@ -99,6 +99,9 @@ def gate_at_least(results: Summary | EvaluatorSummary, limit: float, *, evaluato
     elif outcome == PASSED and estimate.low is not None and estimate.low * (1 - summary.failed_share) < limit:
         outcome = UNCLEAR
         text += f"; but {plural(summary.failed, 'attempt')} without a score could reverse it"
+    if isinstance(results, Summary) and summary.evaluator in results.timed and results.conditions.is_disturbed:
+        text = f"the machine was overloaded, and this evaluator judges durations; without that {outcome}: {text}"
+        outcome = UNCLEAR
     return GateVerdict(
         outcome=outcome, evaluator=summary.evaluator, limit=limit, estimate=estimate, text=text,
         needed_n=decision.needed_n,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loomlib.experiments import StudyConditions
 from loomlib.presentation.formats import number, plural
 from loomlib.presentation.text import printable
 from loomlib.statistics.estimates import Estimate
@@ -128,12 +129,22 @@ class Summary:
     """A run's results, by evaluator.
 
     >>> summarize(run.outcomes())["trajectory"].pass_rate
+
+    Attributes:
+        evaluators: Each evaluator's results.
+        cases: Number of cases.
+        repeats: Most repeats of a case.
+        title: A title for display.
+        conditions: What the machine did while the cases were asked.
+        timed: Evaluators that judge durations.
     """
 
     evaluators: tuple[EvaluatorSummary, ...]
     cases: int
     repeats: int
     title: str = field(default="", compare=False)
+    conditions: StudyConditions = field(default=StudyConditions(), compare=False, repr=False)
+    timed: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __getitem__(self, evaluator: str) -> EvaluatorSummary:
         for summary in self.evaluators:
@@ -176,6 +187,8 @@ class Summary:
             "cases": self.cases,
             "repeats": self.repeats,
             "evaluators": [summary.summary() for summary in self.evaluators],
+            "machine": self.conditions.summary(),
+            "timed": list(self.timed),
         }
 
     @classmethod
@@ -191,6 +204,8 @@ class Summary:
             cases=int(stored["cases"]),
             repeats=int(stored["repeats"]),
             title=title,
+            conditions=StudyConditions.read(stored.get("machine", {}).get("runs")),
+            timed=tuple(stored.get("timed", ())),
         )
 
     def __str__(self) -> str:

@@ -118,6 +118,12 @@ class RunEvaluators:
         """Whether an evaluator needs the trajectory."""
         return any(evaluator.needs_tools for evaluator in self.evaluators)
 
+    @property
+    def timed(self) -> tuple[str, ...]:
+        """The evaluators that judge durations: those with a time limit."""
+        limits = [(evaluator.name, getattr(evaluator, "time_limit_ms", None)) for evaluator in self.evaluators]
+        return tuple(name for name, limit in limits if limit is not None)
+
     def _by_name(self, choices: Sequence[Choice]) -> dict[str, int]:
         indexes: dict[str, int] = {}
         for choice in choices:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from loomlib.errors import EvalError, EvalInterruptedError
-from loomlib.experiments import choose_progress, leased_run
+from loomlib.experiments import StudyConditions, choose_progress, leased_run, watched_machine
 from loomlib.jobs import OwnThread
 from loomlib.store import EvalRunRow, Store, StoredResult
 from loomlib.store.location import StoreLocation, locate_store
@@ -272,17 +272,28 @@ async def _execute(
         async with leased_run(store.eval_runs, row.id, refused=EvalError, interrupted=interrupted) as check_lease:
             store.eval_runs.save(row.id, state="running", reason=None, summary={})
             execution = RunExecution(store, row.id, evalset, target, evaluators, options, report=report)
-            stop = await execution.run()
+            async with watched_machine() as watch:
+                stop = await execution.run()
+                conditions = StudyConditions((watch.conditions(),))
             check_lease()
-            _finish(store, row.id, evalset, evaluators, "stopped" if stop else state, stop or reason)
+            _finish(store, row.id, evalset, evaluators, "stopped" if stop else state, stop or reason, conditions)
         finished = store.eval_runs.get(row.id)
     assert finished is not None
     return EvalRun(finished, location, evalset=evalset)
 
 
-def _finish(store: Store, run_id: str, evalset: EvalSet, evaluators: RunEvaluators, state: str, reason: str) -> None:
+def _finish(
+    store: Store,
+    run_id: str,
+    evalset: EvalSet,
+    evaluators: RunEvaluators,
+    state: str,
+    reason: str,
+    conditions: StudyConditions,
+) -> None:
     with garbage_collection_paused():
         summary = summarize_gathered(read_gathered(store, run_id, evalset, evaluators.assignment))
+    summary = replace(summary, conditions=conditions, timed=evaluators.timed)
     store.eval_runs.save(
         run_id, state=state, reason=reason or None, finished_at=datetime.now(UTC), summary=summary.summary()
     )

@@ -75,7 +75,11 @@ def verdict_sentences(run: EvalRun) -> list[str]:
     for (case_id, _), state in states_of_outcomes(run.outcomes()).items():
         by_case.setdefault(case_id, []).append(state)
     worst_of = {case_id: worst(states) for case_id, states in by_case.items()}
-    sentences = [] if run.state == "complete" else [f"The run is incomplete: {run.reason or run.state}."]
+    summary = run.summary()
+    disturbed = summary.conditions.sentence() if summary.timed else ""
+    sentences = [disturbed] if disturbed else []
+    if run.state != "complete":
+        sentences.append(f"The run is incomplete: {run.reason or run.state}.")
     judged = [case_id for case_id, state in worst_of.items() if state != NOT_APPLICABLE]
     if not judged:
         return sentences

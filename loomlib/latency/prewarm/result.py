@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loomlib.dispatch import call
-from loomlib.experiments import MeasuredUnit, StudyGate, StudyLedger, StudyRecord, unit_fields
+from loomlib.experiments import MeasuredUnit, StudyConditions, StudyGate, StudyLedger, StudyRecord, unit_fields
 
 from .design import PrewarmDesign, arm_key
 
@@ -60,6 +60,7 @@ class PrewarmResult(StudyRecord):
             state=study.state,
             created_at=study.created_at,
             finished_at=study.finished_at,
+            conditions=StudyConditions.read(study.environment.get("machine")),
             calls=tuple(
                 GapCall(
                     **unit_fields(row),
@@ -81,12 +82,14 @@ class PrewarmResult(StudyRecord):
         """The agent and its endpoint."""
         return f"{self.agent_name} · {self.qualifier}"
 
-    def gate(self, max_p50_ms: float, ping_every_s: float | None = None) -> StudyGate:
+    def gate(self, max_p50_ms: float, ping_every_s: float | None = None, *, allow_overload: bool = False) -> StudyGate:
         """Compare the median of the first call after a gap with a limit.
 
         Args:
             max_p50_ms: The limit, in milliseconds.
             ping_every_s: The arm; by default the last one.
+            allow_overload: Whether to decide the gate also when the machine was overloaded.
         """
         every = self.design.ping_every_s[-1] if ping_every_s is None else ping_every_s
-        return call("PrewarmResult.gate", self, max_p50_ms, every)
+        gate: StudyGate = call("PrewarmResult.gate", self, max_p50_ms, every)
+        return gate if allow_overload else gate.under(self.conditions)

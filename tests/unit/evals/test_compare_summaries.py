@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from compare_outcomes import outcome, run
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from loomlib.evals import Outcome
 from loomlib.evals.compare import Summary, gate_at_least, slices, summarize
+from loomlib.experiments import MachineConditions, StudyConditions
 from loomlib.statistics import estimate_share
 
 
@@ -189,6 +191,19 @@ def test_an_undecided_gate_states_how_many_cases_it_needs() -> None:
     assert verdict.outcome == "unclear"
     assert verdict.needed_n is not None
     assert f"about {verdict.needed_n} cases are needed to decide (there are 20)" in verdict.sentence()
+
+
+def test_a_gate_on_durations_is_unclear_after_a_disturbed_run_and_others_are_not() -> None:
+    crowded = StudyConditions((MachineConditions(duration_s=9, processors=2, samples=90, tasks=12.0),))
+    found = replace(
+        summarize(run([True] * 60, evaluator="tool_calls") + run([True] * 60)),
+        conditions=crowded,
+        timed=("tool_calls",),
+    )
+    verdict = gate_at_least(Summary.read(found.summary()), 0.9, evaluator="tool_calls")
+    assert verdict.outcome == "unclear"
+    assert "the machine was overloaded, and this evaluator judges durations; without that passed" in verdict.sentence()
+    assert gate_at_least(found, 0.9, evaluator="exact").outcome == "passed"
 
 
 def test_missing_scores_pass_no_gate() -> None:

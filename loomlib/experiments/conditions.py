@@ -1,0 +1,136 @@
+"""The conditions under which a study was measured, and the bounds beyond which they disturb its times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from loomlib.presentation.formats import milliseconds, number, percent
+
+MOST_TASKS_PER_PROCESSOR: Final = 2.0
+"""Tasks that run or wait, a processor, on average. With two, a task that is ready waits as long as it runs."""
+
+MOST_DELAY_P95_MS: Final = 10.0
+"""The client's scheduling delay that one wake-up in twenty exceeds. It is added to every duration."""
+
+MOST_STEAL_SHARE: Final = 0.05
+"""Share of CPU time that the hypervisor gave to others."""
+
+MOST_THROTTLED_SHARE: Final = 0.05
+"""Share of the time during which the control group was stopped at its CPU limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineConditions:
+    """What the machine and the client did while something was measured. None is unknown, never 0.
+
+    Attributes:
+        duration_s: Length of the measurement in seconds.
+        processors: Processors that the client may use.
+        samples: Samples of the tasks and of the delay.
+        tasks: Mean number of tasks that ran or waited for a processor, those of the measurement itself included.
+        load_1_min: Largest load average of one minute.
+        steal_share: Share of CPU time that the hypervisor gave to others.
+        throttled_share: Share of the time during which the control group was stopped at its CPU limit.
+        pressure_share: Share of the time during which some task waited for a processor.
+        delay_p50_ms: Median of the client's scheduling delay: how late a timer of its event loop woke up.
+        delay_p95_ms: The delay that one wake-up in twenty exceeded.
+        delay_max_ms: The longest delay.
+    """
+
+    duration_s: float
+    processors: int
+    samples: int = 0
+    tasks: float | None = None
+    load_1_min: float | None = None
+    steal_share: float | None = None
+    throttled_share: float | None = None
+    pressure_share: float | None = None
+    delay_p50_ms: float | None = None
+    delay_p95_ms: float | None = None
+    delay_max_ms: float | None = None
+
+    def disturbances(self) -> list[str]:
+        """Return what was beyond its bound, one phrase each; empty on a quiet machine."""
+        found: list[str] = []
+        # The load average lags by a minute, so it decides only where the tasks are unknown.
+        crowd = self.tasks if self.tasks is not None or not self.samples else self.load_1_min
+        if crowd is not None and crowd > MOST_TASKS_PER_PROCESSOR * self.processors:
+            what = "tasks" if self.tasks is not None else "load average"
+            found.append(f"{what} {number(crowd)} on {_processors(self.processors)}")
+        if self.steal_share is not None and self.steal_share > MOST_STEAL_SHARE:
+            found.append(f"{percent(self.steal_share)} of CPU time taken by the hypervisor")
+        if self.throttled_share is not None and self.throttled_share > MOST_THROTTLED_SHARE:
+            found.append(f"stopped at the CPU limit {percent(self.throttled_share)} of the time")
+        if self.delay_p95_ms is not None and self.delay_p95_ms > MOST_DELAY_P95_MS:
+            found.append(f"one wake-up of the client in 20 more than {milliseconds(self.delay_p95_ms)} late")
+        return found
+
+    def stored(self) -> dict[str, Any]:
+        """Return the conditions as JSON-ready values."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> MachineConditions:
+        """Return stored conditions; fields of a later release are ignored."""
+        names = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in stored.items() if name in names})
+
+    def note(self) -> str:
+        """Return the conditions in a sentence, for a method's notes."""
+        values = [
+            ("tasks that ran or waited", self.tasks, number),
+            ("load average at most", self.load_1_min, number),
+            ("CPU time taken by the hypervisor", self.steal_share, percent),
+            ("time stopped at the CPU limit", self.throttled_share, percent),
+            ("time in which a task waited for a processor", self.pressure_share, percent),
+            ("scheduling delay of the client p95", self.delay_p95_ms, milliseconds),
+            ("its maximum", self.delay_max_ms, milliseconds),
+        ]
+        shown = [f"{name} {'unknown' if value is None else form(value)}" for name, value, form in values]
+        return (
+            f"The machine meanwhile ({_processors(self.processors)}): {', '.join(shown)}. Times are disturbed above "
+            f"{number(MOST_TASKS_PER_PROCESSOR, 0)} tasks a processor, {percent(MOST_STEAL_SHARE)} taken, "
+            f"{percent(MOST_THROTTLED_SHARE)} stopped, or a p95 delay of {milliseconds(MOST_DELAY_P95_MS)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StudyConditions:
+    """The conditions of each run of a study: it has several when it was stopped and resumed."""
+
+    runs: tuple[MachineConditions, ...] = ()
+
+    @classmethod
+    def read(cls, stored: Sequence[Mapping[str, Any]] | None) -> StudyConditions:
+        """Return stored conditions; none for a study of an earlier release."""
+        return cls(tuple(MachineConditions.read(run) for run in stored or ()))
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether any run was disturbed."""
+        return any(run.disturbances() for run in self.runs)
+
+    def sentence(self) -> str:
+        """Return that the study was disturbed, by what; "" when it was not, or when nothing is known."""
+        if not self.is_disturbed:
+            return ""
+        causes = next(causes for run in self.runs if (causes := run.disturbances()))
+        where = f" in {sum(bool(run.disturbances()) for run in self.runs)} of its {len(self.runs)} runs"
+        return (
+            f"The machine was overloaded while this was measured{where if len(self.runs) > 1 else ''}: "
+            f"{'; '.join(causes)}. The times are too long by an unknown amount; no gate on them is decided."
+        )
+
+    def notes(self) -> list[str]:
+        """Return each run's conditions in a sentence."""
+        return [run.note() for run in self.runs] or ["The machine's load meanwhile is unknown."]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the conditions as JSON-ready values."""
+        return {"is_disturbed": self.is_disturbed, "runs": [run.stored() for run in self.runs]}
+
+
+def _processors(count: int) -> str:
+    return "1 processor" if count == 1 else f"{count} processors"

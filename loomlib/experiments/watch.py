@@ -1,0 +1,93 @@
+"""Recording the machine's conditions while something is measured, from within the client's own event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+from .conditions import MachineConditions
+from .machine import MachineCounters, MachineFiles, processor_count
+
+INTERVAL_S = 0.1
+"""Time between two samples. A sample takes about 0.1 ms of CPU time: a thousandth of one processor."""
+
+_KEPT = 100_000
+
+
+class MachineWatch:
+    """A sampler of the machine's tasks and of the event loop's delay; no process of its own.
+
+    Args:
+        files: Where the machine's counters are read.
+    """
+
+    def __init__(self, files: MachineFiles | None = None) -> None:
+        self._files = files or MachineFiles()
+        self._began: MachineCounters = self._files.counters()
+        self._delays_ms: deque[float] = deque(maxlen=_KEPT)
+        self._tasks: deque[int] = deque(maxlen=_KEPT)
+        self._load: float | None = self._files.load()
+
+    async def sample(self) -> None:
+        """Take samples until cancelled."""
+        while True:
+            due = time.monotonic() + INTERVAL_S
+            await asyncio.sleep(INTERVAL_S)
+            self._delays_ms.append(max(0.0, time.monotonic() - due) * 1000)
+            if (tasks := self._files.runnable_tasks()) is not None:
+                self._tasks.append(tasks)
+            if len(self._delays_ms) % 10 == 0 and (load := self._files.load()) is not None:
+                self._load = max(load, self._load or 0.0)
+
+    def conditions(self) -> MachineConditions:
+        """Return the conditions from the beginning until now."""
+        began, now, delays = self._began, self._files.counters(), sorted(self._delays_ms)
+        elapsed_s = now.at_s - began.at_s
+        return MachineConditions(
+            duration_s=elapsed_s,
+            processors=processor_count(),
+            samples=len(delays),
+            tasks=sum(self._tasks) / len(self._tasks) if self._tasks else None,
+            load_1_min=self._load,
+            steal_share=_share(began.steal_ticks, now.steal_ticks, _difference(began.cpu_ticks, now.cpu_ticks)),
+            throttled_share=_share(began.throttled_s, now.throttled_s, elapsed_s),
+            pressure_share=_share(began.pressure_s, now.pressure_s, elapsed_s),
+            delay_p50_ms=delays[len(delays) // 2] if delays else None,
+            delay_p95_ms=delays[int(0.95 * (len(delays) - 1))] if delays else None,
+            delay_max_ms=delays[-1] if delays else None,
+        )
+
+
+@asynccontextmanager
+async def watched_machine(files: MachineFiles | None = None) -> AsyncGenerator[MachineWatch]:
+    """Sample the machine during the block.
+
+    Args:
+        files: Where the machine's counters are read.
+
+    Yields:
+        The watch; its `conditions()` can be read at any time.
+    """
+    watch = MachineWatch(files)
+    sampling = asyncio.create_task(watch.sample())
+    try:
+        yield watch
+    finally:
+        sampling.cancel()
+        with suppress(asyncio.CancelledError):
+            await sampling
+
+
+def _difference(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before
+
+
+def _share(before: float | None, after: float | None, of: float | None) -> float | None:
+    """Return the increase of a counter as a share; None when it is unknown, or was set back meanwhile."""
+    change = _difference(before, after)
+    if change is None or of is None or of <= 0 or change < 0:
+        return None
+    return min(1.0, change / of)
