@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .workbench import Agent, Invocation, Workbench, connect
     from .workbench.places import overview
 
-_HOMES = {
+_MODULES = {
     "Agent": "workbench",
     "Budget": "evals.runs",
     "Chunk": "agents",
@@ -83,9 +83,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     globals()[name] = value
     return value
 

@@ -24,7 +24,7 @@ from .trace_context import trace_id_in
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
     from loomlib.aws.engine import Engine
-    from loomlib.aws.transport import Answer
+    from loomlib.aws.transport import HttpResponse
 
 _log = logging.getLogger(__name__)
 
@@ -146,7 +146,7 @@ class Exchange:
             )
         )
 
-    async def _read_answer(self, answer: Answer) -> None:
+    async def _read_answer(self, answer: HttpResponse) -> None:
         reader = reader_for(answer.headers.get("content-type", ""))
         last_ns = answer.head_ns
         async for arrival in answer.arrivals():
@@ -181,7 +181,7 @@ class Exchange:
             self._stored_ns = now_ns
             self._storing = self._writer.progress(self._id, self._line)
 
-    async def _read_error(self, answer: Answer) -> None:
+    async def _read_error(self, answer: HttpResponse) -> None:
         from loomlib.aws.errors import error_from_response
 
         body = bytearray()

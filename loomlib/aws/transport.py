@@ -43,7 +43,7 @@ class _Connecting:
     reused: bool = False
 
 
-class Answer:
+class HttpResponse:
     """A response whose head has arrived. `sent_ns` and `head_ns` are readings of `time.perf_counter_ns`.
 
     `connect_ms` is the time to open the connection (DNS, TCP, TLS), 0 for a reused one. It lies between `sent_ns` and
@@ -73,7 +73,7 @@ async def stream_invocation(
     read_timeout_s: float,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     on_send: Callable[[int], None] | None = None,
-) -> AsyncGenerator[Answer]:
+) -> AsyncGenerator[HttpResponse]:
     """Send `request` and yield its response. Call it on the engine's loop.
 
     Leaving the block before the end of the body closes the connection.
@@ -117,7 +117,7 @@ async def stream_invocation(
             allow_redirects=False,
             trace_request_ctx=connecting,
         ) as response:
-            yield Answer(response, sent_ns, time.perf_counter_ns(), connecting)
+            yield HttpResponse(response, sent_ns, time.perf_counter_ns(), connecting)
     except aiohttp.ConnectionTimeoutError as error:
         raise failure(
             RequestTimeoutError, f"No connection within {connect_timeout_s:g} s", on=request.endpoint, code="connect"

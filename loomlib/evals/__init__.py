@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     from .runs import Budget, CallableTarget, EvalRun, Target, aevaluate, arescore, evaluate, rescore
     from .trajectories import tools_of
 
-_HOMES = {
+_MODULES = {
     **dict.fromkeys(("Alignment", "align"), "matching.alignment"),
     **dict.fromkeys(("Autoresearch", "Journal", "Proposal"), "autoresearch"),
     "collect_cases": "capture",
@@ -218,9 +218,9 @@ _renamed = renamed_names(__name__, {"Panel": "JudgePanel"})
 def __getattr__(name: str) -> object:
     if name == "Panel":
         return _renamed(name)
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     globals()[name] = value
     return value
 

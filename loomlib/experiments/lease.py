@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
 from loomlib.errors import LoomError, StoreError
-from loomlib.jobs import Leases, held_lease
+from loomlib.jobs import LeaseStore, held_lease
 
 L = TypeVar("L")
 
 
 @asynccontextmanager
 async def leased_run(
-    leases: Leases[L], id: str, *, refused: type[LoomError], interrupted: Callable[[BaseException], None]
+    leases: LeaseStore[L], id: str, *, refused: type[LoomError], interrupted: Callable[[BaseException], None]
 ) -> AsyncGenerator[Callable[[], None], None]:
     """Hold the lease on a stored run for the block.
 

@@ -1,6 +1,8 @@
 """Long-running work: threads, leases, atomic files, and a notebook output that is updated in place."""
 
-from .held_lease import Holding, Leases, held_lease
+from loomlib.deprecation import renamed_names
+
+from .held_lease import Holding, LeaseStore, held_lease
 from .in_place import InPlace, is_watched_notebook
 from .own_thread import OwnThread, Progress
 from .written import whole_file, written
@@ -8,7 +10,7 @@ from .written import whole_file, written
 __all__ = [
     "Holding",
     "InPlace",
-    "Leases",
+    "LeaseStore",
     "OwnThread",
     "Progress",
     "held_lease",
@@ -16,3 +18,5 @@ __all__ = [
     "whole_file",
     "written",
 ]
+
+__getattr__ = renamed_names(__name__, {"Leases": "LeaseStore"})

@@ -13,7 +13,7 @@ from loomlib.errors import LoomError, StoreError
 L = TypeVar("L")
 
 
-class Leases(Protocol[L]):
+class LeaseStore(Protocol[L]):
     """Where leases are stored: `Store.studies`, `Store.eval_runs`."""
 
     def acquire(self, id: str, /) -> L:
@@ -39,7 +39,7 @@ class Holding(Generic[L]):
         refused: Error to raise when another process holds the lease; its message names that process.
     """
 
-    def __init__(self, leases: Leases[L], id: str, *, renew_every_s: float, refused: type[LoomError]) -> None:
+    def __init__(self, leases: LeaseStore[L], id: str, *, renew_every_s: float, refused: type[LoomError]) -> None:
         self._leases, self._id, self._refused = leases, id, refused
         self._renew_every_s = renew_every_s
         self._lease: L | None = None
@@ -71,7 +71,7 @@ class Holding(Generic[L]):
 
 @asynccontextmanager
 async def held_lease(
-    leases: Leases[L], id: str, *, renew_every_s: float, refused: type[LoomError]
+    leases: LeaseStore[L], id: str, *, renew_every_s: float, refused: type[LoomError]
 ) -> AsyncGenerator[list[StoreError], None]:
     """Hold the lease on a piece of work for the block; renew it in the background.
 

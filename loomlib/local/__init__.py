@@ -1,14 +1,16 @@
 """The local AgentCore: a service on loopback that runs agents and speaks AWS's own wire protocol."""
 
+from loomlib.deprecation import renamed_names
+
 from .contract import RuntimeInfo, SessionInfo
 from .health import ServiceStatus, status
 from .lifecycle import find, start, stop
-from .loopback import Lease, hold
+from .loopback import ServiceLease, hold
 from .state import ServiceOptions, ServiceState
 
 __all__ = [
-    "Lease",
     "RuntimeInfo",
+    "ServiceLease",
     "ServiceOptions",
     "ServiceState",
     "ServiceStatus",
@@ -19,3 +21,5 @@ __all__ = [
     "status",
     "stop",
 ]
+
+__getattr__ = renamed_names(__name__, {"Lease": "ServiceLease"})

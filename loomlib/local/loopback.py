@@ -41,7 +41,7 @@ def ask(state: ServiceState, method: str, path: str, *, timeout_s: float = 10.0)
     return body
 
 
-class Lease:
+class ServiceLease:
     """An open connection that keeps a service running that was started without `persistent`.
 
     The kernel closes it when its holder ends, whatever the reason, so there is no further protocol.
@@ -59,7 +59,7 @@ class Lease:
         """End the lease."""
         self._connection.close()
 
-    def __enter__(self) -> Lease:
+    def __enter__(self) -> ServiceLease:
         return self
 
     def __exit__(
@@ -68,7 +68,7 @@ class Lease:
         self.close()
 
 
-def hold(state: ServiceState) -> Lease:
+def hold(state: ServiceState) -> ServiceLease:
     """Take a lease on a running service, until it is closed or this process ends.
 
     Raises:
@@ -98,4 +98,4 @@ def hold(state: ServiceState) -> Lease:
     except BaseException:
         connection.close()
         raise
-    return Lease(connection)
+    return ServiceLease(connection)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from .hooks import HOOKS
-from .problems import Broken, Origin, PluginProblem
+from .problems import Broken, PluginOrigin, PluginProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedPlugin:
     """A plugin that was loaded, and the names it provides by kind."""
 
-    origin: Origin
+    origin: PluginOrigin
     provides: Mapping[str, tuple[str, ...]]
 
     @property
@@ -93,7 +93,7 @@ def plugin_lines(loaded: Sequence[LoadedPlugin], broken: Sequence[Broken]) -> tu
     )
 
 
-def _line(origin: Origin, provides: Mapping[str, tuple[str, ...]], broken: Sequence[Broken]) -> PluginLine:
+def _line(origin: PluginOrigin, provides: Mapping[str, tuple[str, ...]], broken: Sequence[Broken]) -> PluginLine:
     failed = {(part.kind, part.name) for part in broken}
     works = any((kind, name) not in failed for kind, names in provides.items() for name in names)
     return PluginLine(

@@ -17,7 +17,7 @@ import pluggy
 from .checks import is_path
 from .hooks import GROUP, HOOKS, Hooks
 from .listing import LoadedPlugin
-from .problems import Broken, Origin
+from .problems import Broken, PluginOrigin
 from .registry import PluginEntry, Plugins
 
 OWN: Final[Mapping[str, str]] = {
@@ -94,7 +94,7 @@ class _Loader:
                     self.add(origin, entry_point.load)
         return Plugins(tuple(self._loaded), self._entries, self._broken)
 
-    def add(self, origin: Origin, load: Callable[[], object]) -> None:
+    def add(self, origin: PluginOrigin, load: Callable[[], object]) -> None:
         """Load one plugin and call its hooks."""
         try:
             plugin = load()
@@ -116,17 +116,17 @@ class _Loader:
                     provides[kind] = self._ask(origin, kind, implementation.function)
         self._loaded.append(LoadedPlugin(origin=origin, provides=provides))
 
-    def _announced(self) -> list[tuple[Origin, metadata.EntryPoint]]:
+    def _announced(self) -> list[tuple[PluginOrigin, metadata.EntryPoint]]:
         """Return the installed entry points, by distribution and name."""
         try:
             entry_points = list(metadata.entry_points(group=GROUP))
         except Exception as error:  # noqa: BLE001 -- one malformed entry_points.txt spoils the whole listing
-            unknown = Origin(distribution="an installed distribution", version="?", target=GROUP, name="")
+            unknown = PluginOrigin(distribution="an installed distribution", version="?", target=GROUP, name="")
             self._note(unknown, f"its entry_points.txt cannot be read ({type(error).__name__}: {error})")
             entry_points = _one_by_one()
         return sorted(((_origin(point), point) for point in entry_points), key=lambda pair: _order(pair[0]))
 
-    def _ask(self, origin: Origin, kind: str, hook: Callable[[], object]) -> tuple[str, ...]:
+    def _ask(self, origin: PluginOrigin, kind: str, hook: Callable[[], object]) -> tuple[str, ...]:
         within = f"loom_{kind}"
         try:
             provided = hook()
@@ -154,7 +154,7 @@ class _Loader:
 
     def _note(
         self,
-        origin: Origin,
+        origin: PluginOrigin,
         error: BaseException | str,
         *,
         within: str = "",
@@ -167,7 +167,7 @@ class _Loader:
 
 
 @contextlib.contextmanager
-def _named_when_slow(origin: Origin, slow_s: float) -> Generator[None]:
+def _named_when_slow(origin: PluginOrigin, slow_s: float) -> Generator[None]:
     """Log a plugin whose import takes long, and how to skip it: foreign code cannot be stopped."""
     name = origin.distribution
     slow = f"the plugin {origin.target} of {name} is still being imported after {slow_s:g} s"
@@ -193,22 +193,22 @@ def _shown(value: object) -> str:
         return type(value).__name__
 
 
-def _order(origin: Origin) -> tuple[str, str]:
+def _order(origin: PluginOrigin) -> tuple[str, str]:
     return origin.distribution.lower(), origin.name
 
 
-def _own(target: str) -> Origin:
-    return Origin(distribution="loomlib", version=_version("loomlib"), target=target, name=target)
+def _own(target: str) -> PluginOrigin:
+    return PluginOrigin(distribution="loomlib", version=_version("loomlib"), target=target, name=target)
 
 
-def _origin(entry_point: metadata.EntryPoint) -> Origin:
+def _origin(entry_point: metadata.EntryPoint) -> PluginOrigin:
     distribution, version = "unknown", "?"
     try:
         if entry_point.dist is not None:
             distribution, version = entry_point.dist.name or distribution, entry_point.dist.version or version
     except Exception:  # noqa: BLE001 -- metadata of any quality; the plugin itself may be fine
         distribution = "unknown"
-    return Origin(distribution=distribution, version=version, target=entry_point.value, name=entry_point.name)
+    return PluginOrigin(distribution=distribution, version=version, target=entry_point.value, name=entry_point.name)
 
 
 def _one_by_one() -> list[metadata.EntryPoint]:

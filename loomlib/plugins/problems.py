@@ -36,7 +36,7 @@ class PluginProblem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class PluginOrigin:
     """Where a plugin comes from: its distribution, and the entry point's name and target."""
 
     distribution: str
@@ -74,7 +74,7 @@ class Origin:
 class Broken:
     """A problem and its scope: one entry, all entries of a kind, or (without a kind) the whole plugin."""
 
-    origin: Origin
+    origin: PluginOrigin
     problem: PluginProblem
     kind: str = ""
     name: str = ""

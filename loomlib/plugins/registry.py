@@ -13,7 +13,7 @@ from ..errors import PluginError
 from .checks import is_command, misfit
 from .hooks import HOOKS
 from .listing import LoadedPlugin, PluginLine, plugin_lines
-from .problems import Broken, Origin, PluginProblem
+from .problems import Broken, PluginOrigin, PluginProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class PluginEntry:
     """What a plugin provided under a name: a factory, a path or a command."""
 
     value: object
-    origin: Origin
+    origin: PluginOrigin
 
 
 @dataclass(slots=True)

@@ -5,22 +5,24 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from loomlib.deprecation import warn_renamed
+
 if TYPE_CHECKING:
     from .files import read_rules
     from .logs import RedactingFormatter
     from .personal import PERSONAL_DATA
-    from .redactor import DEFAULT_RULES, Document, Found, Redacted, Redactor, redact
+    from .redactor import DEFAULT_RULES, Document, Redacted, Redaction, Redactor, redact
     from .rule import RedactionRule
     from .secrets import HIGH_ENTROPY, KNOWN_FORMS, SECRETS
 
-_HOMES: Final = {
+_MODULES: Final = {
     "DEFAULT_RULES": "redactor",
     "HIGH_ENTROPY": "secrets",
     "KNOWN_FORMS": "secrets",
     "PERSONAL_DATA": "personal",
     "SECRETS": "secrets",
     "Document": "redactor",
-    "Found": "redactor",
+    "Redaction": "redactor",
     "Redacted": "redactor",
     "RedactingFormatter": "logs",
     "RedactionRule": "rule",
@@ -37,9 +39,9 @@ __all__ = [
     "PERSONAL_DATA",
     "SECRETS",
     "Document",
-    "Found",
     "Redacted",
     "RedactingFormatter",
+    "Redaction",
     "RedactionRule",
     "Redactor",
     "read_rules",
@@ -48,9 +50,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name == "Found":
+        warn_renamed("loomlib.redaction.Found", "loomlib.redaction.Redaction")
+        name = "Redaction"
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     globals()[name] = value
     return value
 

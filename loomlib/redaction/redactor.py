@@ -30,7 +30,7 @@ Presidio's: `lambda text: analyzer.analyze(text, language="en")`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Redaction:
     """Where something was redacted: characters `start` to `end` of the original text, without the value."""
 
     rule: str
@@ -43,7 +43,7 @@ class Redacted:
     """A redacted text, and what was redacted in its order."""
 
     text: str
-    found: tuple[Found, ...] = ()
+    found: tuple[Redaction, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -155,7 +155,7 @@ class Document:
             at = end
         self.counts.update(name for _, _, name, _ in spans)
         pieces.append(text[at:])
-        return Redacted("".join(pieces), tuple(Found(name, start, end) for start, end, name, _ in spans))
+        return Redacted("".join(pieces), tuple(Redaction(name, start, end) for start, end, name, _ in spans))
 
     def text(self, text: str) -> str:
         """Redact a text and return only the text."""

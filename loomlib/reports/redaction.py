@@ -20,7 +20,7 @@ _RULES: Final = tuple(rule for rule in redaction.DEFAULT_RULES if rule is not re
 _SECRET_NAME = re.compile(r"secret|token|password|access_?key", re.I)
 
 
-class Redactor:
+class ReportRedactor:
     """Replaces secrets in text and in anything made of dictionaries, lists and text.
 
     Args:

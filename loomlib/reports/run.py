@@ -24,7 +24,7 @@ from .execution import Failure, execute
 from .notebook import Notebook, as_node, notebook_text
 from .page import PageFacts, render_page
 from .parameters import Value, bind_parameters, read_parameters
-from .redaction import Redactor, secrets_in, secrets_of_home
+from .redaction import ReportRedactor, secrets_in, secrets_of_home
 from .summary import SCHEMA, gate_sentences, json_ready, stated_summary, versions
 
 _log = logging.getLogger(__name__)
@@ -85,8 +85,8 @@ def run_report(
     took_s = time.monotonic() - begun
 
     secrets = [*secrets_in({**os.environ, **extra}), *secrets_of_home(resolved.home)]
-    redactor = Redactor(secrets, personal=redact)
-    _redact(notebook, redactor, code=Redactor(secrets))
+    redactor = ReportRedactor(secrets, personal=redact)
+    _redact(notebook, redactor, code=ReportRedactor(secrets))
     stated = stated_summary(notebook)
     exit_code, message = _verdict(failure, gate_sentences(stated, MISSED), gate_sentences(stated, UNCLEAR))
     facts = PageFacts(
@@ -152,7 +152,7 @@ def _verdict(failure: Failure | None, missed: list[str], unclear: list[str]) -> 
     return 0, " ".join(["done.", *unclear]) if unclear else "done"
 
 
-def _redact(notebook: Notebook, redactor: Redactor, *, code: Redactor) -> None:
+def _redact(notebook: Notebook, redactor: ReportRedactor, *, code: ReportRedactor) -> None:
     for cell in notebook.cells:
         has_values = "injected-parameters" in cell.metadata.get("tags", ())
         cell.source = (redactor if has_values else code).text(cell.source)

@@ -56,7 +56,7 @@ class TimedCall:
     failure: str | None
 
 
-class Figures:
+class FigureQueries:
     """Queries over the invocations of the agents `agent_ids`.
 
     An invocation that was never sent belongs to the time at which it was stored.

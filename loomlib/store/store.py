@@ -10,7 +10,7 @@ from .alerts import Alerts
 from .database import Database
 from .eval_answers import EvalAnswers
 from .eval_runs import EvalRuns
-from .figures import Figures
+from .figures import FigureQueries
 from .invocations import Invocations
 from .measurements import Measurements
 from .schema import migrate
@@ -37,7 +37,7 @@ class Store:
         self.traces = Traces(database)
         self.eval_runs = EvalRuns(database)
         self.eval_answers = EvalAnswers(database)
-        self.figures = Figures(database)
+        self.figures = FigureQueries(database)
         self.alerts = Alerts(database)
 
     @classmethod

@@ -7,8 +7,12 @@ check.exercise("1.2", answer)
 check.hint("1.2")
 """
 
+from loomlib.deprecation import renamed_names
+
 from .exercise import Exercise, NotYet
 from .lesson import TITLES, Lesson, lesson
-from .replies import ProgressTable, Reply
+from .replies import ExerciseReply, ProgressTable
 
-__all__ = ["TITLES", "Exercise", "Lesson", "NotYet", "ProgressTable", "Reply", "lesson"]
+__all__ = ["TITLES", "Exercise", "ExerciseReply", "Lesson", "NotYet", "ProgressTable", "lesson"]
+
+__getattr__ = renamed_names(__name__, {"Reply": "ExerciseReply"})

@@ -38,7 +38,7 @@ class Cleared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class LearnerProgress:
     """One learner's progress: solved exercises by lesson, and exercises that were tried without success."""
 
     home: Path
@@ -76,10 +76,10 @@ def clear_home(home: Path) -> Cleared:
     return Cleared(home=home, deleted=tuple(sorted(path.name for path in own)), kept=tuple(sorted(left)))
 
 
-def standing(home: Path) -> Standing:
+def standing(home: Path) -> LearnerProgress:
     """Return the progress of the learner of that home folder."""
     progress = {number: read_progress(progress_file(home, number)) for number in TITLES}
-    return Standing(
+    return LearnerProgress(
         home=home,
         right={number: sum(done.right for done in lesson.values()) for number, lesson in progress.items()},
         stuck=tuple(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import LoomError
 from .exercise import Exercise, NotYet
-from .progress import FOLDER, Progress, progress_file
-from .replies import ProgressTable, Reply, progress_html
+from .progress import FOLDER, LessonProgress, progress_file
+from .replies import ExerciseReply, ProgressTable, progress_html
 
 if TYPE_CHECKING:
     from ..workbench import Workbench
@@ -31,7 +31,7 @@ class Lesson:
     A wrong answer never raises: the reply says what is missing.
     """
 
-    def __init__(self, number: int, exercises: Sequence[Exercise], bench: Workbench, progress: Progress) -> None:
+    def __init__(self, number: int, exercises: Sequence[Exercise], bench: Workbench, progress: LessonProgress) -> None:
         self.number, self._bench, self._progress = number, bench, progress
         self._exercises = {exercise.id: exercise for exercise in exercises}
 
@@ -47,7 +47,7 @@ class Lesson:
         """Whether all exercises are solved."""
         return all(self._progress.of(id).right for id in self._exercises)
 
-    def exercise(self, id: str, answer: object = None) -> Reply:
+    def exercise(self, id: str, answer: object = None) -> ExerciseReply:
         """Check an answer; the reply says why it is right or what is missing.
 
         check.exercise("1.2", agent.invoke("What is 2+2?"))
@@ -70,7 +70,7 @@ class Lesson:
         self._progress.tried(exercise.id, right=True)
         return self._reply(exercise, "right", because[:1].upper() + because[1:])
 
-    def hint(self, id: str) -> Reply:
+    def hint(self, id: str) -> ExerciseReply:
         """Return the next hint; each gives away more, the last one nearly everything."""
         exercise = self._exercises.get(str(id))
         if exercise is None:
@@ -88,21 +88,21 @@ class Lesson:
         rows = [(exercise.id, exercise.title, self._progress.of(exercise.id)) for exercise in self._exercises.values()]
         return ProgressTable(title=f"Lesson {self.number}: {TITLES[self.number]}", rows=rows)
 
-    def _tried(self, exercise: Exercise, missing: str) -> Reply:
+    def _tried(self, exercise: Exercise, missing: str) -> ExerciseReply:
         self._progress.tried(exercise.id, right=False)
         hint = f' check.hint("{exercise.id}") helps.' if self._progress.of(exercise.id).hints == 0 else ""
         sentence = missing if missing.endswith((".", "?", "!")) else f"{missing}."
         return self._reply(exercise, "not yet", sentence[:1].upper() + sentence[1:] + hint)
 
-    def _reply(self, exercise: Exercise, state: str, sentence: str) -> Reply:
+    def _reply(self, exercise: Exercise, state: str, sentence: str) -> ExerciseReply:
         done = sum(self._progress.of(id).right for id in self._exercises)
-        return Reply(
+        return ExerciseReply(
             id=exercise.id, title=exercise.title, state=state, sentence=sentence, done=done, of=len(self._exercises)
         )
 
-    def _unknown(self, id: object) -> Reply:
+    def _unknown(self, id: object) -> ExerciseReply:
         known = ", ".join(self._exercises)
-        return Reply(
+        return ExerciseReply(
             id=str(id)[:20], title="", state="not yet", sentence=f"This lesson has the exercises {known}.", done=0, of=0
         )
 
@@ -127,4 +127,4 @@ def lesson(number: int, bench: Workbench, *, keep: bool = True) -> Lesson:
         raise ValueError(f"the workshop has the lessons {', '.join(map(str, TITLES))}, not {number!r}")
     exercises: Sequence[Exercise] = import_module(f".lesson_{number}", __package__).EXERCISES
     file = progress_file(bench.settings.home, number) if keep else None
-    return Lesson(number, exercises, bench, Progress(file))
+    return Lesson(number, exercises, bench, LessonProgress(file))

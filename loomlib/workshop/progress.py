@@ -21,7 +21,7 @@ class Done:
     hints: int = 0
 
 
-class Progress:
+class LessonProgress:
     """The exercises of one lesson that a learner has tried. Without a `file` it is lost with the kernel."""
 
     def __init__(self, file: Path | None) -> None:

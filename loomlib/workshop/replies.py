@@ -13,7 +13,7 @@ _KINDS = {"right": "good", "not yet": "wait"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Reply:
+class ExerciseReply:
     """The reply to an answer. `state` is "right", "not yet", "open" (no answer yet) or "hint 1 of 3"."""
 
     id: str

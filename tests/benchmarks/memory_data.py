@@ -15,7 +15,7 @@ import numpy as np
 
 from loomlib.embeddings import embed
 from loomlib.local.memory import MEMORY, MemoryBehaviour, MemoryStore
-from loomlib.local.memory.records.store import Record, RecordsStore
+from loomlib.local.memory.records.store import LongTermRecord, RecordsStore
 from loomlib.local.memory.writing import add_event
 from loomlib.local.resources.engine import ResourceEngine
 from loomlib.local.resources.store import ResourceStore
@@ -102,7 +102,7 @@ class Home:
         vectors, now_ms = embed(texts), int(time.time() * 1000)
         with self._records.transaction():
             for number, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
-                record = Record(
+                record = LongTermRecord(
                     record_id=f"mem-{memory_id}-{number}",
                     namespace=f"/facts/actor{number % actors:02d}/",
                     strategy_id="custom",

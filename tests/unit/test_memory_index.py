@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loomlib.local.memory.records.index import DIMENSIONS, RecordsIndex
-from loomlib.local.memory.records.store import Record, RecordsStore, Scope, now_ms
+from loomlib.local.memory.records.store import LongTermRecord, RecordsStore, Scope, now_ms
 
 NAMESPACES = ("/a", "/a/", "/a/b", "/ab", "/c", "")
 _RANDOM = np.random.default_rng(7).standard_normal((64, DIMENSIONS)).astype(np.float32)
@@ -46,7 +46,7 @@ def test_the_nearest_are_those_of_a_plain_scan_after_any_changes(steps: list[tup
             if len(step) == 5:
                 what, number, namespace, strategy, vector = step
                 record_id = f"mem-{number:036d}"
-                record = Record(
+                record = LongTermRecord(
                     record_id=record_id,
                     namespace=str(namespace),
                     strategy_id=str(strategy),

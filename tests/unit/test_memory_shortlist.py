@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from loomlib.local.memory.records.index import DIMENSIONS, RecordsIndex, Shortlist
-from loomlib.local.memory.records.store import Record, RecordsStore, Scope
+from loomlib.local.memory.records.store import LongTermRecord, RecordsStore, Scope
 
 ROWS = 6_000
 
@@ -69,7 +69,7 @@ def test_the_index_of_a_large_memory_finds_what_a_plain_scan_finds_through_chang
         index, known = RecordsIndex(store), dict[str, int]()
 
         def put(record_id: str, at: int) -> None:
-            record = Record(
+            record = LongTermRecord(
                 record_id=record_id, namespace="/a", strategy_id="s", text="text", created_at=1, updated_at=1
             )
             store.put("m", record, vectors[at].tobytes())

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loomlib.errors import SettingsError
-from loomlib.redaction import DEFAULT_RULES, KNOWN_FORMS, Found, Redactor, read_rules, redact
+from loomlib.redaction import DEFAULT_RULES, KNOWN_FORMS, Redaction, Redactor, read_rules, redact
 from loomlib.redaction.secrets import is_secret_name
 
 # Made up or from the issuers' own documentation; keys are put together here so that no scanner takes them for real.
@@ -58,7 +58,7 @@ HARMLESS = [
 def test_a_secret_is_redacted_and_named(name: str) -> None:
     found = redact(f"it is {SECRETS[name]} ok")
     assert found.text == f"it is [{name} 1] ok"
-    assert found.found == (Found(name, 6, 6 + len(SECRETS[name])),)
+    assert found.found == (Redaction(name, 6, 6 + len(SECRETS[name])),)
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in PERSONAL.items() for value in values])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loomlib.reports.outputs import render_outputs
-from loomlib.reports.redaction import REDACTED, Redactor, secrets_in, secrets_of_home
+from loomlib.reports.redaction import REDACTED, ReportRedactor, secrets_in, secrets_of_home
 from loomlib.reports.safe_html import safe_html, safe_markdown, safe_text
 from loomlib.reports.tables import mark_numbers
 
@@ -118,7 +118,7 @@ def test_a_table_with_spanning_cells_stays_as_it_is() -> None:
     ],
 )
 def test_secrets_in_aws_forms_are_removed_without_knowing_them(text: str) -> None:
-    clean = Redactor().text(text)
+    clean = ReportRedactor().text(text)
     assert REDACTED in clean
     assert "wJalrXUtnFEMI" not in clean
     assert "AKIAIOSFODNN7" not in clean
@@ -132,7 +132,7 @@ def test_known_secrets_are_removed_wherever_they_stand(tmp_path: Path) -> None:
         *secrets_in({"AWS_SESSION_TOKEN": "token-token-token", "PATH": "/usr/bin/somewhere"}),
         *secrets_of_home(tmp_path),
     ]
-    clean = Redactor(known).value(
+    clean = ReportRedactor(known).value(
         {"LOOMKEY12345": ["a s3cr3t-s3cr3t b", {"x": "token-token-token"}], "n": 5, "p": "/usr/bin/somewhere"}
     )
     assert clean == {REDACTED: [f"a {REDACTED} b", {"x": REDACTED}], "n": 5, "p": "/usr/bin/somewhere"}

@@ -7,7 +7,7 @@ from .deciding import decide, next_alpha
 from .journal import Journal
 from .model_proposer import ModelProposer
 from .proposals import Proposal
-from .research import Autoresearch, Proposer, Standing
+from .research import Autoresearch, Proposer, ResearchState
 from .result import ResearchResult
 from .trials import Trial
 
@@ -19,10 +19,10 @@ __all__ = [
     "Proposal",
     "Proposer",
     "ResearchResult",
-    "Standing",
+    "ResearchState",
     "Trial",
     "decide",
     "next_alpha",
 ]
 
-__getattr__ = renamed_names(__name__, {"Laboratory": "CandidateDeployer"})
+__getattr__ = renamed_names(__name__, {"Laboratory": "CandidateDeployer", "Standing": "ResearchState"})

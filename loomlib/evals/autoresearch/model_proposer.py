@@ -13,7 +13,7 @@ from loomlib.errors import EvalError
 from ..judges.model import DEFAULT_MODEL
 from ..values.evaluator import Score
 from .proposals import Proposal
-from .research import Standing
+from .research import ResearchState
 
 _TRIALS_IN_FULL: Final = 20
 """Trials described in full; older ones only by name and decision, so that a long research fits into a prompt."""
@@ -51,7 +51,7 @@ class ModelProposer:
     model_id: str = DEFAULT_MODEL
     max_tokens: int = 2_000
 
-    def __call__(self, standing: Standing) -> Proposal | None:
+    def __call__(self, standing: ResearchState) -> Proposal | None:
         """Return the model's proposal; raise `EvalError` when it returns none in the required form."""
         fence = f"====={secrets.token_hex(8)}"
         form = ToolForm(name="propose_change", description="Propose one change.", schema=_SCHEMA)
@@ -76,7 +76,7 @@ class ModelProposer:
         return Proposal.tool_description(tool, text, name=f"{tool} by {self.model_id}{by}", why=why)
 
 
-def describe(standing: Standing) -> str:
+def describe(standing: ResearchState) -> str:
     """Return the state of a research as text: variables, trials, and failing cases of the best candidate."""
     lines = ["Variables:", *(f"{name} = {_short(value)}" for name, value in standing.environment.items()), "", "Tried:"]
     for index, trial in enumerate(standing.trials):

@@ -28,7 +28,7 @@ _MAX_REPEATED: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class ResearchState:
     """What a proposer receives: all trials so far, and the variables and the run of the best candidate."""
 
     trials: tuple[Trial, ...]
@@ -37,7 +37,7 @@ class Standing:
     objective: str
 
 
-Proposer: TypeAlias = "Callable[[Standing], Proposal | None]"
+Proposer: TypeAlias = "Callable[[ResearchState], Proposal | None]"
 """Returns the next proposal; None ends the research."""
 
 
@@ -219,7 +219,7 @@ class Autoresearch:
             yield from self._proposals
             return
         while True:
-            standing = Standing(
+            standing = ResearchState(
                 trials=tuple(state.trials),
                 environment=dict(state.environment),
                 run=state.run,

@@ -1,8 +1,10 @@
 """Summaries of runs with intervals, paired comparisons, slices by tag, leaderboards and gates."""
 
+from loomlib.deprecation import renamed_names
+
 from .comparison import Comparison, compare
 from .gates import GateVerdict, exit_code, gate_at_least, gate_not_worse
-from .leaderboards import Leaderboard, Standing, leaderboard
+from .leaderboards import Leaderboard, LeaderboardRow, leaderboard
 from .pairing import Flip, Unpaired
 from .slices import ComparedSlices, Slices, compare_slices, slices
 from .summaries import EvaluatorSummary, Summary, summarize
@@ -16,8 +18,8 @@ __all__ = [
     "Flip",
     "GateVerdict",
     "Leaderboard",
+    "LeaderboardRow",
     "Slices",
-    "Standing",
     "Summary",
     "Unpaired",
     "compare",
@@ -29,3 +31,5 @@ __all__ = [
     "slices",
     "summarize",
 ]
+
+__getattr__ = renamed_names(__name__, {"Standing": "LeaderboardRow"})

@@ -28,7 +28,7 @@ COLUMNS = ("place", "run", "{measure} [95 %]", "no difference from", "no score")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class LeaderboardRow:
     """One run's place.
 
     Attributes:
@@ -52,7 +52,7 @@ class Leaderboard:
 
     evaluator: str
     measure: str
-    standings: tuple[Standing, ...]
+    standings: tuple[LeaderboardRow, ...]
     n: int
     left_out: int
     labels: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ def leaderboard(runs: Mapping[str, Sequence[Outcome]], *, evaluator: str | None 
         for name, cases_of in cases.items()
     }
     standings = [
-        Standing(
+        LeaderboardRow(
             place=1 + sum((name, other) in different and means[other] > means[name] for other in runs),
             name=name,
             estimate=_estimate(cases[name], measure, bounded=bounded),

@@ -1,5 +1,7 @@
 """Evaluators that need no model: of the answer (level 1), the trajectory (level 2) and each tool call (level 3)."""
 
+from loomlib.deprecation import renamed_names
+
 from .components import CHECKS, ToolCalls
 from .efficiency import Efficiency
 from .final_state import FinalState
@@ -11,12 +13,13 @@ from .rouge import Rouge
 from .structured import Structured
 from .texts import Contains, Exact, Normalized, Regex
 from .tool_rules import ForbiddenTools, RedundantCalls, ToolUsed
-from .turn_by_turn import AnswerJudgement, Judgement
+from .turn_by_turn import AnswerJudgement, BaseEvaluator
 
 __all__ = [
     "CHECKS",
     "MATCHES",
     "AnswerJudgement",
+    "BaseEvaluator",
     "Contains",
     "EditDistance",
     "Efficiency",
@@ -25,7 +28,6 @@ __all__ = [
     "FinalState",
     "ForbiddenTools",
     "FunctionEvaluator",
-    "Judgement",
     "Normalized",
     "Numeric",
     "RedundantCalls",
@@ -36,3 +38,5 @@ __all__ = [
     "ToolUsed",
     "TrajectoryMatch",
 ]
+
+__getattr__ = renamed_names(__name__, {"Judgement": "BaseEvaluator"})

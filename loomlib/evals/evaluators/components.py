@@ -15,14 +15,14 @@ from ..values.cases import EvalCase
 from ..values.evaluator import NotApplicable, Score
 from ..values.tool_use import ExpectedTool, ToolUse
 from .paths import tools_known
-from .turn_by_turn import Judged, Judgement
+from .turn_by_turn import BaseEvaluator, Judged
 
 CHECKS: Final = ("chosen", "arguments", "result", "status", "time")
 """The call is expected; has the expected arguments; returned the expected result; did not fail; met the time limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCalls(Judgement):
+class ToolCalls(BaseEvaluator):
     """Scores each call by the share of its checks that pass; the score of the case is the mean over the calls.
 
     A check is skipped where nothing is known or expected: "chosen", "arguments" and "result" need the case's

@@ -10,13 +10,13 @@ from ..values.cases import EvalCase
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from .paths import tools_of_answer
-from .turn_by_turn import Judged, Judgement
+from .turn_by_turn import BaseEvaluator, Judged
 
 KINDS: Final = ("both", "steps", "tokens")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Efficiency(Judgement):
+class Efficiency(BaseEvaluator):
     """Reference usage divided by actual usage, at most 1: 0.5 means twice as much as the reference.
 
     Steps are tool calls against `reference_steps`, or else the number of expected calls. Tokens are those of the

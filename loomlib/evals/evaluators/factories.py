@@ -38,7 +38,7 @@ from .rouge import Rouge
 from .structured import Structured
 from .texts import Contains, Exact, Normalized, Regex
 from .tool_rules import ForbiddenTools, RedundantCalls, ToolUsed
-from .turn_by_turn import Judgement
+from .turn_by_turn import BaseEvaluator
 
 _TUPLES: Final = ("texts", "tools", "checks")
 _NUMBERS: Final = ("threshold", "tolerance")
@@ -55,12 +55,12 @@ class EvaluatorFactory:
         fixed: Options that are part of the name and cannot be set.
     """
 
-    kind: type[Judgement]
+    kind: type[BaseEvaluator]
     name: str
     first: str = ""
     fixed: tuple[tuple[str, Any], ...] = ()
 
-    def __call__(self, **options: Any) -> Judgement:
+    def __call__(self, **options: Any) -> BaseEvaluator:
         """Make the evaluator.
 
         Raises:
@@ -80,15 +80,15 @@ class EvaluatorFactory:
         return self.kind(**arguments)
 
 
-def _starts_with(value: str, case_sensitive: bool = True, name: str = "starts_with") -> Judgement:
+def _starts_with(value: str, case_sensitive: bool = True, name: str = "starts_with") -> BaseEvaluator:
     return Regex(pattern=rf"\A{re.escape(value)}", case_sensitive=case_sensitive, name=name)
 
 
-def _contains(value: str, case_sensitive: bool = True, name: str = "contains") -> Judgement:
+def _contains(value: str, case_sensitive: bool = True, name: str = "contains") -> BaseEvaluator:
     return Contains(texts=(value,), case_sensitive=case_sensitive, name=name)
 
 
-def _equals(value: Any = None, name: str = "exact") -> Judgement:
+def _equals(value: Any = None, name: str = "exact") -> BaseEvaluator:
     if isinstance(value, str):
         return Regex(pattern=rf"\A{re.escape(value)}\Z", name=name)
     if value is not None:
@@ -96,11 +96,11 @@ def _equals(value: Any = None, name: str = "exact") -> Judgement:
     return Exact(name=name)
 
 
-def _tool_called(tool_name: str, name: str = "") -> Judgement:
+def _tool_called(tool_name: str, name: str = "") -> BaseEvaluator:
     return ToolUsed(tool=tool_name, name=name or f"tool_used:{tool_name}")
 
 
-def _state_equals(name: str, value: Any = None) -> Judgement:
+def _state_equals(name: str, value: Any = None) -> BaseEvaluator:
     return FinalState(name=f"final_state:{name}", key=name, value=value)
 
 
@@ -127,7 +127,7 @@ EVALUATOR_FACTORIES: Final[Mapping[str, EvaluatorFactory]] = {
     )
 }
 
-STRANDS_FACTORIES: Final[Mapping[str, Callable[..., Judgement]]] = {
+STRANDS_FACTORIES: Final[Mapping[str, Callable[..., BaseEvaluator]]] = {
     "strands:Contains": _contains,
     "strands:Equals": _equals,
     "strands:StartsWith": _starts_with,

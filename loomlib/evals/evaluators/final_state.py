@@ -11,11 +11,11 @@ from ..values.answers import CaseAnswer
 from ..values.cases import EvalCase
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
-from .turn_by_turn import Judgement
+from .turn_by_turn import BaseEvaluator
 
 
 @dataclass(frozen=True, kw_only=True)
-class FinalState(Judgement):
+class FinalState(BaseEvaluator):
     """Share of the expected keys that hold the expected value in the session's state; additional keys are ignored.
 
     Attributes:

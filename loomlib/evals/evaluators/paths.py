@@ -16,7 +16,7 @@ from ..values.cases import EvalCase, Turn
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from ..values.tool_use import ExpectedTool, ToolUse
-from .turn_by_turn import PASSED, Judged, Judgement, judge_turns
+from .turn_by_turn import PASSED, BaseEvaluator, Judged, judge_turns
 
 MATCHES: Final = ("EXACT", "IN_ORDER", "ANY_ORDER")
 SPANS: Final = ("turns", "conversation")
@@ -51,7 +51,7 @@ def tools_of_answer(case: EvalCase, answer: CaseAnswer) -> Sequence[ToolUse]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PathJudgement(Judgement):
+class PathJudgement(BaseEvaluator):
     """Base of the evaluators that compare tool calls with the expected ones.
 
     A case that states `session_tools` only, and no tools of single turns, is always compared over the conversation.

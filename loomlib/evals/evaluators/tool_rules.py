@@ -17,11 +17,11 @@ from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from ..values.tool_use import ExpectedTool, ToolUse
 from .paths import tools_of_answer
-from .turn_by_turn import PASSED, Judgement
+from .turn_by_turn import PASSED, BaseEvaluator
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolUsed(Judgement):
+class ToolUsed(BaseEvaluator):
     """1 when a tool was called, else 0; without `tool`, the share of the case's expected tools that were called.
 
     Attributes:
@@ -76,7 +76,7 @@ class ToolUsed(Judgement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForbiddenTools(Judgement):
+class ForbiddenTools(BaseEvaluator):
     """1 when no forbidden tool was called, else 0.
 
     Forbidden are the case's `forbidden_tools` and `tools`; `*` in a name stands for any text.
@@ -104,7 +104,7 @@ class ForbiddenTools(Judgement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RedundantCalls(Judgement):
+class RedundantCalls(BaseEvaluator):
     """Share of the calls that were not redundant.
 
     A call is redundant when it repeats an earlier call of the same tool with the same arguments and gets the same

@@ -22,7 +22,7 @@ PASSED: Final = Score(value=1.0, passed=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
+class BaseEvaluator:
     """Base of the evaluators in this package: a name, a threshold, and a digest of all options.
 
     `threshold` is the least value that passes, None for a score without a threshold.
@@ -102,7 +102,7 @@ def judge_turns(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerJudgement(Judgement):
+class AnswerJudgement(BaseEvaluator):
     """Base of the evaluators that compare each turn's answer with the expected one."""
 
     NOTHING: ClassVar[NotApplicable] = NotApplicable("the case expects no answer")

@@ -1,5 +1,7 @@
 """Judges: evaluators that ask a model, alone or in panels, and measures of how far to trust them."""
 
+from loomlib.deprecation import renamed_names
+
 from ..evaluators.connecting import StoredSpans
 from ..values.judge_error import JudgeFailedError
 from .agentcore import AgentCoreJudge
@@ -15,7 +17,7 @@ from .question import AnswerForm, Question
 from .ranking import Ranking, RankingJudge
 from .recorded import RecordedJudge, RecordingJudge
 from .scales import BINARY, CORRECTNESS, FIVE, SCALES, Scale
-from .session_spans import SpanSource, spans_from_answer
+from .session_spans import SessionSpanReader, spans_from_answer
 from .strands_judges import STRANDS_EVALUATORS, StrandsJudge
 from .trajectory_judge import TrajectoryJudge
 from .variance import JudgeVariance, judge_variance
@@ -53,7 +55,7 @@ __all__ = [
     "RecordingJudge",
     "RubricJudge",
     "Scale",
-    "SpanSource",
+    "SessionSpanReader",
     "StoredSpans",
     "StrandsJudge",
     "TrajectoryJudge",
@@ -63,3 +65,5 @@ __all__ = [
     "spans_from_answer",
     "summarize_pairs",
 ]
+
+__getattr__ = renamed_names(__name__, {"SpanSource": "SessionSpanReader"})

@@ -18,7 +18,7 @@ from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from .model import SIMULATED_JUDGE
 from .question import RATIONALE_LIMIT
-from .session_spans import SpanSource, session_of, spans_from_answer, trace_of
+from .session_spans import SessionSpanReader, session_of, spans_from_answer, trace_of
 
 _LEVELS: Final[Mapping[str, str]] = {"SESSION": "session", "TRACE": "answer", "TOOL_CALL": "component"}
 _SIMULATED: Final = "Simulated judge"
@@ -43,7 +43,7 @@ class AgentCoreJudge:
     kind: str = ""
     threshold: float | None = None
     clients: Clients | None = field(default=None, repr=False)
-    spans: SpanSource | None = field(default=None, repr=False)
+    spans: SessionSpanReader | None = field(default=None, repr=False)
 
     is_quick = False
 
@@ -84,7 +84,7 @@ class AgentCoreJudge:
         """Return this judge with a connection to AgentCore; itself when it has one."""
         return self if self.clients is not None else replace(self, clients=clients)
 
-    def with_spans(self, source: SpanSource) -> AgentCoreJudge:
+    def with_spans(self, source: SessionSpanReader) -> AgentCoreJudge:
         """Return this judge reading the agent's exported spans from `source`; itself when it has a source."""
         return self if self.spans is not None else replace(self, spans=source)
 

@@ -17,7 +17,7 @@ from ..values.cases import EvalCase
 from ..values.digests import digest_of
 from ..values.evaluator import Evaluator, NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
-from .session_spans import SpanSource
+from .session_spans import SessionSpanReader
 
 if TYPE_CHECKING:
     from loomlib.statistics import Estimate
@@ -79,7 +79,7 @@ class JudgePanel:
         """Return the panel with its judges connected to their models."""
         return replace(self, judges=tuple(connected(judge, clients) for judge in self.judges))
 
-    def with_spans(self, source: SpanSource) -> JudgePanel:
+    def with_spans(self, source: SessionSpanReader) -> JudgePanel:
         """Return the panel with its judges reading the agent's spans from `source`."""
         return replace(self, judges=tuple(_reading(judge, source) for judge in self.judges))
 
@@ -179,7 +179,7 @@ async def _ask(judge: Evaluator, case: EvalCase, answer: CaseAnswer) -> list[Sco
     return [reply] if isinstance(reply, Score) else list(cast("Sequence[Score]", reply))
 
 
-def _reading(judge: Evaluator, source: SpanSource) -> Evaluator:
+def _reading(judge: Evaluator, source: SessionSpanReader) -> Evaluator:
     read_spans_from = getattr(judge, "with_spans", None)
     return judge if read_spans_from is None else read_spans_from(source)
 

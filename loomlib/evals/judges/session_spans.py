@@ -17,7 +17,7 @@ _BEGIN_NS = 1_700_000_000_000_000_000
 _SECOND_NS = 1_000_000_000
 
 
-class SpanSource(Protocol):
+class SessionSpanReader(Protocol):
     """Reads the spans and message records of an answer's sessions, in ADOT's split form (aws/spans and otel-rt-logs).
 
     Returns None when there are none (yet).

@@ -35,13 +35,13 @@ class PlannedUser:
     key: str = "planned"
     labels: tuple[str, ...] = (SIMULATED_USER,)
 
-    def begin(self, scenario: UserScenario) -> Script:
+    def begin(self, scenario: UserScenario) -> PlannedSteps:
         """Start a conversation."""
         pieces = _STEP.split(scenario.plan)[1:] if _STEP.search(scenario.plan) else scenario.plan.splitlines()
-        return Script([" ".join(piece.split()) for piece in pieces if piece.strip()])
+        return PlannedSteps([" ".join(piece.split()) for piece in pieces if piece.strip()])
 
 
-class Script:
+class PlannedSteps:
     """The remaining steps of a plan."""
 
     def __init__(self, steps: list[str]) -> None:

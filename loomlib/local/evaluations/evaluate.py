@@ -12,7 +12,7 @@ from loomlib.local.models.json_values import as_list, as_object, as_text, field_
 from loomlib.local.wire import invalid, not_found
 
 from .builtin import BUILTINS, SESSION, TOOL_CALL, TRACE, Builtin
-from .session import Call, Session, Turn, read_session
+from .session import Call, Session, SessionTurn, read_session
 
 Parameters = Mapping[str, Any]
 _MODEL_ID = "evaluator"
@@ -39,7 +39,11 @@ class EvaluationPlane:
         return {"evaluationResults": [await self._judge(evaluator, session, target, references) for target in targets]}
 
     async def _judge(
-        self, evaluator: Builtin, session: Session, target: tuple[Turn | None, Call | None], references: Sequence[Any]
+        self,
+        evaluator: Builtin,
+        session: Session,
+        target: tuple[SessionTurn | None, Call | None],
+        references: Sequence[Any],
     ) -> dict[str, Any]:
         turn, call = target
         place = {"sessionId": session.id}
@@ -94,13 +98,15 @@ class EvaluationPlane:
         }
 
 
-def _targets(evaluator: Builtin, session: Session, target: Mapping[str, Any]) -> list[tuple[Turn | None, Call | None]]:
+def _targets(
+    evaluator: Builtin, session: Session, target: Mapping[str, Any]
+) -> list[tuple[SessionTurn | None, Call | None]]:
     kind = {TRACE: "traceIds", TOOL_CALL: "spanIds"}.get(evaluator.level)
     if wrong := sorted(set(target) - {kind}):
         raise invalid(f"{evaluator.id} judges a {evaluator.level}; its evaluationTarget cannot have {', '.join(wrong)}")
     if evaluator.level == SESSION:
         return [(None, None)]
-    known: dict[str, tuple[Turn | None, Call | None]] = (
+    known: dict[str, tuple[SessionTurn | None, Call | None]] = (
         {turn.trace_id: (turn, None) for turn in session.turns}
         if evaluator.level == TRACE
         else {call.span_id: (turn, call) for turn in session.turns for call in turn.calls}
@@ -139,7 +145,7 @@ def _matches(evaluator_id: str, called: Sequence[str], expected: Sequence[str]) 
 
 
 def _request(
-    evaluator: Builtin, session: Session, turn: Turn | None, call: Call | None, reference: Mapping[str, Any]
+    evaluator: Builtin, session: Session, turn: SessionTurn | None, call: Call | None, reference: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Build the request to the judge.
 

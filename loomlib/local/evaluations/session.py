@@ -25,7 +25,7 @@ class Call:
 
 
 @dataclass(slots=True, kw_only=True)
-class Turn:
+class SessionTurn:
     """One trace: the prompt, the tool calls in order, the answer."""
 
     trace_id: str
@@ -40,7 +40,7 @@ class Session:
     """The turns of one session, in order of time."""
 
     id: str
-    turns: tuple[Turn, ...]
+    turns: tuple[SessionTurn, ...]
 
     @property
     def tool_names(self) -> list[str]:
@@ -58,14 +58,14 @@ def read_session(documents: Sequence[Mapping[str, Any]]) -> Session:
     if len(ids) != 1:
         raise invalid(f"evaluationInput.sessionSpans must be of one session (attribute session.id), not of {len(ids)}")
     messages = _by_span(records)
-    turns: dict[str, Turn] = {}
+    turns: dict[str, SessionTurn] = {}
     for span in spans:
-        turn = turns.setdefault(as_text(span.get("traceId")), Turn(trace_id=as_text(span.get("traceId"))))
+        turn = turns.setdefault(as_text(span.get("traceId")), SessionTurn(trace_id=as_text(span.get("traceId"))))
         _add(turn, span, messages)
     return Session(id=ids[0], turns=tuple(turns.values()))
 
 
-def _add(turn: Turn, span: Mapping[str, Any], messages: Mapping[str, tuple[list[Any], list[Any]]]) -> None:
+def _add(turn: SessionTurn, span: Mapping[str, Any], messages: Mapping[str, tuple[list[Any], list[Any]]]) -> None:
     attributes = _attributes(span)
     operation = as_text(attributes.get("gen_ai.operation.name")) or as_text(span.get("name")).partition(" ")[0]
     span_id = as_text(span.get("spanId"))

@@ -2,7 +2,7 @@
 
 from .commands import LARGEST_LIMIT
 from .malformed import MalformedQuery
-from .query import Found, Query
+from .query import Query, QueryOutcome
 from .rows import Row
 
-__all__ = ["LARGEST_LIMIT", "Found", "MalformedQuery", "Query", "Row"]
+__all__ = ["LARGEST_LIMIT", "MalformedQuery", "Query", "QueryOutcome", "Row"]

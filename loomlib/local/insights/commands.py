@@ -14,7 +14,7 @@ from .expressions import Expression, compile_regex, names_of, read_expression
 from .reading import TokenReader
 from .rows import Row
 from .statistics import Statistic, read_statistic
-from .tokens import Token
+from .tokens import QueryToken
 from .values import shown, sort_key
 
 Rows = Iterable[Row]
@@ -151,7 +151,7 @@ def _parse(reader: TokenReader) -> Stage:
     return Stage("parse", run, shows=tuple(names), defines=True)
 
 
-def _glob(reader: TokenReader, token: Token) -> Pattern:
+def _glob(reader: TokenReader, token: QueryToken) -> Pattern:
     parts = [re.escape(part) for part in token.value.split("*")]
     # Each asterisk matches as little as it can; one at the end matches the rest.
     body = "(.*?)".join(parts[:-1]) + ("(.*)" if not parts[-1] else "(.*?)" + parts[-1]) if len(parts) > 1 else parts[0]

@@ -21,7 +21,7 @@ _KEEP_COUNT = frozenset({"fields", "display", "parse"})
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QueryOutcome:
     """The result of a query: rows of (field, value), and how much of the log it read."""
 
     rows: list[list[tuple[str, str]]]
@@ -62,7 +62,7 @@ class Query:
                 break
         return tuple(texts)
 
-    def run(self, rows: Iterable[Row], *, limit: int = LARGEST_LIMIT) -> Found:
+    def run(self, rows: Iterable[Row], *, limit: int = LARGEST_LIMIT) -> QueryOutcome:
         """Run the query over rows. Without a sort command, the newest events come first.
 
         Args:
@@ -83,7 +83,7 @@ class Query:
             if row.pointer is not None:
                 cells.append(("@ptr", row.pointer))
             result.append([(name, shown(value)) for name, value in cells])
-        return Found(result, counter.matched, counter.scanned, counter.scanned_bytes)
+        return QueryOutcome(result, counter.matched, counter.scanned, counter.scanned_bytes)
 
     def _planned(self, limit: int) -> list[Stage]:
         stages = list(self._stages)

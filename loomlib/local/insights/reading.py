@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from .malformed import MalformedQuery
-from .tokens import Token, tokens
+from .tokens import QueryToken, tokens
 
 _DEEPEST: Final = 50  # each level is about ten calls, of the thousand that Python allows
 
@@ -29,11 +29,11 @@ class TokenReader:
         """The offset at which the previous token ends."""
         return self._tokens[self._index - 1].end if self._index else 0
 
-    def peek(self) -> Token:
+    def peek(self) -> QueryToken:
         """Return the next token without reading it."""
         return self._tokens[self._index]
 
-    def next(self) -> Token:
+    def next(self) -> QueryToken:
         """Read the next token; the end token is returned again and again."""
         token = self._tokens[self._index]
         if token.kind != "end":
@@ -83,7 +83,7 @@ class TokenReader:
         yield
         self._depth -= 1
 
-    def malformed(self, message: str, token: Token | None = None) -> MalformedQuery:
+    def malformed(self, message: str, token: QueryToken | None = None) -> MalformedQuery:
         """Return the error for a token; without one, for the next token."""
         at = token or self.peek()
         return MalformedQuery(message, at.start, max(at.end, at.start + 1))

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 _REGEX = re.compile(r"/((?:[^/\\\n]|\\.)*)/")
 
 
-class Token(NamedTuple):
+class QueryToken(NamedTuple):
     """`kind` is "text", "regex", "period", "number", "name", "quoted" (a name in backticks), "sign" or "end"."""
 
     kind: str
@@ -34,24 +34,24 @@ class Token(NamedTuple):
         return self.kind in ("name", "sign") and self.value.lower() in words
 
 
-def tokens(query: str) -> Iterator[Token]:
+def tokens(query: str) -> Iterator[QueryToken]:
     """Split a query into tokens, without comments, with an "end" token last.
 
     Raises:
         MalformedQuery: A character starts no token.
     """
-    at, command, before = 0, "", Token("sign", "|", 0, 0)
+    at, command, before = 0, "", QueryToken("sign", "|", 0, 0)
     while at < len(query):
         # A slash divides, except where only a pattern can be.
         pattern_place = before.says("like", "=~") or (command == "parse" and before.kind in ("name", "quoted"))
         match = _REGEX.match(query, at) if pattern_place else None
         if match is not None:
-            token = Token("regex", match[1].replace("\\/", "/"), at, match.end())
+            token = QueryToken("regex", match[1].replace("\\/", "/"), at, match.end())
         else:
             match = _TOKEN.match(query, at)
             if match is None:
                 raise MalformedQuery(f"unexpected symbol {query[at]!r}", at, at + 1)
-            token = Token(match.lastgroup or "", match[0], at, match.end())
+            token = QueryToken(match.lastgroup or "", match[0], at, match.end())
         at = match.end()
         if token.kind == "space":
             continue
@@ -63,7 +63,7 @@ def tokens(query: str) -> Iterator[Token]:
             command = token.value.lower()
         before = token
         yield token
-    yield Token("end", "", len(query), len(query))
+    yield QueryToken("end", "", len(query), len(query))
 
 
 def _unescaped(match: re.Match[str]) -> str:

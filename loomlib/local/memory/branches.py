@@ -15,7 +15,7 @@ _END: Final = (2**62, 2**62)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class BranchSegment:
     """The events of one branch up to and including a position (milliseconds, seq)."""
 
     branch: str
@@ -65,7 +65,7 @@ def branch_of_new_event(
     return name, root_event
 
 
-def segments(connection: sqlite3.Connection, session_number: int, name: str, *, parents: bool) -> list[Segment]:
+def segments(connection: sqlite3.Connection, session_number: int, name: str, *, parents: bool) -> list[BranchSegment]:
     """Return the events that a branch filter selects.
 
     Args:
@@ -74,7 +74,7 @@ def segments(connection: sqlite3.Connection, session_number: int, name: str, *, 
         name: The branch.
         parents: Whether to include its ancestors, up to where it starts.
     """
-    selected = [Segment(branch=name)]
+    selected = [BranchSegment(branch=name)]
     while parents and name != MAIN:
         row = connection.execute(
             "SELECT parent, root_timestamp_ms, root_seq FROM branches WHERE session_number = ? AND name = ?",
@@ -83,7 +83,7 @@ def segments(connection: sqlite3.Connection, session_number: int, name: str, *, 
         if row is None:
             break
         name = row["parent"]
-        selected.append(Segment(branch=name, until=(row["root_timestamp_ms"], row["root_seq"])))
+        selected.append(BranchSegment(branch=name, until=(row["root_timestamp_ms"], row["root_seq"])))
     return selected
 
 

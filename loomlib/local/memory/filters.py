@@ -7,7 +7,7 @@ from typing import Any
 
 from loomlib.local.wire import invalid
 
-from .branches import MAIN, Segment
+from .branches import MAIN, BranchSegment
 
 Condition = tuple[str, list[Any]]
 
@@ -23,7 +23,7 @@ def terms_of(branch: str | None, metadata: Mapping[str, Mapping[str, str]]) -> l
 def newest_matching(
     session_number: int,
     metadata_filters: Sequence[Mapping[str, Any]],
-    segments: Sequence[Segment] | None,
+    segments: Sequence[BranchSegment] | None,
     after: Sequence[int] | None,
     now_ms: int,
     limit: int,

@@ -8,7 +8,7 @@ from pathlib import Path
 from loomlib.local.state import ServiceState
 
 from .extraction import ExtractionProcess, ExtractionSettings
-from .records import Memories, RecordBatches, RecordOperations, RecordsStore
+from .records import MemoryLookup, RecordBatches, RecordOperations, RecordsStore
 from .store import MemoryStore
 
 
@@ -31,7 +31,7 @@ class LongTermMemory:
         planes: Objects with one method for each operation, for the service's router.
     """
 
-    def __init__(self, home: Path, events: MemoryStore, memories: Memories, settings: ExtractionSettings) -> None:
+    def __init__(self, home: Path, events: MemoryStore, memories: MemoryLookup, settings: ExtractionSettings) -> None:
         self._events = events
         self._store = RecordsStore(home)
         self._process = ExtractionProcess(home, settings)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from loomlib.errors import EvalError
 from loomlib.evals import EvalSet
-from loomlib.evals.autoresearch import Autoresearch, Journal, Proposal, Standing, Trial, next_alpha
+from loomlib.evals.autoresearch import Autoresearch, Journal, Proposal, ResearchState, Trial, next_alpha
 from loomlib.evals.runs import Budget
 
 SET = EvalSet.from_rows(
@@ -204,9 +204,9 @@ def test_a_budget_holds_for_the_whole_research_and_over_resumes(tmp_path: Path) 
 
 
 def test_a_proposer_is_reported_what_was_tried_and_may_not_repeat_itself_for_ever(tmp_path: Path) -> None:
-    heard: list[Standing] = []
+    heard: list[ResearchState] = []
 
-    def proposer(standing: Standing) -> Proposal:
+    def proposer(standing: ResearchState) -> Proposal:
         heard.append(standing)
         return BETTER if standing.trials else WORSE
 

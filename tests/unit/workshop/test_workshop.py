@@ -16,7 +16,7 @@ from loomlib.settings import Settings
 from loomlib.workshop.exercise import Exercise, NotYet
 from loomlib.workshop.homes import clear_home, is_home, learner_homes, standing
 from loomlib.workshop.lesson import Lesson
-from loomlib.workshop.progress import Progress, progress_file, read_progress
+from loomlib.workshop.progress import LessonProgress, progress_file, read_progress
 
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks" / "workshop"
 
@@ -44,7 +44,7 @@ def hostile(answer: object, bench: object) -> str:
 
 def small_lesson(home: Path) -> Lesson:
     exercise = Exercise(id="1.1", title="One & only", hints=("first", "second"), judge=hostile)
-    return Lesson(1, [exercise], bench_at(home), Progress(progress_file(home, 1)))
+    return Lesson(1, [exercise], bench_at(home), LessonProgress(progress_file(home, 1)))
 
 
 @pytest.mark.parametrize("number", workshop.TITLES)

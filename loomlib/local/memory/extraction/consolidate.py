@@ -12,7 +12,7 @@ import numpy as np
 
 from loomlib.embeddings import embed
 
-from ..records.store import Record, RecordsStore, Scope, now_ms
+from ..records.store import LongTermRecord, RecordsStore, Scope, now_ms
 from .rules import Statement
 from .text import normal
 
@@ -25,7 +25,7 @@ _MOST_SOURCES: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class RecordTarget:
     """Where records are written.
 
     Attributes:
@@ -51,7 +51,7 @@ class Consolidator:
 
     def apply(
         self,
-        target: Target,
+        target: RecordTarget,
         statements: Iterable[Statement],
         event_ids: Sequence[str],
         timestamp_ms: int,
@@ -86,8 +86,8 @@ class Consolidator:
 
     def write(
         self,
-        target: Target,
-        known: Record | None,
+        target: RecordTarget,
+        known: LongTermRecord | None,
         slot: str,
         text: str,
         vector: bytes,
@@ -121,7 +121,7 @@ class Consolidator:
             },
         }
         moment = now_ms()
-        record = Record(
+        record = LongTermRecord(
             record_id=known.record_id if known else f"mem-{uuid.uuid4()}",
             namespace=target.namespace,
             strategy_id=target.strategy_id,
@@ -138,10 +138,10 @@ class Consolidator:
         self._store.put(target.memory_id, record, vector)
         return record.record_id
 
-    def _in_slot(self, target: Target, slot: str) -> list[Record]:
+    def _in_slot(self, target: RecordTarget, slot: str) -> list[LongTermRecord]:
         return self._store.in_slot(target.memory_id, target.namespace, target.strategy_id, slot)
 
-    def _retract(self, target: Target, statement: Statement) -> None:
+    def _retract(self, target: RecordTarget, statement: Statement) -> None:
         any_value = not statement.value or statement.slot.endswith(":*")
         for known in self._in_slot(target, statement.slot):
             if any_value or _is_alike(known.value or "", statement.value):
@@ -149,11 +149,11 @@ class Consolidator:
         if statement.text and (by_hand := self._same_by_hand(target, statement.text)):
             self._store.remove(target.memory_id, by_hand.record_id)
 
-    def _known(self, target: Target, statement: Statement) -> Record | None:
+    def _known(self, target: RecordTarget, statement: Statement) -> LongTermRecord | None:
         of_slot = self._in_slot(target, statement.slot)
         return of_slot[0] if of_slot else self._same_by_hand(target, statement.text)
 
-    def _same_by_hand(self, target: Target, text: str) -> Record | None:
+    def _same_by_hand(self, target: RecordTarget, text: str) -> LongTermRecord | None:
         """Find a record without a slot (written by BatchCreateMemoryRecords) whose text means the same."""
         newest = self._store.newest_first(
             target.memory_id, Scope(target.namespace), strategy_id=target.strategy_id, limit=_COMPARED

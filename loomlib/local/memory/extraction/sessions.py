@@ -12,8 +12,8 @@ import numpy as np
 from loomlib.embeddings import embed
 
 from ..journal import Message
-from ..records.store import Record, RecordsStore, Scope
-from .consolidate import Consolidator, Target
+from ..records.store import LongTermRecord, RecordsStore, Scope
+from .consolidate import Consolidator, RecordTarget
 from .english import pattern
 from .rules import extract
 from .text import sentences
@@ -31,7 +31,7 @@ class SessionRecords:
     def __init__(self, store: RecordsStore, consolidator: Consolidator) -> None:
         self._store, self._consolidator = store, consolidator
 
-    def summarize(self, target: Target, session_id: str, messages: Sequence[Message], timestamp_ms: int) -> None:
+    def summarize(self, target: RecordTarget, session_id: str, messages: Sequence[Message], timestamp_ms: int) -> None:
         """Merge a turn into the summary of its session, in AWS's form: `<topic name="…">…</topic>`.
 
         Args:
@@ -56,7 +56,12 @@ class SessionRecords:
         self._consolidator.write(target, known, slot, text, vector, _sources(messages), timestamp_ms, state=state)
 
     def record_episode(
-        self, target: Target, reflection: Target | None, session_id: str, messages: Sequence[Message], timestamp_ms: int
+        self,
+        target: RecordTarget,
+        reflection: RecordTarget | None,
+        session_id: str,
+        messages: Sequence[Message],
+        timestamp_ms: int,
     ) -> None:
         """Merge a turn into the episode of its session, and similar episodes into a reflection.
 
@@ -102,7 +107,7 @@ class SessionRecords:
         if reflection is not None:
             self._reflect(target, reflection, situation, timestamp_ms)
 
-    def _reflect(self, target: Target, reflection: Target, situation: str, timestamp_ms: int) -> None:
+    def _reflect(self, target: RecordTarget, reflection: RecordTarget, situation: str, timestamp_ms: int) -> None:
         """Write what at least two similar episodes have in common.
 
         Only episodes that reflect into the same namespace are read, so the actors of a template stay separate.
@@ -141,7 +146,7 @@ class SessionRecords:
         text = json.dumps(shown, ensure_ascii=False)
         self._consolidator.write(reflection, former, slot, text, vector, sources, timestamp_ms)
 
-    def _known(self, target: Target, slot: str) -> Record | None:
+    def _known(self, target: RecordTarget, slot: str) -> LongTermRecord | None:
         records = self._store.in_slot(target.memory_id, target.namespace, target.strategy_id, slot)
         return records[0] if records else None
 

@@ -18,7 +18,7 @@ from loomlib.redaction import Redactor
 
 from ..journal import JournalEntry, Message
 from ..records.store import RecordsStore
-from .consolidate import Consolidator, Target
+from .consolidate import Consolidator, RecordTarget
 from .model import ExtractionError, ModelExtractor
 from .pending import PendingEvents, SessionKey
 from .process import ExtractionSettings
@@ -130,12 +130,12 @@ class Extraction:
                 for event_ids, statements in self._statements(strategy, messages):
                     self._consolidator.apply(target, statements, event_ids, moment, as_json=as_json)
 
-    def _target(self, strategy: Strategy, template: str, first: JournalEntry) -> Target:
+    def _target(self, strategy: Strategy, template: str, first: JournalEntry) -> RecordTarget:
         if self._model is None or strategy.kind in ("summary", "episodic"):
             label = LABEL
         else:
             label = "model extractor (simulated)" if self._settings.simulated else "model extractor"
-        return Target(
+        return RecordTarget(
             memory_id=first.memory_id,
             namespace=filled(template, strategy.id, first.actor_id, first.session_id, first.variables),
             strategy_id=strategy.id,

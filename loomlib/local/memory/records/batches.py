@@ -13,8 +13,8 @@ from typing import Any
 from loomlib.local.wire import invalid
 
 from .filters import seconds
-from .operations import Memories, Parameters, known_id
-from .store import Record, RecordsStore, now_ms
+from .operations import MemoryLookup, Parameters, known_id
+from .store import LongTermRecord, RecordsStore, now_ms
 
 _DAY_MS = 24 * 3_600_000
 _NO_STRATEGY = "custom"
@@ -27,7 +27,7 @@ class RecordBatches:
     A record that fails does not affect the others.
     """
 
-    def __init__(self, store: RecordsStore, memories: Memories) -> None:
+    def __init__(self, store: RecordsStore, memories: MemoryLookup) -> None:
         self._store, self._memories = store, memories
 
     async def batch_create_memory_records(self, parameters: Parameters) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class RecordBatches:
                 raise _RecordError(record_id, 400, f"requestIdentifier {identifier} is in the batch twice")
             used.add(identifier)
             moment = _milliseconds(entry["timestamp"])
-            record = Record(
+            record = LongTermRecord(
                 record_id=record_id,
                 namespace=_namespace(record_id, entry),
                 strategy_id=self._strategy(memory_id, record_id, entry) or _NO_STRATEGY,
@@ -119,7 +119,7 @@ class RecordBatches:
         with self._store.transaction():
             return _each([(entry, b"") for entry in parameters["records"]], delete)
 
-    def _former(self, memory_id: str, entry: Mapping[str, Any], namespace: str | None) -> Record:
+    def _former(self, memory_id: str, entry: Mapping[str, Any], namespace: str | None) -> LongTermRecord:
         record_id = entry["memoryRecordId"]
         former = self._store.get(memory_id, [record_id]).get(record_id)
         if former is None or namespace not in (None, former.namespace):

@@ -11,7 +11,7 @@ from loomlib.local.paging import page_request
 from loomlib.local.wire import RefusedError, invalid, not_found
 
 from . import filters
-from .store import Record, RecordsStore, Scope
+from .store import LongTermRecord, RecordsStore, Scope
 
 if TYPE_CHECKING:  # numpy is imported with the first question
     from .index import RecordsIndex
@@ -22,7 +22,7 @@ _CHUNK = 500
 _JOB_FILTERS = {"strategyId": "strategy_id", "sessionId": "session_id", "actorId": "actor_id", "status": "status"}
 
 
-class Memories(Protocol):
+class MemoryLookup(Protocol):
     """Finds memories; the control plane implements it, tests have a small one of their own."""
 
     def find(self, memory_id: str) -> Mapping[str, Any] | None:
@@ -36,7 +36,7 @@ class RecordOperations:
     All work runs outside the event loop. `on_job_started` wakes the extraction process.
     """
 
-    def __init__(self, store: RecordsStore, memories: Memories, on_job_started: Callable[[], None]) -> None:
+    def __init__(self, store: RecordsStore, memories: MemoryLookup, on_job_started: Callable[[], None]) -> None:
         self._store, self._memories, self._on_job_started = store, memories, on_job_started
         self._index: RecordsIndex | None = None
 
@@ -89,7 +89,7 @@ class RecordOperations:
         if self._index is not None:
             self._index.forget_memory(memory_id)
 
-    def _one(self, parameters: Parameters) -> Record:
+    def _one(self, parameters: Parameters) -> LongTermRecord:
         memory_id, record_id = known_id(self._memories, parameters), parameters["memoryRecordId"]
         record = self._store.get(memory_id, [record_id]).get(record_id)
         if record is None or parameters.get("namespace", record.namespace) != record.namespace:
@@ -103,7 +103,7 @@ class RecordOperations:
         request = page_request(parameters, "ListMemoryRecords", int)
         below, strategy_id = request.after[0] if request.after else None, parameters.get("memoryStrategyId")
         chunk = _CHUNK if expressions else request.fetch
-        matching: list[Record] = []
+        matching: list[LongTermRecord] = []
         while True:
             part = self._store.newest_first(memory_id, scope, strategy_id=strategy_id, below=below, limit=chunk)
             matching += [record for record in part if filters.matches(record.metadata, expressions)]
@@ -177,7 +177,7 @@ class RecordOperations:
         return request.page("jobs", jobs, lambda at: [rows[at][6]])
 
 
-def known_id(memories: Memories, parameters: Parameters) -> str:
+def known_id(memories: MemoryLookup, parameters: Parameters) -> str:
     """Return the memory's id, which a request gives as an id or an ARN.
 
     A memory that does not exist is refused with 404.
@@ -188,7 +188,7 @@ def known_id(memories: Memories, parameters: Parameters) -> str:
     return memory_id
 
 
-def described(record: Record, *, expiry: bool = False) -> dict[str, Any]:
+def described(record: LongTermRecord, *, expiry: bool = False) -> dict[str, Any]:
     """Return a record in AWS's form, with times as unix seconds.
 
     Args:

@@ -55,7 +55,7 @@ _VECTOR_COLUMNS = "record_id, namespace, strategy_id, metadata, expires_at, vect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class LongTermRecord:
     """One long-term record.
 
     Attributes:
@@ -172,7 +172,7 @@ class RecordsStore:
         with self._lock:
             return self._db.execute(statement, values).fetchall()
 
-    def put(self, memory_id: str, record: Record, vector: bytes) -> None:
+    def put(self, memory_id: str, record: LongTermRecord, vector: bytes) -> None:
         """Add a record, or replace the one that has its id.
 
         Args:
@@ -213,7 +213,7 @@ class RecordsStore:
                 _note_change(db, memory_id, record_id)
         return bool(count)
 
-    def get(self, memory_id: str, record_ids: Iterable[str]) -> dict[str, Record]:
+    def get(self, memory_id: str, record_ids: Iterable[str]) -> dict[str, LongTermRecord]:
         """Return the records with these ids that have not expired, by id."""
         records = (
             _record(row)
@@ -233,7 +233,7 @@ class RecordsStore:
 
     def newest_first(
         self, memory_id: str, scope: Scope, *, strategy_id: str | None = None, below: int | None = None, limit: int
-    ) -> list[Record]:
+    ) -> list[LongTermRecord]:
         """List records that have not expired, the last created first.
 
         Args:
@@ -252,7 +252,7 @@ class RecordsStore:
         statement = f"SELECT {_COLUMNS} FROM records WHERE {where} ORDER BY seq DESC LIMIT ?"  # noqa: S608
         return [_record(row) for row in self.rows(statement, (*values, limit))]
 
-    def in_slot(self, memory_id: str, namespace: str, strategy_id: str, slot: str) -> list[Record]:
+    def in_slot(self, memory_id: str, namespace: str, strategy_id: str, slot: str) -> list[LongTermRecord]:
         """Return the records of a slot, the oldest first; "allergy:*" is every slot that begins with "allergy:"."""
         matching, bounds = (
             ("slot>=? AND slot<?", [slot[:-1], slot[:-2] + ";"]) if slot.endswith(":*") else ("slot=?", [slot])
@@ -308,16 +308,16 @@ class RecordsStore:
 
 
 _FIXED_COLUMNS: Final = frozenset({"memory_id", "record_id", "created_at"})
-_COLUMNS: Final = ", ".join(Record.__dataclass_fields__)
+_COLUMNS: Final = ", ".join(LongTermRecord.__dataclass_fields__)
 
 
 def _note_change(db: sqlite3.Connection, memory_id: str, record_id: str) -> None:
     db.execute("INSERT OR REPLACE INTO changes (memory_id, record_id) VALUES (?,?)", (memory_id, record_id))
 
 
-def _record(row: Sequence[Any]) -> Record:
+def _record(row: Sequence[Any]) -> LongTermRecord:
     # Field by field: a third faster than by a dictionary, and lists build many.
-    return Record(
+    return LongTermRecord(
         record_id=row[0],
         namespace=row[1],
         strategy_id=row[2],

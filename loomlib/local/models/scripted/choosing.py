@@ -31,7 +31,7 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z]+(?:[_-][A-Za-z0-9]+)*(?:_[A-Za-z0-9]+)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedCall:
+class CandidateCall:
     """A tool and the arguments that it would get."""
 
     tool: Tool
@@ -55,7 +55,7 @@ class Unfilled:
 class Plan:
     """What a prompt asks for: calls to make, and tools that lack an argument."""
 
-    calls: tuple[PlannedCall, ...] = ()
+    calls: tuple[CandidateCall, ...] = ()
     unfilled: tuple[Unfilled, ...] = ()
 
 
@@ -82,7 +82,7 @@ def plan_calls(
         threshold: The lowest score with which a tool fits a clause.
     """
     scorer = _Scorer(tools)
-    calls: dict[str, PlannedCall] = {}
+    calls: dict[str, CandidateCall] = {}
     unfilled: dict[str, Unfilled] = {}
     is_follow_up = pattern("choosing", "follow_up").match(prompt) is not None
     last = next((tool for tool in tools if tool.name == previous), None) if is_follow_up else None
@@ -208,16 +208,16 @@ def _argument_score(tool: Tool, clause: str) -> float:
     return score
 
 
-def _calls_of(tool: Tool, clause: str, prompt: str) -> tuple[list[PlannedCall], tuple[str, ...]]:
+def _calls_of(tool: Tool, clause: str, prompt: str) -> tuple[list[CandidateCall], tuple[str, ...]]:
     """One call for each candidate in a clause, with the whole prompt for what it leaves open; else what is missing."""
-    made: dict[str, PlannedCall] = {}
+    made: dict[str, CandidateCall] = {}
     for nth in range(_MOST_OF_A_TOOL):
         filled = fill(tool.schema, clause, nth=nth)
         if filled.missing and clause != prompt:
             filled = fill(tool.schema, prompt, nth=nth)
         if filled.missing:
             return list(made.values()), filled.missing
-        call = PlannedCall(tool=tool, arguments=filled.arguments)
+        call = CandidateCall(tool=tool, arguments=filled.arguments)
         known = {repr(value) for other in made.values() for value in other.arguments.values()}
         # Another candidate is another call only if it brings something new: "10 miles to km" is one conversion.
         if made and known.issuperset(map(repr, call.arguments.values())):

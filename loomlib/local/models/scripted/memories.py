@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..json_values import as_list, as_texts
 from ..request import ConverseRequest, Tool, record_lines
-from .choosing import PlannedCall
+from .choosing import CandidateCall
 from .language import content_stems, pattern, split_name, stem, words
 from .numbers import find_numbers
 from .script import script
@@ -72,14 +72,14 @@ def answer_from_facts(attributes: Iterable[str], facts: Mapping[str, str], remem
     return " ".join(sentences)
 
 
-def memory_call(prompt: str, tools: Sequence[Tool]) -> PlannedCall | None:
+def memory_call(prompt: str, tools: Sequence[Tool]) -> CandidateCall | None:
     """Plan a search of the memory, if there is a tool for it and the prompt asks about the user."""
     if not asked_for(prompt) and not (_QUESTION.search(prompt) and pattern("answers", "own").search(prompt)):
         return None
     for tool in tools:
         required = as_texts(as_list(tool.schema.get("required")))
         if is_memory_tool(tool.name) and len(required) == 1:
-            return PlannedCall(tool=tool, arguments={required[0]: prompt})
+            return CandidateCall(tool=tool, arguments={required[0]: prompt})
     return None
 
 

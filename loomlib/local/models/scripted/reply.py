@@ -10,7 +10,7 @@ from ..refusals import ModelRefused
 from ..reply import Reply, within_limits
 from ..request import ConverseRequest, ToolCall, ToolOutcome
 from .answers import answer_with_results, answer_without_tools
-from .choosing import Plan, PlannedCall, call_key, plan_calls
+from .choosing import CandidateCall, Plan, call_key, plan_calls
 from .filling import MISSING, fill_anyway
 from .judging import judge_reply
 from .memories import is_memory_tool, memory_call, referred
@@ -30,10 +30,10 @@ def _unlimited(request: ConverseRequest) -> Reply:
         tool, verdict = judged
         if tool is None:
             return Reply(text=json.dumps(verdict, ensure_ascii=False))
-        return Reply(calls=_with_ids(request, [PlannedCall(tool=tool, arguments=verdict)]))
+        return Reply(calls=_with_ids(request, [CandidateCall(tool=tool, arguments=verdict)]))
     in_role = role_call(request)
     if in_role is not None:
-        return Reply(calls=_with_ids(request, [PlannedCall(tool=in_role[0], arguments=in_role[1])]))
+        return Reply(calls=_with_ids(request, [CandidateCall(tool=in_role[0], arguments=in_role[1])]))
     summarized = summary(request)
     if summarized is not None:
         return Reply(text=summarized)
@@ -73,7 +73,7 @@ def _made_calls(request: ConverseRequest) -> list[tuple[ToolCall, ToolOutcome]]:
     return [(call, outcomes[call.id]) for turn in since for call in turn.calls if call.id in outcomes]
 
 
-def _forced(request: ConverseRequest, due: list[PlannedCall]) -> Reply:
+def _forced(request: ConverseRequest, due: list[CandidateCall]) -> Reply:
     """Plan the call that `toolChoice` demands: the one that fits best, completed with default values."""
     if request.choice == "any" and due:
         return Reply(calls=_with_ids(request, due))
@@ -84,7 +84,7 @@ def _forced(request: ConverseRequest, due: list[PlannedCall]) -> Reply:
     for tool in [tool for name in names for tool in request.tools if tool.name == name]:
         value = fill_anyway(tool.schema, _evidence(request))
         if value == {} or as_object(value):
-            return Reply(calls=_with_ids(request, [PlannedCall(tool=tool, arguments=as_object(value))]))
+            return Reply(calls=_with_ids(request, [CandidateCall(tool=tool, arguments=as_object(value))]))
     raise ModelRefused(
         "ModelErrorException",
         f"The scripted model found no valid arguments for the tool {', '.join(filter(None, names))}.",
@@ -118,7 +118,7 @@ def _evidence(request: ConverseRequest) -> list[str]:
     return [*prompts, *results, *answered]
 
 
-def _with_ids(request: ConverseRequest, calls: list[PlannedCall]) -> tuple[ToolCall, ...]:
+def _with_ids(request: ConverseRequest, calls: list[CandidateCall]) -> tuple[ToolCall, ...]:
     return tuple(
         ToolCall(
             id=f"tooluse_{hashlib.sha256(f'{request.digest} {i}'.encode()).hexdigest()[:22]}",

@@ -18,7 +18,7 @@ GARBAGE_COLLECTION = "garbage collection"
 """Name of the root span's events for pauses; `loomlib.telemetry.traces.attribution` reads them."""
 
 
-class Invocation:
+class InvocationSpan:
     """A request with its root span, which `begin` starts, perhaps after the request's arrival, and `end` ends once."""
 
     def __init__(

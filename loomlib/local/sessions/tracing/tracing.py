@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.version import __version__
 
 from .aws_calls import AwsCalls
-from .invocation import Invocation
+from .invocation import InvocationSpan
 from .pauses import Pauses
 from .points import Points
 from .processor import SessionSpans
@@ -39,7 +39,7 @@ class Tracing:
     that asks for `opentelemetry-instrument` finds ours as the global one, as it would find AWS's.
 
     `arrivals` holds, in the context of a request, a list of its ASGI scope, the time of its arrival (Unix time in ns)
-    and its `Invocation`, None until there is one.
+    and its `InvocationSpan`, None until there is one.
     """
 
     def __init__(
@@ -128,14 +128,14 @@ class Tracing:
         if arrival[2] is not None:
             arrival[2].end()
 
-    def _invocation(self) -> Invocation | None:
+    def _invocation(self) -> InvocationSpan | None:
         arrival = self._arrivals.get()
         if arrival is None:
             return None
         if arrival[2] is None:
             if self._roots is None:
                 self._roots = trace.get_tracer(_SCOPE_NAME)
-            arrival[2] = Invocation(self._roots, arrival[0], self._session_id, arrival[1], self._pauses)
+            arrival[2] = InvocationSpan(self._roots, arrival[0], self._session_id, arrival[1], self._pauses)
         return arrival[2]
 
     def _context_for(self, context: Context | None) -> Context | None:
