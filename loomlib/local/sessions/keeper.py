@@ -13,8 +13,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from loomlib.local.sessions.workspace import sweep_leftovers
-
 
 class Keeper:
     """The keeper of one folder of sessions; runs until `close()`, or until this process has ended."""
@@ -43,6 +41,8 @@ def _keep(sessions: str) -> None:
     while os.read(0, 1):
         continue
     sys.path.extend(os.environ["LOOM_IMPORT_PATH"].split(os.pathsep))
+    from loomlib.local.sessions.workspace import sweep_leftovers  # importable only now
+
     sweep_leftovers(Path(sessions))
 
 
