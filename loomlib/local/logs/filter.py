@@ -92,11 +92,10 @@ class LogFilter:
 
 
 def _first_bytes(events: Iterable[_Event]) -> Iterator[_Event]:
-    """Yield events until the stored telemetry among them fills a page's bytes."""
+    """Yield events until they fill a page's bytes."""
     size = 0
     for event in events:
-        if event[1] >= STORED_IDS:
-            if size and size + len(event[3]) > PAGE_BYTES:
-                return
-            size += len(event[3])
+        if size and size + len(event[3]) > PAGE_BYTES:
+            return
+        size += len(event[3])
         yield event

@@ -13,7 +13,7 @@ from ..wire import RefusedError
 
 LARGEST_PAGE: Final = 10_000
 PAGE_BYTES: Final = 1_000_000
-"""AWS ends a page at 1 MB. It is applied to stored telemetry only: agents' lines are short."""
+"""AWS ends a page at 1 MB."""
 
 
 def invalid_parameter(message: str) -> RefusedError:

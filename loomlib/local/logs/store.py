@@ -18,11 +18,14 @@ from typing import NamedTuple
 
 from moto.logs.models import LogsBackend, logs_backends
 
+from .rotation import Rotation
+
 _log = logging.getLogger(__name__)
 
 _BATCH_PAUSE_S = 0.02
 _RETAINED_LINES, _RETAINED_MS = 200_000, 14 * 86_400_000
 _RESTORED_WITHIN_S = 30.0
+_NOTICE = "Loom: the oldest {lines:,} lines of this stream, with {bytes:,} characters, were dropped: it was too large"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS lines (
     id INTEGER PRIMARY KEY, log_group TEXT NOT NULL, stream TEXT NOT NULL, timestamp_ms INTEGER NOT NULL,
@@ -43,7 +46,8 @@ class Line(NamedTuple):
 class Logs:
     """A `LogSink` whose `write` only appends to memory; a thread journals the lines and makes them visible.
 
-    A line reaches the journal within about 20 ms. After a restart the newest 200,000 lines of 14 days are visible.
+    A line reaches the journal within about 20 ms. After a restart the newest 200,000 lines of 14 days are visible. Each
+    stream keeps its newest 32 MiB, and all together 256 MiB (see `rotation`).
 
     Args:
         home: The home folder.
@@ -59,6 +63,7 @@ class Logs:
         self._arrived: deque[Line] = deque()
         self._hidden: deque[Line] = deque()
         self._deleted: deque[tuple[str, str]] = deque()
+        self._rotation = Rotation()
         self._places: deque[tuple[str, str, float]] = deque()
         self.on_forgotten: Callable[[list[tuple[str, str]]], object] = list
         self._wake, self._closing = threading.Event(), False
@@ -108,6 +113,7 @@ class Logs:
         try:
             database.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;" + _SCHEMA)
             self._restore(database)
+            self._rotate(database)
             self._restored.set()
             while not self._closing:
                 self._wake.wait(self._until_next())
@@ -116,6 +122,7 @@ class Logs:
                 self._wake.clear()
                 self._journal(database)
                 self._show()
+                self._rotate(database)
             self._journal(database)
         finally:
             self._restored.set()
@@ -128,6 +135,8 @@ class Logs:
 
     def _journal(self, database: sqlite3.Connection) -> None:
         deleted = [self._deleted.popleft() for _ in range(len(self._deleted))]
+        for place in deleted:
+            self._rotation.forget(place)
         database.executemany("DELETE FROM lines WHERE log_group = ? AND stream = ?", deleted)
         lines = [self._arrived.popleft() for _ in range(len(self._arrived))]
         if not lines:
@@ -156,6 +165,35 @@ class Logs:
             with self.backend_lock:
                 self._make_place(*self._places.popleft()[:2])
 
+    def _rotate(self, database: sqlite3.Connection) -> None:
+        """Drop the oldest lines of streams beyond their limit, and leave a line that says so."""
+        while place := self._rotation.overfull():
+            group, stream = place
+            with self.backend_lock:
+                known = self.backend().groups.get(group)
+                if known is None or stream not in known.streams:
+                    self._rotation.forget(place)
+                    continue
+                events = known.streams[stream].events
+                count = self._rotation.surplus(place, [event.message for event in events])
+                if not count:
+                    self._rotation.forget(place)
+                    continue
+                gone = sum(len(event.message) for event in events[:count])
+                moment_ms = events[count - 1].timestamp
+                del events[:count]
+            self.write(
+                group=group, stream=stream, timestamp_ms=moment_ms, message=_NOTICE.format(lines=count, bytes=gone)
+            )
+            try:
+                database.execute(
+                    "DELETE FROM lines WHERE id IN "
+                    "(SELECT id FROM lines WHERE log_group = ? AND stream = ? ORDER BY id LIMIT ?)",
+                    (group, stream, count),
+                )
+            except sqlite3.Error:
+                _log.exception("The oldest lines of %s could not be removed from the journal", stream)
+
     def _restore(self, database: sqlite3.Connection) -> None:
         oldest = int(time.time() * 1000) - _RETAINED_MS
         database.execute(
@@ -171,7 +209,9 @@ class Logs:
         if not lines:
             return
         backend = self.backend()
-        for (group_name, stream_name), run in itertools.groupby(lines, key=lambda line: line[:2]):
+        for (group_name, stream_name), lines_of_one in itertools.groupby(lines, key=lambda line: line[:2]):
+            run = list(lines_of_one)
+            self._rotation.count((group_name, stream_name), [line.message for line in run])
             with self.backend_lock:
                 self._make_place(group_name, stream_name)
                 # Straight to the group: PutLogEvents' checks of age and size are for clients.

@@ -8,6 +8,7 @@ import time
 from collections import deque
 
 from ..contract import LogSink
+from .intake_limit import IntakeLimit
 
 MAX_EVENT_BYTES = 262_144 - 26
 """CloudWatch Logs: an event has at most 256 KiB, 26 bytes of which are overhead (PutLogEvents)."""
@@ -19,7 +20,9 @@ START_LINE = (
 """AWS's sidecar logs the first words once per cold boot, when its first probe finds no server listening."""
 
 _READ_BYTES = 16_384  # per turn of the event loop, so that a flood of output delays others by no more than this
-_TAIL_LINES = 20
+_TAIL_LINES, _TAIL_LINE_LENGTH = 20, 4_096
+_TAIL_BYTES = 8_192
+_LAST_READS = 64  # of 16 KiB each: a pipe holds no more, and a writer that is left must not be read for ever
 
 
 class SessionOutput:
@@ -37,6 +40,9 @@ class SessionOutput:
     def __init__(self, fd: int, sink: LogSink, *, group: str, stream: str) -> None:
         self._fd, self._sink, self._group, self._stream = fd, sink, group, stream
         self._rest = bytearray()
+        self._limit = IntakeLimit()
+        self._in_dropped_line = False
+        self._last_dropped = b""
         self._loop = asyncio.get_running_loop()
         self._ended = asyncio.Event()
         self.tail: deque[str] = deque(maxlen=_TAIL_LINES)
@@ -52,8 +58,9 @@ class SessionOutput:
         try:
             await asyncio.wait_for(self._ended.wait(), within_s)
         except TimeoutError:
-            while self._fd >= 0 and self._take():
-                pass
+            for _ in range(_LAST_READS):
+                if self._fd < 0 or not self._take():
+                    break
             self._end()
 
     def _on_readable(self) -> None:
@@ -75,6 +82,23 @@ class SessionOutput:
 
     def _feed(self, data: bytes) -> None:
         now_ms = int(time.time() * 1000)
+        if self._limit.exhausted:
+            # Without splitting lines: whatever is written faster than this is read must not keep the event loop busy.
+            if self._rest:
+                self._write(bytes(self._rest), now_ms)
+                self._rest.clear()
+            self._limit.drop(data)
+            self._last_dropped = (self._last_dropped + data)[-_TAIL_BYTES:]
+            self._in_dropped_line = not data.endswith(b"\n")
+            return
+        self._last_dropped = b""
+        if notice := self._limit.take_notice():
+            self._write(notice.encode(), now_ms)
+        if self._in_dropped_line:
+            dropped, ended, data = data.partition(b"\n")
+            self._limit.drop(dropped)
+            self._in_dropped_line = not ended
+        self._limit.count(data)
         *lines, rest = data.split(b"\n")
         if lines:
             lines[0] = bytes(self._rest) + lines[0]
@@ -96,7 +120,7 @@ class SessionOutput:
             self._write(line[:cut], now_ms)
             line = line[cut:]
         text = line.decode("utf-8", "replace")
-        self.tail.append(text)
+        self.tail.append(text[:_TAIL_LINE_LENGTH])
         self._sink.write(group=self._group, stream=self._stream, timestamp_ms=now_ms, message=text)
 
     def _end(self) -> None:
@@ -108,6 +132,10 @@ class SessionOutput:
         if self._rest:
             self._write(bytes(self._rest), int(time.time() * 1000))
             self._rest.clear()
+        if notice := self._limit.take_notice(final=True):
+            self._write(notice.encode(), int(time.time() * 1000))
+        for line in self._last_dropped.split(b"\n")[1:]:  # why a process ended is often its last words
+            self._write(line, int(time.time() * 1000))
         self._ended.set()
 
 

@@ -1,0 +1,58 @@
+"""Which log lines are kept: the newest bytes of each stream, and of all streams together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+STREAM_BYTES = 32 << 20
+"""Bytes of one stream's lines that are kept; AWS keeps all, on disks that are not this machine's."""
+
+TOTAL_BYTES = 256 << 20
+"""Bytes of all streams' lines that are kept."""
+
+_LINE_BYTES = 200  # what a line costs beside its text
+_KEPT_SHARE = 0.75  # what a rotation leaves, so that not every line is followed by another rotation
+
+Place = tuple[str, str]
+
+
+class Rotation:
+    """Counts the bytes of streams and chooses how many of their oldest lines are dropped."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[Place, int] = {}
+
+    def count(self, place: Place, messages: Sequence[str]) -> None:
+        """Count lines that a stream has got."""
+        self._bytes[place] = self._bytes.get(place, 0) + sum(map(_cost, messages))
+
+    def forget(self, place: Place) -> None:
+        """Forget a stream that was deleted."""
+        self._bytes.pop(place, None)
+
+    def overfull(self) -> Place | None:
+        """Return a stream of which the oldest lines should go: one beyond its limit, or the largest of too many."""
+        beyond = next((place for place, size in self._bytes.items() if size > STREAM_BYTES), None)
+        if beyond is None and sum(self._bytes.values()) > TOTAL_BYTES:
+            return max(self._bytes, key=self._bytes.__getitem__)
+        return beyond
+
+    def surplus(self, place: Place, messages: Sequence[str]) -> int:
+        """Return how many of a stream's oldest lines to drop, and count them as gone.
+
+        Args:
+            place: The stream.
+            messages: All its lines, the oldest first.
+        """
+        size = sum(map(_cost, messages))
+        goal = min(STREAM_BYTES, size) * _KEPT_SHARE
+        dropped = 0
+        while dropped < len(messages) and size > goal:
+            size -= _cost(messages[dropped])
+            dropped += 1
+        self._bytes[place] = size
+        return dropped
+
+
+def _cost(message: str) -> int:
+    return len(message) + _LINE_BYTES

@@ -1,0 +1,117 @@
+"""Agents that print without end: the service keeps its memory, its disk and its answers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+import pytest
+
+from loomlib.local.logs.rotation import STREAM_BYTES, TOTAL_BYTES, Rotation
+from loomlib.local.sessions.intake_limit import BURST_BYTES, BYTES_PER_S
+
+FLOOD = """
+import os
+from bedrock_agentcore.runtime import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+
+@app.entrypoint
+def answer(payload):
+    line, left = payload["line"].encode() + b"\\n" * payload["ended"], payload["bytes"]
+    block = line * max(1, 65_536 // len(line))
+    while left > 0:
+        left -= os.write(1, block[:left])
+    os.write(1, b"\\nthe last line\\n")
+    return "done"
+
+
+app.run()
+"""
+
+
+async def test_what_a_session_writes_beyond_its_rate_is_dropped_and_reported(lab, call, read):
+    pool = lab.pool()
+    source = """
+        import os
+        block = b"x" * 99 + b"\\n"
+        for number in range(800):
+            os.write(1, block * 1_000)
+        os.write(1, b"the end\\n")
+    """
+    begun = time.monotonic()
+    with pytest.raises(Exception, match="exit code 0"):
+        await pool.invoke(call(lab.runtime(source)))
+    allowed = BURST_BYTES + BYTES_PER_S * (time.monotonic() - begun + 1)
+    assert sum(map(len, lab.lines.messages)) < allowed
+    notices = [message for message in lab.lines.messages if message.startswith("Loom: ") and "dropped" in message]
+    assert notices
+    assert "16 MiB at once and 2 MiB a second" in notices[0]
+    assert max(map(len, set(lab.lines.messages) - set(notices))) == 99
+    assert lab.lines.messages[-1] == "the end"
+
+
+async def test_a_line_without_an_end_is_cut_and_then_dropped(lab, call):
+    pool = lab.pool()
+    source = """
+        import os
+        for number in range(1_000):
+            os.write(1, b"y" * 65_536)
+        os.write(1, b"\\nafter it\\n")
+    """
+    with pytest.raises(Exception, match="exit code 0"):
+        await pool.invoke(call(lab.runtime(source)))
+    assert max(map(len, lab.lines.messages)) <= 262_144 - 26
+    assert any("dropped" in message for message in lab.lines.messages)
+
+
+def test_rotation_keeps_the_newest_lines_of_a_stream_and_of_all() -> None:
+    rotation, place = Rotation(), ("g", "s")
+    lines = ["x" * 1_000_000] * 40
+    rotation.count(place, lines)
+    assert rotation.overfull() == place
+    dropped = rotation.surplus(place, lines)
+    assert STREAM_BYTES / 2 < sum(map(len, lines[dropped:])) < STREAM_BYTES
+    assert rotation.overfull() is None
+    rotation.forget(place)
+    streams = {("g", str(number)): ["x" * 1_000_000] * 20 for number in range(20)}
+    for place, lines in streams.items():
+        rotation.count(place, lines)
+    while full := rotation.overfull():
+        del streams[full][: rotation.surplus(full, streams[full])]
+    assert TOTAL_BYTES / 2 < sum(map(len, itertools.chain(*streams.values()))) < TOTAL_BYTES
+
+
+@pytest.mark.parametrize(("line", "ended"), [("x" * 120, True), ("x", True), ("x" * 500, False)])
+def test_an_agent_that_prints_a_gibibyte_leaves_the_service_small_and_answering(
+    start_service: Callable[..., Any], line: str, ended: bool
+) -> None:
+    aws = start_service()
+    flooding = aws.deploy("flooding", FLOOD)
+    arn, session = flooding["agentRuntimeArn"], "f" * 40
+    service = psutil.Process(aws.state.pid)
+    aws.invoke(arn, json.dumps({"line": "a", "ended": True, "bytes": 10}).encode(), runtimeSessionId=session)
+    before = service.memory_info().rss
+    size = 1 << (30 if len(line) > 1 else 28)
+    _, answer = aws.invoke(
+        arn, json.dumps({"line": line, "ended": ended, "bytes": size}).encode(), runtimeSessionId=session
+    )
+    assert answer == b'"done"'
+    group = f"/aws/bedrock-agentcore/runtimes/{flooding['agentRuntimeId']}-DEFAULT"
+    logs = aws.client("logs")
+    deadline = time.monotonic() + 60
+    while not (found := logs.filter_log_events(logGroupName=group, filterPattern="dropped")["events"]):
+        assert time.monotonic() < deadline
+    assert "bytes were dropped here" in found[0]["message"]
+    assert service.memory_info().rss - before < 400 << 20
+    assert sum(file.stat().st_size for file in aws.state.home.glob("logs.db*")) < 200 << 20
+    begun = time.monotonic()
+    pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group)
+    kept = sum(len(event["message"]) for page in pages for event in page["events"])
+    assert kept <= STREAM_BYTES + (1 << 20)
+    assert time.monotonic() - begun < 60  # 122 s for what one such agent had printed
