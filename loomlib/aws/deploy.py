@@ -95,7 +95,7 @@ def _make_bucket(clients: Clients, bucket: str) -> None:
         with translated("Making a bucket", on=bucket):
             clients.s3().create_bucket(**request)
     except ConflictError as error:
-        if error.code != "BucketAlreadyOwnedByYou":  # somebody else of this account was faster
+        if error.code != "BucketAlreadyOwnedByYou":  # another process of this account was faster
             raise
     with translated("Blocking public access", on=bucket):
         clients.s3().put_public_access_block(

@@ -13,7 +13,7 @@ from sys import intern
 from typing import Any, Final, cast
 
 SOURCE_EVENTS_KEY: Final = "x-loom-source-events"
-"""The metadata key in which the local service tells a record's source events. AWS tells none."""
+"""The metadata key in which the local service states a record's source events. AWS states none."""
 EXTRACTOR_KEY: Final = "x-loom-extractor"
 """The metadata key in which the local service says who extracted a record."""
 

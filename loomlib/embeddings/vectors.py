@@ -35,9 +35,6 @@ def embed(texts: Sequence[str]) -> NDArray[np.float32]:
     Needs no network. The first call loads the model (about 0.3 s, 18 MB). Thread-safe; the same text gives the same
     bytes, whatever else is in the batch.
 
-    Args:
-        texts: The texts.
-
     Returns:
         An array of shape (n, 256). A text without words is the zero vector.
 

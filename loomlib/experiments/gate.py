@@ -40,11 +40,7 @@ class StudyGate:
         return self.outcome == MISSED
 
     def under(self, conditions: StudyConditions) -> Self:
-        """Return the gate as the machine's conditions leave it: unclear when they disturbed the measured times.
-
-        Args:
-            conditions: The study's conditions.
-        """
+        """Return the gate as the machine's conditions leave it: unclear when they disturbed the measured times."""
         if not conditions.is_disturbed:
             return self
         stated = self.text.removeprefix(f"Gate {self.outcome}").removeprefix(":").strip()

@@ -98,7 +98,7 @@ class StudyLedger:
         Args:
             units: All units.
             seen: Returns the outcome of a unit whose end was stored elsewhere, such as with its invocation; None when
-                nobody saw it end. Such a unit is measured again.
+                its end was not recorded. Such a unit is measured again.
         """
         for unit in units:
             if unit.state == RUNNING:

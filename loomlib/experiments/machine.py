@@ -17,7 +17,7 @@ _STEAL = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineCounters:
-    """The counters at one moment; sums since the machine's start unless said otherwise.
+    """The counters at one time; sums since the machine's start unless stated otherwise.
 
     Attributes:
         at_s: Monotonic time of the reading, in seconds.

@@ -141,7 +141,7 @@ class NotebookBar:
 
 
 def choose_progress(title: str = "", *, logger: str = "loomlib.experiments") -> Progress[ProgressSnapshot]:
-    """Return a bar where somebody watches a notebook, log lines everywhere else (scripts, cron, papermill, nbconvert).
+    """Return a bar in an interactive notebook, log lines everywhere else (scripts, cron, papermill, nbconvert).
 
     Args:
         title: Heading of the bar.

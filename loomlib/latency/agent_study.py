@@ -60,10 +60,6 @@ class AgentStudy(Study[U, R], Generic[U, R, D]):
     def resume(cls, agent: MeasuredAgent | AgentWithStudyTarget, study_id: str) -> Self:
         """Return a stored study with its stored design; `run()` measures what is pending.
 
-        Args:
-            agent: The agent of the study.
-            study_id: The study's id.
-
         Raises:
             StudyError: No study of this id is stored.
         """

@@ -26,7 +26,7 @@ class InsidePart:
         mean_ms: Mean of its milliseconds; means add up, medians do not.
         pooled_share: `share` without an interval.
         certainties: How the part is known, by call: "measured", "inferred" or "missing".
-        doubts: Reasons where it is not measured, by call.
+        caveats: Reasons where it is not measured, by call.
     """
 
     name: str
@@ -36,7 +36,7 @@ class InsidePart:
     mean_ms: float
     pooled_share: float
     certainties: Mapping[str, int]
-    doubts: Mapping[str, int] = field(default_factory=dict[str, int])
+    caveats: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def label(self) -> str:
@@ -50,7 +50,7 @@ class InsidePart:
             return "measured"
         of = sum(self.certainties.values())
         counts = ", ".join(f"{name} in {number(count, 0)} of {number(of, 0)}" for name, count in others.items())
-        reason = next(iter(self.doubts), "")
+        reason = next(iter(self.caveats), "")
         return f"{counts}: {reason}" if reason else counts
 
     def summary(self) -> dict[str, object]:
@@ -63,7 +63,7 @@ class InsidePart:
             "pooled_share": self.pooled_share,
             "mean_ms": self.mean_ms,
             "certainties": dict(self.certainties),
-            "doubts": dict(self.doubts),
+            "caveats": dict(self.caveats),
         }
 
 
@@ -179,7 +179,9 @@ def _part(name: str, calls: Sequence[Breakdown], wholes: Sequence[float], seed: 
         mean_ms=sum(amounts) / len(amounts),
         pooled_share=sum(amounts) / sum(wholes),
         certainties=dict(Counter(part.certainty for part in parts).most_common()),
-        doubts=dict(Counter(part.doubt for part in parts if part.doubt and part.certainty != "measured").most_common()),
+        caveats=dict(
+            Counter(part.caveat for part in parts if part.caveat and part.certainty != "measured").most_common()
+        ),
     )
 
 

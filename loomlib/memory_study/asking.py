@@ -41,12 +41,7 @@ class MemoryQuestions(Procedure[AskedQuestion]):
         self._records: dict[tuple[str, int], list[str]] = {}
 
     def actor(self, conversation: str, arm: Arm) -> str:
-        """Return the actor under which a conversation is written.
-
-        Args:
-            conversation: The conversation's name.
-            arm: The arm.
-        """
+        """Return the actor under which a conversation is written."""
         number = 1 + [scripted.name for scripted in self._design.conversations].index(conversation)
         return f"{self._run.ledger.study_id}-{number}"
 

@@ -14,7 +14,7 @@ _NAMED = 5
 
 
 def findings(result: MemoryResult) -> list[StudyFinding]:
-    """Return the findings of a study; empty when nothing stands out."""
+    """Return the findings of a study; empty when there are none."""
     checks = (_never_extracted(result.asked), _ranked_low(result), _lingering(result), _failed(result.asked))
     return [finding for finding in checks if finding is not None]
 

@@ -17,7 +17,7 @@ SMALLEST_SESSIONS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactPool:
-    """A fact that a made-up user may state. `{v}` stands for a value in its sentences.
+    """A fact that a simulated user may state. `{v}` stands for a value in its sentences.
 
     Values are words that occur in no other sentence of the pool, so that finding one means that the fact was found.
 

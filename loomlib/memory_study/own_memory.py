@@ -59,7 +59,7 @@ def delete_own_memory(bench: MemoryBench, ledger: StudyLedger) -> None:
     try:
         bench.memories.delete(str(study.environment["memory_id"]))
     except ResourceNotFoundError:
-        pass  # deleted by somebody else
+        pass  # deleted by another process
     except LoomError as error:
         _logger.warning("the study's own memory could not be deleted: %s", error, extra={"study_id": study.id})
         return

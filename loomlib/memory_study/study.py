@@ -165,7 +165,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
             for planned in self.design.questions()
             for probe in [planned.probe]
         ]  # fmt: skip
-        names = ["position", "session", "arm", "life", "kind", "question", "expected", "sessions since"]
+        names = ["position", "session", "arm", "conversation", "kind", "question", "expected", "sessions since"]
         return pd.DataFrame(rows, columns=names)
 
     def result(self) -> MemoryResult:

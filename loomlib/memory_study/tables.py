@@ -79,8 +79,9 @@ def questions_frame(result: MemoryResult) -> pd.DataFrame:
         for probe in [question.probe]
     ]  # fmt: skip
     names = [
-        "position", "session", "arm", "life", "fact", "kind", "sessions_since", "question", "expected", "former",
-        "verdict", "extracted", "rank", "first_shown", "duration_ms", "input_tokens", "failure", "error_message",
+        "position", "session", "arm", "conversation", "fact", "kind", "sessions_since", "question", "expected",
+        "former", "verdict", "extracted", "rank", "first_shown", "duration_ms", "input_tokens", "failure",
+        "error_message",
     ]  # fmt: skip
     frame = TextFrame(rows, columns=names).set_index("position")
     return frame.astype(dict.fromkeys(("duration_ms", "input_tokens", "rank", "sessions_since"), "float64"))

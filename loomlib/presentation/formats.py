@@ -246,7 +246,7 @@ def points(difference: Numeric | None) -> str:
 
 
 def score(value: Numeric | None) -> str:
-    """Format a score: three decimals from −1 to 1, where the third tells versions apart; else like a number."""
+    """Format a score: three decimals from −1 to 1, where the third distinguishes versions; else like a number."""
     if value is None or abs(value) > 1 or (value and not _rounded(value, 3)):
         return number(value)
     return number(value, 3)

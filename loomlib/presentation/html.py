@@ -42,7 +42,7 @@ def fragment(template: str, **values: Any) -> Markup:
 
     Args:
         template: `"package:file"`, a file in the folder `templates` of an importable package.
-        **values: The template's variables. A variable that the template uses and nobody passed is an error.
+        **values: The template's variables. A variable that the template uses and that was not passed is an error.
 
     Returns:
         The HTML; pass it on to another template as it is.

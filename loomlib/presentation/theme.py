@@ -15,7 +15,7 @@ PLOT_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 _PLOTLY_TAGS = re.compile(r"</?(?:b|i|em|sub|sup|br|span|a)\b[^<>]*>")
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Okabe and Ito's colours (Color Universal Design, 2008), told apart by colour-blind readers."""
+"""Okabe and Ito's colours (Color Universal Design, 2008), distinguishable for colour-blind readers."""
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "star")
 """One for each colour of the palette, so that colour never carries meaning alone."""
 

@@ -68,13 +68,7 @@ def plain_total(total: CostTotal, blind: int) -> dict[str, Any]:
 
 
 def estimated_use(duration_ms: float | None, active_vcpus: float, memory_gb: float) -> RuntimeUse | None:
-    """Return an estimate of the CPU and memory of one invocation; None where there is nothing to estimate from.
-
-    Args:
-        duration_ms: The duration.
-        active_vcpus: The active vCPUs.
-        memory_gb: The memory.
-    """
+    """Return an estimate of the CPU and memory of one invocation; None where there is nothing to estimate from."""
     if duration_ms is None or not (active_vcpus or memory_gb):
         return None
     return RuntimeUse.during(duration_ms / 1e3, active_vcpus=active_vcpus or None, memory_gb=memory_gb or None)

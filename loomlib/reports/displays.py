@@ -93,7 +93,7 @@ def findings(result: StudyRecord) -> Listing:
     """Return what to look at next, each finding with its evidence."""
     return Listing(
         items=[(f"{finding.title}.", finding.evidence, finding.advice) for finding in result.findings()],
-        nothing="Nothing stands out.",
+        nothing="No findings.",
     )
 
 

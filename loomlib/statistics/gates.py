@@ -23,7 +23,7 @@ _MOST_NEEDED: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """How a figure stands to its limit, and what would decide it.
+    """The verdict on a figure and its limit, and what would decide it.
 
     Attributes:
         outcome: "passed", "missed" or "unclear".

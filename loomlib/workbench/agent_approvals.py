@@ -28,7 +28,7 @@ class AgentApprovals:
     def list(self, *, session_id: str | None = None, limit: int = _MOST_EVENTS) -> ApprovalsView:
         """Return pending and decided approvals, the newest request first; none for an agent without a memory.
 
-        An approval that nobody decided in time is `expired`.
+        An approval that was not decided in time is `expired`.
 
             agent.approvals.list().pending
 

@@ -142,7 +142,7 @@ class Tracer:
 
 
 def _is_ours(row: InvocationRow) -> bool:
-    """Return whether Loom created the session's id, so that nobody else can have used it before."""
+    """Return whether Loom created the session's id, so that no other process can have used it before."""
     return row.session_id.startswith("loom-")
 
 

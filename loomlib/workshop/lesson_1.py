@@ -71,7 +71,7 @@ def _written(answer: object, bench: Workbench) -> str:
             raise LoomError("Your agent failed", on=str(inv.error), try_="agent.logs(), the log lines of your agent")
         session = inv.session_id
         if str(cents) not in inv.text:
-            wrong.append(f"asked for the price of one {fruit} it said {quoted(inv.text)}")
+            wrong.append(f"asked for the price of one {fruit} it answered {quoted(inv.text)}")
     called = sum(
         len(trace.trajectory().tool_calls) for trace in agent.telemetry.traces(len(PRICES), session_id=session)
     )

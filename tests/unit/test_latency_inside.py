@@ -27,7 +27,7 @@ def spent(certainty: str = "measured", **ms: float) -> Breakdown:
             share=ms.get(name, 0) / whole if whole else 0.0,
             derived_from="a test",
             certainty=certainty if name == "agent" else "measured",
-            doubt="no server span" if name == "agent" and certainty != "measured" else "",
+            caveat="no server span" if name == "agent" and certainty != "measured" else "",
         )
         for name in PARTS
     )

@@ -109,7 +109,7 @@ class AguiRun:
     """A run so far. `problems` are sentences: malformed events, breaches of the order, patches that do not apply.
 
     `history` are the messages as they are sent with the next run (see `conversation_of`); `is_whole` says that the run
-    sent the whole conversation itself. `usage` are the tokens that it tells of, an entry for each model.
+    sent the whole conversation itself. `usage` are the tokens that it reports, one entry per model.
     """
 
     status: str

@@ -35,7 +35,7 @@ VIEW_SANDBOX: Final = "allow-scripts"
 
 VIEW_MESSAGES_PER_S: Final = 100
 VIEW_MESSAGE_CHARACTERS: Final = 200_000
-"""Limits of a view's messages: a view that exceeds them is removed, and the page is told why."""
+"""Limits of a view's messages: a view that exceeds them is removed, and the page receives the reason."""
 
 _RELAY: Final = """
 const view = document.querySelector("iframe");
@@ -54,7 +54,7 @@ window.addEventListener("message", ({ source, data }) => {
   inSecond += 1;
   if (inSecond > MESSAGES) return void close("the view sent more than MESSAGES messages in a second");
   let text;
-  try { text = typeof data === "string" ? data : JSON.stringify(data); } catch { /* no JSON: nobody hears it */ }
+  try { text = typeof data === "string" ? data : JSON.stringify(data); } catch { /* no JSON: dropped */ }
   if (text?.length > CHARACTERS) return void close("the view sent a message of more than CHARACTERS characters");
   if (text) parent.postMessage(text, "*");
 });

@@ -20,10 +20,6 @@ def failed_scores(conversations: Sequence[Conversation], evaluators: Sequence[Ch
     """Return for each conversation the evaluators that did not pass it, "" for none.
 
     A failure to judge is ignored. Works inside a running event loop.
-
-    Args:
-        conversations: The conversations.
-        evaluators: The evaluators.
     """
     if not evaluators:
         return [""] * len(conversations)

@@ -24,11 +24,11 @@ _PREFIX: Final = "strands:"
 _INTERACTION: Final = {"node_name": str, "dependencies": list, "messages": list}
 
 REASONS: Final = {
-    "turns": "a case of strands has one input: only the first turn stands",
+    "turns": "a case of strands has one input: only the first turn is written",
     "turns.expected_tools.matchers": "strands has no rules for single arguments",
     "turns.prompt": "a turn with a payload sends the payload",
     "session_tools": "a case of strands has one turn, and the tools are that turn's",
-    "scenario": "a case of strands has an input and no plan; the plan stands in the metadata as task_description",
+    "scenario": "a case of strands has an input and no plan; the plan is written to the metadata as task_description",
     "assertions": "a case of strands has one assertion: several stand in one, line by line",
     "metadata": "a scenario's plan stands there as task_description, for strands' user simulator",
     "set.evaluators": "strands has no evaluator of that name, or none with a threshold",

@@ -26,7 +26,7 @@ class ModelJudge:
 
     Attributes:
         name: Name of the score column.
-        instructions: What the model is told to judge; part of the digest.
+        instructions: The instructions to the model; part of the digest.
         scale: The verdicts that the model may give.
         threshold: Value that passes; the scale's own threshold when None.
         model: A judge model, or a model id. With an id the judge must be connected (`connected_to`) before it can

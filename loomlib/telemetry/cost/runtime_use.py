@@ -32,12 +32,7 @@ class RuntimeUse:
 
     @classmethod
     def measured(cls, *, vcpu_hours: float | None = None, gb_hours: float | None = None) -> RuntimeUse:
-        """Return the usage from the metrics `CPUUsed-vCPUHours` and `MemoryUsed-GBHours` of AWS/Bedrock-AgentCore.
-
-        Args:
-            vcpu_hours: vCPU-hours.
-            gb_hours: GB-hours.
-        """
+        """Return the usage from the metrics `CPUUsed-vCPUHours` and `MemoryUsed-GBHours` of AWS/Bedrock-AgentCore."""
         return cls(
             vcpu_s=None if vcpu_hours is None else Decimal(str(vcpu_hours)) * 3600,
             memory_gb_s=None if gb_hours is None else Decimal(str(gb_hours)) * 3600,

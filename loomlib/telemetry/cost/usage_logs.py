@@ -107,12 +107,7 @@ class UsageLogs:
 
 
 def usage_records(lines: Iterable[str], session_id: str) -> list[UsageRecord]:
-    """Return a session's records among the lines of a usage log; other lines are skipped.
-
-    Args:
-        lines: The lines.
-        session_id: The session.
-    """
+    """Return a session's records among the lines of a usage log; other lines are skipped."""
     records: list[UsageRecord] = []
     for line in lines:
         record = parse_object(line)

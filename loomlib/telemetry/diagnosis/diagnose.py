@@ -25,7 +25,7 @@ def diagnose(
         rules: The rules; the shipped ones by default.
 
     Returns:
-        The findings, the most costly first; none where nothing stands out.
+        The findings, the most costly first; none when no rule applies.
 
     Example:
         diagnose(trace, ClientTiming(sent_ns=…, done_ns=…)).table()

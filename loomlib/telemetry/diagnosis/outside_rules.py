@@ -35,7 +35,7 @@ def cold_start(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
             ),
         ),
         confidence="high" if sure else "medium",
-        because="start and end are measured" if sure else part.doubt or "its start or its end is inferred",
+        because="start and end are measured" if sure else part.caveat or "its start or its end is inferred",
         values=(("ms", milliseconds(ms)),),
     )
 
@@ -132,7 +132,7 @@ def network(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
     if cold_unknown:
         because = "unknown whether a new process was started: a cold start would look the same"
     elif not sure:
-        because = part.doubt or "parts of it are inferred"
+        because = part.caveat or "parts of it are inferred"
     return FindingDraft(
         ms_at_stake=max(0.0, ms - limits["usual_ms"]),
         evidence=tuple(evidence),

@@ -27,7 +27,7 @@ def result_lengths(trace: Trace, steps: Sequence[Step]) -> dict[str, int]:
     records: dict[str, list[LogRecord]] = {}
     for record in trace.log_records:
         records.setdefault(record.span_id, []).append(record)
-    for span in reversed(trace.of_operation("chat")):  # the last messages hold all that was said before
+    for span in reversed(trace.of_operation("chat")):  # the last messages contain the whole conversation
         for message in messages_of(span, records.get(span.span_id, ())).inputs:
             for step in message:
                 if step.kind == "tool_result" and step.call_id in missing and step.result is not None:

@@ -156,7 +156,7 @@ def agent_overhead(case: InvocationCase, limits: Thresholds) -> FindingDraft | N
             ),
         ),
         confidence="medium" if part.certainty == "measured" else "low",
-        because="no other span explains it" + (f"; {part.doubt}" if part.doubt else ""),
+        because="no other span explains it" + (f"; {part.caveat}" if part.caveat else ""),
         values=(("own", milliseconds(own)),),
     )
 

@@ -27,7 +27,7 @@ class _Basis:
     intervals: Sequence[Interval] = field(default=(), repr=False)
     derived_from: str
     certainty: str = "measured"
-    doubt: str = ""
+    caveat: str = ""
     span_ids: tuple[str, ...] = ()
 
 
@@ -91,7 +91,7 @@ def callers(trace: Trace, servers: Sequence[Span]) -> set[str]:
 
 def _part(name: str, intervals: list[Interval], basis: _Basis, whole: int) -> Part:
     if not intervals and not basis.span_ids:
-        return _empty_part(name, basis.derived_from, basis.certainty, basis.doubt)
+        return _empty_part(name, basis.derived_from, basis.certainty, basis.caveat)
     duration = total(intervals)
     return Part(
         name=name,
@@ -99,7 +99,7 @@ def _part(name: str, intervals: list[Interval], basis: _Basis, whole: int) -> Pa
         share=duration / whole if whole else 0.0,
         derived_from=basis.derived_from,
         certainty=basis.certainty,
-        doubt=basis.doubt,
+        caveat=basis.caveat,
         span_ids=basis.span_ids,
         intervals=tuple(intervals),
     )
@@ -107,7 +107,7 @@ def _part(name: str, intervals: list[Interval], basis: _Basis, whole: int) -> Pa
 
 @lru_cache(256)
 def _empty_part(name: str, derived_from: str, certainty: str, caveat: str) -> Part:
-    return Part(name=name, duration_ns=0, share=0.0, derived_from=derived_from, certainty=certainty, doubt=caveat)
+    return Part(name=name, duration_ns=0, share=0.0, derived_from=derived_from, certainty=certainty, caveat=caveat)
 
 
 def _bases(trace: Trace, interval: AlignedInterval, client: ClientTiming | None) -> dict[str, _Basis]:
@@ -135,7 +135,7 @@ def _of_spans(name: str, trace: Trace, interval: AlignedInterval, caveats: Seque
         intervals=_shifted(spans, interval),
         derived_from=f"union of {len(spans)} {operation} span{'s' if len(spans) > 1 else ''}",
         certainty="inferred" if caveats else "measured",
-        doubt="; ".join(caveats),
+        caveat="; ".join(caveats),
         span_ids=tuple(span.span_id for span in spans),
     )
 
@@ -157,7 +157,7 @@ def _pauses(servers: Sequence[Span], interval: AlignedInterval) -> _Basis:
         intervals=pauses,
         derived_from=f"{plural(len(pauses), 'full garbage collection')} in the agent's process",
         certainty="inferred" if interval.skew else "measured",
-        doubt=interval.skew,
+        caveat=interval.skew,
         span_ids=tuple(span.span_id for span in servers),
     )
 
@@ -173,7 +173,7 @@ def _agent(
     """Return all intervals inside the agent, and the basis of the agent's own time among them."""
     agents = trace.of_operation("invoke_agent")
     if not any(has_valid_times(span) for span in trace.spans):
-        return [], _Basis(derived_from="no agent span", certainty="missing", doubt="the agent exported no spans")
+        return [], _Basis(derived_from="no agent span", certainty="missing", caveat="the agent exported no spans")
     foreign = caller_ids | _of_other_services(trace, servers)
     rest = [span for span in trace.of_operation("cycle", "other") if span.span_id not in foreign]
     own = [*servers, *agents, *rest]
@@ -197,7 +197,7 @@ def _agent(
         intervals=inside,
         derived_from=derived_from,
         certainty="inferred" if caveats else "measured",
-        doubt="; ".join(caveats),
+        caveat="; ".join(caveats),
         span_ids=tuple(span.span_id for span in own),
     )
 
@@ -223,7 +223,7 @@ def _cold_start(inside: Sequence[Interval], interval: AlignedInterval, client: C
         return _Basis(
             derived_from="unknown whether a new process was started for this invocation",
             certainty="missing",
-            doubt="a cold start, if there was one, is counted in service_network",
+            caveat="a cold start, if there was one, is counted in service_network",
         )
     if not client.is_cold:
         return _Basis(derived_from="warm: the session's process was already running")
@@ -232,13 +232,13 @@ def _cold_start(inside: Sequence[Interval], interval: AlignedInterval, client: C
     starts = [start for start in (first, logged) if start is not None]
     if not starts:
         caveat = "neither a start line in the log nor a span shows when the agent started"
-        return _Basis(derived_from="no agent start", certainty="missing", doubt=caveat)
+        return _Basis(derived_from="no agent start", certainty="missing", caveat=caveat)
     source = "first span" if logged is None or (first is not None and first <= logged) else "start line in the log"
     return _Basis(
         intervals=[(client.sent_ns, max(client.sent_ns, min(starts)))],
         derived_from=f"request sent to the agent's {source}; a new process was started for this invocation",
         certainty="inferred" if interval.skew else "measured",
-        doubt=interval.skew,
+        caveat=interval.skew,
     )
 
 
@@ -255,13 +255,13 @@ def _outside(
         calling = [span for span in trace.spans if span.span_id in caller_ids]
         if not calling:
             return _Basis(
-                derived_from="no client timing", certainty="missing", doubt="only time inside the agent is known"
+                derived_from="no client timing", certainty="missing", caveat="only time inside the agent is known"
             )
         return _Basis(
             intervals=_shifted(calling, interval),
             derived_from="the caller's spans minus the agent's",
             certainty="inferred" if caveats else "measured",
-            doubt="; ".join(caveats),
+            caveat="; ".join(caveats),
             span_ids=tuple(span.span_id for span in calling),
         )
     if not inside:
@@ -272,7 +272,7 @@ def _outside(
             intervals=[(client.sent_ns, max(client.sent_ns, start))],
             derived_from="request sent to the agent's start line in the log",
             certainty="inferred",
-            doubt="no span shows when the agent finished: the time after it is counted in unknown",
+            caveat="no span shows when the agent finished: the time after it is counted in unknown",
         )
     caveats = list(caveats)
     if not servers:
@@ -281,7 +281,7 @@ def _outside(
         intervals=[(interval.start_ns, interval.end_ns)],
         derived_from="client interval outside the agent's spans",
         certainty="inferred" if caveats else "measured",
-        doubt="; ".join(caveats),
+        caveat="; ".join(caveats),
     )
 
 
@@ -289,13 +289,13 @@ def _unknown(trace: Trace, client: ClientTiming | None) -> _Basis:
     if client is None:
         return _empty_basis("gaps between root spans", "measured", "")
     if not trace.spans:
-        return _Basis(derived_from="time after the agent's start", doubt="the agent exported no spans")
+        return _Basis(derived_from="time after the agent's start", caveat="the agent exported no spans")
     return _Basis(derived_from="nothing is left over")
 
 
 @lru_cache(64)
 def _empty_basis(derived_from: str, certainty: str, caveat: str) -> _Basis:
-    return _Basis(derived_from=derived_from, certainty=certainty, doubt=caveat)
+    return _Basis(derived_from=derived_from, certainty=certainty, caveat=caveat)
 
 
 def _shifted(spans: Iterable[Span], interval: AlignedInterval) -> list[Interval]:

@@ -22,6 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from loomlib.deprecation import renamed_members
+
 from .intervals import Interval
 
 PARTS = ("cold_start", "service_network", "agent", "model", "tools", "memory", "garbage_collection", "unknown")
@@ -68,7 +70,7 @@ class Part:
         derived_from: What the time was computed from.
         certainty: `measured` (from spans or the client's clock), `inferred` (something that would show it is missing),
             or `missing` (nothing is known).
-        doubt: Why it is not measured; "" when it is.
+        caveat: Why it is not measured; "" when it is.
         span_ids: The spans it was computed from.
         intervals: Its intervals in Unix nanoseconds, disjoint and in order.
     """
@@ -78,7 +80,7 @@ class Part:
     share: float
     derived_from: str
     certainty: str
-    doubt: str = ""
+    caveat: str = ""
     span_ids: tuple[str, ...] = field(default=(), repr=False)
     intervals: tuple[Interval, ...] = field(default=(), repr=False)
 
@@ -86,6 +88,9 @@ class Part:
     def duration_ms(self) -> float:
         """Its time in milliseconds."""
         return self.duration_ns / 1e6
+
+    def __getattr__(self, name: str) -> Any:
+        return renamed_members(self, {"doubt": "caveat"}, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +144,7 @@ class Breakdown:
                 "share": part.share,
                 "certainty": part.certainty,
                 "derived_from": part.derived_from,
-                "doubt": part.doubt,
+                "caveat": part.caveat,
                 "spans": len(part.span_ids),
             }
             for part in self.parts

@@ -158,7 +158,7 @@ def test_a_file_reads_back_by_its_content_whatever_it_is_called(tmp_path, name):
 
 
 def test_strict_writing_of_what_would_be_lost_writes_nothing(tmp_path):
-    with pytest.raises(LoomError, match="only the first turn stands"):
+    with pytest.raises(LoomError, match="only the first turn is written"):
         FULL.write(tmp_path / "orders.csv", "strands", strict=True)
     assert not list(tmp_path.iterdir())
 

@@ -81,7 +81,7 @@ def test_spans_of_another_clock_are_moved_into_the_clients_interval() -> None:
     assert "clock_shifted" in found.marks
     assert ms(found)["model"] == 4405
     assert found["model"].certainty == "inferred"
-    assert "clock skew" in found["model"].doubt
+    assert "clock skew" in found["model"].caveat
     same = Trace.one(field_note_request()).breakdown(replace(client, same_clock=True))
     assert "clipped" in same.marks
     assert ms(same)["model"] == 0
@@ -103,7 +103,7 @@ def test_a_missing_root_leaves_inferred_parts() -> None:
     found = trace.breakdown(ClientTiming(sent_ns=T0, done_ns=T0 + 4613 * MS, is_cold=False))
     assert ms(found)["model"] == 4405
     assert found["agent"].certainty == "inferred"
-    assert found["agent"].doubt
+    assert found["agent"].caveat
     assert sum(part.duration_ns for part in found.parts) == 4613 * MS
 
 

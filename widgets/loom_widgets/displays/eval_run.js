@@ -6,24 +6,24 @@ export default {
     const word = select("State"), text = field("Search", { placeholder: "case or question" }), said = live({ class: "loom-hint" });
     let cases = null;
     const sift = async () => {
-      const found = await act(model, "filter", { state: word.value, text: text.value });
-      if (!found) return;
-      said.say(found.shown === found.of ? "" : `${formatNumber(found.shown)} of ${cases_(found.of)}`);
+      const result = await act(model, "filter", { state: word.value, text: text.value });
+      if (!result) return;
+      said.say(result.shown === result.of ? "" : `${formatNumber(result.shown)} of ${cases_(result.of)}`);
       cases.reload();
     };
     word.control.addEventListener("change", sift);
     text.control.addEventListener("change", sift);
     const open = async (row) => {
-      const found = await act(model, "case", { place: row.place, repeat: row.repeat });
-      if (found?.case === undefined) return;
-      refill(detail, caseView(model, found, row.case));
+      const result = await act(model, "case", { place: row.place, repeat: row.repeat });
+      if (result?.case === undefined) return;
+      refill(detail, caseView(model, result, row.case));
       detail.scrollIntoView?.({ block: "nearest" });
     };
     const draw = ({ head, summary, cases: first }) => {
       refill(top, h("p", null, dot(head.state), ` ${formatNumber(head.answered)} of ${formatNumber(head.owed)} answered`, head.reason && `: ${head.reason}`,
         h("span", { class: "loom-hint" }, ` · ${[head.set, head.name, formatTime(head.created_at), head.run, ...head.labels].filter(Boolean).join(" · ")}`)),
       list(head.sentences), folded("Each evaluator's numbers", plainTable("each evaluator's numbers", summary)));
-      word.options([["", `all (${formatNumber(head.answered)})`], ...Object.entries(head.states).map(([each, count]) => [each, `${each} (${formatNumber(count)})`])], "");
+      word.options([["", `all (${formatNumber(head.answered)})`], ...Object.entries(head.states).map(([item, count]) => [item, `${item} (${formatNumber(count)})`])], "");
       cases = table({
         model, table: "cases", given: first, label: "cases of this run", onOpen: open, height: 320, empty: "No case matches.",
         columns: [

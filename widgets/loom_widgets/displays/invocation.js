@@ -37,7 +37,7 @@ export default {
       ["Logs", wanted("Read the logs", "logs", logs, "The log lines of its session.")],
     ], { label: "details of the answer" });
     put(body, [
-      h("p", null, statusDot(state.status), h("span", { class: "loom-hint" }, ` session ${state.session}${state.labels.map((each) => ` · ${each}`).join("")}`)),
+      h("p", null, statusDot(state.status), h("span", { class: "loom-hint" }, ` session ${state.session}${state.labels.map((item) => ` · ${item}`).join("")}`)),
       folded(`Asked: ${short(calm(state.prompt), 100)}`, block("the prompt", state.prompt)),
       state.failure && h("p", null, h("strong", null, "Failed: "), calm(state.failure)),
       answerView(state), parts, h("div", { class: "loom-row" }, stopping),
@@ -46,12 +46,12 @@ export default {
     const once = (name, value, draw) => { if (value && drawn[name] !== JSON.stringify(value)) { drawn[name] = JSON.stringify(value); draw(value); } };
     body.keep(onState(model, "state", () => {
       const asked = model.get("state").asked ?? {};
-      once("figures", asked.figures ?? state.figures, (found) => refill(figures, figuresView(found)));
-      once("trace", asked.trace, (found) => refill(spans, traceView(model, found)));
-      once("logs", asked.logs, (found) => refill(logs, frameTable(model, found, { label: "log lines of its session", empty: "No log lines yet." })));
-      once("pieces", asked.pieces, (found) => refill(pieces,
+      once("figures", asked.figures ?? state.figures, (result) => refill(figures, figuresView(result)));
+      once("trace", asked.trace, (result) => refill(spans, traceView(model, result)));
+      once("logs", asked.logs, (result) => refill(logs, frameTable(model, result, { label: "log lines of its session", empty: "No log lines yet." })));
+      once("pieces", asked.pieces, (result) => refill(pieces,
         asked.events && [head4("Events"), frameTable(model, asked.events, { label: "events of the answer" })],
-        head4("Pieces"), frameTable(model, found, { label: "pieces of the answer", height: 200, filter: false, empty: "No chunks are stored." })));
+        head4("Pieces"), frameTable(model, result, { label: "pieces of the answer", height: 200, filter: false, empty: "No chunks are stored." })));
     }));
     body.keep(onState(model, "busy", () => { stopping.hidden = !model.get("busy"); }));
   }),

@@ -3,7 +3,7 @@
 const AT = { key: "at", name: "when", kind: "time", width: "12em" };
 /** What a preference's JSON states; other texts as they are. */
 const stated = (text) => { try { return JSON.parse(text).preference ?? text; } catch { return text; } };
-const RECORD = { key: "text", name: "record", width: "30em", show: (each) => short(calm(stated(each.text)), 400) };
+const RECORD = { key: "text", name: "record", width: "30em", show: (item) => short(calm(stated(item.text)), 400) };
 
 export default {
   render: (given) => shown(given, (body, model, first) => {
@@ -25,15 +25,15 @@ export default {
       open(card("Record", {}, block("the record", record.text), facts([["namespace", record.namespace], ["strategy", record.strategy || "none"], ["created", formatTime(record.created)],
         record.extractor && ["extracted by", record.extractor], ["record id", record.id], ...(record.metadata ?? [])].filter(Boolean)),
       h("div", { class: "loom-row" }, button("Show the source", async () => {
-        const found = await act(model, "provenance", { id: record.id });
-        if (found?.sentence) refill(from, h("p", null, statusDot(found.state.replaceAll("_", " "), found.state === "stated" ? "good" : "wait"), " ", found.sentence),
-          table({ rows: found.rows, label: "sources of this record", height: 180, empty: "No source found.", columns: [
+        const result = await act(model, "provenance", { id: record.id });
+        if (result?.sentence) refill(from, h("p", null, statusDot(result.state.replaceAll("_", " "), result.state === "stated" ? "good" : "wait"), " ", result.sentence),
+          table({ rows: result.rows, label: "sources of this record", height: 180, empty: "No source found.", columns: [
             { key: "certainty", width: "7em" }, { key: "score", kind: "score", width: "5em" }, { key: "excerpt", width: "26em" }, AT, { key: "session", width: "12em" }] }));
       })), from));
     };
 
     const events = table({ model, table: "events", given: { rows: [], total: 0 }, label: "events", onOpen: openEvent, empty: "No events have been read yet, or there are none.", columns: [
-      AT, { key: "actor", width: "9em" }, { key: "session", width: "10em" }, { key: "role", width: "8em" }, { key: "text", width: "30em", show: (each) => short(calm(each.text), 400) },
+      AT, { key: "actor", width: "9em" }, { key: "session", width: "10em" }, { key: "role", width: "8em" }, { key: "text", width: "30em", show: (item) => short(calm(item.text), 400) },
       { key: "metadata", width: "12em" }] });
     const records = table({ model, table: "records", given: { rows: [], total: 0 }, label: "records", onOpen: openRecord, empty: "No records have been read yet, or there are none.", columns: [
       RECORD, { key: "namespace", width: "16em" }, { key: "strategy", width: "9em" }, { ...AT, key: "created", name: "created" }] });
@@ -49,12 +49,12 @@ export default {
 
     const query = field("Question", { placeholder: "What does Anna eat?" }), hits = live({ class: "loom-hint" });
     query.classList.add("loom-wide");
-    const found = table({ rows: [], label: "search results", onOpen: openRecord, empty: "Search in plain words. The most similar records come first.", columns: [
+    const result = table({ rows: [], label: "search results", onOpen: openRecord, empty: "Search in plain words. The most similar records come first.", columns: [
       { key: "score", kind: "score", width: "6em" }, RECORD, { key: "namespace", width: "16em" }, { key: "strategy", width: "9em" }] });
     const search = async () => {
       const answer = await act(model, "search", { query: query.value });
       if (!answer?.rows) return;
-      found.rows(answer.rows);
+      result.rows(answer.rows);
       hits.say(answer.rows.length ? `${formatNumber(answer.rows.length)} found.` : "No record was found.");
     };
     query.control.addEventListener("keydown", (event) => { if (event.key === "Enter") search(); });
@@ -63,9 +63,9 @@ export default {
       const now = state();
       const names = now.actors ?? [], sessions = now.sessions ?? [];
       refill(people, now.actors ? h("div", { class: "loom-columns" },
-        table({ model, table: "actors", given: { rows: names.slice(0, 100).map((actor) => ({ actor })), total: now.actors_total }, label: "actors", height: 180, onOpen: (each) => choose({ actor: each.actor }),
+        table({ model, table: "actors", given: { rows: names.slice(0, 100).map((actor) => ({ actor })), total: now.actors_total }, label: "actors", height: 180, onOpen: (item) => choose({ actor: item.actor }),
           columns: [{ key: "actor" }], empty: "No actors yet." }),
-        h("div", null, table({ model, table: "sessions", given: sessions.length > 100 ? null : { rows: sessions.map((session) => ({ session })), total: sessions.length }, label: "sessions of the actor", height: 180, onOpen: (each) => choose({ session: each.session }),
+        h("div", null, table({ model, table: "sessions", given: sessions.length > 100 ? null : { rows: sessions.map((session) => ({ session })), total: sessions.length }, label: "sessions of the actor", height: 180, onOpen: (item) => choose({ session: item.session }),
           columns: [{ key: "session" }], empty: "Choose an actor to see its sessions." })))
         : hint("Reading the actors …"),
       now.actor && h("p", null, h("strong", null, "Of "), calm(now.actor), now.session && `, session ${calm(now.session)}`, " ", button("all actors", () => choose({ actor: "" }), { class: "loom-quiet" })));
@@ -76,7 +76,7 @@ export default {
       about.strategies.length ? folded(`${about.strategies.length} ${about.strategies.length === 1 ? "strategy" : "strategies"}`, plainTable("strategies", { head: ["strategy", "kind", "namespaces"], rows: about.strategies.map(([name, kind, places]) => [name, kind, places.join(", ")]) }))
         : hint("No strategy: events are stored, nothing is extracted."),
       people,
-      tabs([["Events", readers.events], ["Records", readers.records], ["Search", h("div", null, h("div", { class: "loom-row" }, query, button("Search", search, { kind: "main" }), hits), found)]], { label: "parts of the memory" }),
+      tabs([["Events", readers.events], ["Records", readers.records], ["Search", h("div", null, h("div", { class: "loom-row" }, query, button("Search", search, { kind: "main" }), hits), result)]], { label: "parts of the memory" }),
       detail,
     ]);
     let drawn = "";
@@ -84,6 +84,6 @@ export default {
       const { actors, actor, session, sessions } = state(), now = JSON.stringify([actors, actor, session, sessions]);
       if (now !== drawn) { drawn = now; draw(); }
     }));
-    body.keep(onMessage(model, "read", (told) => readers[told.what]?.show(told)));
+    body.keep(onMessage(model, "read", (reply) => readers[reply.what]?.show(reply)));
   }),
 };

@@ -3,22 +3,22 @@
 /** A value with its interval for each scenario and quantile: a line from low to high with a dot in it. */
 function intervalChart(intervals, names) {
   const W = 640, L = 130, R = 20, ROW = 24, H = intervals.length * ROW + 28;
-  const most = intervals.reduce((found, each) => Math.max(found, each.high), 0) * 1.05 || 1;
+  const most = intervals.reduce((result, item) => Math.max(result, item.high), 0) * 1.05 || 1;
   const px = (value) => L + (value / most) * (W - L - R);
-  const said = intervals.map((each) => `${each.scenario} ${each.quantile} ${formatMs(each.value)}, from ${formatMs(each.low)} to ${each.open ? "at least " : ""}${formatMs(each.high)}`);
+  const said = intervals.map((item) => `${item.scenario} ${item.quantile} ${formatMs(item.value)}, from ${formatMs(item.low)} to ${item.open ? "at least " : ""}${formatMs(item.high)}`);
   const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Percentiles with their 95 % intervals. ${said.join("; ")}` });
   for (const tick of ticks(0, most)) {
     svg.append(s("line", { x1: px(tick), x2: px(tick), y1: 0, y2: H - 24, class: "loom-grid" }), s("text", { x: px(tick), y: H - 8, "text-anchor": "middle" }, formatMs(tick)));
   }
-  intervals.forEach((each, i) => {
-    const y = i * ROW + 13, colour = PALETTE[names.indexOf(each.scenario) % PALETTE.length];
-    svg.append(s("text", { x: 0, y: y + 4 }, `${each.scenario} ${each.quantile}`),
-      s("line", { x1: px(each.low), x2: px(each.high), y1: y, y2: y, stroke: colour, "stroke-width": 3, "stroke-dasharray": each.open ? "5 3" : null }),
-      s("circle", { cx: px(each.value), cy: y, r: 5, fill: colour }));
+  intervals.forEach((item, i) => {
+    const y = i * ROW + 13, colour = PALETTE[names.indexOf(item.scenario) % PALETTE.length];
+    svg.append(s("text", { x: 0, y: y + 4 }, `${item.scenario} ${item.quantile}`),
+      s("line", { x1: px(item.low), x2: px(item.high), y1: y, y2: y, stroke: colour, "stroke-width": 3, "stroke-dasharray": item.open ? "5 3" : null }),
+      s("circle", { cx: px(item.value), cy: y, r: 5, fill: colour }));
   });
   const numbers = folded("Show as table", plainTable("percentiles with their intervals", {
     head: ["scenario", "percentile", "value", "from", "to"],
-    rows: intervals.map((each) => [each.scenario, each.quantile, formatMs(each.value), formatMs(each.low), `${each.open ? "≥ " : ""}${formatMs(each.high)}`]),
+    rows: intervals.map((item) => [item.scenario, item.quantile, formatMs(item.value), formatMs(item.low), `${item.open ? "≥ " : ""}${formatMs(item.high)}`]),
   }));
   return h("figure", { class: "loom-chart" }, h("figcaption", null, "Percentiles with their 95 % intervals"), svg,
     hint("A broken line: the calls are too few to bound the upper end."), numbers);
@@ -26,16 +26,16 @@ function intervalChart(intervals, names) {
 
 export default {
   render: (given) => shown(given, (body, model, state) => {
-    const found = state.findings;
+    const result = state.findings;
     put(body, [
       hint(calm(state.heading)), lines(state.sentences), plainTable("each scenario's percentiles", state.summary), hint(state.floor),
       tabs([
-        ["Intervals", state.intervals.length ? intervalChart(state.intervals, state.dots.map((each) => each.name)) : hint("Too few calls for a percentile.")],
+        ["Intervals", state.intervals.length ? intervalChart(state.intervals, state.dots.map((item) => item.name)) : hint("Too few calls for a percentile.")],
         ["Each call", chart.dots({ title: "Each call's duration", series: state.dots, x: { name: "position in the plan", kind: "number" }, y: { name: "duration", kind: "ms" }, height: 220, empty: "No call was answered." })],
         ["Calls", frameTable(model, state.calls, { label: "calls of the study", height: 320 })],
-        [`Findings (${found.length})`, h("div", null, found.length === 0 && hint("No findings."),
-          found.map((each) => card(each.title, { level: 5 }, h("p", null, calm(each.evidence)), hint(each.advice))))],
-        ["How it was measured", h("ul", null, state.notes.map((each) => h("li", null, each)))],
+        [`Findings (${result.length})`, h("div", null, result.length === 0 && hint("No findings."),
+          result.map((item) => card(item.title, { level: 5 }, h("p", null, calm(item.evidence)), hint(item.advice))))],
+        ["How it was measured", h("ul", null, state.notes.map((item) => h("li", null, item)))],
       ], { label: "parts of the study" }),
     ]);
   }),

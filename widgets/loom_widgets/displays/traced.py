@@ -42,7 +42,7 @@ class Traced(Display):
         parts = [
             (
                 PART_NAMES[part.name], milliseconds(part.duration_ms), share(part.share), part.certainty,
-                " · ".join(filter(None, (part.derived_from, part.doubt))),
+                " · ".join(filter(None, (part.derived_from, part.caveat))),
             )
             for part in breakdown.parts
         ]  # fmt: skip

@@ -4,9 +4,9 @@ const THOUSANDS = /\B(?=(\d{3})+(?!\d))/g, MISSING = "–";
 
 /** The number that a value is, or the text shown in its place: missing, or infinite. */
 function numeric(value) {
-  const found = value === null || value === undefined || value === "" ? NaN : Number(value);
-  if (Number.isFinite(found)) return [found, null];
-  return [found, Number.isNaN(found) ? MISSING : found > 0 ? "∞" : "−∞"];
+  const result = value === null || value === undefined || value === "" ? NaN : Number(value);
+  if (Number.isFinite(result)) return [result, null];
+  return [result, Number.isNaN(result) ? MISSING : result > 0 ? "∞" : "−∞"];
 }
 function fixed(value, decimals) {
   const [whole, rest] = Math.abs(value).toFixed(decimals).split(".");
@@ -27,33 +27,33 @@ function decimalsOf(size) {
 
 /** A number with sensible digits: `0.042`, `6.1`, `318`, `12 345`, `4.2e−5`. */
 function formatNumber(value, decimals = null) {
-  const [found, special] = numeric(value), size = Math.abs(found);
+  const [result, special] = numeric(value), size = Math.abs(result);
   if (special !== null) return special;
-  if (decimals !== null) return fixed(found, decimals);
+  if (decimals !== null) return fixed(result, decimals);
   if (size && (size < 1e-4 || size >= 1e15)) {
     const [digits, exponent] = size.toExponential(1).split("e");
-    return `${found < 0 ? "−" : ""}${digits.replace(".0", "")}e${String(Number(exponent)).replace("-", "−")}`;
+    return `${result < 0 ? "−" : ""}${digits.replace(".0", "")}e${String(Number(exponent)).replace("-", "−")}`;
   }
-  const text = fixed(found, decimalsOf(size));
+  const text = fixed(result, decimalsOf(size));
   return size && size < 0.1 ? withoutZeros(text, 2) : text;
 }
 
 /** A duration given in ms: `6.1 ms`, `318 ms`, `2.35 s`, `2 min 05 s`, `1 h 12 min`. */
 function formatMs(value) {
-  const [found, special] = numeric(value), size = Math.abs(found), s = found / 1000;
+  const [result, special] = numeric(value), size = Math.abs(result), s = result / 1000;
   if (special !== null) return special;
-  if (size < 999.5) return `${formatNumber(found)} ms`;
+  if (size < 999.5) return `${formatNumber(result)} ms`;
   if (Number((size / 1000).toFixed(1)) < 60) return `${fixed(s, Number.isInteger(s) ? 0 : Number(Math.abs(s).toFixed(2)) < 10 ? 2 : 1)} s`;
-  const whole = Number((size / 1000).toFixed(0)), sign = found < 0 ? "−" : "", two = (count) => String(count).padStart(2, "0");
+  const whole = Number((size / 1000).toFixed(0)), sign = result < 0 ? "−" : "", two = (count) => String(count).padStart(2, "0");
   if (whole < 3600) return `${sign}${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
   return `${sign}${fixed(Math.floor(whole / 3600), 0)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }
 
 /** A share of 1 as a percentage: `0 %`, `<0.01 %`, `4.4 %`, `93.5 %`, `99.96 %`, `100 %`. */
 function formatShare(value) {
-  const [found, special] = numeric(value);
+  const [result, special] = numeric(value);
   if (special !== null) return special === MISSING ? special : `${special} %`;
-  const percent = found * 100, size = Math.abs(percent), sign = percent < 0 ? "−" : "";
+  const percent = result * 100, size = Math.abs(percent), sign = percent < 0 ? "−" : "";
   const decimals = (size > 0 && size < 0.1) || (size > 99.9 && size < 100) ? 2 : 1, rounded = Number(size.toFixed(decimals));
   if (size >= 1e15) return `${formatNumber(percent)} %`;
   if (size && !rounded) return `${sign ? ">" : "<"}${sign}0.01 %`;
@@ -63,7 +63,7 @@ function formatShare(value) {
 
 /** Dollars: two decimals, and below 10 cents two significant digits. */
 function formatMoney(value) {
-  const [found, special] = numeric(value), size = Math.abs(found), sign = found < 0 ? "−" : "";
+  const [result, special] = numeric(value), size = Math.abs(result), sign = result < 0 ? "−" : "";
   if (special !== null) return special;
   if (size && !Number(size.toFixed(6))) return `${sign ? ">" : "<"}${sign}$0.000001`;
   const decimals = !size || size >= 0.1 ? 2 : size < 1e-4 ? 6 : decimalsOf(size);
@@ -72,8 +72,8 @@ function formatMoney(value) {
 
 /** A score: three decimals from −1 to 1. */
 function formatScore(value) {
-  const [found, special] = numeric(value);
-  return formatNumber(value, special !== null || Math.abs(found) > 1 || (found && !Number(found.toFixed(3))) ? null : 3);
+  const [result, special] = numeric(value);
+  return formatNumber(value, special !== null || Math.abs(result) > 1 || (result && !Number(result.toFixed(3))) ? null : 3);
 }
 
 /** A count with its noun: `1 call`, `3 calls`. */

@@ -1,4 +1,4 @@
-"""What a notebook shows of a trace: adds up, says its doubts, and keeps a stranger's text a text."""
+"""What a notebook shows of a trace: adds up, states its caveats, and keeps a stranger's text a text."""
 
 from __future__ import annotations
 

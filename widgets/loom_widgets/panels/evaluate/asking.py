@@ -63,7 +63,7 @@ class RunRequest:
 
     @property
     def budget(self) -> Budget | None:
-        """Its limits; None without any."""
+        """The limits of the run; None without limits."""
         if self.money is None and self.tokens is None and self.time_s is None:
             return None
         return Budget(money=self.money, tokens=self.tokens, time_s=self.time_s)
@@ -166,7 +166,7 @@ class Watch:
         self._tell = tell
 
     def update(self, snapshot: Snapshot) -> None:
-        """While it runs, ten times a second at most."""
+        """Show a snapshot, at most ten times a second."""
         self._tell(snapshot)
 
     def finish(self, snapshot: Snapshot) -> None:

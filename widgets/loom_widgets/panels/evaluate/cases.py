@@ -1,4 +1,4 @@
-"""A run as rows: each case with its quality, times, tokens and cost; and one of them opened."""
+"""The cases of a run as table rows (quality, times, tokens, cost), and one case in full."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ STATE_WORDS: Final[Mapping[str, str]] = {
     NOT_ANSWERED: "answer failed",
     NOT_JUDGED: "judge failed",
 }
-"""What went wrong with a case is one of three things, and they are never added up."""
+"""Failed cases are of three kinds, which are counted separately."""
 
 
 def case_rows(run: EvalRun) -> list[dict[str, Any]]:
-    """One row a case and repeat."""
+    """Return one row per case and repeat."""
     names, cases = run.evaluators, run.evalset.cases
     rows: list[dict[str, Any]] = []
     for judgement in run.judgements():

@@ -16,13 +16,13 @@ from .comparing import comparison_code, comparison_details
 
 
 class CompareActions(Panel):
-    """Comparison and the cases that went differently."""
+    """Actions that compare two runs and show the cases with different outcomes."""
 
     _compared: dict[str, Any]
 
     @action(lane="look")
     def compare(self, form: Form) -> Mapping[str, Any]:
-        """Two stored runs, paired by case."""
+        """Compare two stored runs, paired by case."""
         new, baseline = form.text("new"), form.text("baseline")
         if not new or not baseline:
             raise EvalError("Choose two runs to compare", try_="a new run and a baseline")

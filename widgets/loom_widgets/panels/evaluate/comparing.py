@@ -1,4 +1,4 @@
-"""Two stored runs side by side: the verdict first, then the evidence, then the cases that went differently."""
+"""Comparison of two stored runs: the verdict, the evidence, and the cases with different outcomes."""
 
 from __future__ import annotations
 

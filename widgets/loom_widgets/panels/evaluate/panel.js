@@ -32,10 +32,10 @@ export default {
     const lookSet = async () => {
       path.hidden = !set.value.startsWith("file:");
       if (!path.hidden && !path.value) return void setSaid.say("A file in Loom's JSON format, JSON lines, CSV, or the format of ADK, strands_evals or AgentCore.");
-      const found = await act(model, "show_set", form());
-      blueprint = found?.blueprint ?? "";
-      setSaid.say(found ? [found.sentence, found.description, ...(found.notes ?? [])].filter(Boolean).join(" ") : "");
-      if (found?.tags?.length) tags.control.setAttribute("placeholder", found.tags.slice(0, 4).join(", "));
+      const result = await act(model, "show_set", form());
+      blueprint = result?.blueprint ?? "";
+      setSaid.say(result ? [result.sentence, result.description, ...(result.notes ?? [])].filter(Boolean).join(" ") : "");
+      if (result?.tags?.length) tags.control.setAttribute("placeholder", result.tags.slice(0, 4).join(", "));
       drawAgents();
     };
     const running = (yes) => { begin.disabled = yes || ticks.size === 0; halt.disabled = !yes; moving.hidden = !yes; };
@@ -44,9 +44,9 @@ export default {
       bar.removeAttribute("value");
       barSaid.textContent = "Beginning …";
       if (name === "resume") parts.open(0);
-      const found = await act(model, name, what);
+      const result = await act(model, name, what);
       running(false);
-      if (found) parts.open(found.runs?.length > 1 ? 2 : 1);  // stopped: where Go on is
+      if (result) parts.open(result.runs?.length > 1 ? 2 : 1);  // stopped: where Go on is
     };
     const drawAgents = () => {
       const names = model.get("state").agents ?? [];
@@ -84,34 +84,34 @@ export default {
     const shown = live({ class: "loom-hint" });
     let open = null, cases = null;
     const sift = async () => {
-      const found = await act(model, "filter", { state: state.value, tag: tag.value, text: text.value });
-      if (!found) return;
-      shown.say(found.shown === found.of ? cases_(found.of) : `${formatNumber(found.shown)} of ${formatNumber(found.of)} cases`);
+      const result = await act(model, "filter", { state: state.value, tag: tag.value, text: text.value });
+      if (!result) return;
+      shown.say(result.shown === result.of ? cases_(result.of) : `${formatNumber(result.shown)} of ${formatNumber(result.of)} cases`);
       cases?.reload();
     };
-    for (const each of [state, tag, text]) each.control.addEventListener("change", sift);
+    for (const item of [state, tag, text]) item.control.addEventListener("change", sift);
     const openCase = async (row) => {
-      const found = await act(model, "case", { run: open.run, place: row.place, repeat: row.repeat });
-      if (found?.case !== undefined) refill(detail, caseView(model, found, row.case));
+      const result = await act(model, "case", { run: open.run, place: row.place, repeat: row.repeat });
+      if (result?.case !== undefined) refill(detail, caseView(model, result, row.case));
     };
-    const showRun = (found) => {
-      if (!found?.run) return;
-      const changed = open?.run !== found.run;
-      open = found;
-      const unfinished = found.state !== "complete";
+    const showRun = (result) => {
+      if (!result?.run) return;
+      const changed = open?.run !== result.run;
+      open = result;
+      const unfinished = result.state !== "complete";
       refill(head,
-        h("h4", null, `${found.target} on ${found.set}`),
-        h("p", null, dot(found.state), ` ${formatNumber(found.answered)} of ${formatNumber(found.owed)} answered`, found.reason && `: ${found.reason}`,
-          h("span", { class: "loom-hint" }, ` · ${[found.name, formatTime(found.created_at), found.run, ...found.labels].filter(Boolean).join(" · ")}`)),
-        list(found.sentences), gateLines(found.gates),
-        unfinished && h("div", { class: "loom-row" }, button("Resume", () => run("resume", { run: found.run })), h("span", { class: "loom-hint" }, "Runs only the cases that are still pending.")));
-      const counted = Object.entries(found.states);
-      state.options([["", `all (${formatNumber(found.answered)})`], ...counted.map(([word, count]) => [word, `${word} (${formatNumber(count)})`])], "");
-      tag.options([["", "all tags"], ...found.tags], "");
+        h("h4", null, `${result.target} on ${result.set}`),
+        h("p", null, dot(result.state), ` ${formatNumber(result.answered)} of ${formatNumber(result.owed)} answered`, result.reason && `: ${result.reason}`,
+          h("span", { class: "loom-hint" }, ` · ${[result.name, formatTime(result.created_at), result.run, ...result.labels].filter(Boolean).join(" · ")}`)),
+        list(result.sentences), gateLines(result.gates),
+        unfinished && h("div", { class: "loom-row" }, button("Resume", () => run("resume", { run: result.run })), h("span", { class: "loom-hint" }, "Runs only the cases that are still pending.")));
+      const counted = Object.entries(result.states);
+      state.options([["", `all (${formatNumber(result.answered)})`], ...counted.map(([word, count]) => [word, `${word} (${formatNumber(count)})`])], "");
+      tag.options([["", "all tags"], ...result.tags], "");
       state.value = ""; tag.value = ""; text.value = "";
-      shown.say(cases_(found.answered));
+      shown.say(cases_(result.answered));
       if (!changed) return cases.reload();
-      const names = found.evaluators.slice(0, 4);
+      const names = result.evaluators.slice(0, 4);
       cases = table({
         model, table: "cases", key: ["place", "repeat"], label: "cases of this run", onOpen: openCase, height: 340, empty: "No case matches.",
         columns: [
@@ -122,7 +122,7 @@ export default {
         ],
       });
       refill(table0, h("div", { class: "loom-row" }, state, tag, text, shown), cases,
-        found.evaluators.length > 4 && h("p", { class: "loom-hint" }, `The table shows the first four of ${found.evaluators.length} evaluators. Open a case to see all of them.`),
+        result.evaluators.length > 4 && h("p", { class: "loom-hint" }, `The table shows the first four of ${result.evaluators.length} evaluators. Open a case to see all of them.`),
         h("p", { class: "loom-hint" }, "Press Enter or click to open a row. ✓ passed, ▼ low score, ? the judge failed. Cases that failed to run or to be scored are excluded from averages and counted separately."));
       refill(detail);
     };
@@ -132,15 +132,15 @@ export default {
     const newer = select("New run"), older = select("Baseline"), margin = field("Margin (points)", { type: "number", min: 0, step: "any", value: 2 });
     const verdict = h("div", null, h("p", { class: "loom-empty" }, "Choose two runs of the same cases. The verdict is shown first, then the cases with different outcomes."));
     const compare = button("Compare", () => act(model, "compare", { new: newer.value, baseline: older.value, margin: margin.value }), { kind: "main" });
-    const showCompared = (found) => {
-      if (!found?.headline) return;
-      newer.value = found.new; older.value = found.baseline;
+    const showCompared = (result) => {
+      if (!result?.headline) return;
+      newer.value = result.new; older.value = result.baseline;
       const sides = h("div");
       const flips = table({
         model, table: "flips", key: ["place", "evaluator"], label: "cases with different outcomes", empty: "All cases have the same outcome.", height: 240,
         onOpen: async (row) => {
-          const both = await act(model, "flip", { new: found.new, baseline: found.baseline, place: row.place, case: row.case });
-          if (both) refill(sides, h("div", { class: "loom-columns" }, [[found.names[1], both.baseline, "baseline"], [found.names[0], both.new, "new"]].map(([name, side, role]) =>
+          const both = await act(model, "flip", { new: result.new, baseline: result.baseline, place: row.place, case: row.case });
+          if (both) refill(sides, h("div", { class: "loom-columns" }, [[result.names[1], both.baseline, "baseline"], [result.names[0], both.new, "new"]].map(([name, side, role]) =>
             side ? caseView(model, side, `${role}: ${name}`) : card(`${role}: ${name}`, {}, h("p", { class: "loom-empty" }, "This run has no answer to this case.")))));
         },
         columns: [
@@ -148,11 +148,11 @@ export default {
           { key: "baseline", kind: "score", width: "7em" }, { key: "new", kind: "score", width: "6em" }, { key: "tags" },
         ],
       });
-      refill(verdict, h("p", null, h("strong", null, found.headline)), gateLines(found.gates),
-        small("comparison by evaluator", found.heads, found.rows.map((row) => [row.evaluator, dot(row.verdict), row.cases, row.baseline, row.new, row.difference, row.p, row.won, row.lost, row.effect])),
-        h("h4", SPACED, `Cases with different outcomes: ${formatNumber(found.flips)}`), flips,
-        found.flips > 0 && h("p", { class: "loom-hint" }, "Open a row to see both answers and their traces."), sides,
-        fold("Evidence", list(found.evidence)), found.notes.length > 0 && fold("Limitations of this comparison", list(found.notes)));
+      refill(verdict, h("p", null, h("strong", null, result.headline)), gateLines(result.gates),
+        small("comparison by evaluator", result.heads, result.rows.map((row) => [row.evaluator, dot(row.verdict), row.cases, row.baseline, row.new, row.difference, row.p, row.won, row.lost, row.effect])),
+        h("h4", SPACED, `Cases with different outcomes: ${formatNumber(result.flips)}`), flips,
+        result.flips > 0 && h("p", { class: "loom-hint" }, "Open a row to see both answers and their traces."), sides,
+        fold("Evidence", list(result.evidence)), result.notes.length > 0 && fold("Limitations of this comparison", list(result.notes)));
     };
 
     // ---- stored runs ----
@@ -180,20 +180,20 @@ export default {
     const lookAsked = async () => { await act(model, "asked", { agent: whose.value }); asked.reload(); };
     const capture = async (look) => {
       const row = asked.chosen;
-      const found = await act(model, "capture", {
+      const result = await act(model, "capture", {
         agent: whose.value, path: into.value, tags: marks.value, expected: expected.value, whole: whole.value, look,
         invocation: row?.id, session: row?.session,
       });
-      if (found?.case) refill(kept, capturedView(found));
+      if (result?.case) refill(kept, capturedView(result));
     };
-    const capturedView = (found) => card(found.case, { state: found.written ? "done" : found.is_new ? "not written" : "known already", kind: found.written ? "good" : "wait" },
-      h("p", null, found.written || !found.is_new ? found.sentence : "Preview: this case would be stored. Nothing has been written."),
+    const capturedView = (result) => card(result.case, { state: result.written ? "done" : result.is_new ? "not written" : "known already", kind: result.written ? "good" : "wait" },
+      h("p", null, result.written || !result.is_new ? result.sentence : "Preview: this case would be stored. Nothing has been written."),
       h("h5", SPACED, "Redacted"),
-      found.redactions.length ? h("ul", { style: { margin: "2px 0" } }, found.redactions.map(([name, count]) => h("li", null, `${count} × ${name}`)))
+      result.redactions.length ? h("ul", { style: { margin: "2px 0" } }, result.redactions.map(([name, count]) => h("li", null, `${count} × ${name}`)))
         : h("p", { class: "loom-hint" }, "No secret or personal data was detected. Check the text yourself as well."),
-      found.turns.map((turn) => facts([["asked", pre(turn.asked)], ["expected", turn.expected === null ? "nothing" : pre(turn.expected)],
+      result.turns.map((turn) => facts([["asked", pre(turn.asked)], ["expected", turn.expected === null ? "nothing" : pre(turn.expected)],
         turn.tools !== null && ["tools", turn.tools.join(", ") || "none"]].filter(Boolean))),
-      h("p", { class: "loom-hint" }, `${found.cases === 1 ? "1 case" : `${formatNumber(found.cases)} cases`} in ${found.path} · tags: ${found.tags.join(", ")}`));
+      h("p", { class: "loom-hint" }, `${result.cases === 1 ? "1 case" : `${formatNumber(result.cases)} cases`} in ${result.path} · tags: ${result.tags.join(", ")}`));
     whose.control.addEventListener("change", lookAsked);
 
     const parts = tabs([
@@ -210,16 +210,16 @@ export default {
     const labels = h("p", { class: "loom-hint" });
     put(body, [labels, parts]);
 
-    const showHead = (found) => {
-      if (!found?.run) return;
+    const showHead = (result) => {
+      if (!result?.run) return;
       if (!results.contains(head)) refill(results, head, table0, detail);
-      showRun(found);
+      showRun(result);
     };
-    const progress = (found) => {
-      if (!found?.sentence) { if (found?.ended) moving.hidden = true; return; }
+    const progress = (result) => {
+      if (!result?.sentence) { if (result?.ended) moving.hidden = true; return; }
       begin.disabled = true; halt.disabled = false; moving.hidden = false;
-      bar.value = found.owed ? found.answered / found.owed : 0;
-      barSaid.textContent = found.sentence;
+      bar.value = result.owed ? result.answered / result.owed : 0;
+      barSaid.textContent = result.sentence;
     };
     body.keep(onState(model, "busy", () => { if (!model.get("busy")) { halt.disabled = true; moving.hidden = true; begin.disabled = ticks.size === 0; } }));
     body.keep(onState(model, "state", () => {
@@ -241,6 +241,6 @@ export default {
     body.keep(onMessage(model, "results", showHead));
     body.keep(onMessage(model, "compared", showCompared));
     body.keep(onMessage(model, "runs", () => stored.reload()));
-    act(model, "hello").then((found) => { showHead(found?.head); progress(found?.progress); showCompared(found?.compared); });
+    act(model, "hello").then((result) => { showHead(result?.head); progress(result?.progress); showCompared(result?.compared); });
   }),
 };

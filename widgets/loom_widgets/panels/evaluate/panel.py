@@ -1,4 +1,4 @@
-"""Evaluate: ask agents a set of cases, see what failed and why, compare runs, and make cases of what was asked."""
+"""Evaluate: run eval sets against agents, inspect failures, compare runs, and capture invocations as cases."""
 
 # pyright: basic
 
@@ -42,7 +42,7 @@ _TRACES = 8  # kept for the waterfalls that are open: one of a case, two of a co
 
 
 class EvaluatePanel(CaptureActions, CompareActions):
-    """Runs of eval sets, live and stored, their cases, two of them compared, and cases captured."""
+    """The Evaluate panel: runs of eval sets, their cases, comparisons, and captured cases."""
 
     called: ClassVar[str] = "Evaluate"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.evaluate", "panel.js")
@@ -64,7 +64,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     @action(lane="look")
     def refresh(self) -> None:
-        """Look at the agents and the stored runs again."""
+        """Read the agents and the stored runs again."""
         self._look_around()
 
     @action(lane="set")
@@ -77,7 +77,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     @action(lane="run")
     def deploy(self, form: Form) -> None:
-        """Deploy an agent to start with: the blueprint that a shipped set is about."""
+        """Deploy the blueprint that a shipped set evaluates."""
         name = form.text("blueprint", "calculator")
         self.show_code(f"{connect_code(self.bench)}agent = bench.ensure_agent({name!r})")
         self.say(f"Deploying {name} …")
@@ -87,7 +87,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     @action(lane="run")
     def run(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Ask every case, agent after agent; what is answered is kept as it comes."""
+        """Run every case on one agent after another; answers are stored as they arrive."""
         request = RunRequest.of(form)
         request.check()
         evalset = request.evalset(self.bench)
@@ -107,7 +107,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     @action(lane="run")
     def resume(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Go on with a run that was stopped, interrupted or killed: only what it owes is asked."""
+        """Resume a run that was stopped, interrupted or killed: only pending cases run."""
         run = self.bench.evals.run(form.text("run"))
         if run.target.agent_arn is None:
             raise EvalError(
@@ -133,14 +133,14 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     @action(lane="look")
     def filter(self, form: Form) -> Mapping[str, Any]:
-        """Only the cases of a state, with a tag, that hold a text."""
+        """Filter the cases by state, tag and text."""
         state, tag, text = form.text("state"), form.text("tag"), form.text("text").strip().casefold()
         self.show(filter={"state": state, "tag": tag, "text": text})
         return {"shown": self._put_cases(), "of": len(self._rows)}
 
     @action(lane="look")
     def case(self, form: Form) -> Mapping[str, Any]:
-        """One case of a run with all that is known of it."""
+        """Return one case of a run in full."""
         run = self._known(form.text("run"))
         judgements = run.judgements_at([(form.count("place"), form.count("repeat"))])
         if not judgements:
@@ -152,7 +152,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     @action(lane="look")
     def trace(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Where the time of an answer went."""
+        """Return the trace of an answer."""
         run = self._known(form.text("run"))
         agent, id = self._agent_of(run), form.count("invocation", most=2**60)
         self.show_code(f"{connect_code(self.bench)}bench.agent({agent.name!r}).history.get({id}).trace()")

@@ -1,4 +1,4 @@
-"""What both halves of the Memory panel stand on: the chosen memory, its actors, and the last call as Python."""
+"""The common base of the Memory panel's parts: the chosen memory, its actors, and the last call as Python."""
 
 # pyright: basic
 
@@ -29,19 +29,19 @@ class MemoryView(Panel):
 
     @property
     def memory(self) -> Memory:
-        """The chosen memory. Raises `LoomError` when none is."""
+        """The chosen memory. Raises `LoomError` when none is chosen."""
         if self._chosen is None:
             raise LoomError("No memory is chosen", try_='New memory, or bench.memories.create("assistant")')
         return self._chosen
 
     @property
     def actor(self) -> str:
-        """The chosen actor; empty: everybody."""
+        """The chosen actor; "" for all."""
         return self.state.get("actor", "")
 
     @property
     def session(self) -> str:
-        """The chosen session of the actor; empty: all."""
+        """The chosen session of the actor; "" for all."""
         return self.state.get("session", "")
 
     def named_actor(self, form: Form) -> str:
@@ -87,7 +87,7 @@ class MemoryView(Panel):
         self.show_code("\n".join([connect_code(self.bench).rstrip(), *opened, *lines]))
 
     def look_around(self, key: str = "", actor: str = "", session: str = "") -> None:
-        """Read the memories, and of the chosen one (else the first) the actors."""
+        """Read the memories, and the actors of the chosen one (else of the first)."""
         from loomlib.aws.memory import list_memories  # what bench.memories.table() lists, without a DataFrame
 
         listed = islice(list_memories(self.bench.clients), _MEMORIES)
@@ -99,7 +99,7 @@ class MemoryView(Panel):
         self.choose_actor(actor, session, again=True)
 
     def choose_actor(self, actor: str, session: str = "", *, again: bool = False) -> None:
-        """Another actor, and one of its sessions."""
+        """Choose an actor and one of its sessions."""
         if again:
             actors = [] if self._chosen is None else list(self._chosen.reader.actors(limit=_LISTED))
             self.tables.put("actors", [{"actor": item} for item in actors])

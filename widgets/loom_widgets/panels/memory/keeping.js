@@ -8,29 +8,29 @@ function keepingParts(model, ask, { jump, openRecord }) {
   // ---- health ----
   const allow = checkbox("Allow e-mail addresses and telephone numbers");
   const report = h("div", null, blank("Checks for leaks, secrets, personal data, contradictions, stale and duplicate records, idle strategies, and cost. Each finding comes with evidence and a fix."));
-  const showHealth = (told) => {
+  const showHealth = (reply) => {
     const one = h("div");
-    refill(report, p(verdict(told.healthy, "healthy", "needs a fix"), " ", told.sentence), hint([told.growth, ...told.labels].filter(Boolean).join(" · ")),
-      table({ rows: told.findings, key: "at", label: "findings", height: 220, empty: "No findings.", columns: [
-        { key: "severity", width: "8em", show: (each) => statusDot(each.severity, WORST[each.severity]) }, { key: "kind", width: "9em" }, { key: "what" },
-        figure("count"), { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }],
-      onOpen: (each) => refill(one, card(each.what, { state: each.severity, kind: WORST[each.severity] }, p(h("strong", null, "Fix: "), each.fix),
-        p(certainty(each.certainty), each.certainty === "inferred" && " detected by a language rule or by similarity: check before you fix it"),
-        each.evidence.map((item) => row(item.id && button("Look", () => (item.what === "event" && item.session ? jump(item) : openRecord(item))), h("span", { class: "loom-wide" }, item.text))))) }), one);
+    refill(report, p(verdict(reply.healthy, "healthy", "needs a fix"), " ", reply.sentence), hint([reply.growth, ...reply.labels].filter(Boolean).join(" · ")),
+      table({ rows: reply.findings, key: "at", label: "findings", height: 220, empty: "No findings.", columns: [
+        { key: "severity", width: "8em", show: (entry) => statusDot(entry.severity, WORST[entry.severity]) }, { key: "kind", width: "9em" }, { key: "what" },
+        figure("count"), { key: "certainty", width: "7em", show: (entry) => certainty(entry.certainty) }],
+      onOpen: (entry) => refill(one, card(entry.what, { state: entry.severity, kind: WORST[entry.severity] }, p(h("strong", null, "Fix: "), entry.fix),
+        p(certainty(entry.certainty), entry.certainty === "inferred" && " detected by a language rule or by similarity: check before you fix it"),
+        entry.evidence.map((item) => row(item.id && button("Look", () => (item.what === "event" && item.session ? jump(item) : openRecord(item))), h("span", { class: "loom-wide" }, item.text))))) }), one);
   };
-  const checkHealth = async () => { const told = await ask("health", { allow: allow.value ? ["email", "phone"] : [] }); if (told) showHealth(told); };
+  const checkHealth = async () => { const reply = await ask("health", { allow: allow.value ? ["email", "phone"] : [] }); if (reply) showHealth(reply); };
 
   // ---- changes ----
   const file = field("File", { placeholder: "before.json" });
   const before = select("Before"), after = select("After");
   const over = checkbox("overwrite an existing file");
   const changed = h("div", null, blank("AgentCore stores no earlier states. Take a snapshot now and compare with it later."));
-  const showDiff = (told) => refill(changed, p(told.note),
-    told.counts.length > 0 && small(told.counts, [{ key: "namespace" }, ...["created", "updated", "moved", "deleted"].map(figure)], "changes by namespace"),
+  const showDiff = (reply) => refill(changed, p(reply.note),
+    reply.counts.length > 0 && small(reply.counts, [{ key: "namespace" }, ...["created", "updated", "moved", "deleted"].map(figure)], "changes by namespace"),
     table({ model, table: "changes", key: "record_id", label: "changed records", height: 220, empty: "No record changed.",
       columns: [{ key: "change", width: "7em" }, { key: "namespace", width: "20%" }, { key: "before" }, { key: "after" }, { key: "strategy", width: "12%" }],
-      onOpen: (each) => each.change !== "deleted" && openRecord({ id: each.record_id }) }));
-  const compare_ = async () => { const told = await ask("diff", { before: before.value, after: after.value }); if (told) showDiff(told); };
+      onOpen: (entry) => entry.change !== "deleted" && openRecord({ id: entry.record_id }) }));
+  const compare_ = async () => { const reply = await ask("diff", { before: before.value, after: after.value }); if (reply) showDiff(reply); };
 
   // ---- copies ----
   const path = field("File", { placeholder: "memory.jsonl" });
@@ -39,8 +39,8 @@ function keepingParts(model, ask, { jump, openRecord }) {
   const exportForm = () => ({ path: path.value, only: only.value, plain: plain.value, overwrite: replace.value });
   const counted = [{ key: "what" }, figure("count")];
   const write = async () => {
-    const told = await ask("export", exportForm());
-    if (told) refill(copied, p(statusDot("done"), ` ${told.note}`), small(told.rows, counted, "what was exported"));
+    const reply = await ask("export", exportForm());
+    if (reply) refill(copied, p(statusDot("done"), ` ${reply.note}`), small(reply.rows, counted, "what was exported"));
   };
   const exporting = h("span");
   const drawExport = () => refill(exporting, plain.value
@@ -52,37 +52,37 @@ function keepingParts(model, ask, { jump, openRecord }) {
   const brought = h("div");
   const four = [{ key: "what" }, ...["in the export", "here already", "to write"].map(figure)];
   const lookIn = async () => {
-    const told = await ask("import_preview", { path: source.value });
-    if (!told) return;
-    refill(brought, p(`From ${told.source}: ${told.note}`), small(told.rows, four, "what an import would bring"), row(button("Write it into this memory", async () => {
+    const reply = await ask("import_preview", { path: source.value });
+    if (!reply) return;
+    refill(brought, p(`From ${reply.source}: ${reply.note}`), small(reply.rows, four, "what an import would bring"), row(button("Write it into this memory", async () => {
       const done = await ask("import_now");
-      if (done) refill(brought, p(`Imported: ${done.note}`), small(done.rows, Object.keys(done.rows[0]).map((each) => ({ key: each, kind: each === "what" ? "text" : "number" })), "what was imported"));
+      if (done) refill(brought, p(`Imported: ${done.note}`), small(done.rows, Object.keys(done.rows[0]).map((entry) => ({ key: entry, kind: entry === "what" ? "text" : "number" })), "what was imported"));
     }, MAIN)));
   };
 
   // ---- forgetting, isolation ----
   const who = field("Actor to forget");
   const gone = h("div");
-  const showForgotten = (told) => refill(gone,
-    p(verdict(told.verified, "verified", "not everything was deleted"), told.verified ? ` A second check found no data of ${told.actor}.` : ` Some data of ${told.actor} is still stored.`),
-    small(told.rows, [{ key: "what" }, figure("deleted"), figure("left")], "what was deleted"),
-    told.failures.length > 0 && h("ul", null, told.failures.map((each) => h("li", null, each))),
-    p(h("strong", null, "Not stored in this memory; check these places yourself:")), h("ul", null, told.elsewhere.map((each) => h("li", null, each))),
+  const showForgotten = (reply) => refill(gone,
+    p(verdict(reply.verified, "verified", "not everything was deleted"), reply.verified ? ` A second check found no data of ${reply.actor}.` : ` Some data of ${reply.actor} is still stored.`),
+    small(reply.rows, [{ key: "what" }, figure("deleted"), figure("left")], "what was deleted"),
+    reply.failures.length > 0 && h("ul", null, reply.failures.map((entry) => h("li", null, entry))),
+    p(h("strong", null, "Not stored in this memory; check these places yourself:")), h("ul", null, reply.elsewhere.map((entry) => h("li", null, entry))),
     row(button("Look again", async () => { const again = await ask("verify"); if (again) showForgotten(again); })));
   const preview = async () => {
-    const told = await ask("forget", { actor: who.value });
-    if (!told) return;
-    const typed = field("Type the actor's id to delete permanently", { placeholder: told.actor });
+    const reply = await ask("forget", { actor: who.value });
+    if (!reply) return;
+    const typed = field("Type the actor's id to delete permanently", { placeholder: reply.actor });
     const forget = button("Delete permanently", async () => { const done = await ask("forget_for_good", { typed: typed.value }); if (done) showForgotten(done); }, { kind: "danger", disabled: true });
-    typed.control.addEventListener("input", () => { forget.disabled = typed.value !== told.actor; });
-    refill(gone, p(told.note), small(told.rows, [{ key: "what", width: "6em" }, { key: "where" }, { key: "how", name: "known by", width: "16%" }, figure("count"), { key: "sample", show: (each) => short(stated(each.sample), 400) }], "what would be deleted"),
-      told.events + told.records > 0 && row(typed, forget), told.events + told.records > 0 && hint("This cannot be undone. Export a copy first, if you are allowed to keep one."));
+    typed.control.addEventListener("input", () => { forget.disabled = typed.value !== reply.actor; });
+    refill(gone, p(reply.note), small(reply.rows, [{ key: "what", width: "6em" }, { key: "where" }, { key: "how", name: "known by", width: "16%" }, figure("count"), { key: "sample", show: (entry) => short(stated(entry.sample), 400) }], "what would be deleted"),
+      reply.events + reply.records > 0 && row(typed, forget), reply.events + reply.records > 0 && hint("This cannot be undone. Export a copy first, if you are allowed to keep one."));
   };
   const many = field("Actors", { ...NUM, value: 12, min: 2, max: 100 }), slashes = checkbox("ids with slashes");
   const crossed = h("div");
-  const showIsolation = (told) => refill(crossed, p(verdict(told.isolated, "isolated", "not isolated"), ` ${told.sentence}`),
-    told.rows.length > 0 && small(told.rows, [{ key: "crosses", width: "6em" }, { key: "reader", width: "14%" }, { key: "owner", width: "14%" }, { key: "pattern", width: "16%" }, { key: "call" }, { key: "fix" }], "reads that crossed"));
-  const isolate = async () => { const told = await ask("isolation", { actors: many.value, slashes: slashes.value }); if (told) showIsolation(told); };
+  const showIsolation = (reply) => refill(crossed, p(verdict(reply.isolated, "isolated", "not isolated"), ` ${reply.sentence}`),
+    reply.rows.length > 0 && small(reply.rows, [{ key: "crosses", width: "6em" }, { key: "reader", width: "14%" }, { key: "owner", width: "14%" }, { key: "pattern", width: "16%" }, { key: "call" }, { key: "fix" }], "reads that crossed"));
+  const isolate = async () => { const reply = await ask("isolation", { actors: many.value, slashes: slashes.value }); if (reply) showIsolation(reply); };
 
   return {
     before, after, only, who, found: [report, changed, copied, brought, gone, crossed],
@@ -92,8 +92,8 @@ function keepingParts(model, ask, { jump, openRecord }) {
       ["Changes", tab(row(file, button("Take a snapshot", () => ask("snapshot", { path: file.value, overwrite: over.value }), MAIN), button("Open the file", () => ask("open_snapshot", { path: file.value })), over),
         row(before, after, button("Compare", compare_)), changed)],
       ["Copies", tab(h("h4", null, "Export"), row(path, button("Preview", async () => {
-        const told = await ask("export_preview", exportForm());
-        if (told) refill(copied, p(told.note), small(told.rows, [{ key: "kind", width: "5em" }, { key: "where", width: "26%" }, { key: "text", name: "as it would be written" }], "preview of the export", "Nothing would be written."));
+        const reply = await ask("export_preview", exportForm());
+        if (reply) refill(copied, p(reply.note), small(reply.rows, [{ key: "kind", width: "5em" }, { key: "where", width: "26%" }, { key: "text", name: "as it would be written" }], "preview of the export", "Nothing would be written."));
       }), exporting), row(only, plain, replace), copied, head("Import"), row(source, button("Preview", lookIn)), brought)],
       ["Forget", tab(row(who, button("Preview", preview, MAIN)), gone)],
     ],

@@ -177,7 +177,7 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def isolation(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Whether reads cross from one actor or tenant to another."""
+        """Test whether reads of one actor return another actor's data."""
         actors, seed = max(2, form.count("actors", 12, most=100)), form.count("seed", 0)
         slashes = form.flag("slashes")
         also = ", slashes=True" if slashes else ""

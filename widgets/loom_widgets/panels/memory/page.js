@@ -33,7 +33,7 @@ const row = (...children) => h("div", { class: "loom-row" }, children);
 /** What a preference's JSON states; other texts as they are. */
 const stated = (text) => { try { return JSON.parse(text).preference ?? text; } catch { return text; } };
 const verdict = (good, yes, no) => statusDot(good ? yes : no, good ? "good" : "bad");
-const TEXT = { key: "text", show: (each) => short(stated(each.text), 400) };
+const TEXT = { key: "text", show: (item) => short(stated(item.text), 400) };
 const head = (text) => h("h4", { style: { "margin-top": "12px" } }, text);
 const certainty = (word) => statusDot(word, word === "stated" ? "good" : "wait");
 const tab = (...children) => h("div", null, children);

@@ -4,7 +4,7 @@ const EVENTS_AT = 1, RECORDS_AT = 2, TIMELINE_AT = 4, ANSWERS_AT = 5;
 export default {
   render: (view) => panel(view, (body, model) => {
     const state = () => model.get("state") ?? {};
-    const ask = async (name, form) => { const told = await act(model, name, form); return told?.stopped ? null : told; };
+    const ask = async (name, form) => { const reply = await act(model, name, form); return reply?.stopped ? null : reply; };
     const loaded = {};
     const key = () => [state().memory, state().actor, state().session].join("|");
 
@@ -42,21 +42,21 @@ export default {
           [record.updated < record.created ? "message" : "updated", formatTime(record.updated)], record.extractor && ["extracted by", record.extractor], ["record id", record.id],
           ...(record.metadata ?? [])].filter(Boolean)),
         row(button("Show the source", async () => {
-          const found = await ask("provenance", { id: record.id });
-          if (!found) return;
-          refill(from, p(statusDot(found.state.replaceAll("_", " "), found.state === "stated" ? "good" : "wait"), " ", found.sentence),
-            found.rows.length > 0 && table({ rows: found.rows, key: "id", label: "sources of this record", height: 180, onOpen: jump, columns: [
-              { key: "certainty", width: "7em", show: (each) => certainty(each.certainty) }, { key: "score", kind: "score", width: "5em" },
+          const result = await ask("provenance", { id: record.id });
+          if (!result) return;
+          refill(from, p(statusDot(result.state.replaceAll("_", " "), result.state === "stated" ? "good" : "wait"), " ", result.sentence),
+            result.rows.length > 0 && table({ rows: result.rows, key: "id", label: "sources of this record", height: 180, onOpen: jump, columns: [
+              { key: "certainty", width: "7em", show: (item) => certainty(item.certainty) }, { key: "score", kind: "score", width: "5em" },
               { key: "excerpt" }, TIME, { key: "session", width: "16%" }] }),
-            found.rows.length > 0 && hint("Choose a row: it opens the event among its session's."));
+            result.rows.length > 0 && hint("Choose a row: it opens the event among its session's."));
           from.scrollIntoView?.({ block: "nearest" });
         }, MAIN)), from);
     };
-    const openEvent = async (found) => showEvent((await ask("event", { id: found.id }))?.event);
-    const openRecord = async (found) => showRecord((await ask("record", { id: found.id }))?.record);
-    const jump = async (found) => {
-      loaded[EVENTS_AT] = [state().memory, found.actor, found.session].join("|");
-      const at = await ask("jump", { id: found.id, actor: found.actor, session: found.session });
+    const openEvent = async (result) => showEvent((await ask("event", { id: result.id }))?.event);
+    const openRecord = async (result) => showRecord((await ask("record", { id: result.id }))?.record);
+    const jump = async (result) => {
+      loaded[EVENTS_AT] = [state().memory, result.actor, result.session].join("|");
+      const at = await ask("jump", { id: result.id, actor: result.actor, session: result.session });
       if (!at) return;
       parts.open(EVENTS_AT);
       await events.goTo(at.at);
@@ -65,9 +65,9 @@ export default {
 
     // ---- actors and sessions ----
     const pick = (some) => ask("choose", { actor: state().actor ?? "", session: "", ...some });
-    const actors = table({ model, table: "actors", key: "actor", label: "actors", height: 230, columns: [{ key: "actor" }], onOpen: (each) => pick({ actor: each.actor }),
+    const actors = table({ model, table: "actors", key: "actor", label: "actors", height: 230, columns: [{ key: "actor" }], onOpen: (item) => pick({ actor: item.actor }),
       empty: "No events yet. An agent writes them with CreateEvent, as the blueprint assistant_with_memory does." });
-    const sessions = table({ model, table: "sessions", key: "session", label: "sessions of the actor", height: 230, onOpen: (each) => pick({ session: each.session }),
+    const sessions = table({ model, table: "sessions", key: "session", label: "sessions of the actor", height: 230, onOpen: (item) => pick({ session: item.session }),
       columns: [{ key: "session" }, { ...TIME, key: "created", name: "created" }], empty: "Choose an actor to see its sessions." });
 
     // ---- events and records, as far as they were read ----
@@ -88,7 +88,7 @@ export default {
     const events = table({ model, table: "events", key: "id", label: "events", height: 300, onOpen: openEvent, empty: "No events.", columns: [
       TIME, { key: "actor", width: "12%" }, { key: "session", width: "14%" },
       { key: "text" },
-      { key: "metadata", name: "branch, metadata", width: "17%", show: (each) => [each.branch && `branch ${each.branch}`, each.metadata].filter(Boolean).join(" · ") }] });
+      { key: "metadata", name: "branch, metadata", width: "17%", show: (item) => [item.branch && `branch ${item.branch}`, item.metadata].filter(Boolean).join(" · ") }] });
     const eventPages = reader("events", loadEvents, events);
     const namespace = field("Namespace", { placeholder: "all namespaces" });
     const places = h("div", { class: "loom-row" });
@@ -107,20 +107,20 @@ export default {
     const top = field("At most", { ...NUM, value: 10, min: 1, max: 100 });
     const least = field("Score from", { ...NUM, value: 0, min: 0, max: 1, step: 0.05 });
     const hits = live();
-    let found = [];
+    let result = [];
     const results = table({ rows: [], key: "id", label: "search results", height: 260, onOpen: openRecord, empty: "Search in plain words. The most similar records come first.", columns: [
-      { key: "score", width: "9em", show: (each) => h("div", { class: "loom-lane" }, h("span", { class: "loom-bar", "aria-hidden": "true", style: { left: "3.4em", width: `calc(${Math.max(0, Math.min(1, each.score ?? 0))} * (100% - 3.6em))`, background: PALETTE[0] } }), formatNumber(each.score)) },
-      ...shownRecord.filter((each) => each.key !== "created")] });
+      { key: "score", width: "9em", show: (item) => h("div", { class: "loom-lane" }, h("span", { class: "loom-bar", "aria-hidden": "true", style: { left: "3.4em", width: `calc(${Math.max(0, Math.min(1, item.score ?? 0))} * (100% - 3.6em))`, background: PALETTE[0] } }), formatNumber(item.score)) },
+      ...shownRecord.filter((item) => item.key !== "created")] });
     const drawHits = () => {
-      const good = found.filter((each) => (each.score ?? 0) >= Number(least.value || 0));
+      const good = result.filter((item) => (item.score ?? 0) >= Number(least.value || 0));
       results.rows(good);
-      const left = found.length - good.length;
-      hits.say(left ? `${formatNumber(good.length)} of ${formatNumber(found.length)} shown; ${formatNumber(left)} below the score ${left === 1 ? "is" : "are"} hidden.` : "");
+      const left = result.length - good.length;
+      hits.say(left ? `${formatNumber(good.length)} of ${formatNumber(result.length)} shown; ${formatNumber(left)} below the score ${left === 1 ? "is" : "are"} hidden.` : "");
     };
     const search = async () => {
       const answer = await ask("search", { query: query.value, namespace: where.value, top_k: top.value, least: least.value });
       if (!answer) return;
-      found = answer.rows ?? [];
+      result = answer.rows ?? [];
       drawHits();
     };
     query.control.addEventListener("keydown", (event) => { if (event.key === "Enter") search(); });
@@ -131,27 +131,27 @@ export default {
     const loadTimeline = async () => {
       loaded[TIMELINE_AT] = key();
       if (!state().actor) return;
-      const told = await ask("timeline");
-      if (!told) return;
-      refill(time, hint(`${formatNumber(told.total)} events and records of ${told.actor}${told.drawn < told.total ? `, the newest ${formatNumber(told.drawn)} drawn` : ""}. ${told.note}`),
-        told.lanes.length > 0 && laneChart(told.lanes, `timeline of ${told.actor}`),
+      const reply = await ask("timeline");
+      if (!reply) return;
+      refill(time, hint(`${formatNumber(reply.total)} events and records of ${reply.actor}${reply.drawn < reply.total ? `, the newest ${formatNumber(reply.drawn)} drawn` : ""}. ${reply.note}`),
+        reply.lanes.length > 0 && laneChart(reply.lanes, `timeline of ${reply.actor}`),
         table({ model, table: "timeline", key: ["id", "what"], label: "timeline", height: 230, empty: "No events and no records of this actor.",
-          onOpen: (each) => (each.what === "message" ? jump({ id: each.id, actor: told.actor, session: each.session }) : openRecord(each)),
+          onOpen: (item) => (item.what === "message" ? jump({ id: item.id, actor: reply.actor, session: item.session }) : openRecord(item)),
           columns: [TIME, { key: "what", width: "9em" }, { key: "lane", width: "24%" }, TEXT] }), row(button("Read again", loadTimeline)));
     };
     const agent = select("Agent");
     const uses = h("div");
     const answers = table({ model, table: "answers", key: "id", label: "answers of the agent", height: 170, empty: "No answers yet. Invoke an agent in the Test panel.",
       columns: [{ key: "at", name: "asked", kind: "time", width: "12em" }, { key: "prompt", name: "question" }, { key: "status", kind: "status", width: "8em" }],
-      onOpen: async (each) => {
-        const told = await ask("used", { agent: agent.value, invocation: each.id });
-        if (told) refill(uses, p(told.note), table({ rows: told.rows, key: "id", label: "records in the answer's prompt", height: 200, onOpen: openRecord, empty: "No record of this memory was in its prompt.",
+      onOpen: async (item) => {
+        const reply = await ask("used", { agent: agent.value, invocation: item.id });
+        if (reply) refill(uses, p(reply.note), table({ rows: reply.rows, key: "id", label: "records in the answer's prompt", height: 200, onOpen: openRecord, empty: "No record of this memory was in its prompt.",
           columns: [{ key: "text", name: "record" }, { key: "where", width: "8em" }, { key: "confidence", width: "7em" }, { key: "because", width: "24%" }, { key: "namespace", width: "16%" }] }));
       } });
     const loadAnswers = async () => {
       loaded[ANSWERS_AT] = state().memory;
-      const told = await ask("answers", { agent: agent.value });
-      if (told) { agent.options(told.agents, told.agent); answers.reload(); refill(uses); }
+      const reply = await ask("answers", { agent: agent.value });
+      if (reply) { agent.options(reply.agents, reply.agent); answers.reload(); refill(uses); }
     };
     agent.control.addEventListener("change", loadAnswers);
 
@@ -174,7 +174,7 @@ export default {
       if (parts.at === TIMELINE_AT && loaded[TIMELINE_AT] !== key()) loadTimeline();
       if (parts.at === ANSWERS_AT && loaded[ANSWERS_AT] !== state().memory) loadAnswers();
     };
-    for (const each of parts.querySelectorAll(":scope > [role=tabpanel]")) each.addEventListener("loom-shown", () => { close(); fresh(); });
+    for (const item of parts.querySelectorAll(":scope > [role=tabpanel]")) item.addEventListener("loom-shown", () => { close(); fresh(); });
 
     memory.control.addEventListener("change", () => { close(); ask("choose_memory", { memory: memory.value }); });
     actor.control.addEventListener("change", () => pick({ actor: actor.value }));
@@ -187,12 +187,12 @@ export default {
 
     let shownMemory = null;
     body.keep(onState(model, "state", () => {
-      const now = state(), known = now.memories ?? [], told = now.about ?? {};
+      const now = state(), known = now.memories ?? [], reply = now.about ?? {};
       const named = (list, chosen) => (chosen && !list.includes(chosen) ? [chosen, ...list] : list);
       labels.textContent = (now.labels ?? []).join(" · ");
       labels.hidden = !labels.textContent;
       none.hidden = known.length > 0;
-      refill(none, (now.teach ?? []).map((each, at) => p(at ? each : h("strong", null, each))));
+      refill(none, (now.teach ?? []).map((item, at) => p(at ? item : h("strong", null, item))));
       parts.hidden = about.hidden = !now.memory;
       pickers.hidden = !known.length;
       memory.options(known.map(([id, called, status]) => [id, status === "ACTIVE" ? called : `${called} (${status.toLowerCase()})`]), now.memory);
@@ -205,35 +205,35 @@ export default {
       keeping.after.options([["", "now"], ...shots]);
       keeping.only.control.disabled = !now.actor;
       if (now.actor && !keeping.who.value) keeping.who.value = now.actor;
-      if (shownMemory !== told.id) {
-        shownMemory = told.id;
-        strategy.options([["", "all"], ...(told.strategies ?? []).map(([each]) => each)], "");
+      if (shownMemory !== reply.id) {
+        shownMemory = reply.id;
+        strategy.options([["", "all"], ...(reply.strategies ?? []).map(([item]) => item)], "");
         namespace.value = "";
         keeping.who.value = now.actor ?? "";
-        refill(places, [...new Set((told.strategies ?? []).flatMap(([, , list]) => list))].map((each) => button(each, () => { namespace.value = each; where.value = each; loadRecords(); })));
-        const list = told.strategies ?? [];
-        making.open = !told.id;
-        refill(about, told.id && [
-          h("summary", null, statusDot(told.status), ` · ${list.length ? `extracts ${list.map(([called]) => called).join(", ")}` : "no strategy: events are stored, nothing is extracted"}`
-            + `${told.expiry ? ` · events expire after ${told.expiry} days` : ""}${told.failure ? ` · ${told.failure}` : ""}`),
-          facts([["id", `${told.id} · ${told.region}`], ...list.map(([called, kind, each]) => [called === kind ? kind : `${called} (${kind})`, each.join(", ")])])]);
+        refill(places, [...new Set((reply.strategies ?? []).flatMap(([, , list]) => list))].map((item) => button(item, () => { namespace.value = item; where.value = item; loadRecords(); })));
+        const list = reply.strategies ?? [];
+        making.open = !reply.id;
+        refill(about, reply.id && [
+          h("summary", null, statusDot(reply.status), ` · ${list.length ? `extracts ${list.map(([called]) => called).join(", ")}` : "no strategy: events are stored, nothing is extracted"}`
+            + `${reply.expiry ? ` · events expire after ${reply.expiry} days` : ""}${reply.failure ? ` · ${reply.failure}` : ""}`),
+          facts([["id", `${reply.id} · ${reply.region}`], ...list.map(([called, kind, item]) => [called === kind ? kind : `${called} (${kind})`, item.join(", ")])])]);
       }
       if (parts.at !== undefined) fresh();
     }));
     body.keep(onState(model, "busy", () => { halt.disabled = !model.get("busy"); }));
     body.keep(onMessage(model, "people", () => { actors.reload(); sessions.reload(); }));
-    body.keep(onMessage(model, "read", (told) => {
-      if (told.what === "events") { eventPages.show(told); branch.options([["", "all"], ...told.branches]); } else recordPages.show(told);
+    body.keep(onMessage(model, "read", (reply) => {
+      if (reply.what === "events") { eventPages.show(reply); branch.options([["", "all"], ...reply.branches]); } else recordPages.show(reply);
     }));
-    const again = (told) => {
-      for (const [each, value] of Object.entries(told?.found ?? {})) keeping.shows[each]?.(value);
+    const again = (reply) => {
+      for (const [item, value] of Object.entries(reply?.found ?? {})) keeping.shows[item]?.(value);
     };
-    body.keep(onMessage(model, "memory", (told) => {
-      for (const each of Object.keys(loaded)) delete loaded[each];
-      for (const each of [...keeping.found, uses]) refill(each);
-      found = [];
+    body.keep(onMessage(model, "memory", (reply) => {
+      for (const item of Object.keys(loaded)) delete loaded[item];
+      for (const item of [...keeping.found, uses]) refill(item);
+      result = [];
       drawHits();
-      again(told);
+      again(reply);
       fresh();
     }));
     ask("hello").then(again);

@@ -53,7 +53,7 @@ class MemoryPanel(Reading, Keeping):
 
     @action(lane="look")
     def refresh(self, form: Form) -> None:
-        """Look at the memories and the actors again."""
+        """Read the memories and the actors again."""
         key, actor = form.text("memory") or self.state.get("memory", ""), form.text("actor") or self.actor
         self.show_call("bench.memories.table()", memory=False)
         self.look_around(key, actor, self.session)
@@ -75,7 +75,7 @@ class MemoryPanel(Reading, Keeping):
 
     @action(lane="look")
     def choose(self, form: Form) -> None:
-        """Another actor or session."""
+        """Choose another actor or session."""
         actor, session = form.text("actor"), form.text("session")
         self.choose_actor(actor, session)
         self.show_call(f"memory.sessions({actor!r})" if actor else "memory.actors()")

@@ -17,7 +17,7 @@ from .base import MemoryView
 from .rows import Pages, event_row, event_whole, record_row, record_whole
 
 FIRST = 500
-"""Events and records that are read at once; more when they are asked for."""
+"""Number of events and records read at first; more are read on demand."""
 _SEEK = 20_000  # events that are looked through for one
 _DRAWN = 2_000
 _ANSWERS = 100
@@ -45,14 +45,14 @@ class Reading(MemoryView):
 
     @action(lane="read")
     def more(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Read on: so many more events (or records), or all that are left."""
+        """Read a number of further events or records, or all remaining ones."""
         what = form.text("what", "events")
         pages = self._records if what == "records" else self._events
         return self._read_on(what, pages, form.count("count", 10_000, most=10_000_000), cancel)
 
     @action(lane="read")
     def event(self, form: Form) -> Mapping[str, Any]:
-        """All of an event that is among those read."""
+        """Return an event that was read, in full."""
         place = self._place(form.text("id"))
         event = self._events.values[place]  # type: ignore[union-attr]
         self.say(f"An event of {event.actor_id}, session {event.session_id}, is shown below.")
@@ -89,7 +89,7 @@ class Reading(MemoryView):
 
     @action(lane="read")
     def record(self, form: Form) -> Mapping[str, Any]:
-        """All of one record."""
+        """Return one record in full."""
         record_id = form.text("id")
         self.show_call(f"memory.reader.record({record_id!r})")
         record = self.memory.reader.record(record_id)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from loomlib.aws.memory_shapes import MemoryEvent, MemoryRecord
 
 LONGEST_SHOWN = 100_000
-"""Characters of one text that a view gets."""
+"""Longest text that is sent to a view, in characters."""
 _SAID_EVERY_S = 0.25
 _SERVICE_KEYS = "x-loom-"
 
@@ -73,7 +73,7 @@ class ThrottledProgress:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to say something again."""
+        """Whether the next sentence is due."""
         return time.monotonic() - self._last >= _SAID_EVERY_S
 
 
@@ -92,7 +92,7 @@ def event_row(event: MemoryEvent) -> dict[str, Any]:
 
 
 def event_whole(event: MemoryEvent) -> dict[str, Any]:
-    """All that is known of an event."""
+    """Return an event in full."""
     row = event_row(event)
     messages = [[message.role, cut(message.text)] for message in event.messages[:50]]
     metadata = [[str(key), cut(str(value))] for key, value in event.metadata.items()]
@@ -115,12 +115,12 @@ def record_row(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[str,
 
 
 def record_whole(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[str, Any]:
-    """All that is known of a record."""
+    """Return a record in full."""
     own = [[str(key), cut(str(value))] for key, value in record.metadata.items() if not key.startswith(_SERVICE_KEYS)]
     return {**record_row(record, strategies), "text": cut(record.text), "metadata": own}
 
 
 def cut(text: str) -> str:
-    """Return a text as a view gets it."""
+    """Return a text, cut to the length that a view shows."""
     left = len(text) - LONGEST_SHOWN
     return text if left <= 0 else f"{text[:LONGEST_SHOWN]}… ({left:,} more characters)"

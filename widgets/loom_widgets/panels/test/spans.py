@@ -123,7 +123,7 @@ def _cold_start_details(trace: TraceView) -> dict[str, Any]:
         "facts": [
             ["took", milliseconds(part.duration_ms)],
             ["measured from", part.derived_from],
-            ["certainty", " · ".join(filter(None, (part.certainty, part.doubt)))],
+            ["certainty", " · ".join(filter(None, (part.certainty, part.caveat)))],
         ],
         "attributes": [],
         "events": [],
