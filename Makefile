@@ -30,7 +30,10 @@ check: $(READY)  ## style, types, layers, stripped notebooks
 	@$(BIN)/lint-imports --no-logo
 	@git ls-files '*.ipynb' | xargs $(BIN)/nbstripout --verify --extra-keys "metadata.papermill cell.metadata.papermill"
 
-SUITE := -q -m "not browser and not aws and not long" -n 4 --dist loadfile --no-loadscope-reorder --durations=10
+# The order of the tests within a file: the same all day, another tomorrow. `make test SEED=20261231` repeats a day's.
+SEED ?= $(shell date +%Y%m%d)
+ORDER := --randomly-seed=$(SEED)
+SUITE := -q -m "not browser and not aws and not long" -n 4 --dist loadfile --no-loadscope-reorder --durations=10 $(ORDER)
 
 fast: $(READY)  ## the tests that start no service
 	@$(BIN)/python -m pytest tests/unit $(SUITE)
@@ -42,20 +45,20 @@ unit: $(READY)  # both in one run, which shares the work better
 	@$(BIN)/python -m pytest tests $(SUITE)
 
 long: $(READY)  ## what takes minutes: a hundred kills, every case of the shipped eval sets
-	@$(BIN)/python -m pytest tests -q -m long --durations=0
+	@$(BIN)/python -m pytest tests -q -m long --durations=0 $(ORDER)
 
 notebooks: $(READY)
 	@$(BIN)/python -m pytest -p tests.executed_notebooks --nbval-lax --nbval-current-env notebooks -q -p no:cacheprovider \
-		-n 2 --dist loadfile
+		-p no:randomly -n 2 --dist loadfile  # the cells of a notebook run in their order
 
 browser: $(READY) chromium
-	@$(BIN)/python -m pytest tests/browser -q -m browser -n 2 --dist loadfile
+	@$(BIN)/python -m pytest tests/browser -q -m browser -n 2 --dist loadfile $(ORDER)
 
 docs: $(READY)  ## the documentation site, in docs/site
 	@$(BIN)/python docs/build.py
 
-coverage: $(READY)  ## lines and branches of loomlib that the tests run
-	@$(BIN)/python -m pytest tests $(SUITE) --cov=loomlib --cov-branch --cov-report=term:skip-covered
+coverage: $(READY)  ## lines and branches of loomlib that the tests run, in every process that they start
+	@$(BIN)/python -m pytest tests $(SUITE) --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 bench: $(READY)  ## speed, as ratios measured side by side
 	@$(BIN)/python -m tests.benchmarks

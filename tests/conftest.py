@@ -35,3 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish() -> None:
     gc.unfreeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The seed of the order, which `-q` leaves out."""
+    if (seed := config.getoption("randomly_seed", default=None)) is not None:
+        terminalreporter.write_line(f"Order of the tests: --randomly-seed={seed} (make: SEED={seed})")

@@ -6,11 +6,11 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib import local
@@ -109,7 +109,4 @@ def _answered(home: Path, study_id: str) -> dict[int, float | None]:
 
 
 def _wait_until_gone(processes: list[psutil.Process]) -> None:
-    deadline = time.monotonic() + 120
-    while any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in processes))

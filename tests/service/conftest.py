@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from botocore.config import Config
 from echo_agent import ECHO_AGENT
 from loom_command import LoomCommand
+from waiting import wait_until
 
 from loomlib import local
 
@@ -83,13 +83,14 @@ class Aws:
 
     def settled(self, runtime_id: str) -> dict[str, Any]:
         """The runtime's description once it is READY or has failed."""
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
+
+        def settled() -> dict[str, Any] | None:
             described = self.control.get_agent_runtime(agentRuntimeId=runtime_id)
-            if described["status"] not in ("CREATING", "UPDATING"):
-                return described
-            time.sleep(0.01)
-        raise AssertionError(f"{runtime_id} stays {described['status']}")
+            return None if described["status"] in ("CREATING", "UPDATING") else described
+
+        found = wait_until(settled, what=f"the creation of {runtime_id}", pause_s=0.01)
+        assert found is not None
+        return found
 
     def deploy(self, name: str, code: str = ECHO_AGENT, **more: Any) -> dict[str, Any]:
         """A READY runtime running `code`."""

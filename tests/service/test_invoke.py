@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import os
 import signal
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError, ResponseStreamingError
 from urllib3.exceptions import ProtocolError
+from waiting import wait_until
 
 from loomlib import local
 
@@ -117,14 +118,16 @@ def test_a_client_that_hangs_up_ends_the_agent_s_stream(aws: Any) -> None:
     logs = aws.client("logs")
     group = f"/aws/bedrock-agentcore/runtimes/{runtime['agentRuntimeId']}-DEFAULT"
     (session,) = [item for item in local.status(aws.state.home).sessions if item.session_id == "h" * 40]
-    for asked in range(1, 31):
+    ended = {"logGroupName": group, "filterPattern": '"the stream has ended"'}
+    asked = itertools.count(1)
+
+    def is_over() -> bool:
+        """Whether each of the later streams ended, and the one that was left."""
+        count = next(asked)
         assert aws.invoke(runtime["agentRuntimeArn"], b'{"count": 1}', runtimeSessionId="h" * 40)[1]
-        time.sleep(0.3)
-        ended = logs.filter_log_events(logGroupName=group, filterPattern='"the stream has ended"')["events"]
-        if len(ended) == asked + 1:  # each of the later streams, and the one that was left
-            break
-    else:
-        raise AssertionError("the agent went on talking to nobody")
+        return len(logs.filter_log_events(**ended)["events"]) == count + 1
+
+    wait_until(is_over, what="the end of a stream that nobody reads", pause_s=0.3)
     (same,) = [item for item in local.status(aws.state.home).sessions if item.session_id == "h" * 40]
     assert same.pid == session.pid
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import wait_until
 
 from loomlib import local
 from loomlib.local.logs.patterns import compile_pattern
@@ -35,15 +37,15 @@ def group_of(runtime: dict[str, Any]) -> str:
 def events(aws: Any, group: str, at_least: int, **more: Any) -> list[dict[str, Any]]:
     """All events that match, once there are enough of them."""
     logs = aws.client("logs")
-    found: list[dict[str, Any]] = []
-    deadline = time.monotonic() + 60
-    while len(found) < at_least and time.monotonic() < deadline:
-        try:
+
+    def found() -> list[dict[str, Any]]:
+        with contextlib.suppress(logs.exceptions.ResourceNotFoundException):
             pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group, **more)
-            found = [event for page in pages for event in page["events"]]
-        except logs.exceptions.ResourceNotFoundException:
-            time.sleep(0.02)
-    return found
+            events = [event for page in pages for event in page["events"]]
+            return events if len(events) >= at_least else []
+        return []
+
+    return wait_until(found, what=f"{at_least} events in {group}") if at_least else found()
 
 
 def test_every_line_arrives_in_order_and_in_aws_s_places(aws: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 from moto.core.utils import get_service_model
+from waiting import wait_until
 
 from loomlib import local
 from loomlib.local.resources.declaration import bind
@@ -113,13 +113,13 @@ def test_every_answer_of_a_runtime_s_lifetime_has_its_shape(aws: Any, checked: C
     assert invoked["response"] == b'{"a": 1}'
     checked.call("data", "StopRuntimeSession", agentRuntimeArn=arn, runtimeSessionId=session_id)
     group = f"/aws/bedrock-agentcore/runtimes/{runtime_id}-DEFAULT"
-    logs, deadline = aws.client("logs"), time.monotonic() + 60
-    while not (
-        logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
-        and logs.filter_log_events(logGroupName=group)["events"]
-    ):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    logs = aws.client("logs")
+    wait_until(
+        lambda: (
+            logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
+            and logs.filter_log_events(logGroupName=group)["events"]
+        )
+    )
     assert checked.call("logs", "FilterLogEvents", logGroupName=group, limit=1)["events"]
     stream = checked.call("logs", "DescribeLogStreams", logGroupName=group)["logStreams"][0]["logStreamName"]
     checked.call("logs", "GetLogEvents", logGroupName=group, logStreamName=stream)

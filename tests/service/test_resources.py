@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 from echo_agent import ECHO_AGENT
 from moto.core.utils import get_service_model
+from waiting import wait_until as wait_for
 
 from loomlib import local
 from loomlib.local.resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError
@@ -208,13 +208,6 @@ def test_a_runtime_and_its_logs_belong_to_the_region_of_the_client(aws: Any) -> 
     )
     for item in (control, data, logs):
         item.close()
-
-
-def wait_for(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_home_of_an_older_release_keeps_everything(tmp_path: Path, start_service: Callable[..., Any]) -> None:

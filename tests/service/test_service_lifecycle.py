@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import wait_until as wait_for
 
 import loomlib as loom
 from loomlib import local
@@ -20,15 +21,6 @@ from loomlib.local.state import ServiceLock
 
 Start = Callable[..., Any]
 BRIEF = local.ServiceOptions(linger_s=0.5)
-
-
-def wait_for(condition: Callable[[], bool], within_s: float = 60.0) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def is_alive(pid: int) -> bool:

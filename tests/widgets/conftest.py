@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from own_bench import bench, home
+from waiting import PATIENCE_S, wait_until
 
 from loom_widgets.kit import Panel
 
 __all__ = ["PATIENCE_S", "Watched", "bench", "home", "wait_until"]
-
-PATIENCE_S = 60.0
 
 
 class Watched:
@@ -41,10 +39,3 @@ class Watched:
 
     def of(self, kind: str) -> list[Mapping[str, Any]]:
         return [each for each in self.told if each["is"] == kind]
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "what was waited for did not happen"
-        time.sleep(0.01)

@@ -13,6 +13,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from paced import PacedServer, Reply, Request, Script
+from waiting import PATIENCE_S
+from waiting import wait_until as eventually
 
 from loomlib.agents import (
     AgentEntry,
@@ -383,7 +385,7 @@ def test_the_question_is_stored_before_it_is_sent_and_the_answer_while_it_comes(
     async def look(request: Request, reply: Reply) -> None:
         seen.append((store.invocations.list()[0].status, store.invocations.list()[0].prompt))
         await reply.head()
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE_S
         while store.invocations.list()[0].status == "pending" and time.monotonic() < until:
             await reply.chunk(b'data: "word "\n\n')
             await asyncio.sleep(0.02)
@@ -488,12 +490,3 @@ def test_headers_of_the_callers_own_are_signed_and_sent_and_impossible_ones_refu
     with pytest.raises(ValueError, match="HTTP does not allow"):
         invoker.invoke(agent, "?", headers={user: "a\r\nb"})
     assert len(store.invocations.list()) == 1
-
-
-def eventually(claim: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if claim():
-            return True
-        time.sleep(0.01)
-    return False

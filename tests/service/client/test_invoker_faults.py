@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from paced import PacedServer, Reply, Request, Script
+from waiting import wait_until
 
 from loomlib.agents import AgentEntry, Invoker
 from loomlib.aws.connection import Clients
@@ -92,10 +92,7 @@ def test_ctrl_c_while_a_call_begins_leaves_nothing_under_way(
     invoker = Invoker(store, clients_of(server.environment()), engine)
     with pytest.raises(KeyboardInterrupt):
         invoker.invoke(agent, "?")
-    until = time.monotonic() + 60
-    while [row.failure for row in store.invocations.list()] != ["cancelled"]:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    wait_until(lambda: [row.failure for row in store.invocations.list()] == ["cancelled"])
     invoker.close()
     engine.close()
 

@@ -5,23 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib import local
 
 AGENTS = Path(__file__).with_name("agents")
-
-
-def wait_until(true: Callable[[], Any], what: str = "it", within_s: float = 60.0) -> None:
-    """Wait for something that must happen; a deadline, not a measurement."""
-    until = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < until, f"{what} did not happen within {within_s:g} s"
-        time.sleep(0.01)
 
 
 def is_alive(pid: int) -> bool:
@@ -86,7 +78,7 @@ class FaultLab:
         if self.home.exists():
             local.stop(self.home)
         with contextlib.suppress(AssertionError):
-            wait_until(lambda: not processes_of(self.home), within_s=60)
+            wait_until(lambda: not processes_of(self.home))
         left = processes_of(self.home)
         for pid in left:
             os.kill(pid, signal.SIGKILL)

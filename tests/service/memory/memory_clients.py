@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
+from waiting import wait_until
 
 from loomlib import local
 
@@ -106,11 +106,7 @@ class LongTerm:
 
     def until(self, path: str, wanted: Callable[[list[str]], bool]) -> list[str]:
         """The texts below a path, once they are as wanted."""
-        deadline = time.monotonic() + _WITHIN_S
-        while not wanted(found := self.texts(path)):
-            assert time.monotonic() < deadline, found
-            time.sleep(0.02)
-        return found
+        return wait_until(lambda: [found] if wanted(found := self.texts(path)) else [], what=path)[0]
 
 
 def client(state: local.ServiceState, name: str) -> Any:

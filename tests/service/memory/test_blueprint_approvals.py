@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib import local
@@ -142,8 +143,5 @@ def test_a_pause_survives_a_restart_of_kernel_service_and_agent(home: Path) -> N
 
     deploy = 'bench.deploy("approvals", memory=bench.memories.create("pauses"))'
     waiting = kernel(f'print({deploy}.invoke("{REFUND}").pending[0].id)')
-    deadline = time.monotonic() + 60
-    while local.find(home) is not None:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: local.find(home) is None, what="the end of the first kernel's service")
     assert kernel(f'print(bench.agent("approvals").approvals.approve("{waiting}").text)') == DONE

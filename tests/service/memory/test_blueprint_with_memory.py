@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
+from waiting import wait_until as until
 
 import loomlib as loom
 from loomlib import local
@@ -27,13 +27,6 @@ def actor() -> str:
 def told(agent: loom.Agent, session_id: str | None = None, **payload: object) -> loom.Invocation:
     inv = agent.invoke(payload=payload, session_id=session_id)
     return inv.raise_for_status()
-
-
-def until(wanted: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not wanted():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def facts(agent: loom.Agent, actor: str) -> list[str]:

@@ -8,11 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from memory_clients import EPISODES, FACTS, PREFERENCES, SUMMARIES, LongTerm, extracting
+from waiting import wait_until
 
 from loomlib import local
 
@@ -100,11 +100,7 @@ def test_a_job_that_failed_is_listed_and_can_be_started_again(long_term: Make) -
     memory = long_term({"semanticMemoryStrategy": {"name": "facts", "namespaceTemplates": ["/facts/{tenant}/"]}})
     strategy_id = memory.memory["strategies"][0]["strategyId"]
     event_id = memory.say("I live in Berlin.")
-    deadline = time.monotonic() + 60
-    while not (jobs := memory.data.list_memory_extraction_jobs(memoryId=memory.id)["jobs"]):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    (job,) = jobs
+    (job,) = wait_until(lambda: memory.data.list_memory_extraction_jobs(memoryId=memory.id)["jobs"])
     assert (job["actorId"], job["sessionId"], job["strategyId"], job["status"]) == ("anna", "s1", strategy_id, "FAILED")
     assert "tenant" in job["failureReason"]
     assert job["messages"]["messagesList"][0] == {"eventId": event_id, "messageIndex": 0}

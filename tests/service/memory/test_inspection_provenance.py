@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from inspected import new_memory, say, write
+from waiting import wait_until
 
 from loomlib.embeddings import similarity
 from loomlib.memory.provenance import ALIKE_FROM
@@ -16,10 +15,7 @@ def lived(memory_bench):
     """A memory in which anna's allergy was extracted from one of two turns."""
     memory = new_memory(memory_bench, "semantic")
     memory.said = [say(memory, "I am allergic to shellfish.", "Noted."), say(memory, "What time is it?", "Noon.")]
-    deadline = time.monotonic() + 60
-    while not len(memory.records(actor="anna")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: len(memory.records(actor="anna")))
     (memory.extracted,) = memory.records(actor="anna")["record_id"]
     return memory
 
@@ -72,10 +68,7 @@ def test_a_record_unlike_all_events_has_no_source(lived):
 def test_deleted_sources_are_reported_as_deleted(memory_bench):
     memory = new_memory(memory_bench, "semantic")
     event = say(memory, "I live in Berlin.", "Noted.")
-    deadline = time.monotonic() + 60
-    while not len(memory.records(actor="anna")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: len(memory.records(actor="anna")))
     memory.reader.clients.data().delete_event(memoryId=memory.id, actorId="anna", sessionId="s1", eventId=event)
     found = memory.provenance(memory.records(actor="anna")["record_id"][0])
     assert found.state == "stated_but_deleted"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from inspected import new_memory, say, write
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib.errors import LoomError, SettingsError
@@ -27,10 +27,7 @@ OPEN = {"semanticMemoryStrategy": {"name": "open", "namespaceTemplates": ["/open
 
 
 def until(memory: Memory, actor: str, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(memory.records(actor=actor)) < count:
-        assert time.monotonic() < deadline, memory.records(actor=actor)
-        time.sleep(0.02)
+    wait_until(lambda: len(memory.records(actor=actor)) >= count, what=f"{count} records of {actor}")
 
 
 def planted(memory: Memory) -> None:
@@ -264,10 +261,7 @@ def test_forgetting_deletes_records_extracted_from_the_actors_events(memory_benc
     memory = new_memory(memory_bench, SHARED)
     for actor in ("anna", "bert"):
         say(memory, f"I live in {'Berlin' if actor == 'anna' else 'Rome'}.", actor=actor)
-    deadline = time.monotonic() + 60
-    while not any("Rome" in each for each in memory.records("/shared/")["text"]):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: any("Rome" in each for each in memory.records("/shared/")["text"]))
     before = set(memory.records("/shared/")["text"])
     memory.forget("bert").confirm()
     assert set(memory.records("/shared/")["text"]) == {each for each in before if "Rome" not in each}

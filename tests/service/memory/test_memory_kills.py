@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 from memory_clients import FACTS, LongTerm, client, extracting
+from waiting import PATIENCE_S, wait_until
 
 from loomlib import local
 
 _WRITERS = 3
-_MORE_WITHIN_S = 60.0
 
 
 class Agents:
@@ -51,10 +51,8 @@ class Agents:
 
     def more(self) -> None:
         """Wait until another event is acknowledged, so that every round kills working writers."""
-        before, deadline = len(self.said), time.monotonic() + _MORE_WITHIN_S
-        while len(self.said) <= before and not self.faults:
-            assert time.monotonic() < deadline, "nothing is acknowledged any more"
-            time.sleep(0.005)
+        before = len(self.said)
+        wait_until(lambda: len(self.said) > before or self.faults, what="the next acknowledgement", pause_s=0.005)
 
     def _run(self, number: int) -> None:
         actor = f"agent{number}"
@@ -99,7 +97,7 @@ class Agents:
 
     def _ask(self, operation: str, given: dict[str, Any], member: str) -> Any:
         """The answer of the service, restarted or not; it has `member`."""
-        deadline = time.monotonic() + _MORE_WITHIN_S
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 answer = getattr(self._data(), operation)(**given)

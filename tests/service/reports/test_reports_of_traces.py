@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib.errors import LoomError
@@ -82,10 +82,8 @@ def test_an_agent_that_nobody_asked_has_no_report_yet(bench: loom.Workbench) -> 
 
 
 def test_a_book_sums_up_by_agent_and_day_and_keeps_what_is_unknown(asked: loom.Agent) -> None:
-    deadline = time.monotonic() + 60
-    while (book := CostBook.of([asked])).total.runtime.state != "known":  # a call's record follows its answer
-        assert time.monotonic() < deadline, book.sentences()
-        time.sleep(0.05)
+    wait_until(lambda: CostBook.of([asked]).total.runtime.state == "known", what="a call's record after its answer")
+    book = CostBook.of([asked])
     row = book.table().loc["calculator"]
     assert row["runtime"].startswith("$")
     assert row["runtime"].endswith("estimated")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import textwrap
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import waiting
 
 from loomlib.local.contract import AgentAnswer, AgentCall, RuntimeVersion
 from loomlib.local.sessions import SessionPool
@@ -145,15 +145,7 @@ def read() -> Callable:
 
 @pytest.fixture
 def eventually() -> Callable:
-    async def eventually(holds: Callable[[], object], *, within_s: float = 60.0) -> None:
-        import asyncio
-
-        deadline = time.monotonic() + within_s
-        while not holds():
-            assert time.monotonic() < deadline, "it never came true"
-            await asyncio.sleep(0.02)
-
-    return eventually
+    return waiting.eventually
 
 
 @pytest.fixture

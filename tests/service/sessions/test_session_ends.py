@@ -259,15 +259,19 @@ async def test_a_pool_sweeps_what_a_former_one_could_not_take_along(lab, alive, 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="holding the interpreter needs a C library to sleep in")
 async def test_a_killed_service_takes_along_an_agent_that_holds_the_interpreter(lab, alive, eventually):
-    stuck = """
-        import ctypes
+    answered, holding = lab.home.parent / "answered", lab.home.parent / "holding"
+    stuck = f"""
+        import ctypes, pathlib
         async def invoke(payload, scope, receive, send):
             await answer(send, json.dumps([os.getpid()]).encode())
-            await asyncio.sleep(0.1)  # so that the answer is out
+            while not os.path.exists({str(answered)!r}):
+                await asyncio.sleep(0.01)
+            pathlib.Path({str(holding)!r}).touch()
             ctypes.PyDLL(None).sleep(600)
     """
     service, [pid] = _service(lab, lab.asgi(stuck))
     with service:
-        await asyncio.sleep(1)
+        answered.touch()
+        await eventually(holding.exists)
         service.kill()
     await eventually(lambda: not alive(pid))

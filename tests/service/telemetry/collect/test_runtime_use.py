@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib.telemetry.cost import RuntimeUse
@@ -44,11 +44,14 @@ def busy(bench: loom.Workbench, tmp_path_factory: pytest.TempPathFactory) -> loo
 def known_use(inv: loom.Invocation) -> RuntimeUse:
     """The use of an invocation once its record is visible."""
     view = inv.trace()
-    deadline = time.monotonic() + 20
-    while (use := view.runtime_use()) is None or use.vcpu_s is None:
-        assert time.monotonic() < deadline, use
-        time.sleep(0.05)
-    return use
+
+    def known() -> RuntimeUse | None:
+        use = view.runtime_use()
+        return None if use is None or use.vcpu_s is None else use
+
+    found = wait_until(known, what="the record of the process's use")
+    assert found is not None
+    return found
 
 
 def test_cpu_that_an_agent_burnt_and_memory_that_it_took_are_measured(busy: loom.Agent) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib.workbench.trace_view import TraceView
@@ -82,9 +82,10 @@ def test_the_metrics_of_a_call_stand_in_their_layer_and_are_its_own(calculator: 
 
 
 def embedded(inv: loom.Invocation) -> dict[str, float]:
-    deadline = time.monotonic() + 20
-    while True:
+    """The metrics of an invocation once those of both cycles are there."""
+
+    def found() -> dict[str, float]:
         facts = dict(inv.telemetry.layers()["embedded metrics"].facts)
-        if facts.get("strands.event_loop.cycle_count", 0) >= 2 or time.monotonic() > deadline:
-            return facts
-        time.sleep(0.05)
+        return facts if facts.get("strands.event_loop.cycle_count", 0) >= 2 else {}
+
+    return wait_until(found, what="the metrics of two cycles")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+
+from waiting import wait_until
 
 import loomlib as loom
 
@@ -134,9 +135,7 @@ def test_processes_live_from_their_first_line_to_their_last(echo: loom.Agent) ->
     first = echo.invoke("hello")
     echo.invoke("again", session_id=first.session_id)
     other = echo.invoke("hello")
-    deadline = time.monotonic() + 60
-    while other.session_id not in set(echo.telemetry.processes().table()["session_id"]) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: other.session_id in set(echo.telemetry.processes().table()["session_id"]))
     lives = echo.telemetry.processes().table().set_index("session_id")
     assert lives.loc[first.session_id, "invocations"] == 2
     assert lives.loc[other.session_id, "invocations"] == 1

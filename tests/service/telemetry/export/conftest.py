@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import textwrap
 import threading
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import waiting
 
 from loomlib.local.contract import AgentCall, RuntimeVersion
 from loomlib.local.sessions import SessionPool
@@ -264,10 +264,4 @@ def ask() -> Callable[..., Any]:
 
 @pytest.fixture
 def eventually() -> Callable[..., Any]:
-    async def eventually(holds: Callable[[], object], *, within_s: float = 60.0) -> None:
-        deadline = time.monotonic() + within_s
-        while not holds():
-            assert time.monotonic() < deadline, "it never came true"
-            await asyncio.sleep(0.01)
-
-    return eventually
+    return waiting.eventually

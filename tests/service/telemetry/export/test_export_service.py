@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from loomlib import local
 
@@ -31,17 +31,16 @@ def assistant(aws):
 
 def spans_of(aws, session_id, wanted):
     """The records of `aws/spans` that name the session, once `wanted` is among their names."""
-    deadline = time.monotonic() + 60
-    while True:
+
+    def complete():
         found = []
         with contextlib.suppress(aws.client("logs").exceptions.ResourceNotFoundException):
             pages = aws.client("logs").get_paginator("filter_log_events")
             for page in pages.paginate(logGroupName="aws/spans", filterPattern=f'"{session_id}"'):
                 found += [json.loads(event["message"]) for event in page["events"]]
-        if wanted in {span["name"] for span in found}:
-            return found
-        assert time.monotonic() < deadline, [span["name"] for span in found]
-        time.sleep(0.05)
+        return found if wanted in {span["name"] for span in found} else []
+
+    return wait_until(complete, what=f"the span {wanted}")
 
 
 def test_the_unchanged_assistant_leaves_its_spans_where_aws_would(aws, assistant):

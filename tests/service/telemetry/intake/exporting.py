@@ -9,6 +9,8 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
+from waiting import wait_until
+
 GROUP = "/aws/bedrock-agentcore/runtimes/demo-1234567890-DEFAULT"
 SESSION = "session-of-the-demonstration-0123456789"
 
@@ -77,9 +79,9 @@ class Exporter:
 
     def records(self, group: str = "aws/spans", pattern: str = "", at_least: int = 1) -> list[Any]:
         """Events as JSON documents, once there are enough of them."""
-        deadline = time.monotonic() + 60
-        found: list[dict[str, Any]] = []
-        while len(found) < at_least and time.monotonic() < deadline:
-            found = self.events(group, pattern)
-            time.sleep(0.01)
-        return [json.loads(event["message"]) for event in found]
+
+        def found() -> list[dict[str, Any]]:
+            events = self.events(group, pattern)
+            return events if len(events) >= at_least else []
+
+        return [json.loads(event["message"]) for event in wait_until(found, what=f"{at_least} events", pause_s=0.01)]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from exporting import Exporter, span, text, traces
+from waiting import wait_until
 
 TALKER = """
 from bedrock_agentcore import BedrockAgentCoreApp
@@ -51,14 +52,11 @@ def start(aws: Any, query: str, group: str, **more: Any) -> str:
 
 
 def settled(aws: Any, query_id: str) -> Any:
-    logs = aws.client("logs")
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        answer = logs.get_query_results(queryId=query_id)
-        if answer["status"] not in ("Running", "Scheduled"):
-            return answer
-        time.sleep(0.02)
-    raise AssertionError("the query does not end")
+    def ended() -> Any:
+        answer = aws.client("logs").get_query_results(queryId=query_id)
+        return answer if answer["status"] not in ("Running", "Scheduled") else None
+
+    return wait_until(ended, what="the end of the query")
 
 
 def ask(aws: Any, query: str, group: str, **more: Any) -> list[dict[str, str]]:
@@ -77,9 +75,7 @@ def talked(aws: Any) -> tuple[str, list[str]]:
         tools = b'{"tools": ["calculator", "calculator", "weather"]}'
         aws.invoke(runtime["agentRuntimeArn"], tools, runtimeSessionId=session)
     exporter = Exporter(aws)
-    deadline = time.monotonic() + 60
-    while len(exporter.events(group, '"Invocation completed"')) < 3 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: len(exporter.events(group, '"Invocation completed"')) >= 3, what="the third invocation's line")
     return group, sessions
 
 

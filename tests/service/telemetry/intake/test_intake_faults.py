@@ -20,6 +20,7 @@ import pytest
 from exporting import GROUP, SESSION, Exporter, span, text, traces
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import wait_until
 
 from loomlib.local.otlp.json_form import decode_json
 from loomlib.local.otlp.json_values import Malformed
@@ -159,9 +160,7 @@ def test_more_than_can_be_kept_waiting_is_refused_for_later(start_service: Calla
     try:
         with ThreadPoolExecutor(4) as pool:
             sent = [pool.submit(exporter.post, "/otlp/v1/traces", body, content_encoding="gzip") for _ in range(4)]
-            deadline = time.monotonic() + 60
-            while not any(each.done() for each in sent) and time.monotonic() < deadline:
-                time.sleep(0.02)
+            wait_until(lambda: any(each.done() for each in sent), what="the first refusal")
             early = [each.result() for each in sent if each.done()]
             process.resume()
             answers = [each.result()[0] for each in sent]

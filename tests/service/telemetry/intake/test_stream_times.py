@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from exporting import Exporter, span, traces
+from waiting import wait_until
 
 
 def a_second_of_spans(exporter: Exporter) -> tuple[list[int], int]:
@@ -28,10 +28,8 @@ def a_second_of_spans(exporter: Exporter) -> tuple[list[int], int]:
             )
         )
     )
-    deadline = time.monotonic() + 20
-    found: list[dict[str, Any]] = []
-    while len(found) < 3 and time.monotonic() < deadline:
-        found = exporter.events(pattern=f'"{trace}"')
+    wait_until(lambda: len(exporter.events(pattern=f'"{trace}"')) >= 3, what="three events")
+    found = exporter.events(pattern=f'"{trace}"')
     return [event["timestamp"] for event in found], sent_ms
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import wait_until as until
 
 import loomlib as loom
 from loomlib import local
@@ -62,13 +62,6 @@ def has_exported(bench: loom.Workbench, session_id: str) -> bool:
     with contextlib.suppress(logs.exceptions.ResourceNotFoundException):
         return bool(logs.filter_log_events(logGroupName="aws/spans", filterPattern=f'"{session_id}"')["events"])
     return False
-
-
-def until(holds: Callable[[], bool], within_s: float = 60.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.02)
 
 
 def test_an_agent_answers_while_the_collector_hangs_and_its_trace_is_whole_afterwards(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 from bracketed import CLOCKS_NS, check_brackets
 from planted import AGENT, CONVENTIONS, Comparison, compare
+from waiting import PATIENCE_S
 
 import loomlib as loom
 from loomlib import local
@@ -34,7 +35,7 @@ async def at_once(agent: loom.Agent, sessions: list[str | None]) -> list[loom.In
 
 
 def compared(agent: loom.Agent, calls: list[loom.Invocation]) -> list[Comparison]:
-    until = time.monotonic() + 120
+    until = time.monotonic() + PATIENCE_S
     views = {view.invocation_id: view for view in agent.telemetry.traces(last=len(calls))}
     while any(view.state != "found" for view in views.values()) and time.monotonic() < until:
         views = {view.invocation_id: view for view in agent.telemetry.traces(last=len(calls))}
