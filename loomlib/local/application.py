@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from .admin import AdminRoutes
 from .contract import AgentProcessError, SessionEndedError
+from .error_forms import protocol_of
 from .guard import Caller, Guard
 from .models import ConverseModel, ModelRefused
 from .models.tokens import count_request
@@ -59,7 +60,7 @@ class Application:
             await send({"type": "websocket.close", "code": 1008})
             return
         request_id = str(uuid.uuid4())
-        begun = False
+        begun, service = False, ""
 
         async def sending(message: Any) -> None:
             nonlocal begun
@@ -69,10 +70,11 @@ class Application:
         try:
             headers: dict[bytes, bytes] = dict(scope["headers"])
             caller = self._guard.admit(headers, scope["path"], scope["query_string"])
+            service = caller.service
             await self._route(caller, scope, headers, receive, sending, request_id)
         except RefusedError as refused:
             if not begun:
-                await send_refusal(send, refused, request_id)
+                await send_refusal(send, refused, request_id, protocol=_protocol(service, scope))
         except ConnectionAbortedError:
             return  # the client disconnected while sending
         except (AgentProcessError, SessionEndedError) as broke:
@@ -85,7 +87,7 @@ class Application:
                 refused = RefusedError(
                     "InternalServerException", 500, "The local AgentCore failed; see its service.log"
                 )
-                await send_refusal(send, refused, request_id)
+                await send_refusal(send, refused, request_id, protocol=_protocol(service, scope))
 
     async def _route(
         self,
@@ -155,6 +157,11 @@ class Application:
                 raise not_implemented(f"{operation} of models")
         except ModelRefused as refused:
             raise RefusedError(refused.code, refused.status, refused.message) from refused
+
+
+def _protocol(service: str, scope: Scope) -> str:
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    return protocol_of(service, headers, scope["query_string"].decode("latin-1"))
 
 
 def _named(request_id: str) -> tuple[tuple[bytes, bytes], ...]:

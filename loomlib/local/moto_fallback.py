@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import json
+import io
 import logging
 import re
+import uuid
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any
@@ -14,6 +15,7 @@ from a2wsgi import WSGIMiddleware
 from moto.core.responses import BaseResponse
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
+from .error_forms import error_form, operation_of, protocol_of
 from .logs.store import Logs
 from .wire import Message, Receive, RefusedError, Scope, Send, not_found, not_implemented
 
@@ -77,28 +79,101 @@ class MotoFallback:
         scope = environ["asgi.scope"]
         environ["RAW_URI"] = scope["raw_path"].decode("latin-1")
         environ["wsgi.input_terminated"] = True
+        request = _Described(environ)
         try:
-            if scope["loom.service"] == "logs":
-                self._logs.wait_restored()
-                signed = environ.get("HTTP_AUTHORIZATION", "")
-                environ["HTTP_AUTHORIZATION"] = _LOG_SCOPE.sub(self._log_scope, signed)
-                # Sessions' lines arrive from another thread, and moto's dictionaries are not locked.
-                with self._logs.backend_lock:
-                    deletes = ".Delete" in environ.get("HTTP_X_AMZ_TARGET", "")
-                    before = self._logs.places() if deletes else set[tuple[str, str]]()
-                    answer = list(self._application(environ, start_response))
-                    self._logs.forget(before - self._logs.places() if deletes else ())
-                    return answer
-            return self._application(environ, start_response)
+            status, headers, body = self._asked(environ)
         except RefusedError as refused:
-            return _error(
-                start_response, f"{refused.status} {HTTPStatus(refused.status).phrase}", refused.code, refused.message
-            )
-        except NotImplementedError as error:
-            return _error(start_response, "501 Not Implemented", "NotImplementedException", str(error))
+            status = f"{refused.status} {HTTPStatus(refused.status).phrase}"
+            return request.refuse(start_response, status, refused.code, refused.message)
+        except NotImplementedError:
+            return request.not_implemented(start_response)
         except Exception as error:  # noqa: BLE001 - foreign code: moto would answer with an HTML page, which no SDK can parse
-            _log.exception("moto failed on %s %s", environ["REQUEST_METHOD"], scope["loom.service"])
-            return _error(start_response, "500 Internal Server Error", "InternalFailure", repr(error))
+            _log.exception("moto failed on %s", request.operation)
+            return request.not_implemented(start_response, f" for these parameters: moto raised {error!r}")
+        if not request.is_page(status, headers):
+            start_response(status, headers)
+            return body
+        if close := getattr(body, "close", None):
+            close()
+        if scope["loom.service"] == "s3" and status.startswith("404"):
+            return request.refuse(start_response, status, "NoSuchBucket", "The specified bucket does not exist")
+        return request.not_implemented(start_response)
+
+    def _asked(self, environ: dict[str, Any]) -> tuple[str, list[tuple[str, str]], Iterable[bytes]]:
+        """Return moto's status, headers and body."""
+        started: list[Any] = []
+
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], object]:
+            started[:] = [status, headers]
+            return _write
+
+        if environ["asgi.scope"]["loom.service"] != "logs":
+            body = self._application(environ, start)
+            return started[0], started[1], body
+        self._logs.wait_restored()
+        signed = environ.get("HTTP_AUTHORIZATION", "")
+        environ["HTTP_AUTHORIZATION"] = _LOG_SCOPE.sub(self._log_scope, signed)
+        # Sessions' lines arrive from another thread, and moto's dictionaries are not locked.
+        with self._logs.backend_lock:
+            deletes = ".Delete" in environ.get("HTTP_X_AMZ_TARGET", "")
+            before = self._logs.places() if deletes else set[tuple[str, str]]()
+            body = list(self._application(environ, start))
+            self._logs.forget(before - self._logs.places() if deletes else ())
+            return started[0], started[1], body
+
+
+def _write(_: bytes) -> object:
+    raise RuntimeError("moto writes no body through start_response")
+
+
+class _Described:
+    """What a WSGI request asks for, and errors in the form of its protocol."""
+
+    def __init__(self, environ: dict[str, Any]) -> None:
+        self._service: str = environ["asgi.scope"]["loom.service"]
+        self._environ = environ
+        self._headers = {
+            name.removeprefix("HTTP_").lower().replace("_", "-"): str(value)
+            for name, value in environ.items()
+            if name.startswith("HTTP_") or name == "CONTENT_TYPE"
+        }
+        self.protocol = protocol_of(self._service, self._headers, environ["QUERY_STRING"])
+        self._form = ""
+        if self.protocol in ("query", "ec2") and environ["REQUEST_METHOD"] == "POST":
+            raw = environ["wsgi.input"].read()
+            environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(raw), str(len(raw))
+            self._form = raw.decode("utf-8", "replace")
+
+    @property
+    def operation(self) -> str:
+        """The operation as IAM writes it, such as `iam:CreateRole`."""
+        return operation_of(
+            self._service,
+            self.protocol,
+            method=self._environ["REQUEST_METHOD"],
+            raw_path=self._environ["RAW_URI"],
+            query=self._environ["QUERY_STRING"],
+            headers=self._headers,
+            form=self._form,
+        )
+
+    def is_page(self, status: str, headers: Iterable[tuple[str, str]]) -> bool:
+        """Return whether an answer is a page or nothing where AWS answers with an error."""
+        if self._environ["REQUEST_METHOD"] == "HEAD" or not status.startswith(("404", "405", "500")):
+            return False
+        named = {name.lower(): value for name, value in headers}
+        return named.get("content-type", "").startswith("text/html") or named.get("content-length") == "0"
+
+    def not_implemented(self, start_response: StartResponse, why: str = "") -> Iterable[bytes]:
+        """Answer 501, which botocore never retries."""
+        refused = not_implemented(self.operation + why)
+        return self.refuse(start_response, "501 Not Implemented", refused.code, refused.message)
+
+    def refuse(self, start_response: StartResponse, status: str, code: str, message: str) -> Iterable[bytes]:
+        """Answer with an error."""
+        headers, body = error_form(self.protocol, code, message, str(uuid.uuid4()))
+        start_response(status, [*headers, ("content-length", str(len(body)))])
+        return [body]
 
 
 def moto_methods(service_name: str) -> frozenset[str]:
@@ -110,10 +185,3 @@ def moto_methods(service_name: str) -> frozenset[str]:
     module = importlib.import_module(f"moto.{service_name.replace('-', '')}.responses")
     classes = [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, BaseResponse)]
     return frozenset(name for responses in classes for name in dir(responses))
-
-
-def _error(start_response: StartResponse, status: str, code: str, message: str) -> Iterable[bytes]:
-    body = json.dumps({"__type": code, "message": message or "The local AgentCore does not implement this yet"})
-    headers = [("Content-Type", "application/json"), ("x-amzn-errortype", code)]
-    start_response(status, [*headers, ("Content-Length", str(len(body.encode())))])
-    return [body.encode()]

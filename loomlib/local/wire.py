@@ -6,6 +6,8 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 
+from .error_forms import error_form
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -64,12 +66,10 @@ async def send_body(send: Send, body: bytes, status: int, headers: Headers) -> N
     await send({"type": "http.response.body", "body": body})
 
 
-async def send_refusal(send: Send, refused: RefusedError, request_id: str) -> None:
-    """Send an AWS error."""
-    # REST services spell the member "message"; boto3 reads either case, other SDKs only their own.
-    document = {"__type": refused.code, "message": refused.message, **refused.members}
-    headers = ((b"x-amzn-errortype", refused.code.encode()), (b"x-amzn-requestid", request_id.encode()))
-    await send_json(send, document, refused.status, headers)
+async def send_refusal(send: Send, refused: RefusedError, request_id: str, *, protocol: str = "rest-json") -> None:
+    """Send an AWS error in the form of a protocol (see `error_forms.protocol_of`)."""
+    headers, body = error_form(protocol, refused.code, refused.message, request_id, refused.members)
+    await send_body(send, body, refused.status, [(name.encode(), value.encode()) for name, value in headers])
 
 
 async def read_body(receive: Receive, limit_bytes: int, declared: str | None = None) -> bytes:

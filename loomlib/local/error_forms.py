@@ -1,0 +1,146 @@
+"""AWS's error form in each of its protocols, and the operation that a request names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+from urllib.parse import parse_qs
+from xml.sax.saxutils import escape
+
+from moto.core.request import Request
+from moto.core.routing import get_service_router
+from werkzeug.exceptions import HTTPException
+
+_REST_XML: Final = frozenset({"s3", "s3-object-lambda", "s3-outposts", "route53", "cloudfront"})
+_JSON: Final = "application/json"
+_XML: Final = "text/xml"
+
+_SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "apigateway": ("apigateway", "apigatewayv2"),
+    "bedrock": ("bedrock", "bedrock-runtime", "bedrock-agent", "bedrock-agent-runtime"),
+    "monitoring": ("cloudwatch",),
+    "ses": ("sesv2",),
+    "states": ("stepfunctions",),
+    "aoss": ("opensearchserverless",),
+}
+"""Services by the name that requests are signed for, where botocore has other names for them."""
+
+
+def protocol_of(service: str, headers: Mapping[str, str], query: str = "") -> str:
+    """Return the protocol of a request: `cbor`, `json`, `query`, `ec2`, `rest-xml` or `rest-json`.
+
+    Args:
+        service: The service that the request is signed for.
+        headers: Its headers, with lower-case names.
+        query: Its query string.
+    """
+    if headers.get("smithy-protocol") == "rpc-v2-cbor":
+        return "cbor"
+    if "x-amz-target" in headers:
+        return "json"
+    if headers.get("content-type", "").startswith("application/x-www-form-urlencoded") or query.startswith("Action="):
+        return "ec2" if service == "ec2" else "query"
+    return "rest-xml" if service in _REST_XML else "rest-json"
+
+
+def error_form(
+    protocol: str, code: str, message: str, request_id: str, members: Mapping[str, Any] | None = None
+) -> tuple[list[tuple[str, str]], bytes]:
+    """Return the headers and the body of an error.
+
+    Args:
+        protocol: One of those of `protocol_of`.
+        code: The error's code, such as `ValidationException`.
+        message: A sentence.
+        request_id: Id of the request.
+        members: Further members, for JSON.
+    """
+    headers = [("x-amzn-requestid", request_id)]
+    if protocol == "cbor":
+        body = _cbor({"__type": code, "message": message})
+        return [("content-type", "application/cbor"), ("smithy-protocol", "rpc-v2-cbor"), *headers], body
+    if protocol in ("json", "rest-json"):
+        # REST services spell the member "message"; boto3 reads either case, other SDKs only their own.
+        body = json.dumps({"__type": code, "message": message, **(members or {})}).encode()
+        return [("content-type", _JSON), ("x-amzn-errortype", code), *headers], body
+    error = f"<Code>{escape(code)}</Code><Message>{escape(message)}</Message>"
+    request = f"<RequestId>{escape(request_id)}</RequestId>"
+    if protocol == "ec2":
+        request = request.replace("RequestId", "RequestID")
+        text = f"<Response><Errors><Error>{error}</Error></Errors>{request}</Response>"
+    elif protocol == "query":
+        text = f"<ErrorResponse><Error><Type>Sender</Type>{error}</Error>{request}</ErrorResponse>"
+    else:
+        text = f"<Error>{error}{request}</Error>"
+    return [("content-type", _XML), *headers], f'<?xml version="1.0" encoding="UTF-8"?>{text}'.encode()
+
+
+def operation_of(
+    service: str, protocol: str, *, method: str, raw_path: str, query: str, headers: Mapping[str, str], form: str = ""
+) -> str:
+    """Return the operation of a request as IAM writes it (`iam:CreateRole`), or its method and path.
+
+    Args:
+        service: The service that the request is signed for.
+        protocol: One of those of `protocol_of`.
+        method: The HTTP method.
+        raw_path: The path as it was sent.
+        query: The query string.
+        headers: The headers, with lower-case names.
+        form: The body of a request of the query protocols.
+    """
+    if protocol == "json":
+        name = headers["x-amz-target"].rpartition(".")[2]
+    elif protocol == "cbor":
+        name = raw_path.rpartition("/")[2]
+    elif protocol in ("query", "ec2"):
+        name = parse_qs(form or query).get("Action", [""])[0]
+    else:
+        name = _rest_operation(service, method, raw_path, query, headers)
+    return f"{service}:{name}" if name else f"{method} {raw_path} of {service or 'a service that the signature lacks'}"
+
+
+def _rest_operation(service: str, method: str, raw_path: str, query: str, headers: Mapping[str, str]) -> str:
+    request = Request(
+        {
+            "REQUEST_METHOD": method,
+            "PATH_INFO": raw_path,
+            "RAW_URI": raw_path,
+            "QUERY_STRING": query,
+            "SERVER_NAME": "127.0.0.1",
+            "SERVER_PORT": "80",
+            "wsgi.url_scheme": "http",
+            **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
+        }
+    )
+    for name in _SERVICES.get(service, (service,)):
+        if (router := _router(name)) is not None:
+            try:
+                return str(router.match(request)[0].name)
+            except HTTPException:
+                continue
+    return ""
+
+
+@cache
+def _router(service: str) -> Any:
+    try:
+        return get_service_router(service)
+    except Exception:  # noqa: BLE001 - whatever botocore's loader raises: the service has no model
+        return None
+
+
+def _cbor(document: Mapping[str, str]) -> bytes:
+    """Encode a map of texts (RFC 8949, major types 5 and 3)."""
+    return bytes([0xA0 + len(document)]) + b"".join(_cbor_text(text) for pair in document.items() for text in pair)
+
+
+def _cbor_text(text: str) -> bytes:
+    raw = text.encode()
+    length = len(raw)
+    if length < 24:
+        return bytes([0x60 + length]) + raw
+    size = 1 if length < 1 << 8 else 2 if length < 1 << 16 else 4
+    return bytes([{1: 0x78, 2: 0x79, 4: 0x7A}[size]]) + length.to_bytes(size, "big") + raw
