@@ -175,7 +175,7 @@ KINDS: dict[str, tuple[Callable[[_Values], str], tuple[str, ...]]] = {
     ),
     "date of birth": (
         _Values.date_of_birth,
-        ("I was born on {}.", "Date of birth: {}", "DOB {}", "My birthday is {}", '"birth_date": "{}"'),
+        ("My date of birth is {}.", "Date of birth: {}", "DOB {}", "birth date {}", '"birth_date": "{}"'),
     ),
     "aws access key": (
         lambda v: v.random.choice(["AKIA", "ASIA"]) + v.of(string.ascii_uppercase + "234567", 16),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shlex
 import threading
 import time
@@ -76,6 +77,9 @@ def up(
         return
     state, started = local.start(command.settings.home, options, persistent=True)
     if export:
+        left = [name for name in os.environ if name in local.FOREIGN_VARIABLES or name.startswith("AWS_ENDPOINT_URL_")]
+        if left:
+            click.echo(f"unset {' '.join(left)}")
         for name, value in state.environment().items():
             click.echo(f"export {name}={shlex.quote(value)}")
     elif command.as_json:

@@ -6,9 +6,10 @@ from .contract import RuntimeInfo, SessionInfo
 from .health import ServiceStatus, status
 from .lifecycle import find, start, stop
 from .loopback import ServiceLease, hold
-from .state import ServiceOptions, ServiceState
+from .state import FOREIGN_VARIABLES, ServiceOptions, ServiceState
 
 __all__ = [
+    "FOREIGN_VARIABLES",
     "RuntimeInfo",
     "ServiceLease",
     "ServiceOptions",

@@ -16,21 +16,16 @@ from typing import Any
 from ..errors import LocalServiceError
 from .quotas import Quotas
 
-SERVICES: tuple[str, ...] = (
-    "BEDROCK_AGENTCORE",
-    "BEDROCK_AGENTCORE_CONTROL",
-    "BEDROCK_RUNTIME",
-    "BEDROCK_AGENT",
-    "CLOUDWATCH_LOGS",
-    "CLOUDWATCH",
-    "S3",
-    "SECRETS_MANAGER",
-    "COGNITO_IDENTITY_PROVIDER",
-    "DYNAMODB",
-    "STS",
-    "XRAY",
+FOREIGN_VARIABLES: tuple[str, ...] = (
+    "AWS_PROFILE",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_SESSION_TOKEN",
+    "AWS_SECURITY_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AWS_USE_FIPS_ENDPOINT",
+    "AWS_USE_DUALSTACK_ENDPOINT",
 )
-"""Services that the local AgentCore answers, as boto3 spells them in `AWS_ENDPOINT_URL_<SERVICE>`."""
+"""Variables that would lead an AWS SDK past `ServiceState.environment`: other credentials, other addresses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +98,17 @@ class ServiceState:
         return f"http://127.0.0.1:{self.port}"
 
     def environment(self) -> dict[str, str]:
-        """Return the variables that point any AWS SDK in another process at this service."""
+        """Return the variables that point every client of an AWS SDK in another process at this service.
+
+        `AWS_ENDPOINT_URL` holds for all services, so no call leaves the machine; AgentCore's own SDK and toolkit read
+        the two variables of their own. What the service does not implement is refused by name.
+        """
         return {
-            **{f"AWS_ENDPOINT_URL_{service}": self.url for service in SERVICES},
+            "AWS_ENDPOINT_URL": self.url,
+            "BEDROCK_AGENTCORE_CP_ENDPOINT": self.url,
+            "BEDROCK_AGENTCORE_DP_ENDPOINT": self.url,
+            "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "false",
+            "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
             "AWS_ACCESS_KEY_ID": self.access_key,
             "AWS_SECRET_ACCESS_KEY": self.secret_key,
             "AWS_REGION": self.region,

@@ -203,13 +203,14 @@ PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
         anchors=("ssn", "social security"),
         canonical=_alphanumeric,
     ),
+    # Of a form or a record. "Born on 12 March" and "my birthday" in a conversation are what an agent should remember.
     _rule(
         "date of birth",
-        r"(?<![a-z])(?:date of birth|d\.?o\.?b\.?|birth[ _-]?da(?:te|y)|born)[\"'\\]{0,4}(?:\s{1,4}(?:is|was))?\s{0,4}"
+        r"(?<![a-z])(?:date of birth|d\.?o\.?b\.?|birth[ _-]?date)[\"'\\]{0,4}(?:\s{1,4}(?:is|was))?\s{0,4}"
         rf"[:=]?\s{{0,4}}(?:on\s{{1,4}})?(?:the\s{{1,4}})?[\"'\\]{{0,4}}({_DATE})(?![\w-])",
         ignore_case=True,
         part=1,
-        anchors=("birth", "dob", "d.o.b", "born"),
+        anchors=("birth", "dob", "d.o.b"),
     ),
     # IEEE 802: six octets. All zeros and the broadcast address identify nobody.
     _rule(

@@ -57,7 +57,7 @@ def plain_boto3(agent: loom.Agent, **config: object):
     env = agent.context.environment.environment()
     return boto3.client(
         "bedrock-agentcore",
-        endpoint_url=env["AWS_ENDPOINT_URL_BEDROCK_AGENTCORE"],
+        endpoint_url=env["AWS_ENDPOINT_URL"],
         region_name=env["AWS_REGION"],
         aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],

@@ -37,7 +37,7 @@ def client(bench: loom.Workbench, name: str):
     env = bench.environment()
     return boto3.client(
         name,
-        endpoint_url=env["AWS_ENDPOINT_URL_BEDROCK_AGENTCORE"],
+        endpoint_url=env["AWS_ENDPOINT_URL"],
         region_name=env["AWS_REGION"],
         aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],

@@ -90,7 +90,7 @@ async def test_bursts_of_500_and_429_cost_one_request_each(
 ):
     session = agent.invoke("?").session_id
     with faulty_proxy(
-        agent.context.environment.environment()["AWS_ENDPOINT_URL_S3"], every(4, ERROR_500, ERROR_429)
+        agent.context.environment.environment()["AWS_ENDPOINT_URL"], every(4, ERROR_500, ERROR_429)
     ) as proxy:
         unlucky = behind_front(lab, agent, proxy, monkeypatch)
         assert await burst(unlucky, 20, session_id=session) == {"ok": 11, "service_error": 5, "throttle": 4}
@@ -127,7 +127,7 @@ def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(lab: 
 def test_a_stream_cut_midway_keeps_what_came_and_is_no_answer(
     lab: FaultLab, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch, how: str
 ):
-    with faulty_proxy(agent.context.environment.environment()["AWS_ENDPOINT_URL_S3"], lambda _: CUTS[how]) as proxy:
+    with faulty_proxy(agent.context.environment.environment()["AWS_ENDPOINT_URL"], lambda _: CUTS[how]) as proxy:
         unlucky = behind_front(lab, agent, proxy, monkeypatch)
         inv = unlucky.invoke("?")
         assert (inv.status, inv.failure) == ("error", "transport")
@@ -142,7 +142,7 @@ def test_a_stream_cut_midway_keeps_what_came_and_is_no_answer(
 def test_a_service_that_is_not_there_is_a_transport_failure_of_one_request(
     lab: FaultLab, agent: loom.Agent, monkeypatch: pytest.MonkeyPatch
 ):
-    with faulty_proxy(agent.context.environment.environment()["AWS_ENDPOINT_URL_S3"], lambda _: None) as proxy:
+    with faulty_proxy(agent.context.environment.environment()["AWS_ENDPOINT_URL"], lambda _: None) as proxy:
         unlucky = behind_front(lab, agent, proxy, monkeypatch)
     inv = unlucky.invoke("?")
     assert (inv.status, inv.failure, inv.text) == ("error", "transport", "")

@@ -184,7 +184,7 @@ def test_kernels_that_connect_at_the_same_moment_share_one_service(build: Callab
     lab = build()
     script = (
         "import os, sys, loomlib as loom; b = loom.connect(home=sys.argv[1]);"
-        "print(b.environment()['AWS_ENDPOINT_URL_S3'], flush=True); sys.stdin.read()"
+        "print(b.environment()['AWS_ENDPOINT_URL'], flush=True); sys.stdin.read()"
     )
     kernels = [
         subprocess.Popen(

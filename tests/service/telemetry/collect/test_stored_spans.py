@@ -43,7 +43,7 @@ def logs(bench: loom.Workbench) -> Any:
     env = bench.environment()
     client = boto3.client(
         "logs",
-        endpoint_url=env["AWS_ENDPOINT_URL_CLOUDWATCH_LOGS"],
+        endpoint_url=env["AWS_ENDPOINT_URL"],
         region_name=env["AWS_REGION"],
         aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],

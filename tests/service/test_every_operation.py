@@ -1,0 +1,151 @@
+"""Whatever a client asks, it gets an answer or an error in AWS's own form: never a page, never a 500."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import botocore
+import pytest
+from aws_requests import minimal_parameters
+from botocore.config import Config
+from botocore.exceptions import ClientError, ParamValidationError
+from botocore.session import Session
+
+from loomlib import local
+
+SERVICES = """
+    iam ecr ssm lambda codebuild cloudformation cognito-idp kinesis xray ec2 dynamodb s3 sqs sns sts secretsmanager
+    kms events logs cloudwatch stepfunctions apigateway bedrock bedrock-runtime bedrock-agent bedrock-agent-runtime ecs
+    s3vectors opensearchserverless athena
+""".split()  # noqa: SIM905
+_SOME = 12
+SCRIPT = Path(__file__).parents[1] / "contract" / "scripts" / "stay_local.py"
+
+
+@pytest.fixture(scope="module")
+def service_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[local.ServiceState]:
+    """A service of this file alone: the operations create and delete whatever they name."""
+    state, _ = local.start(tmp_path_factory.mktemp("operations"), persistent=True)
+    yield state
+    local.stop(state.home)
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return botocore.session.get_session()
+
+
+def _client(session: Session, state: local.ServiceState, service: str) -> Any:
+    return session.create_client(
+        service,
+        endpoint_url=state.url,
+        region_name=state.region,
+        aws_access_key_id=state.access_key,
+        aws_secret_access_key=state.secret_key,
+        config=Config(retries={"total_max_attempts": 1}, inject_host_prefix=False),
+    )
+
+
+def _faults(client: Any, operations: list[str]) -> Iterator[str]:
+    """Yield the operations whose answers are not in AWS's form, each with what came."""
+    for name in operations:
+        method = getattr(client, botocore.xform_name(name), None)
+        if method is None:  # botocore has no client method for bidirectional streams
+            continue
+        try:
+            method(**minimal_parameters(client.meta.service_model.operation_model(name)))
+        except ClientError as refused:
+            status = refused.response["ResponseMetadata"]["HTTPStatusCode"]
+            code = refused.response["Error"].get("Code", "")
+            is_head = name.startswith("Head") and code == "404"  # an answer to HEAD has no body
+            if (status >= 500 and status != 501) or ((not code or code.isdigit()) and not is_head):
+                yield f"{name}: {status} {code}"
+        except ParamValidationError as invalid:
+            yield f"{name}: the test's own parameters are invalid: {invalid}"
+        except botocore.exceptions.BotoCoreError as broken:
+            yield f"{name}: {type(broken).__name__} {broken}"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_some_operations_answer_in_their_own_form(
+    session: Session, service_once: local.ServiceState, service: str
+) -> None:
+    client = _client(session, service_once, service)
+    names = list(client.meta.service_model.operation_names)
+    chosen = random.Random(service).sample(names, min(_SOME, len(names)))
+    assert list(_faults(client, chosen)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_operation_answers_in_its_own_form(
+    session: Session, service_once: local.ServiceState, service: str
+) -> None:
+    client = _client(session, service_once, service)
+    assert list(_faults(client, list(client.meta.service_model.operation_names))) == []
+
+
+def test_an_operation_that_is_missing_is_named(session: Session, service_once: local.ServiceState) -> None:
+    for service, operation in (
+        ("iam", "acquire_role"),
+        ("xray", "list_retrieved_traces"),
+        ("ec2", "describe_ipam_pools"),
+    ):
+        client = _client(session, service_once, service)
+        name = next(n for n in client.meta.service_model.operation_names if botocore.xform_name(n) == operation)
+        with pytest.raises(ClientError, match=f"{service}:{name}") as refused:
+            getattr(client, operation)(**minimal_parameters(client.meta.service_model.operation_model(name)))
+        assert refused.value.response["Error"]["Code"] == "NotImplementedException"
+
+
+def test_exported_variables_keep_every_call_on_this_machine(service_once: local.ServiceState, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        "[profile team]\nregion = eu-central-1\nservices = elsewhere\n[services elsewhere]\niam =\n  endpoint_url = http://192.0.2.1\n"
+    )
+    user = {"PATH": os.environ["PATH"], "AWS_CONFIG_FILE": str(config), "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}
+    ran = subprocess.run(
+        [sys.executable, str(SCRIPT), *SERVICES],
+        env=user | service_once.environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ran.returncode == 0, ran.stderr
+    result = json.loads(ran.stdout)
+    assert result["outside"] == []
+    assert {name: answer for name, answer in result["answers"].items() if ":" in answer} == {}
+
+
+def test_the_export_removes_what_leads_past_it(service_once: local.ServiceState) -> None:
+    user = {
+        "PATH": os.environ["PATH"],
+        "AWS_PROFILE": "team",
+        "AWS_SESSION_TOKEN": "t",
+        "AWS_ENDPOINT_URL_S3": "http://192.0.2.1",
+    }
+    command = [
+        sys.executable,
+        "-c",
+        "from loomlib.cli import main; main()",
+        "--home",
+        str(service_once.home),
+        "up",
+        "--export",
+    ]
+    script = f'eval "$({shlex.join(command)})"; env'
+    ran = subprocess.run(
+        ["sh", "-c", script], env=user, capture_output=True, text=True, timeout=120, cwd=service_once.home
+    )
+    assert ran.returncode == 0, ran.stderr
+    variables = dict(line.partition("=")[::2] for line in ran.stdout.splitlines())
+    assert not {"AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"} & variables.keys()
+    assert variables["AWS_ENDPOINT_URL"] == variables["BEDROCK_AGENTCORE_CP_ENDPOINT"] == service_once.url
