@@ -114,7 +114,7 @@ def test_stop_cancels_what_runs_and_what_waits_in_its_lane_only(watched: Watched
 
 def test_errors_are_three_parts_without_secrets_or_traces_and_the_panel_lives_on(watched: Watched) -> None:
     assert watched.ask("refuse") == {"failed": True}
-    assert watched.panel.error == {"what": "Nothing is deployed", "on": HOSTILE, "try": "deploy"}
+    assert watched.panel.error == {"what": "Nothing is deployed", "on": HOSTILE, "try": "deploy", "action": "refuse"}
     assert watched.ask("explode") == {"failed": True}
     assert watched.panel.error["what"].startswith("RuntimeError")
     assert "hunter2" not in str(watched.panel.error)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import loomlib as loom
+
 if TYPE_CHECKING:
     from loomlib import Agent, Workbench
 
@@ -37,6 +39,19 @@ def evaluate(bench: Workbench, **options: Any) -> Panel:
 def memory(bench: Workbench, **options: Any) -> Panel:
     """Inspect a memory: actors, sessions, events, records, search."""
     return _open("memory", "MemoryPanel", bench, options)
+
+
+def reopen(opener: str, **place: Any) -> None:
+    """Display a panel in a kernel that was restarted; a panel's button *Reconnect* runs this.
+
+    Args:
+        opener: The name of the function above that opens the panel.
+        place: Arguments of `loom.connect`.
+    """
+    from IPython.display import display
+
+    openers = {"build": build, "test": test, "operate": operate, "evaluate": evaluate, "memory": memory}
+    display(openers[opener](loom.connect(**place)))
 
 
 def _open(package: str, name: str, bench: object, options: dict[str, Any]) -> Panel:

@@ -1,6 +1,5 @@
 // What all displays share: the frame of a view that says when it opens and goes, texts, small tables, and DataFrames.
 
-
 /** The view of an object: the kernel hears that it is seen, and that it is not any more. */
 function shown(given, build) {
   return panel(given, (body, model) => {
@@ -9,11 +8,12 @@ function shown(given, build) {
     tell("seen");
     body.keep(() => tell("unseen"));
     return build(body, model, model.get("state") ?? {});
-  });
+  }, { isStatic: true });
 }
 
 const hint = (...children) => h("p", { class: "loom-hint" }, children);
 const lines = (texts) => (texts ?? []).map((text) => h("p", null, calm(text)));
+
 /** One row of a DataFrame, each column by its name. */
 function wholeRow(cells) {
   return facts(cells.map(([name, text]) => [name || "–", h("span", { style: { "white-space": "pre-wrap" } }, calm(text) || "–")]));

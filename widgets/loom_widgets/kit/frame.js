@@ -41,23 +41,108 @@ function keepFocus(root) {
   return () => seen.disconnect();
 }
 
+const SILENT = {
+  busy: `The kernel has not answered for ${ANSWER_S} s. It may be busy with a cell; what you asked for is done after that.`,
+  lost: "The kernel does not respond. It was restarted or has ended, and what this panel kept in it is gone. ",
+  again: "Run the panel's cell again.",
+};
+const VIEW = "application/vnd.jupyter.widget-view+json", AGAIN_S = 2;
+
+/** The same panel in the kernel that runs now, made by the panel's trait `reopen`; resolves with its view. */
+async function reopened(model) {
+  const manager = model.widget_manager, session = manager?.context?.sessionContext;
+  if (session && !session.session?.kernel) await session.restartKernel();
+  const kernel = manager?.kernel;
+  if (!kernel || kernel.isDisposed) throw new Error("there is no kernel. Start one, or close this page and open the panel again");
+  // JupyterLab sends comms to a subshell, which a restart that it did not see has ended: none meanwhile, then a new one.
+  const shells = kernel.commsOverSubshells;
+  if (shells) kernel.commsOverSubshells = "disabled";
+  const future = kernel.requestExecute({ code: model.get("reopen"), store_history: false, stop_on_error: false });
+  let id = null, problem = "the kernel made no panel";
+  future.onIOPub = ({ header, content }) => {
+    if (header.msg_type === "error") problem = String(content.evalue || content.ename);
+    id ??= content.data?.[VIEW]?.model_id ?? null;
+  };
+  await future.done;
+  if (shells) kernel.commsOverSubshells = shells;
+  if (!id) throw new Error(problem);
+  return manager.create_view(await manager.get_model(id));
+}
+
+/** Says that the kernel does not answer: `.say("busy" | "lost" | "")`. A lost panel can be opened again in its place. */
+function lostPane(model, root, saved) {
+  const node = h("div", { class: "loom-lost", role: "alert", hidden: true });
+  const problem = h("p", { class: "loom-hint", hidden: true });
+  const again = button("Reconnect", async () => {
+    again.disabled = true;
+    again.textContent = "Reconnecting …";
+    try {
+      const view = await reopened(model);
+      const kept = saved();
+      root.replaceWith(view.el);
+      view.el.querySelector(".loom-panel")?.restore?.(kept);
+    } catch (failure) {
+      problem.hidden = false;
+      problem.textContent = `The panel could not be restored: ${short(calm(failure?.message ?? failure), 300)}.`;
+      again.disabled = false;
+      again.textContent = "Reconnect";
+    }
+  }, { kind: "main" });
+  node.say = (word) => {
+    node.hidden = !word;
+    const canReopen = Boolean(model.get("reopen") && model.widget_manager);
+    refill(node, h("p", null, SILENT[word] ?? "", word === "lost" && !canReopen && SILENT.again), word === "lost" && canReopen && again, problem);
+  };
+  return node;
+}
+
+/**
+ * Asks the kernel to read again what may have changed elsewhere (the action `look_again`), when the panel comes into
+ * sight, when the focus comes to it, and when its window does. Returns what stops it.
+ */
+function lookAgain(model, root) {
+  let last = performance.now();
+  const ask = () => {
+    const now = performance.now();
+    if (now - last < AGAIN_S * 1000 || !(root.checkVisibility?.() ?? true)) return;
+    last = now;
+    // Nobody waits for the answer: a busy kernel is no news here.
+    try { model.send({ do: "look_again", with: {} }); } catch { /* the kernel is gone */ }
+  };
+  const seen = new IntersectionObserver((entries) => { if (entries.some((each) => each.isIntersecting)) ask(); });
+  seen.observe(root);
+  root.addEventListener("focusin", (event) => { if (!root.contains(event.relatedTarget)) ask(); });
+  window.addEventListener("focus", ask);
+  return () => { seen.disconnect(); window.removeEventListener("focus", ask); };
+}
+
 /**
  * A panel's view: title, status line, error pane and code drawer around what `build(body, model)` makes. `build` may
- * return a function that is called when the view goes; `body.keep(off)` collects such functions as well.
+ * return a function that is called when the view goes; `body.keep(off)` collects such functions as well. Errors of some
+ * actions are shown elsewhere with `body.errorsOf(names, node)`. `body.save` and `body.restore` carry what was typed
+ * into a panel that is opened again. `isStatic`: nothing that it shows changes elsewhere.
  *
  *     export default { render: (view) => panel(view, (body, model) => { … }) };
  */
-function panel({ model, el }, build) {
+function panel({ model, el }, build, { isStatic = false } = {}) {
   const offs = [];
   const root = h("section", { class: "loom-panel" });
   const heading = h("h3");
   const status = live();
-  const lost = h("p", { class: "loom-lost", role: "alert", hidden: true });
-  const error = errorPane(() => act(model, "dismiss"));
-  const code = codeDrawer();
   const body = h("div", { class: "loom-body" });
-  const silent = (sentence) => { lost.hidden = !sentence; lost.textContent = sentence; };
+  const lost = lostPane(model, root, () => body.save?.() ?? {});
+  const dismiss = () => act(model, "dismiss");
+  const error = errorPane(dismiss);
+  const panes = [error], places = new Map();
+  const code = codeDrawer();
   body.keep = (off) => { offs.push(off); return off; };
+  body.errorsOf = (names, node) => {
+    const pane = errorPane(dismiss);
+    panes.push(pane);
+    for (const name of names) places.set(name, pane);
+    node.append(pane);
+  };
+  root.restore = (kept) => body.restore?.(kept);
   // JupyterLab reads keys for itself: arrows and Enter inside a panel are the panel's.
   root.addEventListener("keydown", (event) => {
     if (event.target.matches("input,textarea,select,button,summary,[role=grid],[role=tab]") && event.key !== "Escape") event.stopPropagation();
@@ -66,19 +151,24 @@ function panel({ model, el }, build) {
   put(root, [h("header", { class: "loom-head" }, heading, status), lost, error, body, code]);
   el.append(root);
   offs.push(keepFocus(root));
-  callsOf(model).silent.add(silent);
-  offs.push(() => callsOf(model).silent.delete(silent));
+  const calls = callsOf(model);
+  const failed = () => { if (root.contains(document.activeElement)) panes.find((pane) => !pane.hidden)?.scrollIntoView?.({ block: "nearest" }); };
+  calls.silent.add(lost.say);
+  calls.failed.add(failed);
+  offs.push(() => { calls.silent.delete(lost.say); calls.failed.delete(failed); });
+  if (!isStatic) offs.push(lookAgain(model, root));
   offs.push(onState(model, "title", () => { heading.textContent = model.get("title"); root.setAttribute("aria-label", model.get("title")); }));
   offs.push(onState(model, "status", () => status.say(model.get("status"))));
-  offs.push(onState(model, "error", () => error.show(model.get("error"))));
+  const showError = () => {
+    const found = model.get("error"), place = places.get(found?.action) ?? error;
+    for (const pane of panes) pane.show(pane === place ? found : null);
+  };
   offs.push(onState(model, "code", () => code.show(model.get("code"))));
   offs.push(onState(model, "busy", () => root.setAttribute("aria-busy", String(Boolean(model.get("busy"))))));
-  const ended = () => silent(SILENT);
-  model.on("comm_live_update", ended);
-  offs.push(() => model.off("comm_live_update", ended));
   try {
     const off = build(body, model);
     if (typeof off === "function") offs.push(off);
+    offs.push(onState(model, "error", showError));
   } catch (failure) {
     error.show({ what: "The panel could not be drawn.", on: String(failure?.message ?? failure), try: "Reload the page." });
   }

@@ -79,8 +79,6 @@ function short(text, longest = 80) {
 
 const ANSWER_S = 5;
 const CALLS = new WeakMap();
-const SILENT = "The kernel does not respond. It may be busy with a cell, or it may have stopped. Check the kernel's state above "
-  + "the notebook. After a restart, run the panel's cell again.";
 
 /** Calls `f` for each message of that kind; returns what stops it. */
 function onMessage(model, kind, f) {
@@ -97,37 +95,58 @@ function onState(model, names, f) {
   return () => { for (const name of list) model.off(`change:${name}`, f); };
 }
 
+/**
+ * What this view waits for. `silent` are functions of "busy" (the kernel runs something else), "lost" (it was restarted or
+ * has ended) or "" (it answers); `failed` are called when an action failed that this view asked for.
+ */
 function callsOf(model) {
   let calls = CALLS.get(model);
   if (calls) return calls;
-  calls = { waiting: new Map(), silent: new Set() };
+  calls = { waiting: new Map(), silent: new Set(), failed: new Set(), isLost: false };
   CALLS.set(model, calls);
   model.on("msg:custom", (message) => {
     const call = message && calls.waiting.get(message.id);
     if (!call) return;
-    if (message.is === "heard") call.heard();
-    else if (message.is === "done") { calls.waiting.delete(message.id); call.heard(); call.resolve(message.value ?? {}); }
-    else if (message.is === "failed") { calls.waiting.delete(message.id); call.heard(); call.resolve(null); }
+    call.heard();
+    if (message.is === "heard") return;
+    calls.waiting.delete(message.id);
+    if (message.is === "failed") for (const tell of calls.failed) tell();
+    call.resolve(message.is === "done" ? message.value ?? {} : null);
+  });
+  model.on("comm_live_update", () => {
+    calls.isLost = true;
+    for (const tell of calls.silent) tell("lost");
+    for (const call of calls.waiting.values()) { call.heard("lost"); call.resolve(null); }
+    calls.waiting.clear();
   });
   return calls;
 }
 
+/** Whether the kernel runs something else, so that it answers later. */
+function isBusy(model) {
+  const kernel = model.widget_manager?.kernel;
+  return Boolean(kernel) && !kernel.isDisposed && kernel.status === "busy";
+}
+
 /**
  * Asks the panel's `@action` of that name, with the form's content in the message. Resolves with what it returned, or
- * with null when it failed (the error pane says why). When the kernel does not even hear it, a sentence is shown.
+ * with null when it failed (the error pane says why) or the kernel is lost. When the kernel does not even hear it, the
+ * panel says so.
  */
 function act(model, name, form = {}) {
   const calls = callsOf(model);
   const id = newId("call");
   return new Promise((resolve) => {
-    const timer = setTimeout(() => { for (const tell of calls.silent) tell(SILENT); }, ANSWER_S * 1000);
-    const heard = () => { clearTimeout(timer); for (const tell of calls.silent) tell(""); };
-    calls.waiting.set(id, { resolve, heard });
+    const say = (word) => { for (const tell of calls.silent) tell(word); };
+    if (calls.isLost) { say("lost"); return void resolve(null); }
+    const timer = setTimeout(() => say(isBusy(model) ? "busy" : "lost"), ANSWER_S * 1000);
+    calls.waiting.set(id, { resolve, heard: (word = "") => { clearTimeout(timer); say(word); } });
     try {
       model.send({ do: name, with: form, id });
     } catch {
       clearTimeout(timer);
-      for (const tell of calls.silent) tell(SILENT);
+      calls.waiting.delete(id);
+      say("lost");
       resolve(null);
     }
   });

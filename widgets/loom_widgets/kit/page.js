@@ -78,7 +78,11 @@ function textarea(label, { hint, ...props } = {}) { return labelled(label, h("te
 function select(label, options = [], { hint, none = "none yet", ...props } = {}) {
   const control = h("select", props);
   const node = labelled(label, control, { hint });
+  let shown = null;
   node.options = (list, chosen = control.value) => {
+    const now = JSON.stringify(list);
+    if (shown === now) { if (list.some((each) => (Array.isArray(each) ? each[0] : each) === chosen)) control.value = chosen; return; }
+    shown = now;
     refill(control, (list.length ? list : [["", none]]).map((each) => {
       const [value, text] = Array.isArray(each) ? each : [each, each];
       return h("option", { value }, text);

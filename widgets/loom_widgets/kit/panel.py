@@ -6,21 +6,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet
 
 import anywidget
 import traitlets as t
 
 from loomlib import Workbench
+from loomlib.errors import LoomError
 from loomlib.presentation.html import fragment
 
-from .actions import Cancel, Cancelled, Form, actions_of
+from .actions import Cancel, Cancelled, Form, action, actions_of
 from .failures import told
 from .front_end import cannot_draw
 from .lanes import Lanes
+from .source import reopen_code
 from .stream import Stream
 from .tables import Tables
 
@@ -33,6 +37,8 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 KIT = ("format.js", "kit.js", "page.js", "table.js", "spans.js", "chart.js", "frame.js")
 """The kit's scripts, in this order in front of a panel's own."""
 
+_OPEN: WeakSet[Panel] = WeakSet()
+"""The panels of this kernel."""
 _INDENTS = re.compile(r"^ +", re.M)
 _COMMENTS = re.compile(r"^ *(?://.*|/\*\*(?s:.)*?\*/) *\n", re.M)
 
@@ -50,6 +56,12 @@ class Panel(anywidget.AnyWidget):
     parts: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Scripts that stand between the kit and the panel's own: what it shares with others."""
 
+    opener: ClassVar[str] = ""
+    """The function of `loom_widgets` that opens such a panel; "" for views of objects, which nothing can open again."""
+
+    list_lane: ClassVar[str] = "look"
+    """The lane in which the panel's lists are read."""
+
     called: ClassVar[str] = "Panel"
     """The panel's title; a subclass gives its own (a plain `title = …` would take the trait away)."""
 
@@ -58,6 +70,8 @@ class Panel(anywidget.AnyWidget):
     status = t.Unicode("").tag(sync=True)
     error = t.Dict().tag(sync=True)
     code = t.Unicode("").tag(sync=True)
+    reopen = t.Unicode("").tag(sync=True)
+    """Python that opens the same panel in a kernel that was restarted; "" where nothing can."""
     busy = t.Bool(False).tag(sync=True)
     _esm = t.Unicode().tag(sync=True)
     _css = t.Unicode().tag(sync=True)
@@ -70,11 +84,17 @@ class Panel(anywidget.AnyWidget):
         self._lanes = Lanes(type(self).__name__, self._note_busy)
         self._actions = actions_of(type(self))
         super().__init__(**options)
+        if self.opener:
+            _OPEN.add(self)
         self.on_msg(lambda _widget, content, _buffers: self.receive(content))
 
     @t.default("title")
     def _first_title(self) -> str:
         return self.called
+
+    @t.default("reopen")
+    def _first_reopen(self) -> str:
+        return reopen_code(self.opener, self.bench) if self.opener else ""
 
     @t.default("_esm")
     def _joined_script(self) -> str:
@@ -96,12 +116,18 @@ class Panel(anywidget.AnyWidget):
         with self._lock:
             self.status = sentence
 
-    def fail(self, error: BaseException | Mapping[str, str], *, doing: str = "") -> None:
-        """Show an error in its three parts; the next action that succeeds takes it away."""
+    def fail(self, error: BaseException | Mapping[str, str], *, action: str = "") -> None:
+        """Show an error in its three parts; the next action that succeeds takes it away.
+
+        Args:
+            error: The error, or its parts `what`, `on` and `try`.
+            action: The action that failed; a view may show its errors beside what asked for it.
+        """
+        parts = told(error, doing=action.replace("_", " ")) if isinstance(error, BaseException) else dict(error)
         with self._lock:
             if self.status.endswith("…"):  # what was under way is over
                 self.status = ""
-            self.error = told(error, doing=doing) if isinstance(error, BaseException) else dict(error)
+            self.error = parts | ({"action": action} if action else {})
 
     def show_code(self, text: str) -> None:
         """Set the last action as Python, for Copy as Python."""
@@ -137,9 +163,26 @@ class Panel(anywidget.AnyWidget):
         """
         return {}
 
+    def read_again(self) -> None:
+        """Read again the lists that other panels, cells and notebooks may have changed; what is chosen stays chosen."""
+
     def static_html(self) -> Markup | str:
         """Return what the panel shows now as static HTML, made by `presentation.html`; a plain string is escaped."""
         return ""
+
+    # Changes made elsewhere.
+
+    @action(lane=lambda panel, _form: panel.list_lane)
+    def look_again(self) -> None:
+        """Read the lists again, because the panel has come into sight or another panel has changed something."""
+        with suppress(LoomError):  # nobody asked for it: the next action says what is wrong
+            self.read_again()
+
+    def announce(self) -> None:
+        """Make the other panels of the same home read their lists again, since this one changed something."""
+        for other in tuple(_OPEN):
+            if other is not self and other.bench.settings.home == self.bench.settings.home:
+                other.later("look_again")
 
     # The other end of the view's `act(…)`.
 
@@ -195,7 +238,7 @@ class Panel(anywidget.AnyWidget):
             except Cancelled:
                 self.tell("done", id=id, value={"stopped": True})
             except Exception as error:  # noqa: BLE001 -- an action is foreign code here: its failure is shown
-                self.fail(error, doing=name.replace("_", " "))
+                self.fail(error, action=name)
                 self.tell("failed", id=id)
             else:
                 if self.error and id is not None:  # what follows by itself takes away no error that somebody reads
@@ -206,7 +249,7 @@ class Panel(anywidget.AnyWidget):
         try:
             lane = command.lane if isinstance(command.lane, str) else command.lane(self, form)
         except ValueError as error:  # a form of any kind
-            self.fail(error, doing=name.replace("_", " "))
+            self.fail(error, action=name)
             self.tell("failed", id=id)
         else:
             self._lanes.add(lane, job)

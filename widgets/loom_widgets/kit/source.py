@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,27 @@ def connect_code(bench: Workbench) -> str:
     if (home := bench.settings.home.resolve()) != _usual_home():
         given.append(f"home={str(home)!r}")
     return f"import loomlib as loom\n\nbench = loom.connect({', '.join(given)})\n"
+
+
+def reopen_code(opener: str, bench: Workbench) -> str:
+    """Return Python that opens a panel on the same workbench in another process, without any variable.
+
+    Args:
+        opener: The function of `loom_widgets` that opens the panel.
+        bench: The panel's workbench.
+
+    Returns:
+        The code; "" when the workbench has settings that only its own process knows, such as the address of a database.
+    """
+    settings = bench.settings
+    place = {"home": str(settings.home.resolve()), "region": settings.region, "profile": settings.profile}
+    try:
+        if Settings.load(**place) != replace(settings, home=settings.home.resolve()):
+            return ""
+    except SettingsError:
+        return ""
+    given = [repr(opener), f"where={bench.where!r}", *(f"{name}={value!r}" for name, value in place.items() if value)]
+    return f"__import__('loom_widgets.opening', fromlist=['reopen']).reopen({', '.join(given)})"
 
 
 def _usual_home() -> Path | None:

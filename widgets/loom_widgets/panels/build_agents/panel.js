@@ -68,6 +68,13 @@ export default {
       if (await act(model, "remove", { arn: key, delete_runtime: runtimeToo })) close();
     };
     const close = () => { chosen = ""; detail.replaceChildren(); };
+    // The open agent may have another version or state than when it was opened.
+    const again = async () => {
+      const key = chosen;
+      const found = key && await act(model, "details", { arn: key });
+      if (!found || key !== chosen) return;
+      if (found.arn) show(found); else close();
+    };
     const show = (found) => {
       chosen = found.arn;
       const values = Object.entries(found.facts).map(([key, value]) => [key, key === "status" ? statusDot(value) : value]);
@@ -86,21 +93,36 @@ export default {
       each.control.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
     }
     for (const each of [path, arn, environment]) each.classList.add("loom-wide");
+    const onAws = button("Connect to AWS and register", async () => {
+      const found = await act(model, "register_on_aws", { arn: model.get("state").elsewhere?.arn ?? "" });
+      if (found && found.arn) { arn.value = ""; show(found); }
+    }, { hidden: true });
+    const back = button("Back to the local AgentCore", () => act(model, "leave_aws").then((found) => found && close()), { hidden: true });
+    const registering = card("Register", {}, h("div", { class: "loom-row" }, arn, button("Register", () => register())));
+    body.errorsOf(["register", "register_on_aws"], registering.body);
+    registering.body.append(h("div", { class: "loom-row" }, onAws));
+    const deployment = card("Deploy", {},
+      h("div", { class: "loom-row" }, what, path, deploy, halt), about,
+      h("details", null, h("summary", null, "Name, memory and environment"), h("div", { class: "loom-row" }, name, memory), h("div", { class: "loom-row" }, environment)),
+      going);
+    body.errorsOf(["deploy"], deployment.body);
+    const list = h("div");
+    body.errorsOf(["refresh", "remove", "look", "leave_aws"], list);
     put(body, [
-      labels,
-      card("Deploy", {},
-        h("div", { class: "loom-row" }, what, path, deploy, halt), about,
-        h("details", null, h("summary", null, "Name, memory and environment"), h("div", { class: "loom-row" }, name, memory), h("div", { class: "loom-row" }, environment)),
-        going),
-      card("Register", {}, h("div", { class: "loom-row" }, arn, button("Register", () => register()))),
+      h("div", { class: "loom-row" }, labels, back),
+      deployment,
+      registering,
       h("div", { class: "loom-row", style: { "justify-content": "space-between" } },
         h("h4", null, "Agents"), button("Refresh all", () => refresh(""))),
-      agents, detail,
+      list, agents, detail,
     ]);
 
     body.keep(onState(model, "state", () => {
       const state = model.get("state");
       labels.textContent = [...(state.labels ?? []), state.where === "aws" ? `AWS ${state.region}` : ""].filter(Boolean).join(" · ");
+      onAws.hidden = !state.elsewhere?.arn;
+      if (state.elsewhere?.region) onAws.textContent = `Connect to AWS (${state.elsewhere.region}) and register`;
+      back.hidden = !state.away;
       if (blueprints.length !== (state.blueprints ?? []).length || !blueprints.length) {
         blueprints = state.blueprints ?? [];
         what.options([...blueprints.map((each) => [each.name, each.of ? `${each.name} (a variant)` : each.name]), [OWN_CODE, "my own file or folder …"]], what.value || "calculator");
@@ -114,9 +136,9 @@ export default {
       refill(going,
         h("p", null, statusDot(now.state, kind), " ", h("strong", null, short(now.what, 120)), now.took_ms !== undefined && ` · ${formatMs(now.took_ms)}`),
         h("ol", { class: "loom-steps", style: { display: "flex", "flex-wrap": "wrap", gap: "2px 28px", margin: "2px 0", padding: "0 0 0 1.4em" } },
-          now.steps.map((each) => h("li", null, each.word, " ", h("span", { class: "loom-hint" }, `after ${formatMs(each.after_ms)}`)))),
-        now.state !== "done" && now.sentence && h("p", { class: "loom-hint" }, now.sentence));
+          now.steps.map((each) => h("li", null, each.word, " ", h("span", { class: "loom-hint" }, `after ${formatMs(Math.round(each.after_ms))}`)))),
+        now.state === "stopped" && now.sentence && h("p", { class: "loom-hint" }, now.sentence));
     }));
-    body.keep(onMessage(model, "agents", () => agents.reload()));
+    body.keep(onMessage(model, "agents", () => { agents.reload(); again(); }));
   }),
 };

@@ -7,14 +7,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import loomlib as loom
 from loomlib import Agent, Workbench
-from loomlib.errors import LoomError
+from loomlib.agents import RuntimeArn
+from loomlib.errors import AgentNotFoundError, LoomError, NotSupportedError
 from loomlib.presentation.formats import plural
 
 from ...kit import Cancel, Cancelled, Form, Panel, action
-from ...kit.failures import told
 from ...kit.panel import static_summary
 from ...kit.source import connect_code, frame_rows
 
@@ -30,20 +32,21 @@ _COLUMNS = ("name", "status", "runtime_id", "region", "qualifiers", "registered_
 class BuildPanel(Panel):
     """Agents come into the catalog here, and leave it."""
 
+    opener: ClassVar[str] = "build"
     called: ClassVar[str] = "Build"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.build_agents", "panel.js")
 
     def __init__(self, bench: Workbench, **options: Any) -> None:
+        self._given = bench
         super().__init__(bench, **options)
         self.show(
             blueprints=[
                 {"name": row["name"], "title": row["title"], "description": row["description"], "of": row["variant of"]}
                 for row in frame_rows(bench.blueprints())
             ],
-            where=bench.where,
-            region=bench.region,
-            labels=list(bench.labels),
+            elsewhere={},
         )
+        self._show_place()
         self._put_agents()
 
     # Actions.
@@ -83,10 +86,11 @@ class BuildPanel(Panel):
                 "catalog.",
             )
             raise
-        except Exception as error:
-            end("failed", told(error)["what"])
+        except Exception:  # the error pane says why
+            end("failed", f"{what} was not deployed.")
             raise
         self._put_agents()
+        self.announce()
         end("done", f"{agent.name} is {agent.status}: {agent.entry.runtime_id}.")
         return self._about(agent)
 
@@ -98,11 +102,34 @@ class BuildPanel(Panel):
             raise LoomError(
                 "There is nothing to register", on="no ARN is given", try_="arn:aws:bedrock-agentcore:…:runtime/…"
             )
-        self.show_code(f"{connect_code(self.bench)}agent = bench.register({arn!r})")
-        agent = self.bench.register(arn)
-        self._put_agents()
-        self.say(f"{agent.name} is in the catalog: {agent.status}, {agent.entry.runtime_id}.")
-        return self._about(agent)
+        self.show(elsewhere={})
+        try:
+            return self._register(self.bench, arn)
+        except NotSupportedError:
+            self.show(elsewhere={"arn": arn, "region": RuntimeArn.parse(arn).region})
+            raise
+
+    @action(lane="catalog")
+    def register_on_aws(self, form: Form) -> Mapping[str, Any]:
+        """Connect to AWS in the ARN's region, register the ARN, and show that region's catalog."""
+        arn = form.text("arn").strip()
+        region = RuntimeArn.parse(arn).region
+        self.say(f"Connecting to AWS in {region} …")
+        bench = loom.connect("aws", settings=replace(self._given.settings, region=region))
+        try:
+            details = self._register(bench, arn)
+        except BaseException:
+            bench.close()
+            raise
+        self._change_bench(bench)
+        self.show(elsewhere={})
+        return details
+
+    @action(lane="catalog")
+    def leave_aws(self) -> None:
+        """Go back to the workbench that the panel was opened with."""
+        self._change_bench(self._given)
+        self.show_code(connect_code(self.bench))
 
     @action(lane="catalog")
     def refresh(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -120,6 +147,7 @@ class BuildPanel(Panel):
             except LoomError as error:
                 failures.append(error)
         self._put_agents()
+        self.announce()
         if failures:
             first = failures[0]
             more = f" ({len(failures)} of {plural(len(entries), 'agent')} did not answer)" if len(entries) > 1 else ""
@@ -135,6 +163,7 @@ class BuildPanel(Panel):
         self.show_code(f"{connect_code(self.bench)}bench.agent({agent.name!r}).remove({option})")
         agent.remove(delete_runtime=runtime_too)
         self._put_agents()
+        self.announce()
         self.say(
             f"{agent.name} was removed from the catalog, and its runtime was deleted."
             if runtime_too
@@ -148,7 +177,50 @@ class BuildPanel(Panel):
         self.show_code(f"{connect_code(self.bench)}agent = bench.agent({agent.name!r})\nagent")
         return self._about(agent)
 
+    @action(lane="look")
+    def details(self, form: Form) -> Mapping[str, Any]:
+        """Return the details of an agent that is open already; nothing when the catalog has it no more."""
+        try:
+            return self._about(self.bench.agent(form.text("arn")))
+        except AgentNotFoundError:
+            return {}
+
     # How it is done.
+
+    def _register(self, bench: Workbench, arn: str) -> Mapping[str, Any]:
+        self.show_code(f"{connect_code(bench)}agent = bench.register({arn!r})")
+        agent = bench.register(arn)
+        if bench is self.bench:
+            self._put_agents()
+        self.announce()
+        self.say(f"{agent.name} is in the catalog: {agent.status}, {agent.entry.runtime_id}.")
+        return self._about(agent)
+
+    def _change_bench(self, bench: Workbench) -> None:
+        former, self.bench = self.bench, bench
+        if former is not self._given:
+            former.close()
+        self._show_place()
+        self._put_agents()
+
+    def _show_place(self) -> None:
+        self.show(
+            where=self.bench.where,
+            region=self.bench.region,
+            labels=list(self.bench.labels),
+            away=self.bench is not self._given,
+        )
+
+    def close(self) -> None:
+        """End the panel, and the connection to AWS that it opened."""
+        super().close()
+        if self.bench is not getattr(self, "_given", self.bench):
+            self.bench.close()
+
+    def read_again(self) -> None:
+        """Read the catalog when agents have come, gone or changed."""
+        if frame_rows(self.bench.agents()) != list(self.tables.rows("agents")):
+            self._put_agents(quiet=True)
 
     def _about(self, agent: Agent) -> dict[str, Any]:
         entry, prompt = agent.entry, agent.sample_prompt
@@ -163,11 +235,12 @@ class BuildPanel(Panel):
         call = f"bench.agent({agent.name!r}).invoke({prompt!r}).text"
         return {"name": agent.name, "arn": str(entry.arn), "gone": entry.is_deleted, "facts": facts, "try": call}
 
-    def _put_agents(self) -> None:
+    def _put_agents(self, *, quiet: bool = False) -> None:
         rows = frame_rows(self.bench.agents())
         self.tell("agents", count=self.tables.put("agents", rows))
         self.show(count=len(rows))
-        self.say(_sentence(rows))
+        if not (quiet and self.state.get("deployment", {}).get("state") == "running"):
+            self.say(_sentence(rows))
 
     def static_html(self) -> Markup | str:
         """Return the catalog."""

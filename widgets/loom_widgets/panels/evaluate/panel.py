@@ -44,6 +44,7 @@ _TRACES = 8  # kept for the waterfalls that are open: one of a case, two of a co
 class EvaluatePanel(CaptureActions, CompareActions):
     """The Evaluate panel: runs of eval sets, their cases, comparisons, and captured cases."""
 
+    opener: ClassVar[str] = "evaluate"
     called: ClassVar[str] = "Evaluate"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.evaluate", "panel.js")
     parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.panels.evaluate", "case.js"),)
@@ -83,6 +84,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         self.say(f"Deploying {name} …")
         agent = self.bench.ensure_agent(name)
         self._look_around()
+        self.announce()
         self.say(f"{agent.name} is ready.")
 
     @action(lane="run")
@@ -244,19 +246,25 @@ class EvaluatePanel(CaptureActions, CompareActions):
         qualifier = run.target.name.removeprefix(f"{agent.name} (").removesuffix(")")
         return agent if run.target.name == agent.name else agent.at(qualifier)
 
-    def _look_around(self) -> None:
+    def read_again(self) -> None:
+        """Read the agents, sets and runs; the open run stays."""
         runs = run_rows(self.bench)
         self.tables.put("runs", runs)
         self.show(
             agents=[entry.name for entry in self.bench.catalog.list()][:500],
             sets=set_choices(runs),
             runs=[[row["id"], f"{row['target']} on {row['set']} · {row['id']}"] for row in runs[:100]],
+        )
+        self.tell("runs", count=len(runs))
+
+    def _look_around(self) -> None:
+        self.read_again()
+        self.show(
             known=[*EVALUATOR_FACTORIES, *JUDGE_FACTORIES],
             labels=list(self.bench.labels),
             run=self.state.get("run", ""),
             filter=self.state.get("filter", {}),
         )
-        self.tell("runs", count=len(runs))
 
     def _note(self, agent: str, snapshot: Snapshot) -> None:
         self._progress = {"agent": agent, **asdict(snapshot), "sentence": f"{agent}: {snapshot}"}

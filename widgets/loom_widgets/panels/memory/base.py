@@ -71,10 +71,10 @@ class MemoryView(Panel):
 
         return ThrottledProgress(self.say, check)
 
-    def fail(self, error: BaseException | Mapping[str, str], *, doing: str = "") -> None:
+    def fail(self, error: BaseException | Mapping[str, str], *, action: str = "") -> None:
         """Show an error and clear the progress."""
         self.say("")
-        super().fail(error, doing=doing)
+        super().fail(error, action=action)
 
     def show_call(self, *lines: str, memory: bool = True) -> None:
         """Show the last call as Python.
@@ -88,15 +88,23 @@ class MemoryView(Panel):
 
     def look_around(self, key: str = "", actor: str = "", session: str = "") -> None:
         """Read the memories, and the actors of the chosen one (else of the first)."""
-        from loomlib.aws.memory import list_memories  # what bench.memories.table() lists, without a DataFrame
-
-        listed = islice(list_memories(self.bench.clients), _MEMORIES)
-        known = [[item.memory_id, item.name, item.status] for item in listed]
+        known = self._memories()
         ids = [item[0] for item in known]
         key = key if key in ids else next((item[0] for item in known if item[1] == key), ids[0] if ids else "")
         self._chosen = self.bench.memories.get(key) if key else None
         self.show(memories=known, memory=key, labels=list(self.bench.labels), about=self._about())
         self.choose_actor(actor, session, again=True)
+
+    def read_again(self) -> None:
+        """Read the memories; the chosen one stays."""
+        if self._memories() != self.state.get("memories"):
+            self.look_around(self.state.get("memory", ""), self.actor, self.session)
+
+    def _memories(self) -> list[list[str]]:
+        from loomlib.aws.memory import list_memories  # what bench.memories.table() lists, without a DataFrame
+
+        listed = islice(list_memories(self.bench.clients), _MEMORIES)
+        return [[item.memory_id, item.name, item.status] for item in listed]
 
     def choose_actor(self, actor: str, session: str = "", *, again: bool = False) -> None:
         """Choose an actor and one of its sessions."""

@@ -32,6 +32,7 @@ STRATEGIES = ("semantic", "preferences", "summary", "episodic")
 class MemoryPanel(Reading, Keeping):
     """The Memory panel. `memory=` chooses a memory by name or id, `actor=` an actor in it."""
 
+    opener: ClassVar[str] = "memory"
     called: ClassVar[str] = "Memory"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.memory", "panel.js")
     parts: ClassVar[tuple[tuple[str, str], ...]] = (
@@ -47,7 +48,7 @@ class MemoryPanel(Reading, Keeping):
             try:
                 self.look_around(key, actor)
             except Exception as error:  # noqa: BLE001 -- the panel opens all the same, and says what is wrong
-                self.fail(error, doing="listing the memories")
+                self.fail(error, action="refresh")
         else:
             self.later("refresh", memory=key, actor=actor)
 
@@ -94,6 +95,7 @@ class MemoryPanel(Reading, Keeping):
         )
         self.clear_results()
         self.look_around(memory.id)
+        self.announce()
         self.say(f"{memory.name} is {memory.status.lower()}.")
         self.tell("memory", **self.welcome())
         return {"id": memory.id}

@@ -37,6 +37,7 @@ class OperatePanel(AlertActions):
     loom_widgets.operate(bench, beside=[loom.connect("aws", region="eu-central-1")])
     """
 
+    opener: ClassVar[str] = "operate"
     called: ClassVar[str] = "Operate"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.operate", "panel.js")
 
@@ -57,6 +58,8 @@ class OperatePanel(AlertActions):
             numbers=[[name, TITLES[name], _UNITS[unit]] for name, unit in NUMBERS.items()],
             auto_s=0,
         )
+        if beside:
+            self.reopen = ""  # the other workbenches are known to this process only
         self.say("Reading the figures …")
         self.later("first_look")
         self._opened.wait(_OPENING_S)
@@ -224,6 +227,12 @@ class OperatePanel(AlertActions):
             "logs_problem": described["logs_problem"],
         }
         self.tell("detail", **self._detail)
+
+    def read_again(self) -> None:
+        """Read the figures when agents have come, gone or changed their state."""
+        shown = {(row["runtime_id"], row["status"]) for row in self.tables.rows("agents")}
+        if shown != {(entry.runtime_id, entry.status) for entry in self._looked.catalog.list()}:
+            self._look(span_of(Form(self.state)), quiet=True)
 
     def welcome(self) -> Mapping[str, Any]:
         """Return the open agent."""

@@ -293,6 +293,11 @@ export default {
     }));
     body.keep(onMessage(model, "approvals", (found) => waiting.show(found)));
     body.keep(offFrames);
+    body.save = () => ({ ...form(), prompt: prompt.value });
+    body.restore = (kept) => {
+      prompt.value = kept.prompt;
+      if ((model.get("state").agents ?? []).includes(kept.agent)) act(model, "choose", { agent: kept.agent, qualifier: kept.qualifier, session: kept.session });
+    };
     act(model, "hello").then(chat);
   }),
 };

@@ -37,6 +37,7 @@ class TestPanel(Deciding, Frames, Looking):
 
     __test__ = False  # the name looks like a test to pytest
 
+    opener: ClassVar[str] = "test"
     called: ClassVar[str] = "Test"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.test", "panel.js")
     parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.panels.test", "chat.js"),)
@@ -243,6 +244,16 @@ class TestPanel(Deciding, Frames, Looking):
             turns.append(turn.told(longest=max(left, 4_000)))
             left -= len(turns[-1]["text"])
         return {"turns": turns[::-1], "approvals": dict(self._approvals)}
+
+    def read_again(self) -> None:
+        """Read the agents and the sessions; the conversation and what is chosen stay."""
+        names = [entry.name for entry in self.bench.catalog.list()]
+        if self.state.get("agent") in names:
+            self.show(agents=names[:500])
+            self._put_sessions(self.state["agent"])
+        elif names or self.state.get("agent"):
+            self._begin_chat()
+            self._look_around("", "DEFAULT")
 
     def static_html(self) -> Markup | str:
         """Return the conversation as text."""

@@ -1,0 +1,108 @@
+"""The Build panel: where errors stand, ARNs of other accounts, details after a change; panels that follow others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from .conftest import Lab, Watched
+from .panels import CONNECT, end_kernels, panel_of, run_cell, run_notebook, screenshot
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+ELSEWHERE = "arn:aws:bedrock-agentcore:eu-west-1:999999999999:runtime/other-AbC123dEf4"
+_CELLS = [
+    CONNECT,
+    "from IPython.display import display\n"
+    "for name in ('AWS_PROFILE', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'):\n    os.environ.pop(name, None)\n"
+    "os.environ.update(AWS_CONFIG_FILE='/nowhere', AWS_SHARED_CREDENTIALS_FILE='/nowhere')\n"
+    "os.environ.update(AWS_EC2_METADATA_DISABLED='true')\n"
+    "display(loom_widgets.test(bench), loom_widgets.build(bench))",
+]
+_OTHER_PANELS = "display(*(bench.panel(name) for name in ('operate', 'evaluate', 'memory')))"
+
+
+@pytest.fixture
+def page(lab: Lab, watched: Watched) -> Iterator[Page]:
+    run_notebook(watched.page, lab, "build_places.ipynb", _CELLS)
+    yield watched.page
+    end_kernels(watched.page)
+
+
+_IS_IN_SIGHT = """(node) => {
+    const place = node.getBoundingClientRect();
+    return node.contains(document.elementFromPoint(place.x + 9, place.y + 9));
+}"""
+
+
+def is_in_sight(node: Locator) -> bool:
+    return bool(node.evaluate(_IS_IN_SIGHT))
+
+
+def test_errors_stand_beside_their_field_and_panels_follow_what_others_change(
+    page: Page, watched: Watched, tmp_path: Path
+) -> None:
+    test, build = panel_of(page, "Test"), panel_of(page, "Build")
+    expect(test).to_contain_text("No agents yet.")
+    expect(build).not_to_contain_text("half a second")
+
+    # Deployed in Build: Test has it without a click.
+    build.get_by_role("button", name="Deploy", exact=True).click()
+    expect(build.locator(".loom-status").first).to_contain_text("calculator is READY", timeout=90_000)
+    expect(test.get_by_label("Agent", exact=True)).to_have_value("calculator")
+    expect(test.get_by_role("button", name="Invoke", exact=True)).to_be_enabled()
+
+    # Registered wrongly: the error is where the ARN was typed, and in sight.
+    arn = build.get_by_label("ARN of a deployed runtime")
+    arn.fill("arn:aws:nonsense")
+    arn.press("Enter")
+    register = build.get_by_role("region", name="Register", exact=True)
+    error = register.get_by_role("alert")
+    expect(error).to_contain_text("Not an AgentCore runtime ARN")
+    expect(build.get_by_role("alert").filter(has_text="Failed:")).to_have_count(1)
+    assert is_in_sight(error)
+    screenshot(page, "build-error-beside", tmp_path)
+
+    # Of another account: what this is, and a way on.
+    arn.fill(ELSEWHERE)
+    register.get_by_role("button", name="Register", exact=True).click()
+    expect(error).to_contain_text("This is the local AgentCore")
+    expect(error).to_contain_text('loom.connect("aws", region="eu-west-1")')
+    connect = register.get_by_role("button", name="Connect to AWS (eu-west-1) and register")
+    screenshot(page, "build-other-account", tmp_path)
+    connect.click()
+    expect(error).to_contain_text("credentials", timeout=60_000)
+    expect(build.get_by_role("grid", name="agents of the catalog")).to_contain_text("calculator")
+
+    # Open details follow a new version.
+    build.get_by_role("grid", name="agents of the catalog").locator("tr[data-index]").first.click()
+    details = build.get_by_role("region", name="calculator", exact=True)
+    expect(details.locator("dd").nth(4)).to_have_text("1")
+    run_cell(page, "bench.deploy('calculator'); bench.deploy('echo'); None")
+    build.get_by_role("button", name="Refresh all").click()
+    expect(details.locator("dd").nth(4)).to_have_text("2", timeout=60_000)
+    screenshot(page, "build-details", tmp_path)
+
+    # Refreshed in Build: Test has the agent that a cell deployed. The next one it reads when the focus comes to it.
+    agents = test.get_by_label("Agent", exact=True).locator("option")
+    expect(agents).to_have_text(["calculator", "echo"])
+    run_cell(page, "bench.deploy('echo', name='late'); None")
+    page.wait_for_timeout(2_100)  # a view asks at most every two seconds
+    test.get_by_label("Prompt", exact=True).focus()
+    expect(agents).to_have_text(["calculator", "echo", "late"])
+
+    # So do the others, and a memory that is made elsewhere is there.
+    run_cell(page, _OTHER_PANELS)
+    run_cell(page, "bench.deploy('echo', name='last'); bench.memories.create('made', strategies=['semantic']); None")
+    page.wait_for_timeout(2_100)
+    operate, evaluate, memory = (panel_of(page, name) for name in ("Operate", "Evaluate", "Memory"))
+    operate.get_by_role("tab", name="Agents").focus()
+    expect(operate.get_by_role("grid", name="agents and their numbers")).to_contain_text("last")
+    evaluate.get_by_role("tab").first.focus()
+    expect(evaluate.get_by_label("last", exact=True)).to_be_visible()
+    memory.locator("summary", has_text="New memory").focus()
+    expect(memory.get_by_label("Memory", exact=True).locator("option", has_text="made")).to_have_count(1)
+    assert (watched.errors, watched.outside) == ([], [])
