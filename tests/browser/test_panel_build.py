@@ -1,4 +1,4 @@
-"""The Build panel in a real JupyterLab: deployed, looked at, registered wrongly, removed after a question."""
+"""The Build panel in a real JupyterLab: deploy, inspect, register a wrong ARN, remove after a confirmation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Memory panel in a real JupyterLab: made, looked through, searched, checked, and somebody forgotten."""
+"""The Memory panel in a real JupyterLab: create, browse, search, check, and forget an actor."""
 
 from __future__ import annotations
 

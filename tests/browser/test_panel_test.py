@@ -1,4 +1,4 @@
-"""The Test panel in a real JupyterLab: asked, watched, stopped, looked into, by mouse and by keyboard."""
+"""The Test panel in a real JupyterLab: invoke, watch, stop and inspect, by mouse and by keyboard."""
 
 from __future__ import annotations
 

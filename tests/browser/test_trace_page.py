@@ -1,4 +1,4 @@
-"""A trace whose spans are named by somebody hostile, as a notebook shows it: text, and nothing else."""
+"""A trace with hostile span names, as a notebook shows it: text, and nothing else."""
 
 from __future__ import annotations
 

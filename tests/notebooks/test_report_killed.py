@@ -39,7 +39,7 @@ def answer(payload):
 
 app.run()
 """
-"""Progress is told every two seconds at most: after such a line, much of the study must still be ahead."""
+"""Progress is reported every two seconds at most: after such a line, much of the study must still be ahead."""
 
 SCRIPT = """
 import sys

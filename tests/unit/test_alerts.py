@@ -1,4 +1,4 @@
-"""Alerts: decided on intervals, told once for each change of state, and never with an address in what is kept."""
+"""Alerts: decided on intervals, notified once per change of state, and no address is stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 class Inbox:
-    """Somebody who is told; `broken` is a sentence while they cannot be reached."""
+    """A recipient of notifications; `broken` is an error message while it cannot be reached."""
 
     def __init__(self) -> None:
         self.titles: list[str] = []
@@ -143,7 +143,7 @@ def test_a_failed_notification_is_sent_at_the_next_check(store: Store) -> None:
 
 
 class Inboxes:
-    """Several who are told; those in `broken` cannot be reached."""
+    """Several recipients; those in `broken` cannot be reached."""
 
     def __init__(self, *broken: str) -> None:
         self.broken = set(broken)

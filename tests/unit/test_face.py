@@ -1,4 +1,4 @@
-"""The public face: every name is there, and importing the package costs and does nothing."""
+"""The public names: all importable, and importing the package is cheap and has no effect."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The gate: missed beyond doubt, passed, or unclear; and since when."""
+"""The gate: missed, passed, or unclear; and since when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must not be kept is struck out, what is harmless stays, and no text makes it slow."""
+"""Redaction: secrets and personal data are replaced, harmless text stays, and no text makes it slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents said stays text, secrets stay out, tables line up."""
+"""Agent output stays text, secrets are removed, tables are aligned."""
 
 from __future__ import annotations
 

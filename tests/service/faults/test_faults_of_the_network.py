@@ -1,4 +1,4 @@
-"""Bursts of 429, 402 and 500, cut streams: one request each, the class told, counted in a study, in no percentile."""
+"""Bursts of 429, 402 and 500, cut streams: one request each, counted by class, in no percentile."""
 
 from __future__ import annotations
 

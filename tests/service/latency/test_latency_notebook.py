@@ -1,4 +1,4 @@
-"""A study in a real kernel: a bar where somebody watches, log lines where nobody does."""
+"""A study in a real kernel: a progress bar in a notebook, log lines elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The assistant with memory: what one session was told, another knows; what one process was told, the next knows."""
+"""The assistant with memory: facts stated in one session or process are known in the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents that fail: each way of failing is told apart, with the exit and the last lines."""
+"""Agents that fail: each kind of failure is distinguished, with the exit code and the last lines."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_export_prints_only_shell_lines(loom, up):
 
 @pytest.fixture(scope="module")
 def deployed(loom, up):
-    """What `loom deploy calculator` said."""
+    """The output of `loom deploy calculator`."""
     return loom("deploy", "calculator", home=up)
 
 

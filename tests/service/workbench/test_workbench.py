@@ -1,4 +1,4 @@
-"""The face of Loom against a running local AgentCore."""
+"""Loom's public interface against a running local AgentCore."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Failing(Exception):
 
 
 class Says:
-    """An evaluator that says what it is told to, and counts whom it judged."""
+    """An evaluator with a fixed verdict that counts what it judged."""
 
     level, needs_tools = "answer", False
 

@@ -1,4 +1,4 @@
-"""A run in estimates: what counts, what does not, and every face it has."""
+"""Summaries of a run: what is counted, what is not, and every display."""
 
 from __future__ import annotations
 

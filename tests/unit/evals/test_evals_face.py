@@ -1,4 +1,4 @@
-"""The face of evaluation: every name is there, importing it loads nothing heavy, and its guide names what there is."""
+"""The public names of loomlib.evals: all importable, nothing heavy loaded on import, and all in its guide."""
 
 from __future__ import annotations
 

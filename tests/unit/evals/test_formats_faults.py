@@ -1,4 +1,4 @@
-"""Bad files: every place with its line, field and mend in one error, nothing half-read; hostile files do no harm."""
+"""Bad files: one error lists every problem with its line, field and fix; hostile files do no harm."""
 
 import json
 from contextlib import suppress

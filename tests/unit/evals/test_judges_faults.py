@@ -1,4 +1,4 @@
-"""What judges are given that is torn, missing, in another form, or forged by whom they judge."""
+"""Judges with truncated, missing, malformed or forged material."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of evaluations: what is asked, what is kept, and what is said of failures."""
+"""Evaluation runs: what is asked, what is stored, and how failures are reported."""
 
 from __future__ import annotations
 

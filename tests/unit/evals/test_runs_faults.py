@@ -1,4 +1,4 @@
-"""Runs of evaluations where somebody else's code, the store or the traces misbehave."""
+"""Evaluation runs with failing foreign code, store or traces."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_of_several_scores_without_a_part_none_is_lost(store: Store) -> None:
 
 
 class UnreadableTraces:
-    """A target whose traces nobody may read."""
+    """A target whose traces cannot be read."""
 
     name, key, labels, concurrency = "adder", "", (), 4
 

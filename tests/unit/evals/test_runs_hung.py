@@ -1,4 +1,4 @@
-"""Plain functions that hang hold up nobody, and what was answered before a run is stopped is kept."""
+"""Functions that hang block no other work, and answers given before a run is stopped are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every form in which spans arrive, read to the same values; what cannot be read is told, never raised."""
+"""Every format of spans is read to the same values; unreadable records are reported, never raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tool's result is taken from wherever it is told: its span, the next message to the model, or the cycle's span."""
+"""A tool's result is read from where it is recorded: its span, the next message to the model, or the cycle's span."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent did: this invocation's steps in order, whichever convention told them; what came before is history."""
+"""Trajectories: this invocation's steps in order, in either convention; earlier messages are history."""
 
 from __future__ import annotations
 

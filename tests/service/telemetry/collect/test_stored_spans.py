@@ -1,4 +1,4 @@
-"""Spans that lie in the log groups, put there by somebody else, and the command line over them."""
+"""Spans that another process wrote to the log groups, read by the command line."""
 
 from __future__ import annotations
 

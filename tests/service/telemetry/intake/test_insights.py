@@ -1,4 +1,4 @@
-"""Logs Insights through plain boto3, over what agents said and what they exported."""
+"""Logs Insights through plain boto3, over logs and exported telemetry of agents."""
 
 from __future__ import annotations
 

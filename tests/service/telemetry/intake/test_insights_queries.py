@@ -1,4 +1,4 @@
-"""The query language: what each command does, and what is said of a query that cannot be run."""
+"""The query language: what each command does, and the error of a query that cannot run."""
 
 from __future__ import annotations
 

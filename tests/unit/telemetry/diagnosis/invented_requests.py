@@ -1,4 +1,4 @@
-"""Invocations told turn by turn: what the model, the tools and the memory took becomes spans, in either convention."""
+"""Invocations described turn by turn: durations of model, tools and memory become spans, in either convention."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Tool:
 
 
 class Request:
-    """One invocation in the making; times run on as things are told. `latest`: the convention of the messages."""
+    """One invocation under construction; times advance with each step. `latest`: the convention of the messages."""
 
     def __init__(self, *, number: int = 1, latest: bool = True, session: str = "", content: bool = True) -> None:
         self.trace_id = f"{number:032x}"
