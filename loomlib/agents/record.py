@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import InvocationFailedError
 
@@ -107,32 +107,13 @@ class InvocationRecord:
         )
 
 
+_OF_ROW = [
+    item.name for item in fields(InvocationRecord)
+    if item.name not in ("agent_name", "response", "stored", "retry_after_s")
+]  # fmt: skip
+
+
 def record_from_row(row: InvocationRow) -> InvocationRecord:
     """Return the record of a stored row."""
-    return InvocationRecord(
-        id=row.id,
-        agent_arn=row.agent_arn,
-        agent_name=row.agent_name or "",
-        session_id=row.session_id,
-        qualifier=row.qualifier,
-        prompt=row.prompt,
-        status=row.status,
-        response=row.response or "",
-        client_invoke_time=row.client_invoke_time,
-        client_done_time=row.client_done_time,
-        client_duration_ms=row.client_duration_ms,
-        ttft_ms=row.ttft_ms,
-        connect_ms=row.connect_ms,
-        connection_reused=row.connection_reused,
-        chunk_offsets_ms=row.chunk_offsets_ms,
-        bytes_received=row.bytes_received,
-        agent_start_time=row.agent_start_time,
-        cold_start_latency_ms=row.cold_start_latency_ms,
-        failure=row.failure,
-        error_message=row.error_message,
-        request_id=row.request_id,
-        trace_id=row.trace_id,
-        content_type=row.content_type,
-        labels=row.labels,
-        payload_digest=row.payload_digest,
-    )
+    values: dict[str, Any] = {name: getattr(row, name) for name in _OF_ROW}
+    return InvocationRecord(**values, agent_name=row.agent_name or "", response=row.response or "")

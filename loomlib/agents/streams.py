@@ -17,7 +17,25 @@ from .record import InvocationRecord
 _CLOSE_TIMEOUT_S = 10.0
 
 
-class EventStream:
+class _Stream:
+    """An invocation that is cancelled when nobody holds its stream any more."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._ended = False
+
+    @property
+    def record(self) -> InvocationRecord | None:
+        """The outcome; None while the response arrives."""
+        return self._exchange.record
+
+    def __del__(self) -> None:
+        exchange = getattr(self, "_exchange", None)
+        if exchange is not None:
+            exchange.cancel()
+
+
+class EventStream(_Stream):
     """The events of one invocation as they happen; it runs from the start, read or not.
 
     Leaving the loop early, `close()` and the end of a `with` block close the connection; the record then has the
@@ -25,12 +43,11 @@ class EventStream:
     """
 
     def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
+        super().__init__(exchange)
         events: queue.SimpleQueue[InvocationEvent | None] = queue.SimpleQueue()
         self._events = events
         self._future = exchange.start(events.put)
         self._future.add_done_callback(lambda _done: events.put(None))
-        self._ended = False
 
     def __iter__(self) -> Self:
         return self
@@ -44,11 +61,6 @@ class EventStream:
             self._future.result(timeout=0)
             raise StopIteration
         return event
-
-    @property
-    def record(self) -> InvocationRecord | None:
-        """The outcome; None while the response arrives."""
-        return self._exchange.record
 
     def close(self) -> None:
         """Cancel, and wait until the outcome is stored."""
@@ -66,17 +78,12 @@ class EventStream:
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        exchange = getattr(self, "_exchange", None)
-        if exchange is not None:
-            exchange.cancel()
 
-
-class AsyncEventStream:
+class AsyncEventStream(_Stream):
     """The events of one invocation for `async for`, on the running event loop; otherwise like `EventStream`."""
 
     def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
+        super().__init__(exchange)
         loop = asyncio.get_running_loop()
         events: asyncio.Queue[InvocationEvent | None] = asyncio.Queue()
         self._events = events
@@ -87,7 +94,6 @@ class AsyncEventStream:
 
         self._future = exchange.start(forward)
         self._future.add_done_callback(lambda _done: forward(None))
-        self._ended = False
 
     def __aiter__(self) -> Self:
         return self
@@ -101,11 +107,6 @@ class AsyncEventStream:
             self._future.result(timeout=0)
             raise StopAsyncIteration
         return event
-
-    @property
-    def record(self) -> InvocationRecord | None:
-        """The outcome; None while the response arrives."""
-        return self._exchange.record
 
     async def aclose(self) -> None:
         """Cancel, and wait until the outcome is stored."""
@@ -121,11 +122,6 @@ class AsyncEventStream:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
-
-    def __del__(self) -> None:
-        exchange = getattr(self, "_exchange", None)
-        if exchange is not None:
-            exchange.cancel()
 
 
 def wait_for(exchange: Exchange) -> InvocationRecord:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeAlias, cast
 
-from sqlalchemy import Connection, Table, bindparam, func, select, text, update
+from sqlalchemy import Column, Connection, Table, bindparam, func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from .database import Database
@@ -44,21 +44,16 @@ class EvalAnswers:
 
     def by_key(self, keys: Sequence[str]) -> dict[str, StoredAnswer]:
         """Return the stored answers with these keys."""
-        answers: dict[str, StoredAnswer] = {}
-        with self._database.read() as connection:
-            for batch in _batches(keys):
-                for record in connection.execute(select(eval_answers).where(eval_answers.c.key.in_(batch))):
-                    answers[record.key] = StoredAnswer._make(record)
-        return answers
+        return {answer.key: answer for answer in self._answers(eval_answers.c.key, keys) if answer.key is not None}
 
     def by_id(self, ids: Sequence[int]) -> dict[int, StoredAnswer]:
         """Return the stored answers with these ids."""
-        answers: dict[int, StoredAnswer] = {}
+        return {answer.id: answer for answer in self._answers(eval_answers.c.id, ids)}
+
+    def _answers(self, column: Column[Any], values: Sequence[Any]) -> Iterator[StoredAnswer]:
         with self._database.read() as connection:
-            for batch in _batches(ids):
-                for record in connection.execute(select(eval_answers).where(eval_answers.c.id.in_(batch))):
-                    answers[record.id] = StoredAnswer._make(record)
-        return answers
+            for batch in _batches(values):
+                yield from map(StoredAnswer._make, connection.execute(select(eval_answers).where(column.in_(batch))))
 
     def put(self, answers: Sequence[StoredAnswer], results: Sequence[StoredResult]) -> list[StoredAnswer]:
         """Store answers together with the results of a run that use them, all or nothing.

@@ -11,18 +11,17 @@ from ..errors import StoreError
 from .database import Database
 from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredSet
 from .eval_tables import eval_results, eval_runs, eval_sets
-from .leases import LEASE_S, Lease, Leases
+from .leases import Leases
 
 _RUN = [eval_runs.c[field.name] for field in fields(EvalRunRow)]
 _EMPTY: dict[str, Any] = {"labels": (), "design": {}, "summary": {}, "details": {}}
 
 
-class EvalRuns:
+class EvalRuns(Leases):
     """The evaluation runs, and the lease that keeps two processes from executing one run at the same time."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
-        self._leases = Leases(database, eval_runs, "evaluation")
+        super().__init__(database, eval_runs, "evaluation")
 
     def create(self, run: EvalRunRow, cases: StoredSet) -> None:
         """Store a new run, and its eval set unless it is stored already.
@@ -75,18 +74,6 @@ class EvalRuns:
         chosen = select(eval_results.c.run_id, func.count()).group_by(eval_results.c.run_id)
         with self._database.read() as connection:
             return {id: count for id, count in connection.execute(chosen)}
-
-    def acquire(self, id: str, *, lease_s: float = LEASE_S) -> Lease:
-        """Acquire the lease on the run (see `Leases.acquire`)."""
-        return self._leases.acquire(id, lease_s=lease_s)
-
-    def renew(self, lease: Lease, *, lease_s: float = LEASE_S) -> Lease:
-        """Renew the lease. A `StoreError` means that another process has taken it: stop asking."""
-        return self._leases.renew(lease, lease_s=lease_s)
-
-    def release(self, lease: Lease) -> None:
-        """Release the lease; no effect when it was lost already."""
-        self._leases.release(lease)
 
 
 def _plain(row: EvalRunRow | StoredSet) -> dict[str, Any]:

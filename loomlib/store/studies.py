@@ -11,17 +11,16 @@ from sqlalchemy import select, update
 
 from ..errors import StoreError
 from .database import Database
-from .leases import LEASE_S, Lease, Leases
+from .leases import Leases
 from .rows import STUDY_STATES, StudyRow, row
 from .tables import studies
 
 
-class Studies:
+class Studies(Leases):
     """The studies of all agents."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
-        self._leases = Leases(database, studies, "study")
+        super().__init__(database, studies, "study")
 
     def create(self, study: StudyRow) -> StudyRow:
         """Store a new study and return it as stored.
@@ -74,15 +73,3 @@ class Studies:
             changed = connection.execute(update(studies).where(studies.c.id == id).values(values)).rowcount
         if changed == 0:
             raise StoreError("No such study", on=id)
-
-    def acquire(self, id: str, *, lease_s: float = LEASE_S) -> Lease:
-        """Acquire the lease on the study (see `Leases.acquire`)."""
-        return self._leases.acquire(id, lease_s=lease_s)
-
-    def renew(self, lease: Lease, *, lease_s: float = LEASE_S) -> Lease:
-        """Renew the lease. A `StoreError` means that another process has taken it: stop measuring."""
-        return self._leases.renew(lease, lease_s=lease_s)
-
-    def release(self, lease: Lease) -> None:
-        """Release the lease; no effect when it was lost already."""
-        self._leases.release(lease)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ..telemetry.traces import Cycle, ModelCall, ToolCall
@@ -30,52 +31,30 @@ CYCLE_COLUMNS: Final = (
 
 def model_call_row(call: ModelCall) -> dict[str, Any]:
     """Return the row of a model call."""
-    return {
-        "model": call.model,
-        "cycle": call.cycle,
-        "attempt": call.attempt,
-        "duration_ms": call.duration_ms,
-        "ttft_ms": call.ttft_ms,
-        "streaming_share": call.streaming_share,
-        "input_tokens": call.input_tokens,
-        "output_tokens": call.output_tokens,
-        "cache_read_tokens": call.cache_read_tokens,
-        "cache_write_tokens": call.cache_write_tokens,
-        "finish_reason": call.finish_reason,
-        "failed": call.is_failed,
-        "error": call.error,
-        "http_retries": call.http_retries,
-        "span_id": call.span_id,
-    }
+    return _row(call, MODEL_CALL_COLUMNS, failed=call.is_failed)
 
 
 def tool_call_row(call: ToolCall) -> dict[str, Any]:
     """Return the row of a tool call."""
-    return {
-        "tool": call.name,
-        "cycle": call.cycle,
-        "duration_ms": call.duration_ms,
-        "status": call.status,
-        "error": call.error,
-        "call_id": call.call_id,
-        "span_id": call.span_id,
-    }
+    return _row(call, TOOL_CALL_COLUMNS, tool=call.name)
 
 
 def cycle_row(cycle: Cycle) -> dict[str, Any]:
     """Return the row of one cycle of the agent's loop."""
-    return {
-        "cycle": cycle.number,
-        "duration_ms": cycle.duration_ns / 1e6,
-        "model_ms": cycle.model_ns / 1e6,
-        "input_tokens": cycle.input_tokens,
-        "output_tokens": cycle.output_tokens,
-        "growth_tokens": cycle.growth_tokens,
-        "growth_share": cycle.growth_share,
-        "tools": cycle.tools.calls,
-        "tools_ms": cycle.tools.elapsed_ns / 1e6,
-        "parallelism": cycle.tools.factor,
-        "most_at_once": cycle.tools.most_at_once,
-        "inferred": cycle.is_inferred,
-        "span_id": cycle.span_id,
-    }
+    return _row(
+        cycle,
+        CYCLE_COLUMNS,
+        cycle=cycle.number,
+        duration_ms=cycle.duration_ns / 1e6,
+        model_ms=cycle.model_ns / 1e6,
+        tools=cycle.tools.calls,
+        tools_ms=cycle.tools.elapsed_ns / 1e6,
+        parallelism=cycle.tools.factor,
+        most_at_once=cycle.tools.most_at_once,
+        inferred=cycle.is_inferred,
+    )
+
+
+def _row(of: object, columns: Sequence[str], **values: Any) -> dict[str, Any]:
+    """Return a row: `values`, and the attributes of the other columns' names."""
+    return {name: values[name] if name in values else getattr(of, name) for name in columns}

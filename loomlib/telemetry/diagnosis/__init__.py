@@ -1,6 +1,6 @@
 """Diagnosis: why an invocation, a session or a study took its time, ranked by the milliseconds at stake."""
 
-from .case import ClientSide, InvocationCase, InvocationTimes, client_side
+from .case import ClientSide, InvocationCase, client_side
 from .diagnose import diagnose, diagnose_session, diagnose_study
 from .finding import CONFIDENCES, Diagnosis, FindingDraft, FindingEvidence, LatencyFinding, RuleProblem, rank
 from .rulebook import Rule, RuleBook, rule_book
@@ -12,7 +12,6 @@ __all__ = [
     "FindingDraft",
     "FindingEvidence",
     "InvocationCase",
-    "InvocationTimes",
     "LatencyFinding",
     "Rule",
     "RuleBook",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ..traces import (
     Breakdown,
@@ -28,49 +28,8 @@ from ..traces import (
 from .prompt_reading import PromptReading, measure_prompt_reading
 from .result_lengths import result_lengths
 
-
-class InvocationTimes(Protocol):
-    """The client's measurements in an invocation's record; `InvocationRecord` has them all."""
-
-    @property
-    def client_invoke_time(self) -> float | None:
-        """When the request was sent, Unix seconds."""
-        ...
-
-    @property
-    def client_duration_ms(self) -> float | None:
-        """The duration in milliseconds."""
-        ...
-
-    @property
-    def ttft_ms(self) -> float | None:
-        """The time to the first byte in milliseconds."""
-        ...
-
-    @property
-    def connect_ms(self) -> float | None:
-        """How long connecting took."""
-        ...
-
-    @property
-    def connection_reused(self) -> bool | None:
-        """Whether an open connection was reused."""
-        ...
-
-    @property
-    def chunk_offsets_ms(self) -> tuple[float, ...]:
-        """When each chunk arrived, in milliseconds after sending."""
-        ...
-
-    @property
-    def bytes_received(self) -> int:
-        """The size of the answer in bytes."""
-        ...
-
-    @property
-    def agent_start_time(self) -> float | None:
-        """When the agent started, Unix seconds on its own clock."""
-        ...
+if TYPE_CHECKING:
+    from loomlib.store import InvocationRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +51,11 @@ class ClientSide:
     bytes_received: int | None = None
 
 
-def client_side(record: InvocationTimes, *, is_cold: bool | None = None, same_clock: bool = False) -> ClientSide | None:
+def client_side(record: InvocationRow, *, is_cold: bool | None = None, same_clock: bool = False) -> ClientSide | None:
     """Return the client's measurements of a stored invocation; None when it was never answered.
 
     Args:
-        record: The invocation's record.
+        record: The stored invocation.
         is_cold: Whether a new process was started for it; None when unknown.
         same_clock: Whether the agent runs on this machine.
     """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import PluginError
 from loomlib.presentation.text import one_line
@@ -17,6 +17,9 @@ from . import model_rules, outside_rules, prompt_rules, session_rules, tool_rule
 from .case import InvocationCase
 from .finding import FindingDraft, LatencyFinding
 from .overrides import override, read_table
+
+if TYPE_CHECKING:
+    from loomlib.plugins import Plugins
 
 FILE = "rules.toml"
 Thresholds = Mapping[str, float]
@@ -98,22 +101,6 @@ class Rule:
         )
 
 
-class PluginRules(Protocol):
-    """The part of `loomlib.plugins.Plugins` that provides rules."""
-
-    def names(self, kind: str) -> tuple[str, ...]:
-        """Return the names of the plugins of a kind."""
-        ...
-
-    def get(self, kind: str, name: str, /, *given: Any, **arguments: Any) -> Any:
-        """Return what a plugin's factory makes."""
-        ...
-
-    def report(self, kind: str, name: str, error: BaseException | str) -> PluginError:
-        """Record a plugin's error and return it."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleBook:
     """The rules of a diagnosis.
@@ -148,7 +135,7 @@ class RuleBook:
         """Return a book without the rules of these names."""
         return replace(self, rules=tuple(rule for rule in self.rules if rule.name not in names))
 
-    def with_plugins(self, plugins: PluginRules) -> RuleBook:
+    def with_plugins(self, plugins: Plugins) -> RuleBook:
         """Return a book with the rules of plugins (`loom_rules`).
 
         A plugin that fails to make a rule is reported among the problems of each diagnosis and in the list of plugins.
@@ -174,7 +161,7 @@ def rule_book(
     overrides: str | os.PathLike[str] | None = None,
     *,
     home: str | os.PathLike[str] | None = None,
-    plugins: PluginRules | None = None,
+    plugins: Plugins | None = None,
 ) -> RuleBook:
     """Load the shipped rules, with the user's changes and the rules of plugins.
 
@@ -214,7 +201,7 @@ def _rule(name: str, table: Mapping[str, Any]) -> Rule:
     )
 
 
-def _plugin_rule(plugins: PluginRules, name: str) -> Rule:
+def _plugin_rule(plugins: Plugins, name: str) -> Rule:
     try:
         rule = plugins.get("rules", name)
         if not isinstance(rule, Rule):
