@@ -9,8 +9,9 @@
 Names are imported when they are first used, so that `import loomlib` costs next to nothing.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from .dispatch import names_on_use
 
 if TYPE_CHECKING:
     from .agents import Chunk, InvocationError, RuntimeArn, SessionEnd, SessionStart
@@ -26,33 +27,6 @@ if TYPE_CHECKING:
     from .workbench import Agent, Invocation, Workbench, connect
     from .workbench.places import overview
 
-_MODULES = {
-    "Agent": "workbench",
-    "Budget": "evals.runs",
-    "Chunk": "agents",
-    "EvalCase": "evals",
-    "EvalRun": "evals.runs",
-    "EvalSet": "evals",
-    "Invocation": "workbench",
-    "InvocationError": "agents",
-    "LatencyStudy": "latency",
-    "LoomError": "errors",
-    "MemoryStudy": "memory_study",
-    "PrewarmStudy": "latency.prewarm",
-    "RecallStudy": "memory_study.renamed",
-    "RuntimeArn": "agents",
-    "ServiceOptions": "local",
-    "SessionEnd": "agents",
-    "SessionStart": "agents",
-    "Settings": "settings",
-    "StudyResult": "latency",
-    "Workbench": "workbench",
-    "aevaluate": "evals.runs",
-    "connect": "workbench",
-    "evaluate": "evals.runs",
-    "overview": "workbench.places",
-    "run_report": "reports",
-}
 
 __all__ = [
     "Agent",
@@ -82,12 +56,24 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_on_use(
+    __name__,
+    {
+        "agents": "Chunk InvocationError RuntimeArn SessionEnd SessionStart",
+        "errors": "LoomError",
+        "evals": "EvalCase EvalSet",
+        "evals.runs": "Budget EvalRun aevaluate evaluate",
+        "latency": "LatencyStudy StudyResult",
+        "latency.prewarm": "PrewarmStudy",
+        "local": "ServiceOptions",
+        "memory_study": "MemoryStudy",
+        "memory_study.renamed": "RecallStudy",
+        "reports": "run_report",
+        "settings": "Settings",
+        "workbench": "Agent Invocation Workbench connect",
+        "workbench.places": "overview",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,7 @@ by its dotted path, and the value's method calls it by the operation's name. It 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -41,3 +42,27 @@ def call(operation: str, *args: Any, **kwargs: Any) -> Any:
     """
     module, _, function = _paths[operation].partition(":")
     return getattr(import_module(module), function)(*args, **kwargs)
+
+
+def names_on_use(package: str, homes: Mapping[str, str], other: Callable[[str], Any] | None = None) -> Any:
+    """Return the `__getattr__` of a package whose public names are imported when they are first used.
+
+        __getattr__ = names_on_use(__name__, {"workbench": "Agent Workbench connect"})
+
+    Args:
+        package: The package, usually `__name__`.
+        homes: Names, separated by spaces, by the submodule that has them.
+        other: Called with a name that is in none of them; by default it is an `AttributeError`.
+    """
+    home_of = {name: home for home, names in homes.items() for name in names.split()}
+
+    def getattr_(name: str) -> Any:
+        if name in home_of:
+            value = getattr(import_module(f".{home_of[name]}", package), name)
+            vars(import_module(package))[name] = value
+            return value
+        if other is not None:
+            return other(name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return getattr_

@@ -39,11 +39,10 @@ Cases that failed to run or to be scored are excluded from averages and counted 
 `loomlib.evals.compare.compare`. The names below are imported on first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from loomlib.deprecation import renamed_names
-from loomlib.dispatch import register
+from loomlib.dispatch import names_on_use, register
 
 from .values.answers import FAILURE_STAGES, CaseAnswer, CaseFailure, TurnAnswer
 from .values.cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
@@ -94,32 +93,6 @@ if TYPE_CHECKING:
     from .runs import Budget, CallableTarget, EvalRun, Target, aevaluate, arescore, evaluate, rescore
     from .trajectories import tools_of
 
-_MODULES = {
-    **dict.fromkeys(("Alignment", "align"), "matching.alignment"),
-    **dict.fromkeys(("Autoresearch", "Journal", "Proposal"), "autoresearch"),
-    "collect_cases": "capture",
-    **dict.fromkeys(
-        (
-            "Comparison", "GateVerdict", "Leaderboard", "Slices", "Summary", "compare_slices", "exit_code",
-            "gate_at_least", "gate_not_worse", "leaderboard", "slices", "summarize",
-        ),
-        "compare",
-    ),
-    **dict.fromkeys(
-        (
-            "AgentCoreJudge", "AssertionJudge", "ConverseJudge", "CorrectnessJudge", "HelpfulnessJudge",
-            "JudgeFailedError", "JudgePanel", "PairwiseJudge", "RankingJudge", "RecordedJudge", "RecordingJudge",
-            "RubricJudge", "StrandsJudge", "TrajectoryJudge", "calibrate", "judge_variance", "panel_agreement",
-        ),
-        "judges",
-    ),
-    **dict.fromkeys(("evaluator_plugins", "make_evaluator"), "registry"),
-    **dict.fromkeys(
-        ("Budget", "CallableTarget", "EvalRun", "Target", "aevaluate", "arescore", "evaluate", "rescore"), "runs"
-    ),
-    "shipped_sets": "formats",
-    "tools_of": "trajectories",
-}  # fmt: skip
 
 # What values do through packages above them.
 for _operation, _path in {
@@ -212,17 +185,28 @@ __all__ = [
 ]
 
 
-_renamed = renamed_names(__name__, {"Panel": "JudgePanel"})
-
-
-def __getattr__(name: str) -> object:
-    if name == "Panel":
-        return _renamed(name)
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_on_use(
+    __name__,
+    {
+        "autoresearch": "Autoresearch Journal Proposal",
+        "capture": "collect_cases",
+        "compare": (
+            "Comparison GateVerdict Leaderboard Slices Summary compare_slices exit_code gate_at_least gate_not_worse "
+            "leaderboard slices summarize"
+        ),
+        "formats": "shipped_sets",
+        "judges": (
+            "AgentCoreJudge AssertionJudge ConverseJudge CorrectnessJudge HelpfulnessJudge JudgeFailedError JudgePanel "
+            "PairwiseJudge RankingJudge RecordedJudge RecordingJudge RubricJudge StrandsJudge TrajectoryJudge "
+            "calibrate judge_variance panel_agreement"
+        ),
+        "matching.alignment": "Alignment align",
+        "registry": "evaluator_plugins make_evaluator",
+        "runs": "Budget CallableTarget EvalRun Target aevaluate arescore evaluate rescore",
+        "trajectories": "tools_of",
+    },
+    renamed_names(__name__, {"Panel": "JudgePanel"}),
+)
 
 
 def __dir__() -> list[str]:

@@ -8,10 +8,10 @@
 A report's notebook states its answer with `verdict(result)`; importing this room for that loads no papermill.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ..deprecation import renamed_names
+from ..dispatch import names_on_use
 
 if TYPE_CHECKING:
     from .agent_traces import ask_samples, chosen_agents, study_traces
@@ -48,49 +48,6 @@ if TYPE_CHECKING:
     from .time_spent import TimeSpent
     from .tool_scaling import ToolScaling
 
-_MODULES = {
-    "SUMMARY_MIME": "summary",
-    "CostBook": "cost_book",
-    "CrossingGate": "memory_report",
-    "EvalCases": "eval_runs",
-    "Listing": "displays",
-    "Parameter": "parameters",
-    "ReportOutcome": "run",
-    "SessionStory": "session_story",
-    "TimeSpent": "time_spent",
-    "ToolScaling": "tool_scaling",
-    "Verdict": "displays",
-    "WrongAnswers": "memory_study_report",
-    "ask_samples": "agent_traces",
-    "bind_parameters": "parameters",
-    "chosen_actor": "memory_report",
-    "chosen_agents": "agent_traces",
-    "chosen_evaluators": "eval_runs",
-    "chosen_set": "eval_runs",
-    "compare_runs": "eval_runs",
-    "comparison_verdict": "eval_runs",
-    "describe_parameters": "parameters",
-    "eval_gates": "eval_runs",
-    "eval_notes": "eval_runs",
-    "eval_verdict": "eval_runs",
-    "find_baseline": "eval_runs",
-    "find_report": "catalogue",
-    "findings": "displays",
-    "gate_list": "eval_runs",
-    "inspected_memory": "memory_report",
-    "memory_notes": "memory_report",
-    "memory_study_subjects": "memory_study_report",
-    "memory_verdict": "memory_report",
-    "method": "displays",
-    "newest_sessions": "memory_report",
-    "read_parameters": "parameters",
-    "report_notebooks": "catalogue",
-    "run_report": "run",
-    "since_of": "memory_report",
-    "study_traces": "agent_traces",
-    "two_runs": "eval_runs",
-    "verdict": "displays",
-}
 
 __all__ = [
     "SUMMARY_MIME",
@@ -149,10 +106,30 @@ _RENAMED = renamed_names(
 )
 
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        return _RENAMED(name)
-    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+__getattr__ = names_on_use(
+    __name__,
+    {
+        "agent_traces": "ask_samples chosen_agents study_traces",
+        "catalogue": "find_report report_notebooks",
+        "cost_book": "CostBook",
+        "displays": "Listing Verdict findings method verdict",
+        "eval_runs": (
+            "EvalCases chosen_evaluators chosen_set compare_runs comparison_verdict eval_gates eval_notes "
+            "eval_verdict find_baseline gate_list two_runs"
+        ),
+        "memory_report": (
+            "CrossingGate chosen_actor inspected_memory memory_notes memory_verdict newest_sessions since_of"
+        ),
+        "memory_study_report": "WrongAnswers memory_study_subjects",
+        "parameters": "Parameter bind_parameters describe_parameters read_parameters",
+        "run": "ReportOutcome run_report",
+        "session_story": "SessionStory",
+        "summary": "SUMMARY_MIME",
+        "time_spent": "TimeSpent",
+        "tool_scaling": "ToolScaling",
+    },
+    _RENAMED,
+)
 
 
 def __dir__() -> list[str]:
