@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loomlib.deprecation import warn_renamed
-
+from ..deprecation import renamed_names
 from ..dispatch import names_on_use
 
 if TYPE_CHECKING:
@@ -40,10 +39,11 @@ __getattr__ = names_on_use(
         "files": "read_rules",
         "logs": "RedactingFormatter",
         "personal": "PERSONAL_DATA",
-        "redactor": "DEFAULT_RULES Document Found Redacted Redactor redact",
+        "redactor": "DEFAULT_RULES Document Redacted Redaction Redactor redact",
         "rule": "RedactionRule",
         "secrets": "HIGH_ENTROPY KNOWN_FORMS SECRETS",
     },
+    renamed_names(__name__, {"Found": "Redaction"}),
 )
 
 
