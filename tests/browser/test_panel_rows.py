@@ -1,0 +1,31 @@
+"""The rows of a panel's table, drawn by a browser, write a number as every other surface does."""
+
+from __future__ import annotations
+
+import pytest
+from awkward_numbers import VALUES
+
+from loom_widgets.kit.panel import KIT, text_of
+from loomlib.presentation import formats
+
+from .conftest import Watched
+
+pytestmark = pytest.mark.browser
+COLUMNS = {"number": formats.number, "ms": formats.milliseconds, "score": formats.score}
+DRAW = """([kinds, values]) => {
+    const columns = kinds.map((kind) => ({ key: kind, kind }));
+    const rows = values.map((value) => Object.fromEntries(kinds.map((kind) => [kind, value])));
+    document.body.append(table({ columns, rows, height: 4000 }));
+}"""
+
+
+def test_the_rows_of_a_panel_write_every_number_alike(watched: Watched) -> None:
+    page = watched.page
+    page.set_content("<!doctype html><html lang=en><body></body></html>")
+    page.add_script_tag(content="\n".join(text_of("loom_widgets.kit", name) for name in KIT if name != "frame.js"))
+    page.evaluate(DRAW, [list(COLUMNS), VALUES])
+    rows = page.locator("tbody tr[role=row], tbody tr:not([aria-hidden])")
+    rows.nth(len(VALUES) - 1).wait_for()
+    shown = [rows.nth(place).locator("td").all_inner_texts() for place in range(len(VALUES))]
+    assert shown == [[write(value) for write in COLUMNS.values()] for value in VALUES]
+    assert watched.errors == []
