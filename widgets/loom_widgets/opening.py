@@ -48,7 +48,7 @@ def reopen(opener: str, **place: Any) -> None:
         opener: The name of the function above that opens the panel.
         place: Arguments of `loom.connect`.
     """
-    from IPython.display import display
+    from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
     openers = {"build": build, "test": test, "operate": operate, "evaluate": evaluate, "memory": memory}
     display(openers[opener](loom.connect(**place)))

@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 from _contextvars import ContextVar
-from _frozen_importlib import _load
+from _frozen_importlib import _load  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 from _frozen_importlib_external import spec_from_file_location
 from collections.abc import Awaitable, Callable
 from time import time_ns
