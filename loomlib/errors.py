@@ -2,6 +2,7 @@
 
     LoomError
     ├── SettingsError                       a setting is missing or wrong
+    │   └── UntrustedError                  a discovered folder or file that another user owns or can write to
     ├── PluginError                         a plugin could not be loaded or called
     ├── InvalidArnError                     (also ValueError) text that is no runtime ARN
     ├── AgentNotFoundError                  (also LookupError) the catalog has no such agent
@@ -23,6 +24,7 @@
     ├── InvocationFailedError               an invocation ended in an error (asked for by raise_for_status)
     ├── StoreError                          the database refused
     │   ├── StoreFullError                  no space left
+    │   ├── StoreDamagedError               the file is damaged; opening it again recovers what is readable
     │   └── StoreTooNewError                written by a later release
     ├── LocalServiceError                   the local AgentCore
     │   ├── LocalServiceNotRunningError
@@ -57,6 +59,10 @@ class LoomError(Exception):
 
 class SettingsError(LoomError):
     """A setting is missing or has an impossible value."""
+
+
+class UntrustedError(SettingsError):
+    """A discovered folder or file that another user owns or can write to; `loom trust` accepts it."""
 
 
 class PluginError(LoomError):
@@ -151,6 +157,10 @@ class StoreError(LoomError):
 
 class StoreFullError(StoreError):
     """The database cannot grow: the disk or the quota is full."""
+
+
+class StoreDamagedError(StoreError):
+    """The database's file is damaged. Opening it again sets it aside and recovers what is readable."""
 
 
 class StoreTooNewError(StoreError):

@@ -1,7 +1,8 @@
 """One frozen `Settings`: arguments, then environment, then a file, then the defaults.
 
 The file is the nearest `loom.toml` in the working folder or above it (or the one that `LOOM_CONFIG` names), table
-`[loom]`; a relative `home` in it counts from the file's folder. Reading happens only in `Settings.load`, never at
+`[loom]`; a relative `home` in it counts from the file's folder. A discovered file or home that another user owns or can
+write to is refused (`loomlib.trust`). Reading happens only in `Settings.load`, never at
 import.
 """
 
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from .errors import SettingsError
+from .trust import check_discovered
 
 VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "home": ("LOOM_HOME",),
@@ -76,14 +78,15 @@ class Settings:
         known = [field.name for field in fields(cls)]
         if unknown := sorted(set(arguments) - set(known)):
             raise SettingsError("Unknown setting", on=", ".join(unknown), try_=", ".join(known))
-        values: dict[str, tuple[object, str]] = {"home": (default_home(), "default")}
-        values |= _from_file(environment, known)
+        values = _from_file(environment, known)
         for name, variables in VARIABLES.items():
             for variable in variables:
                 if environment.get(variable):
                     values[name] = (environment[variable], variable)
                     break
         values |= {name: (value, "argument") for name, value in arguments.items() if value is not None}
+        if "home" not in values:
+            values["home"] = (default_home(), "default")
         resolved: dict[str, Any] = {name: _coerce(name, value, source) for name, (value, source) in values.items()}
         try:
             return cls(**resolved)
@@ -105,11 +108,15 @@ def read_table(name: str, environ: Mapping[str, str] | None = None) -> dict[str,
 
 
 def default_home() -> Path:
-    """Return the nearest `.loom` folder here or above, else `.loom` in the working folder (which may not exist)."""
+    """Return the nearest `.loom` folder here or above, else `.loom` in the working folder (which may not exist).
+
+    Raises:
+        UntrustedError: Another user owns that folder or can write to it.
+    """
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / ".loom").is_dir():
-            return folder / ".loom"
+            return check_discovered(folder / ".loom")
     return here / ".loom"
 
 
@@ -136,14 +143,21 @@ def _document(file: Path) -> dict[str, object]:
             f"The settings file cannot be read: {error.strerror}", on=str(file), try_="another LOOM_CONFIG, or none"
         ) from error
     except ValueError as error:  # not UTF-8, or not TOML
-        raise SettingsError(f"The settings file is not TOML: {error}", on=str(file)) from error
+        raise SettingsError(
+            f"The settings file is not TOML: {error}", on=str(file), try_="correct that line, or move the file away"
+        ) from error
+    except RecursionError as error:
+        raise SettingsError(
+            "The settings file is nested too deeply", on=str(file), try_="tables of texts and numbers, such as [loom]"
+        ) from error
 
 
 def _file(environment: Mapping[str, str]) -> Path | None:
     if named := environment.get("LOOM_CONFIG"):
         return Path(named).expanduser().absolute()
     here = Path.cwd()
-    return next((file for folder in (here, *here.parents) if (file := folder / "loom.toml").is_file()), None)
+    discovered = next((file for folder in (here, *here.parents) if (file := folder / "loom.toml").is_file()), None)
+    return None if discovered is None else check_discovered(discovered)
 
 
 def _coerce(name: str, value: object, source: str) -> object:

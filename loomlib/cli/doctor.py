@@ -14,6 +14,7 @@ import click
 from .. import local
 from ..errors import LocalServiceNotRunningError, LoomError
 from ..plugins import find_plugins
+from ..recovery import damaged_files
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, say
 
@@ -92,6 +93,13 @@ def _folder(command: CommandContext) -> str:
     probe = command.settings.home / ".doctor"
     probe.write_text("")
     probe.unlink()
+    if damaged := damaged_files(command.settings.home):
+        names = ", ".join(item.aside.name for item in damaged)
+        raise LoomError(
+            "Damaged files were set aside",
+            on=f"{names} in {command.settings.home}",
+            try_="what was readable is in the new files; remove these when you need nothing more of them",
+        )
     free = shutil.disk_usage(command.settings.home).free / 2**30
     return f"{command.settings.home} ({free:.0f} GB free)"
 

@@ -33,6 +33,8 @@ def cli(
     context: click.Context, where: str, region: str | None, profile: str | None, home: str | None, as_json: bool
 ) -> None:
     """Deploy, invoke, measure and evaluate agents on Amazon Bedrock AgentCore, locally or on AWS."""
+    if context.invoked_subcommand == "trust":
+        return  # it accepts the folder that the settings would refuse
     settings = Settings.load(region=region, profile=profile, home=home)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("loom  %(levelname)s %(name)s: %(message)s"))

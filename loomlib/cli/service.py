@@ -122,6 +122,8 @@ def status(command: CommandContext) -> None:
     say(f"local AgentCore up · {state.url} · pid {state.pid} · since {state.started_at.astimezone():%Y-%m-%d %H:%M}")
     say(f"model: {service.model} · quotas {state.options.quotas} · log delay {state.options.log_delay_s:g} s")
     say(f"{len(service.runtimes)} runtimes · {len(service.sessions)} sessions · {service.rss_bytes / 2**20:.0f} MB")
+    for name in service.damaged:
+        say(f"damaged and set aside: {name} · {state.home / 'service.log'} says what was recovered")
     rows = [
         {
             "session": session.session_id,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -38,6 +39,7 @@ class Application:
         moto: Answers what no router does.
         admin: Answers Loom's own requests.
         otlp: Takes telemetry.
+        name_damage: Returns the names of the home's damaged databases if an error comes from one.
     """
 
     def __init__(
@@ -50,8 +52,10 @@ class Application:
         moto: MotoFallback,
         admin: AdminRoutes,
         otlp: OtlpIntake,
+        name_damage: Callable[[BaseException], Sequence[str]],
     ) -> None:
         self._guard, self._invoke, self._models = guard, invoke, models
+        self._name_damage = name_damage
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,12 +85,16 @@ class Application:
             # Headers are sent: all that is left is to end without the last chunk. uvicorn closes the connection when an
             # application returns in mid-body.
             _log.warning("An answer was interrupted: %s", broke)
-        except Exception:  # noqa: BLE001 - whatever failed, the client gets AWS's error form and the log the traceback
+        except Exception as error:  # noqa: BLE001 - the client gets AWS's error form, the log the traceback
             _log.exception("%s failed", scope["method"])
             if not begun:
-                refused = RefusedError(
-                    "InternalServerException", 500, "The local AgentCore failed; see its service.log"
-                )
+                message = "The local AgentCore failed; see its service.log"
+                if damaged := await asyncio.to_thread(self._name_damage, error):
+                    message = (
+                        f"The local AgentCore's database is damaged ({', '.join(damaged)}); "
+                        "loom down and loom up set it aside and recover what is readable"
+                    )
+                refused = RefusedError("InternalServerException", 500, message)
                 await send_refusal(send, refused, request_id, protocol=_protocol(service, scope))
 
     async def _route(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LocalServiceNotRunningError
+from ..recovery import damaged_files
 from .contract import RuntimeInfo, SessionInfo
 from .lifecycle import find
 from .loopback import ask
@@ -23,6 +24,7 @@ class ServiceStatus:
         model: Name of the model that answers Converse.
         simulated: Whether model latencies come from a profile rather than from a model.
         rss_bytes: Resident memory of the service itself, without its sessions.
+        damaged: Files of the home folder that were damaged and set aside, by the name that they have now.
     """
 
     state: ServiceState
@@ -35,6 +37,7 @@ class ServiceStatus:
     quotas: str
     log_delay_s: float
     rss_bytes: int
+    damaged: tuple[str, ...] = ()
 
 
 def status(home: Path) -> ServiceStatus:
@@ -58,6 +61,7 @@ def status(home: Path) -> ServiceStatus:
         quotas=document["quotas"],
         log_delay_s=document["log_delay_s"],
         rss_bytes=document["rss_bytes"],
+        damaged=tuple(item.aside.name for item in damaged_files(home)),
     )
 
 

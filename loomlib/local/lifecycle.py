@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..errors import LocalServiceError, LocalServiceNotRunningError, LocalServiceNotStartedError
 from .loopback import ask
-from .state import ServiceLock, ServiceOptions, ServiceState, log_file, make_home, read_state
+from .state import ServiceLock, ServiceOptions, ServiceState, has_damaged_state, log_file, make_home, read_state
 
 _READY_WITHIN_S = 60.0
 _STOPPED_WITHIN_S = 15.0
@@ -64,6 +64,7 @@ def starting(home: Path, *, persistent: bool) -> Generator[ServiceState | None]:
         persistent: Whether a running service becomes persistent.
     """
     make_home(home)
+    read_state(home)  # refuses another user's, before a service is started with it
     with _one_starter(home):
         running = _answering(home)
         if running and persistent and not running.persistent:
@@ -74,21 +75,25 @@ def starting(home: Path, *, persistent: bool) -> Generator[ServiceState | None]:
 
 def stop(home: Path) -> bool:
     """Stop the service of a home folder and every agent process; return False when none was running."""
-    state = find(home)
-    if state is None:
+    pid = ServiceLock(home).holder()
+    if pid is None:
         return False
-    with suppress(LocalServiceError):
-        ask(state, "POST", "/_loom/stop")
-    for signal_number in (None, signal.SIGTERM, signal.SIGKILL):
+    state = find(home)
+    if state is None and not has_damaged_state(home):
+        return False  # a service that is starting
+    if state:
+        with suppress(LocalServiceError):
+            ask(state, "POST", "/_loom/stop")
+    for signal_number in (None, signal.SIGTERM, signal.SIGKILL) if state else (signal.SIGTERM, signal.SIGKILL):
         if signal_number is not None:
             with suppress(ProcessLookupError):
-                os.kill(state.pid, signal_number)
+                os.kill(pid, signal_number)
         deadline = time.monotonic() + _STOPPED_WITHIN_S
         while time.monotonic() < deadline:
-            if ServiceLock(home).holder() != state.pid:
+            if ServiceLock(home).holder() != pid:
                 return True
             time.sleep(0.01)
-    raise LocalServiceError("The local AgentCore does not stop", on=f"process {state.pid}")
+    raise LocalServiceError("The local AgentCore does not stop", on=f"process {pid}", try_=f"kill -9 {pid}")
 
 
 def _answering(home: Path) -> ServiceState | None:

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -45,6 +46,7 @@ from .models import make_model
 from .moto_fallback import MotoFallback
 from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
 from .quotas import QuotaKeeper, Quotas
+from .recovering import name_damage, recover_home
 from .resources import Behaviour
 from .resources.engine import ResourceEngine
 from .resources.migration import import_older_databases
@@ -87,6 +89,7 @@ def serve(
     """
     ServiceLock(make_home(home)).take()
     os.umask(0o077)  # whatever the service writes holds code, keys or conversations
+    recover_home(home)
     former = read_state(home)
     listener = listening_socket(host, former.port if former else 0)
     state = ServiceState(
@@ -191,6 +194,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
             on_persist=lambda: write_state(replace(state, persistent=True)),
         ),
         otlp=OtlpIntake(collector, telemetry, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),
+        name_damage=partial(name_damage, home),
     )
     server = _Server(
         uvicorn.Config(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LocalServiceError
+from ..trust import check_discovered
 from .quotas import Quotas
 
 FOREIGN_VARIABLES: tuple[str, ...] = (
@@ -128,9 +130,17 @@ def log_file(home: Path) -> Path:
 
 
 def read_state(home: Path) -> ServiceState | None:
-    """Return the state last written in a home folder, of a service that is running or has ended; None without one."""
+    """Return the state last written in a home folder, of a service that is running or has ended; None without one.
+
+    Raises:
+        UntrustedError: Another user wrote it.
+    """
     try:
+        check_discovered(state_file(home))
         document = json.loads(state_file(home).read_text("utf-8"))
+        texts = ("access_key", "secret_key", "region", "account_id")
+        if not 0 < int(document["port"]) < 2**16 or not all(isinstance(document[name], str) for name in texts):
+            return None
         return ServiceState(
             home=home,
             pid=int(document["pid"]),
@@ -143,8 +153,13 @@ def read_state(home: Path) -> ServiceState | None:
             options=ServiceOptions.of(document["options"]),
             started_at=datetime.fromisoformat(document["started_at"]),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None  # missing, truncated or of another release
+
+
+def has_damaged_state(home: Path) -> bool:
+    """Whether a home folder has a state file that cannot be read."""
+    return state_file(home).exists() and read_state(home) is None
 
 
 def write_state(state: ServiceState) -> None:
@@ -159,10 +174,24 @@ def write_state(state: ServiceState) -> None:
 
 
 def make_home(home: Path) -> Path:
-    """Create a home folder if need be, close it to other users, and return it."""
-    home.mkdir(parents=True, exist_ok=True)
-    with suppress(PermissionError):  # another user's folder, whose mode is theirs
-        home.chmod(0o700)
+    """Create a home folder if need be, close it to other users, and return it.
+
+    Raises:
+        LocalServiceError: It is a file, or cannot be created or written to.
+    """
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with suppress(PermissionError):  # another user's folder, whose mode is theirs
+            home.chmod(0o700)
+        with tempfile.TemporaryFile(dir=home):
+            pass
+    except OSError as error:
+        reason = "it is not a folder" if isinstance(error, (FileExistsError, NotADirectoryError)) else error.strerror
+        raise LocalServiceError(
+            f"The home folder cannot be used: {reason}",
+            on=str(home),
+            try_="a folder on a disk with free space that you can write to, as LOOM_HOME or --home",
+        ) from error
     return home
 
 

@@ -12,12 +12,21 @@ from sqlalchemy import Connection, Engine, Pool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from ..errors import StoreError
+from ..recovery import is_marked, recover_if_damaged
 from . import sqlite
 from .failures import translated
 
+_open_databases: dict[Path, int] = {}
+"""How many databases of this process are open on a file: one that is in use is not replaced."""
+
 
 class Database:
-    """An open database. `place` is its address without the password."""
+    """An open database.
+
+    Attributes:
+        place: Its address without the password.
+        is_recovered: Whether the file was damaged, and holds what was readable of it since this opening.
+    """
 
     def __init__(self, url: str, *, lock_timeout_s: float) -> None:
         try:
@@ -30,9 +39,12 @@ class Database:
         self.place = parsed.render_as_string(hide_password=True)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self.file: Path | None = sqlite.file_of(parsed) if self.is_sqlite else None
+        self.is_recovered = False
         self._write_lock = self._new_write_lock()
         try:
             with translated(self.where, self.file):
+                if self.file is not None:
+                    self.is_recovered = _recover(self.file)
                 self.engine: Engine = (
                     sqlite.open_engine(parsed, lock_timeout_s)
                     if self.is_sqlite
@@ -43,6 +55,9 @@ class Database:
                 raise StoreError("Unknown kind of database", on=self.place) from error
             raise
         self._writing = self.engine.execution_options(**{sqlite.WRITING: True})
+        if self.file is not None:
+            _open_databases[self.file] = _open_databases.get(self.file, 0) + 1
+        self._is_open = True
         self._pid = os.getpid()
         self._inherited: list[Pool] = []
 
@@ -68,6 +83,9 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+        if self._is_open and self.file is not None:
+            _open_databases[self.file] -= 1
+        self._is_open = False
 
     def _new_write_lock(self) -> AbstractContextManager[object]:
         # SQLite has one writer at a time. Threads queue on a lock, which wakes them at once, instead of polling in
@@ -80,3 +98,15 @@ class Database:
             self._pid, self._write_lock = os.getpid(), self._new_write_lock()
             self._inherited.append(self.engine.pool)  # referenced, because only the parent may close them
             self.engine.dispose(close=False)
+
+
+def _recover(file: Path) -> bool:
+    """Set a file aside that was found to be damaged, unless this process has it open.
+
+    Returns:
+        Whether anything of it was recovered.
+    """
+    if not is_marked(file) or _open_databases.get(file):
+        return False
+    damaged = recover_if_damaged(file, thorough=False, needs=("alembic_version",))
+    return damaged is not None and bool(damaged.recovered)

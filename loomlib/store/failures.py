@@ -10,12 +10,13 @@ from pathlib import Path
 
 from sqlalchemy import exc
 
-from ..errors import StoreError, StoreFullError
+from ..errors import StoreDamagedError, StoreError, StoreFullError
+from ..recovery import is_damage, mark_damaged
 
 # SQLite reports FULL for ENOSPC only; a file-size limit or a quota (EFBIG, EDQUOT) is a failed write to it.
 _FULL = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_TRUNCATE"}
 _FULL_ERRNO = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_DAMAGED = {"SQLITE_NOTADB", "SQLITE_CORRUPT"}
+_DATABASE_ENDINGS = {".db", ".sqlite", ".sqlite3"}
 _LOCKED = {"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"}
 _UNREACHABLE = {"SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"}
 
@@ -49,12 +50,16 @@ def _translate(error: BaseException, place: str, file: Path | None) -> StoreErro
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     if name in _FULL or getattr(error, "sqlstate", None) == "53100":
         return _full(place, file)
-    if name in _DAMAGED:
-        return StoreError(
-            f"The database is damaged or is not a database: {text}",
+    if is_damage(error):
+        what = f"The database is damaged or is not a database: {text}"
+        if file is None or file.suffix not in _DATABASE_ENDINGS:  # perhaps not a database at all: it stays where it is
+            return StoreDamagedError(what, on=place, try_="move it away and start with a new one")
+        mark_damaged(file)
+        return StoreDamagedError(
+            what,
             on=place,
-            try_="move it away and start with a new one, or recover it: "
-            f"sqlite3 {place} .recover | sqlite3 recovered.db",
+            try_="open it again when nothing else has it open (restart the kernel; loom down): it is then set aside, "
+            "and what is readable of it is copied into a new one",
         )
     if name in _LOCKED:
         return StoreError(

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, inspect, text
 
 from ..errors import StoreTooNewError
 from .database import Database
+from .tables import metadata
 
 REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006")
 """Every revision in `migrations/versions`, oldest first. Listed by hand (a test compares), because asking Alembic
@@ -28,13 +29,15 @@ def migrate(database: Database) -> None:
         StoreTooNewError: A later release wrote the database.
     """
     with database.read() as connection:
-        if _is_current(_revision(connection), database):
+        if _is_current(_revision(connection), database) and not database.is_recovered:
             return
     with database.write() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
         if not _is_current(_revision(connection), database):
             upgrade(connection, REVISIONS[-1])
+        if database.is_recovered:
+            metadata.create_all(connection)  # tables whose definition was lost
 
 
 def upgrade(connection: Connection, revision: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
+from ..errors import StoreDamagedError, StoreError
+from ..recovery import set_aside
 from .agents import Agents
 from .alerts import Alerts
 from .database import Database
@@ -44,19 +46,14 @@ class Store:
     def open(cls, url: str, *, lock_timeout_s: float = 30.0) -> Store:
         """Open the store at a database address; create or migrate it as needed.
 
-        A new SQLite file and its folder are readable by the user only.
+        A new SQLite file and its folder are readable by the user only. A damaged file is set aside, and what is
+        readable of it is copied into a new one (`loomlib.recovery`).
 
         Args:
             url: An SQLAlchemy address, such as `sqlite:///loom.db`.
             lock_timeout_s: Seconds to wait for the lock of another process.
         """
-        database = Database(url, lock_timeout_s=lock_timeout_s)
-        try:
-            migrate(database)
-        except BaseException:
-            database.close()
-            raise
-        return cls(database)
+        return cls(_open(url, lock_timeout_s))
 
     @property
     def url(self) -> str:
@@ -77,3 +74,20 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({self.url!r})"
+
+
+def _open(url: str, lock_timeout_s: float, *, attempts: int = 3) -> Database:
+    database = Database(url, lock_timeout_s=lock_timeout_s)
+    try:
+        migrate(database)
+    except BaseException as error:
+        database.close()
+        if attempts == 1 or not isinstance(error, StoreError):
+            raise
+        if database.is_recovered and database.file is not None:
+            set_aside(database.file, f"what was recovered is not complete: {error.what}")
+        elif not isinstance(error, StoreDamagedError):
+            raise
+        # The schema is read here; if it is damaged, opening the file again recovers it.
+        return _open(url, lock_timeout_s, attempts=attempts - 1)
+    return database

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from loomlib.errors import StoreError
+from loomlib.errors import StoreDamagedError, StoreError
+from loomlib.recovery import damaged_files, mark_damaged
 from loomlib.store import INTERRUPTED, Store, StudyRow
 from loomlib.store.writer import Writer, is_alive, this_process
 
@@ -291,27 +292,68 @@ def test_a_really_full_disk_is_distinguished_from_other_failures(tmp_path: Path)
 
 
 def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path) -> None:
-    file = tmp_path / "loom.db"
+    file = tmp_path / "diary.txt"
     file.write_text("Dear diary, " * 1000)
-    with pytest.raises(StoreError, match=r"not a database.*move it away"):
+    with pytest.raises(StoreDamagedError, match=r"not a database.*move it away"):
         Store.open(f"sqlite:///{file}")
     assert file.read_text().startswith("Dear diary")
+    assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_damaged_database_is_reported_as_damaged(url: str) -> None:
+def test_a_database_whose_beginning_is_lost_is_set_aside(url: str) -> None:
+    prepared(url)
+    file = Path(url.removeprefix("sqlite:///"))
+    data = b"\0" * 4096 + file.read_bytes()[4096:]
+    file.write_bytes(data)
+    with Store.open(url) as store:
+        assert store.agents.list() == ()
+    (damaged,) = damaged_files(file.parent)
+    assert damaged.aside.read_bytes() == data
+
+
+def test_what_is_readable_of_a_damaged_database_is_there_when_it_is_opened_again(url: str) -> None:
     prepared(url)
     file = Path(url.removeprefix("sqlite:///"))
     with Store.open(url) as store:
         for _ in range(50):
             store.invocations.begin(agent_id=1, session_id="s", prompt="x" * 3000)
-    connection = sqlite3.connect(file)
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
     data = bytearray(file.read_bytes())
-    data[20_000:] = os.urandom(len(data) - 20_000)
+    end = data.rindex(b"xxxx")
+    data[end - 20_000 : end - 12_000] = os.urandom(8_000)
     file.write_bytes(data)
-    with pytest.raises(StoreError, match="damaged"), Store.open(url) as store:
+    with (
+        pytest.raises(StoreDamagedError, match=r"damaged.*loom\.db.*Try: open it again"),
+        Store.open(url) as store,
+    ):
         store.invocations.list(limit=None)
+    with Store.open(url) as store:
+        assert [agent.arn for agent in store.agents.list()] == ["a"]
+        assert 20 <= len(store.invocations.list(limit=None)) < 50
+        store.invocations.begin(agent_id=1, session_id="afterwards")
+    assert len(damaged_files(file.parent)) == 1
+
+
+def test_a_damaged_database_that_is_still_open_is_not_replaced(url: str) -> None:
+    prepared(url)
+    file = Path(url.removeprefix("sqlite:///"))
+    with Store.open(url) as store:
+        mark_damaged(file)
+        with Store.open(url) as second:
+            assert len(second.agents.list()) == 1
+        assert store.agents.get("local", "a") is not None
+        assert "another process has it open" in run(
+            """
+            try:
+                Store.open(url)
+            except StoreError as error:
+                print(error)
+            """,
+            url,
+        )
+    assert not damaged_files(file.parent)
+    with Store.open(url) as store:
+        assert len(store.agents.list()) == 1
+    assert len(damaged_files(file.parent)) == 1
 
 
 def test_a_lock_that_nobody_gives_back_is_reported_after_the_timeout(url: str) -> None:

@@ -4,10 +4,10 @@
 long-term memory does without.
 """
 
-from .attaching import attach
+from .attaching import FILE_NAME, attach
 from .behaviour import Behaviour, Draft, SettlementError
 from .declaration import Resource
 from .naming import new_id
 from .records import ResourceRecord
 
-__all__ = ["Behaviour", "Draft", "Resource", "ResourceRecord", "SettlementError", "attach", "new_id"]
+__all__ = ["FILE_NAME", "Behaviour", "Draft", "Resource", "ResourceRecord", "SettlementError", "attach", "new_id"]

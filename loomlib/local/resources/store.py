@@ -6,10 +6,12 @@ The statements are plain SQL: importing SQLAlchemy took a quarter of the process
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import Any, Final
 from .attaching import FILE_NAME
 from .records import ResourceRecord
 
+_log = logging.getLogger(__name__)
 _STATE_COLUMNS: Final = (
     "status TEXT NOT NULL, failure TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL, "
     "document JSON NOT NULL, internal JSON NOT NULL"
@@ -63,10 +66,12 @@ class ResourceStore:
         for table in (self._records, self._versions, self._numbers):
             table.clear()
         for row in self._connection.execute("SELECT * FROM resources ORDER BY number"):
-            self._hold(_record(row))
+            with _sound(row["arn"]):
+                self._hold(_record(row))
         for row in self._connection.execute("SELECT * FROM versions ORDER BY number"):
             number, version = row["resource"], row["number"]
-            self._versions[number][version] = replace(self._records[number], version=version, **_state(row))
+            with _sound(f"version {version} of resource {number}"):
+                self._versions[number][version] = replace(self._records[number], version=version, **_state(row))
 
     def close(self) -> None:
         """Close the database."""
@@ -249,6 +254,15 @@ class ResourceStore:
             if child.parent == record.arn:
                 yield child
                 yield from self._below(child)
+
+
+@contextlib.contextmanager
+def _sound(what: str) -> Generator[None]:
+    """Log a stored record that makes no sense, and go on without it."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError):
+        _log.exception("A damaged record in %s is left out: %s", FILE_NAME, what)
 
 
 def _keys(record: ResourceRecord) -> Iterator[tuple[str, ...]]:
