@@ -28,8 +28,8 @@ def swept() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The short files of `tests/unit` come last, so that workers that share the files end at about the same time."""
-    items.sort(key=lambda item: "unit" in item.path.parts)
+    """Long files come first and the short ones of `tests/unit` last: workers then end at about the same time."""
+    items.sort(key=lambda item: ("unit" in item.path.parts, not {"docs", "notebooks"} & set(item.path.parts)))
 
 
 @pytest.hookimpl(tryfirst=True)

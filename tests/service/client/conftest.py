@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from paced import PacedServer, Script, paced_server
 
-from loomlib import local
 from loomlib.agents import AgentEntry, Invoker, RuntimeArn, entry_from_row
 from loomlib.aws.connection import Clients, Connection
 from loomlib.aws.engine import Engine
@@ -79,15 +78,7 @@ def invoker_for(
         invoker.close()
 
 
-@pytest.fixture(scope="session")
-def local_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceState]:
-    home = tmp_path_factory.mktemp("home")
-    state, _ = local.start(home, persistent=True)
-    yield state
-    local.stop(home)
-
-
 @pytest.fixture
-def clients(local_service: ServiceState) -> Iterator[Clients]:
-    with closing(Clients(Connection(region=local_service.region, environment=local_service.environment()))) as made:
+def clients(service: ServiceState) -> Iterator[Clients]:
+    with closing(Clients(Connection(region=service.region, environment=service.environment()))) as made:
         yield made

@@ -142,7 +142,7 @@ def test_endpoints_that_cannot_be_listed_are_assumed_with_a_warning(
 
 
 def test_what_the_user_set_for_aws_has_no_say_in_a_connection_with_its_own_environment(
-    local_service: ServiceState, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    service: ServiceState, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody-else")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
@@ -153,7 +153,7 @@ def test_what_the_user_set_for_aws_has_no_say_in_a_connection_with_its_own_envir
     monkeypatch.setenv("AWS_CONFIG_FILE", str(broken))
     for name in ("http_proxy", "HTTP_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    with closing(Clients(Connection(environment=local_service.environment()))) as local_clients:
-        assert local_clients.account_id() == local_service.account_id
-        assert local_clients.credentials().access_key == local_service.access_key
-        assert local_clients.data_endpoint() == local_service.url
+    with closing(Clients(Connection(environment=service.environment()))) as local_clients:
+        assert local_clients.account_id() == service.account_id
+        assert local_clients.credentials().access_key == service.access_key
+        assert local_clients.data_endpoint() == service.url
