@@ -1,4 +1,4 @@
-"""Reading untrusted JSON values: each function returns the wanted kind of value, or an empty one.
+"""Read untrusted JSON values: each function returns a value of the requested type, or an empty one.
 
 >>> as_mapping([1]), as_list("text"), as_text(None)
 ({}, (), '')

@@ -101,7 +101,7 @@ class EventStreamReader:
         return Piece(text=text, data=data, error=error, is_protocol_event=is_view(value))
 
     def _agui(self, value: Mapping[str, Any], data: bytes) -> Piece:
-        """Only the agent's text messages are text: deltas of arguments and reasoning, and tool results, are not.
+        """Return an AG-UI event's text: only the agent's text messages count, not arguments, reasoning or results.
 
         A second message starts a paragraph. Where nothing is streamed, the text is in the snapshot of the conversation.
         """
@@ -191,7 +191,7 @@ class TextReader:
         return (Piece(text=self._decode(data), data=data),)
 
     def finish(self) -> Sequence[Piece]:
-        """Return the rest of an incomplete character."""
+        """Return the replacement of an incomplete last character, if any."""
         rest = self._decode(b"", True)
         return (Piece(text=rest),) if rest else ()
 

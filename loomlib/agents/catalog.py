@@ -40,7 +40,7 @@ class Catalog:
         return self.add(describe_runtime(self._clients, parsed.runtime_id, region=parsed.region))
 
     def add(self, description: RuntimeDescription) -> AgentEntry:
-        """Add the agent of a runtime that was just described (after a deployment), with its endpoints."""
+        """Add the agent of a runtime that the caller has already described, with its endpoints."""
         from loomlib.aws.runtimes import list_endpoints
 
         arn = RuntimeArn.parse(description.arn)

@@ -1,4 +1,4 @@
-"""The events of an invocation as values, and their form as server-sent events by specification."""
+"""The events of an invocation, and their encoding as server-sent events."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _FAILURE_OF: Final[Mapping[type[errors.AwsError], str]] = {
 
 
 class Exchange:
-    """One invocation in progress; its events are emitted as they happen, the record comes at the end.
+    """One invocation in progress: it emits events while they happen and finally returns the record.
 
     Args:
         request: The invocation.
@@ -236,7 +236,7 @@ class Exchange:
         return record
 
     def _trace_id(self) -> str | None:
-        """Return the trace id; the one in the response's `traceparent` counts before the one that was sent."""
+        """Return the trace id of the response's `traceparent`, or of the request's if the response has none."""
         returned = self._line.headers.get("traceparent")
         answered = trace_id_in({"traceparent": returned}) if returned else None
         return answered or trace_id_in(self._request.headers) or trace_id_in(self._line.headers)

@@ -35,7 +35,7 @@ Reader = Callable[[Mapping[str, Any]], "Note | None"]
 
 
 def note_of(data: bytes) -> Note | None:
-    """Return what the bytes of one `Chunk` report; None for plain text and for text events."""
+    """Return what one `Chunk` reports besides text; None for text."""
     if not data.lstrip().startswith(b"{"):
         return None
     try:

@@ -40,7 +40,7 @@ class Clock:
 
 @dataclass(slots=True)
 class Timeline:
-    """What is known of an invocation so far; `…_ns` are `time.perf_counter_ns` readings.
+    """The data of an invocation so far; `…_ns` are `time.perf_counter_ns` readings.
 
     Attributes:
         clock: The clock.
@@ -92,13 +92,13 @@ class Timeline:
 
     @property
     def response(self) -> str:
-        """The text so far."""
+        """The text received so far."""
         if len(self.texts) > 1:
             self.texts[:] = ["".join(self.texts)]
         return self.texts[0] if self.texts else ""
 
     def store_event(self, data: bytes) -> None:
-        """Store a protocol event, up to `EVENTS_MAX_BYTES` in all; beyond that a marker stands for the rest."""
+        """Store a protocol event; after `EVENTS_MAX_BYTES` in total, one marker replaces all further events."""
         if self.event_bytes <= EVENTS_MAX_BYTES:
             self.event_bytes += len(data)
             whole = self.event_bytes <= EVENTS_MAX_BYTES

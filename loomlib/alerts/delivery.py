@@ -28,7 +28,7 @@ _TITLES: Final[Mapping[str, str]] = {"alarm": "ALARM", "reminder": "STILL IN ALA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """The names that were notified, and a sentence for each notification that failed or is not retried."""
+    """The names that were notified, and a sentence for each notification that failed or was given up."""
 
     notified: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()

@@ -109,7 +109,7 @@ class AlertRule:
         return limit
 
     def claim(self) -> str:
-        """Return the rule's condition, such as `error rate of calculator above 5 %`."""
+        """Return the rule's condition as text, such as `error rate of calculator above 5 %`."""
         side = "below" if self.above is None else "above"
         return f"{TITLES[self.number]} of {self.agent or 'all agents'} {side} {limit_text(self.number, self.limit)}"
 

@@ -126,6 +126,6 @@ def _create_or_update(clients: Clients, name: str, request: dict[str, Any]) -> s
 
 
 def _python() -> str:
-    """Return this interpreter's version as AgentCore names it, limited to the supported range (3.10 to 3.14)."""
+    """Return the interpreter's version as AgentCore names it, limited to the supported range (3.10 to 3.14)."""
     minor = min(max(sys.version_info.minor, 10), 14)
     return f"PYTHON_3_{minor}"

@@ -168,7 +168,7 @@ def trace(command: CommandContext, agent: str, session: str | None, last: int, s
 
 
 def _waiting(line: str) -> None:
-    """Print progress only while the command waits."""
+    """Print progress, but only once the command actually waits."""
     if " so far" in line:
         say(line)
 

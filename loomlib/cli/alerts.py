@@ -153,7 +153,7 @@ def history(command: CommandContext, name: str | None, limit: int) -> None:
 
 
 def _in_words(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row for people: the limit in the unit of its figure, the window in hours."""
+    """Format a row for people: the limit in the metric's unit, the window in hours."""
     from ..metrics import limit_text
 
     limit, window = row["limit"], row["window_s"]

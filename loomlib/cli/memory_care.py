@@ -154,7 +154,7 @@ def isolation(
 
 
 def _confirmed(command: CommandContext, preview: Any, yes: bool, question: str, act: Callable[[], Any]) -> int:
-    """Show a preview, ask, and act. Without a terminal only `--yes` acts."""
+    """Show a preview, ask for confirmation, and execute. Without a terminal only `--yes` confirms."""
     if not yes:
         _emit(command, preview.note(), preview.rows(), empty="Nothing.")
         if command.as_json or not is_terminal():

@@ -1,4 +1,4 @@
-"""What the command line prints: lines that begin with `loom`, plain tables, or JSON when `--json` asks for it."""
+"""Output of the command line: progress lines that begin with `loom`, plain tables, or JSON with `--json`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def say(text: str) -> None:
-    """Print a line about the progress to standard error; standard output is for results."""
+    """Print a progress line to standard error; standard output is for results."""
     click.echo(f"loom  {text}", err=True)
 
 

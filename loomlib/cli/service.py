@@ -139,7 +139,7 @@ def status(command: CommandContext) -> None:
 
 
 def _say_where(home: Path) -> None:
-    """Print the address as soon as the service, which this process becomes, accepts connections."""
+    """Print the address as soon as the service, which runs in this process, accepts connections."""
     for _ in range(300):
         if state := local.find(home):
             say(f"local AgentCore in the foreground · {state.url} · stop it with Ctrl-C")

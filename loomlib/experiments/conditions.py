@@ -1,4 +1,4 @@
-"""The conditions under which a study was measured, and the bounds beyond which they disturb its times."""
+"""The conditions under which a study ran, and the bounds beyond which they distort measured times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_THROTTLED_SHARE: Final = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineConditions:
-    """What the machine and the client did while something was measured. None is unknown, never 0.
+    """Load on the machine and the client during a measurement. None is unknown, never 0.
 
     Attributes:
         duration_s: Length of the measurement in seconds.
@@ -52,7 +52,7 @@ class MachineConditions:
     delay_max_ms: float | None = None
 
     def disturbances(self) -> list[str]:
-        """Return what was beyond its bound, one phrase each; empty on a quiet machine."""
+        """Return one phrase for each value beyond its bound; empty on a quiet machine."""
         found: list[str] = []
         # The load average lags by a minute, so it decides only where the tasks are unknown.
         crowd = self.tasks if self.tasks is not None or not self.samples else self.load_1_min
@@ -113,7 +113,7 @@ class StudyConditions:
         return any(run.disturbances() for run in self.runs)
 
     def sentence(self) -> str:
-        """Return that the study was disturbed, by what; "" when it was not, or when nothing is known."""
+        """Return a sentence on what disturbed the study; "" if nothing did or nothing is known."""
         if not self.is_disturbed:
             return ""
         causes = next(causes for run in self.runs if (causes := run.disturbances()))

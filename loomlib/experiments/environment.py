@@ -1,4 +1,4 @@
-"""The measuring process and its machine, so that a reader can judge a number and repeat it."""
+"""The measuring process and its machine, which are needed to judge or repeat a measurement."""
 
 from __future__ import annotations
 

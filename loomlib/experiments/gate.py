@@ -1,4 +1,4 @@
-"""A limit on a figure, compared with its whole interval: passed, missed, or unclear."""
+"""A limit on a figure, decided on the figure's confidence interval: passed, missed, or unclear."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class StudyGate:
         return self.outcome == MISSED
 
     def under(self, conditions: StudyConditions) -> Self:
-        """Return the gate as the machine's conditions leave it: unclear when they disturbed the measured times."""
+        """Return the gate with the machine's conditions applied: unclear when they disturbed the measured times."""
         if not conditions.is_disturbed:
             return self
         stated = self.text.removeprefix(f"Gate {self.outcome}").removeprefix(":").strip()

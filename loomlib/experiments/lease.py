@@ -1,4 +1,4 @@
-"""One process at a time works on a stored run, and an interruption of that work is stored."""
+"""Lock a stored run for one process at a time, and store an interruption."""
 
 from __future__ import annotations
 

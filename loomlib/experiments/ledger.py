@@ -73,11 +73,11 @@ class StudyLedger:
         return self.store.measurements.list(self.study_id)
 
     def claim(self, unit: MeasuredUnit, session_id: str | None = None) -> bool:
-        """Mark a planned unit as running before anything is sent; False when it is not planned any more."""
+        """Mark a planned unit as running, before any request is sent; False when it is no longer planned."""
         return self.store.measurements.claim(self.study_id, unit.position, session_id=session_id)
 
     def record(self, unit: MeasuredUnit, outcome: UnitOutcome) -> None:
-        """Mark a running unit as done or failed, with what measuring it gave."""
+        """Mark a running unit as done or failed, with its outcome."""
         self.store.measurements.record(
             self.study_id,
             unit.position,
@@ -88,12 +88,12 @@ class StudyLedger:
         )
 
     def release(self, unit: MeasuredUnit) -> None:
-        """Mark a running unit as planned again, to be measured as its next attempt."""
+        """Mark a running unit as planned again; its next measurement is a further attempt."""
         if self.store.measurements.reopen(self.study_id, unit.position):
             self.store.measurements.amend(self.study_id, unit.position, details={"attempt": unit.attempt + 1})
 
     def settle(self, units: Sequence[MeasuredUnit], seen: Callable[[Any], UnitOutcome | None]) -> None:
-        """Settle the units that a killed process left running.
+        """Decide the state of units that a killed process left running.
 
         Args:
             units: All units.
@@ -109,7 +109,7 @@ class StudyLedger:
                     self.record(unit, outcome)
 
     def amend(self, position: int, *, details: dict[str, Any] | None = None, **values: Any) -> None:
-        """Add what became known later, such as a start time from late logs.
+        """Add fields that became known later, such as a start time from late logs.
 
         Args:
             position: The unit.

@@ -17,7 +17,7 @@ _STEAL = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineCounters:
-    """The counters at one time; sums since the machine's start unless stated otherwise.
+    """The counters at one time; cumulative since boot unless stated otherwise.
 
     Attributes:
         at_s: Monotonic time of the reading, in seconds.
@@ -36,12 +36,12 @@ class MachineCounters:
 
 @dataclass(frozen=True, slots=True)
 class MachineFiles:
-    """Where the counters are read; `root` differs from "/" in tests only."""
+    """Reads the counters from files; `root` differs from "/" only in tests."""
 
     root: Path = Path("/")
 
     def counters(self) -> MachineCounters:
-        """Read the counters that are sums."""
+        """Read the cumulative counters."""
         cpu, steal = self._cpu()
         return MachineCounters(
             at_s=time.monotonic(),
@@ -59,7 +59,7 @@ class MachineFiles:
         return os.getloadavg()[0] if self.root == Path("/") and hasattr(os, "getloadavg") else None
 
     def runnable_tasks(self) -> int | None:
-        """Return how many tasks run or wait for a processor at this moment, without the one that asks."""
+        """Return the number of runnable tasks, excluding the calling one."""
         words = self._read("proc/loadavg").split()
         running = words[3].partition("/")[0] if len(words) > 3 else ""
         return max(0, int(running) - 1) if running.isdigit() else None
@@ -83,7 +83,7 @@ class MachineFiles:
         return None
 
     def _control_groups(self) -> list[str]:
-        """Return the folders that may have this process's `cpu.stat`, the most specific first."""
+        """Return the cgroup folders that may have this process's `cpu.stat`, the most specific first."""
         paths = [line.split(":", 2) for line in self._read("proc/self/cgroup").splitlines() if line.count(":") >= 2]
         folders: list[str] = []
         for _, controllers, path in paths:
@@ -109,7 +109,7 @@ class MachineFiles:
 
 
 def processor_count() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -8,7 +8,7 @@ from .result import StudyRecord
 
 
 def study_page(result: StudyRecord) -> str:
-    """Return the page of a study; text that others wrote is escaped."""
+    """Return a study's page; untrusted text is escaped."""
     method, table = result.method(), result.text_table()
     marks = table.marks or [("", "")] * len(table.rows)
     rows = list(zip(table.rows, marks, strict=True))

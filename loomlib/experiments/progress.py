@@ -1,4 +1,4 @@
-"""Progress of long work: a bar in a watched notebook, log lines everywhere else."""
+"""Progress of a long operation: a bar in an interactive notebook, log lines everywhere else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ACCENT = "#3b6fb6"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One stretch of a progress bar: its `weight` in the whole, the `share` that is done (0 to 1), its CSS colour."""
+    """One segment of a progress bar: its `weight`, the `share` that is done (0 to 1), and its CSS colour."""
 
     weight: float
     share: float
@@ -25,11 +25,11 @@ class Segment:
 
 
 class ProgressSnapshot(Protocol):
-    """The progress of work at one time: one line of text, and the segments of its bar."""
+    """The progress at one time: a line of text, and the segments of the bar."""
 
     def __str__(self) -> str: ...
     def segments(self) -> Sequence[Segment]:
-        """Return the bar."""
+        """Return the segments of the bar."""
         ...
 
 
@@ -61,7 +61,7 @@ class StudySnapshot:
         return sum(self.done.values()) / max(1, sum(self.planned.values()))
 
     def segments(self) -> list[Segment]:
-        """Return the bar: one segment for each condition."""
+        """Return one segment for each condition."""
         return [
             Segment(weight=count, share=self.done.get(name, 0) / count, colour=self.colours.get(name, _ACCENT))
             for name, count in self.planned.items()
@@ -100,19 +100,19 @@ class LogLines:
         self._written_at = float("-inf")
 
     def update(self, snapshot: object) -> None:
-        """Write the snapshot unless a line was written just before."""
+        """Log the snapshot, at most once every few seconds."""
         now = time.monotonic()
         if now - self._written_at >= self._interval_s:
             self._written_at = now
             self._write(str(snapshot))
 
     def finish(self, snapshot: object) -> None:
-        """Write the last snapshot."""
+        """Log the last snapshot."""
         self._write(str(snapshot))
 
 
 class Silent:
-    """Progress that is not shown."""
+    """Progress that is discarded."""
 
     def update(self, snapshot: object) -> None:
         """Do nothing."""
@@ -132,7 +132,7 @@ class NotebookBar:
         self._title, self._place = title, InPlace()
 
     def update(self, snapshot: ProgressSnapshot) -> None:
-        """Show the snapshot in place of the one before."""
+        """Replace the displayed snapshot."""
         self._place.show(str(snapshot), bar_html(snapshot, self._title))
 
     def finish(self, snapshot: ProgressSnapshot) -> None:

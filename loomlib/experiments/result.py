@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyFinding:
-    """An observation worth a look.
+    """A notable observation in a study's measurements.
 
     Attributes:
         kind: Short name of the observation.
@@ -43,7 +43,7 @@ class StudyFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyMethod:
-    """How a study was made.
+    """How a study was conducted.
 
     Attributes:
         notes: How the numbers came about, one sentence each.
@@ -98,7 +98,7 @@ def register_result(name: str, module: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyRecord(ABC):
-    """A study as it is stored now. It may be unfinished: `state` says so, and so does every view on it.
+    """A study as it is currently stored. `state`, and every view, says when it is unfinished.
 
     Attributes:
         study_id: The study's id; a study is resumed with it.
@@ -128,15 +128,15 @@ class StudyRecord(ABC):
     @property
     @abstractmethod
     def subject_line(self) -> str:
-        """What was studied, in one line."""
+        """The subject of the study in one line."""
 
     def title(self) -> str:
-        """Return what was studied, with its labels and its time: `calculator · DEFAULT · local AgentCore · …`."""
+        """Return the subject, the provenance labels and the time: `calculator · DEFAULT · local AgentCore · …`."""
         state = [] if self.state == "complete" else [self.state]
         return " · ".join([self.subject_line, *self.labels, *state, f"{self.created_at:%d %b %Y %H:%M} UTC"])
 
     def sentences(self) -> list[str]:
-        """Return the answer in a few sentences; the first one says so when the machine disturbed the measurement."""
+        """Return the conclusions in a few sentences; a disturbed measurement is mentioned first."""
         disturbed = self.conditions.sentence()
         return [*([disturbed] if disturbed else []), *self._view("sentences")]
 
@@ -149,7 +149,7 @@ class StudyRecord(ABC):
         return self._view("table")
 
     def findings(self) -> list[StudyFinding]:
-        """Return the notable findings with their numbers; empty when there are none."""
+        """Return notable findings with their numbers; empty when there are none."""
         return self._view("findings")
 
     def figures(self) -> dict[str, go.Figure]:
@@ -157,16 +157,16 @@ class StudyRecord(ABC):
         return self._view("figures")
 
     def method(self) -> StudyMethod:
-        """Return how the study was made, what it cannot tell, and how to run it again."""
+        """Return how the study was conducted, its limitations, and how to repeat it."""
         method: StudyMethod = self._view("method")
         return replace(method, notes=[*method.notes, *self.conditions.notes()])
 
     def sections(self) -> Sequence[Markup]:
-        """Return further parts of the page, as HTML."""
+        """Return additional sections of the page as HTML."""
         return self._view("sections")
 
     def summary(self) -> dict[str, Any]:
-        """Return everything but the single units as JSON-ready values, with labels, method, seed and versions."""
+        """Return labels, method, seed, versions and all estimates as JSON-ready values, without single units."""
         finding_summaries = [finding.summary() for finding in self.findings()]
         return {
             "study_id": self.study_id,

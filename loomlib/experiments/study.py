@@ -1,4 +1,4 @@
-"""Running a study: one process at a time, unit after unit, stopped and resumed without losing or repeating one."""
+"""Run a study: one process at a time measures the units in order; a stopped study resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SAVE_CONDITIONS_EVERY_S = 10.0
 
 
 class StudyRun:
-    """One run of a study, as the code that measures sees it."""
+    """One run of a study, as its procedure sees it."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class StudyRun:
         self._failed += failed
 
     def report(self, stage: str = "") -> None:
-        """Report how far the study is.
+        """Report the study's progress.
 
         Args:
             stage: What it does now, unless it is measuring.
@@ -85,7 +85,7 @@ class StudyRun:
         )
 
     async def blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run blocking code on a thread. When the study is stopped, wait until that code has ended.
+        """Run blocking code on a thread. When the study is stopped, wait for that code to return.
 
         Args:
             function: The code. If it takes long, it should call `check` now and then.
@@ -101,16 +101,16 @@ class StudyRun:
             raise
 
     def check(self) -> None:
-        """Raise `StudyInterruptedError` when the study is to stop. For blocking code that takes long."""
+        """Raise `StudyInterruptedError` if the study was asked to stop; call it in blocking code that takes long."""
         if self._stopped.is_set():
             raise StudyInterruptedError("The study was stopped; its measurements are stored", on=self.ledger.study_id)
 
 
 class Procedure(ABC, Generic[U]):
-    """How a kind of study measures one unit. Made anew for each run."""
+    """How a kind of study measures one unit. One instance is created for each run."""
 
     async def begin(self, unit: U) -> str | None:
-        """Prepare a unit before it is marked as running; return the session that it will use, if it has one."""
+        """Prepare a unit before it is marked as running; return the session it will use, if any."""
         return None
 
     @abstractmethod
@@ -121,14 +121,14 @@ class Procedure(ABC, Generic[U]):
         """
 
     async def end(self, unit: U, session_id: str | None, outcome: UnitOutcome) -> None:
-        """Tidy up after a unit whose outcome is stored."""
+        """Clean up after a unit whose outcome is stored."""
 
     async def close(self) -> None:
-        """Tidy up after the last unit, also when the study is stopped."""
+        """Clean up after the last unit, also when the study is stopped."""
 
 
 class Study(ABC, Generic[U, R]):
-    """A planned series of measurements that is stored as it goes on, and can be stopped and resumed at any moment.
+    """A planned series of measurements; each outcome is stored at once, so a study can be stopped and resumed.
 
     The whole plan is stored before the first unit, each unit is marked as running before anything is sent, and its
     outcome is stored as soon as it is known. One process at a time holds the lease on a study. A kind of study says
@@ -159,15 +159,15 @@ class Study(ABC, Generic[U, R]):
     @property
     @abstractmethod
     def how_to_resume(self) -> str:
-        """Python code that opens the stored study again, for messages."""
+        """Python code that opens the stored study again, shown in messages."""
 
     @abstractmethod
     def header(self) -> StudyRow:
-        """Return the study as it is to be stored."""
+        """Return the row to store for the study."""
 
     @abstractmethod
     def planned(self) -> Sequence[PlannedMeasurement]:
-        """Return the units in the order in which they will be measured."""
+        """Return the units in the order in which they are measured."""
 
     @abstractmethod
     def units(self) -> Sequence[U]:
@@ -175,31 +175,31 @@ class Study(ABC, Generic[U, R]):
 
     @abstractmethod
     def condition(self, unit: U) -> str:
-        """Return under which name progress counts the unit."""
+        """Return the name under which progress counts the unit."""
 
     @abstractmethod
     async def procedure(self, run: StudyRun) -> Procedure[U]:
-        """Return what measures the units in this run."""
+        """Return the procedure that measures the units of this run."""
 
     @abstractmethod
     def result(self) -> R:
-        """Read the result from what is stored so far, without measuring anything."""
+        """Return the result of what is stored so far; nothing is measured."""
 
     def check(self, stored: StudyRow) -> None:
-        """Raise `StudyError` when the stored study belongs to something else than this one."""
+        """Raise `StudyError` when the stored study has another subject than this one."""
 
     def seen(self, unit: U) -> UnitOutcome | None:
-        """Return the outcome of a unit that a killed process left running, when it was stored elsewhere."""
+        """Return the outcome of a unit that a killed process left running, if it is stored elsewhere."""
         return None
 
     async def finish(self, run: StudyRun) -> None:
-        """Read what arrives late, such as logs and traces. Runs again when a complete study is run again."""
+        """Collect late data, such as logs and traces. Running a complete study again calls this again."""
 
     async def tidy(self, run: StudyRun) -> None:
-        """Remove what the study made for itself, once it is complete."""
+        """Delete resources that the study created, once it is complete."""
 
     def run(self, progress: Progress[Any] | None = None, *, budget_s: float | None = None) -> R:
-        """Measure the pending units and return the result. Works in a notebook, whose own event loop keeps running.
+        """Measure the pending units and return the result. Works in scripts and in notebooks.
 
         Args:
             progress: Shows how far the study is; by default a bar in a notebook, log lines elsewhere.

@@ -1,4 +1,4 @@
-"""Units of a study: one planned measurement each, with the state that it is in and what it gave."""
+"""Units of a study: one planned measurement each, with its state and outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PENDING: Final = (PLANNED, RUNNING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredUnit:
-    """One unit of a study as it is stored now. Each kind of study adds what it measures.
+    """One unit of a study as it is currently stored. Each kind of study adds fields.
 
     Attributes:
         position: Place in the order of the plan, from 0; the unit's identity within its study.
@@ -54,12 +54,12 @@ class MeasuredUnit:
 
     @property
     def is_failed(self) -> bool:
-        """True when the unit was tried and gave no measurement."""
+        """True when the measurement was attempted and failed."""
         return self.state in (FAILED, LOST)
 
     @property
     def is_pending(self) -> bool:
-        """True while the unit is still to be measured."""
+        """True while the unit is not measured yet."""
         return self.state in PENDING
 
 
@@ -80,7 +80,7 @@ def unit_fields(row: MeasurementRow) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitOutcome:
-    """What measuring one unit gave.
+    """The outcome of measuring one unit.
 
     Attributes:
         failure: Class of the failure; None when the unit was measured.
@@ -101,5 +101,5 @@ def failure_counts(units: Iterable[MeasuredUnit]) -> Counter[str]:
 
 
 def pending_count(units: Sequence[MeasuredUnit]) -> int:
-    """Count the units that are still to be measured."""
+    """Count the units that are not measured yet."""
     return sum(unit.is_pending for unit in units)

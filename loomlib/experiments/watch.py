@@ -1,4 +1,4 @@
-"""Recording the machine's conditions while something is measured, from within the client's own event loop."""
+"""Record the machine's conditions during a measurement, from the client's own event loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEPT = 100_000
 
 
 class MachineWatch:
-    """A sampler of the machine's tasks and of the event loop's delay; no process of its own.
+    """Samples the machine's runnable tasks and the event loop's delay, within this process.
 
     Args:
         files: Where the machine's counters are read.
@@ -43,7 +43,7 @@ class MachineWatch:
                 self._load = max(load, self._load or 0.0)
 
     def conditions(self) -> MachineConditions:
-        """Return the conditions from the beginning until now."""
+        """Return the conditions since the beginning."""
         began, now, delays = self._began, self._files.counters(), sorted(self._delays_ms)
         elapsed_s = now.at_s - began.at_s
         return MachineConditions(
@@ -86,7 +86,7 @@ def _difference(before: float | None, after: float | None) -> float | None:
 
 
 def _share(before: float | None, after: float | None, of: float | None) -> float | None:
-    """Return the increase of a counter as a share; None when it is unknown, or was set back meanwhile."""
+    """Return the increase of a counter as a share; None when unknown or when the counter was reset."""
     change = _difference(before, after)
     if change is None or of is None or of <= 0 or change < 0:
         return None

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def begin(function: Callable[[], T]) -> asyncio.Future[T]:
-    """Start `function` in a daemon thread, in a copy of the caller's context.
+    """Start `function` in a daemon thread with a copy of the caller's context.
 
     A caller that stops waiting cancels the future; the thread runs on.
 

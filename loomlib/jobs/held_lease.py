@@ -1,4 +1,4 @@
-"""Leases in the store, renewed while the work goes on: one process at a time does a piece of long work."""
+"""Leases in the store, renewed during long work: only one process at a time does a piece of work."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class LeaseStore(Protocol[L]):
         ...
 
     def release(self, lease: L, /) -> None:
-        """Give the lease up."""
+        """Release the lease."""
         ...
 
 
 class Holding(Generic[L]):
-    """The lease on a piece of work, for a block that calls `renew()` while it goes on; `held_lease` is asynchronous.
+    """The lease on a piece of work, for a synchronous block that calls `renew()`; see also `held_lease`.
 
     Args:
         leases: Where leases are stored.

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def is_watched_notebook() -> bool:
-    """Return whether this is a kernel whose front end can ask its user for input.
+    """Return whether this kernel's front end can prompt its user for input (an interactive notebook).
 
     JupyterLab allows a cell to ask for input; nbclient (papermill, nbconvert) does not, and a kernel has no other way
     to distinguish them.

@@ -20,7 +20,7 @@ _POLL_S = 0.1
 
 
 class Progress(Protocol[Reported]):
-    """Shows how far the work is. Called in the thread that waits for it."""
+    """Shows progress. Called in the thread that waits for the work."""
 
     def update(self, snapshot: Reported) -> None:
         """Show a snapshot of the work."""
@@ -57,7 +57,7 @@ class OwnThread(Generic[S, T]):
         self._ready = threading.Event()
 
     def wait(self) -> T:
-        """Start the work and wait for it. A KeyboardInterrupt cancels the work and waits until it has tidied up."""
+        """Start the work and wait for it. KeyboardInterrupt cancels the work and waits for its cleanup."""
         self._start()
         try:
             while not futures.wait([self._outcome], timeout=_POLL_S).done:

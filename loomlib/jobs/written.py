@@ -14,7 +14,7 @@ from ..errors import LoomError
 
 @contextmanager
 def written(what: str, path: str | os.PathLike[str]) -> Generator[None]:
-    """Turn errors of the block that writes `path` (a missing folder, a full disk) into `LoomError`.
+    """Translate file system errors while `path` is written (missing folder, full disk) into `LoomError`.
 
     Args:
         what: What is written, as the error names it: "The export".
@@ -32,7 +32,7 @@ def written(what: str, path: str | os.PathLike[str]) -> Generator[None]:
 
 @contextmanager
 def whole_file(what: str, path: str | os.PathLike[str], *, private: bool = True) -> Generator[IO[str]]:
-    """Yield a text file that replaces `path` at the end of the block; when the block raises, `path` is unchanged.
+    """Open a text file that replaces `path` when the block ends; an exception leaves `path` unchanged.
 
     Each writer has a temporary file of its own next to it: of two that write one path at once, the last to end wins.
 

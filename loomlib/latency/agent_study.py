@@ -1,4 +1,4 @@
-"""What the studies of one deployed agent share: storing, checking, naming and resuming the study, and its calls."""
+"""Common parts of studies of a deployed agent: storing, checking, naming, resuming, and making calls."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class AgentProcedure(Procedure[U], Generic[U, D]):
         return await self._agent.measure(prompt, session_id=session_id, labels=labels, timeout_s=self._design.timeout_s)
 
     async def _gone(self, answer: Answer) -> StudyInterruptedError | None:
-        """Return the error that ends a study whose service accepts no connections any more; None while it does.
+        """Return the error that ends the study when the service accepts no connections; else None.
 
         Going on would only count refused connections as failures of the agent.
         """
@@ -141,7 +141,7 @@ class AgentProcedure(Procedure[U], Generic[U, D]):
         )
 
     async def _end_session(self, session_id: str) -> None:
-        """End a session. One that is gone already, or cannot be ended, affects no measurement: it is logged."""
+        """End a session. A failure is only logged, because it affects no measurement."""
         try:
             await asyncio.to_thread(self._agent.end_session, session_id)
         except LoomError as error:
@@ -149,7 +149,7 @@ class AgentProcedure(Procedure[U], Generic[U, D]):
 
 
 def call_outcome(answer: Answer, stop: StudyInterruptedError | None = None) -> UnitOutcome:
-    """Return the outcome of a timed call; one that did not end well has no duration."""
+    """Return the outcome of a timed call; a failed call has no duration."""
     complete = answer.status == "complete" and answer.client_duration_ms is not None
     return UnitOutcome(
         failure=None if complete else answer.failure or "malformed_stream",
@@ -166,7 +166,7 @@ def call_outcome(answer: Answer, stop: StudyInterruptedError | None = None) -> U
 
 
 def opening_outcome(answer: Answer, stop: StudyInterruptedError | None = None) -> UnitOutcome:
-    """Return the outcome of a unit whose untimed call, which opens the session, failed: nothing was timed."""
+    """Return the outcome of a unit whose session could not be opened: nothing was timed."""
     message = f"The untimed call that opens the session failed: {answer.error_message or answer.failure}"
     return UnitOutcome(
         failure=answer.failure or "malformed_stream",

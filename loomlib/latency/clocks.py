@@ -47,7 +47,7 @@ class ClockBound:
 
     @property
     def calls(self) -> str:
-        """The calls behind the bound: `6 warm calls`."""
+        """The calls from which the bound was computed: `6 warm calls`."""
         return plural(self.n, f"{self.scenario} call")
 
     def start_ms(self, call: Measurement) -> float:

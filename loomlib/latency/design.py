@@ -1,4 +1,4 @@
-"""The design of a latency study: how many calls of each scenario, with which prompt, in which order."""
+"""The design of a latency study: the calls of each scenario, the prompt, and the order."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def figures(result: StudyResult) -> dict[str, go.Figure]:
 
 
 def _calls(measurements: Sequence[Measurement]) -> dict[str, Any]:
-    """Every call as a dot at its position in the order; failed ones at the lower edge, without a duration."""
+    """Draw every call as a dot at its position in the order; failed calls are at the lower edge."""
     done = [call.duration_ms for call in measurements if call.is_done and call.duration_ms is not None]
     traces: list[dict[str, Any]] = []
     for scenario in Scenario:
@@ -80,7 +80,7 @@ def _calls(measurements: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def _distribution(measurements: Sequence[Measurement]) -> dict[str, Any]:
-    """Share of calls answered within a time, each call a mark: a mixture shows as a step; a box would hide it."""
+    """Draw the share of calls answered within a time, one mark per call, so that mixtures are visible."""
     traces: list[dict[str, Any]] = []
     everything: list[float] = []
     for scenario in Scenario:
@@ -110,7 +110,7 @@ def _distribution(measurements: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def _time(measurements: Sequence[Measurement], floor: Floor) -> dict[str, Any]:
-    """Stacked shares of each scenario's time, as far as the client and the start lines can tell."""
+    """Draw each scenario's time as stacked shares, as far as the client and the start lines show them."""
     bars: dict[str, dict[str, Any]] = {}
     for scenario in reversed(Scenario):
         for part in split_time(measurements, floor, scenario):

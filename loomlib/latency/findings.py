@@ -127,7 +127,7 @@ def _first_sticky(measurements: Sequence[Measurement]) -> StudyFinding | None:
 
 
 def _groups(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding | None:
-    """Look for two groups: a gap wider (as a factor) than either side, with at least a tenth of the calls on each."""
+    """Find two groups of calls separated by a gap, each with at least a tenth of the calls."""
     ordered = sorted(max(call.duration_ms or 0, 1e-3) for call in calls)
     if len(ordered) < _FEWEST:
         return None
@@ -168,7 +168,7 @@ def _outliers(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding 
 
 
 def _drift(scenario: Scenario, calls: Sequence[Measurement], seed: int) -> StudyFinding | None:
-    """Compare the second half of the calls with the first: bootstrap of the difference of the medians."""
+    """Compare the second half of the calls with the first by a bootstrap of the difference of medians."""
     half = len(calls) // 2
     if len(calls) < _FEWEST:
         return None

@@ -21,7 +21,7 @@ _HEAD = (
 
 
 class _NullAgent(asyncio.Protocol):
-    """One connection: for each whole request, the prepared answer in one write."""
+    """One connection: it answers each complete request with the prepared response in one write."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer

@@ -1,4 +1,4 @@
-"""A limit on a scenario's 90th percentile, and since when it is missed."""
+"""A limit on a scenario's 90th percentile, and since when it has been missed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Breakdowns of many calls' traces as estimates: each part of the time with its interval."""
+"""Breakdowns of many calls' traces as estimates: each part of the time with its confidence interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from loomlib.telemetry.traces.part_styles import PART_NAMES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsidePart:
-    """One part of the time, over many calls.
+    """One part of the time, estimated over many calls.
 
     Attributes:
         name: The part's key in `loomlib.telemetry.traces.PARTS`.
@@ -83,7 +83,7 @@ class Inside:
         raise KeyError(name)
 
     def largest(self) -> list[InsidePart]:
-        """Return the parts that took any time, the largest first."""
+        """Return the parts that took any time, largest first."""
         return sorted((part for part in self.parts if part.pooled_share > 0), key=lambda part: -part.pooled_share)
 
     def sentence(self) -> str:

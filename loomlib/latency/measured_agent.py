@@ -1,4 +1,4 @@
-"""The agent that a study measures, as the layers above provide it."""
+"""The agent that a latency study measures, as a protocol that the workbench implements."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class MeasuredAgent(Protocol):
         ...
 
     def agent_start(self, invocation_id: int) -> AgentStart:
-        """Search the logs for the agent's start line, as long as the settings allow; blocks."""
+        """Search the logs for the agent's start line, for as long as the settings allow; blocks."""
         ...
 
     def is_alive(self) -> Awaitable[bool]:
@@ -76,5 +76,5 @@ class AgentWithStudyTarget(Protocol):
 
 
 def measured_agent(agent: MeasuredAgent | AgentWithStudyTarget) -> MeasuredAgent:
-    """Return what a study measures of an agent: its `study_target()` when it has one, else the agent itself."""
+    """Return an agent's `study_target()` when it has one, else the agent itself."""
     return agent.study_target() if isinstance(agent, AgentWithStudyTarget) else agent

@@ -20,7 +20,7 @@ _LENIENT: Final = ("RUN_STARTED", *_ENDS, "TOOL_CALL_RESULT")
 
 
 class AguiFold:
-    """Folds events into a run, in any number of runs of one stream; no event can make it raise.
+    """Assembles events into a run; a stream may contain several runs, and no event raises an error.
 
     An event costs what it contains, however large the state is; `run()` costs the size of the run so far.
 
@@ -56,7 +56,7 @@ class AguiFold:
         self._last_message = self._last_tool = ""
 
     def feed(self, data: bytes | str | Mapping[str, Any] | AguiEvent) -> AguiEvent | None:
-        """Apply the event in the data and return it; None for data without an event."""
+        """Apply the event in the data and return it; None when the data contains no event."""
         event = data if isinstance(data, AguiEvent) else read_event(data)
         if event is None:
             return None
@@ -71,7 +71,7 @@ class AguiFold:
         return event
 
     def end(self) -> None:
-        """End the stream: a run that has not finished was interrupted (`cut off`)."""
+        """Mark the end of the stream; a run without its final event gets the state `cut off`."""
         if self._status == "running":
             self._status = "cut off"
             self._report("the stream ended before the run did")

@@ -28,7 +28,7 @@ def messages_of_run(messages: Sequence[Any]) -> list[Mapping[str, Any]]:
 
 
 def answer_in(messages: Sequence[Any]) -> str:
-    """Return the agent's own text in `messages_of_run`."""
+    """Return the agent's own text among the messages that `messages_of_run` selects."""
     texts = [
         content_text(message.get("content"))
         for message in messages_of_run(messages)
@@ -38,7 +38,7 @@ def answer_in(messages: Sequence[Any]) -> str:
 
 
 def conversation_of(turns: Iterable[tuple[str, str, AguiRun | None]]) -> list[Wire]:
-    """Return the messages of turns.
+    """Return the messages of several turns in order.
 
     A run that sent a snapshot of the conversation has everything before it. The messages of a failed run are left out.
 
@@ -57,7 +57,7 @@ def conversation_of(turns: Iterable[tuple[str, str, AguiRun | None]]) -> list[Wi
 
 
 def tool_answer(tool_call_id: str, content: str) -> Wire:
-    """Return the message that answers a call of a tool that the client offered (`run_input(tools=…)`).
+    """Return the message with the result of a tool that the client offered (`run_input(tools=…)`).
 
     Args:
         tool_call_id: The call.
@@ -78,11 +78,11 @@ class History:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has the conversation from its beginning."""
+        """Whether the history starts at the beginning of the conversation."""
         return self._snapshot is not None
 
     def note(self, what: str, id: str, name: str = "") -> None:
-        """Record that a message, call or result begins.
+        """Record the start of a message, tool call or tool result.
 
         Args:
             what: `message`, `call` or `result`.
@@ -92,7 +92,7 @@ class History:
         self._order.setdefault((what, id), name)
 
     def replace(self, messages: Sequence[Any]) -> None:
-        """Replace the conversation by a snapshot, which contains what was streamed."""
+        """Replace the history by a snapshot, which includes the messages streamed before it."""
         self._snapshot, self._before = messages, frozenset(self._order)
 
     def messages(

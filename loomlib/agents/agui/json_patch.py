@@ -42,7 +42,7 @@ def apply_patch(value: Any, patch: Sequence[Any]) -> Any:
 
 
 class JsonDocument:
-    """A JSON value that patches change in place: each costs what it changes, not the size of the value.
+    """A JSON value that patches change in place; a patch costs the size of its change, not of the value.
 
     Args:
         value: The initial value.
@@ -186,7 +186,7 @@ class JsonDocument:
         undo.append(lambda: parent.__setitem__(last, old))
 
     def _remove(self, keys: Sequence[str], undo: list[_Undo], *, size: int | None = None) -> None:
-        """Remove the existing value; `size` is for one that is put back elsewhere."""
+        """Remove an existing value; `size` is given for a move, which inserts the value elsewhere."""
         old = self._get(keys)
         self._size -= _measured(old)[0] if size is None else size
         if not keys:
@@ -202,7 +202,7 @@ class JsonDocument:
             undo.append(lambda: parent.insert(last, old))
 
     def _place(self, keys: Sequence[str]) -> tuple[Any, str | int]:
-        """Return what contains a value, and its key or index there."""
+        """Return the container of a value, and the value's key or index in it."""
         parent = self._get(keys[:-1])
         return parent, int(keys[-1]) if isinstance(parent, list) else keys[-1]
 

@@ -1,4 +1,4 @@
-"""What a fold builds up while events arrive: incomplete messages and tool calls."""
+"""Messages and tool calls that are still incomplete while a fold receives events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .run import AguiMessage, AguiToolUse
 
 @dataclass(slots=True)
 class GrowingMessage:
-    """A message with its text in pieces."""
+    """A message whose text arrives in pieces."""
 
     id: str
     role: str
@@ -23,13 +23,13 @@ class GrowingMessage:
     ended: bool = False
 
     def message(self) -> AguiMessage:
-        """Return the message so far."""
+        """Return the message with the text received so far."""
         return AguiMessage(id=self.id, role=self.role, text="".join(self.parts), is_complete=self.ended, kind=self.kind)
 
 
 @dataclass(slots=True)
 class GrowingTool:
-    """A tool call with its arguments in pieces; `parent` is the message that contains it, "" where none does."""
+    """A tool call whose arguments arrive in pieces; `parent` is the id of its message, or ""."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class GrowingTool:
     result: str | None = None
 
     def tool_use(self, *, is_over: bool) -> AguiToolUse:
-        """Return the call so far; `is_over` means that no more will arrive."""
+        """Return the call as received so far; `is_over` means that it is complete."""
         text = "".join(self.parts)
         arguments: Any = None
         if self.ended:

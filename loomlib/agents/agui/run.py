@@ -1,4 +1,4 @@
-"""A run of AG-UI events as a value."""
+"""An AG-UI run as a value."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Subagent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AguiRun:
-    """A run so far. `problems` are sentences: malformed events, breaches of the order, patches that do not apply.
+    """The state of a run. `problems` are sentences: malformed events, wrong order, patches that do not apply.
 
     `history` are the messages as they are sent with the next run (see `conversation_of`); `is_whole` says that the run
     sent the whole conversation itself. `usage` are the tokens that it reports, one entry per model.
@@ -136,7 +136,7 @@ class AguiRun:
     events: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON-ready values."""
+        """Return all fields as JSON-ready values."""
         return {
             "status": self.status,
             "thread_id": self.thread_id,

@@ -1,4 +1,4 @@
-"""MCP Apps: views of tools, and the only channel over which a view's frame can communicate."""
+"""MCP Apps: the views of tools, and the channel through which a view's frame communicates."""
 
 from .channel import FrameChannel
 from .documents import VIEW_CSP, VIEW_SANDBOX, frame_document

@@ -27,7 +27,7 @@ CallTool = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 
 class FrameChannel:
-    """One frame's side of the channel: `receive` takes what the frame posted, and returns what to post back.
+    """One frame's channel: `receive` takes a message from the frame and returns the messages to post back.
 
     Args:
         view: The view in the frame.
@@ -53,7 +53,7 @@ class FrameChannel:
         self._is_initialized = False
 
     def receive(self, message: Any) -> list[dict[str, Any]]:
-        """Return the messages to post into the frame in response to one of its own (a JSON value, or its text)."""
+        """Handle a message from the frame (a JSON value or its text) and return the messages to post back."""
         if isinstance(message, (str, bytes)):
             if len(message) > MESSAGE_MAX_CHARACTERS:
                 return [_error(None, _INVALID, "The message is too long")]
@@ -147,7 +147,7 @@ class FrameChannel:
 
 
 def _bounded(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool's result; one that is too long becomes an error result with the reason."""
+    """Return a tool's result; a result that is too long is replaced by an error result that says so."""
     if (length := _length(result)) <= ANSWER_MAX_CHARACTERS:
         return dict(result)
     text = f"The result has {length:,} characters; a view can receive {ANSWER_MAX_CHARACTERS:,} at most."

@@ -128,7 +128,7 @@ VIEW_SCRIPTS_CSP: Final = f"script-src {_hash(_RELAY)} {_hash(_START)} 'strict-d
 
 
 def frame_document(html: str, *, title: str = "View of a tool") -> str:
-    """Return the outer document for a view's page, a text for `srcdoc`.
+    """Return the HTML of the outer document for a view's page, to be used as `srcdoc`.
 
     The page that shows it listens for messages whose `event.source` is the frame's window, passes their data, a JSON
     text, to `FrameChannel.receive`, and posts the returned messages into the frame. Data that is `{closed: why}` means

@@ -28,7 +28,7 @@ HTML_MAX_CHARACTERS: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppView:
-    """A view: an untrusted page, to be shown in a frame that can reach nothing (see `frame_document`).
+    """The HTML page of a tool's view. It is untrusted and must be shown in a sandbox (see `frame_document`).
 
     Attributes:
         resource_uri: The URI of the MCP resource.

@@ -92,7 +92,7 @@ def note(approval: dict, state: str, **more) -> None:
 
 
 def noted(approval_id: str) -> set[str]:
-    """Every recorded state of an approval."""
+    """Return every recorded state of an approval, oldest first."""
     same = {
         "left": {"metadataKey": "approvalId"},
         "operator": "EQUALS_TO",

@@ -55,7 +55,7 @@ app = BedrockAgentCoreApp()
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The user of a conversation, and how it is remembered."""
+    """The options of one request: the user, and how memory and context are used."""
 
     session_id: str
     actor: str

@@ -30,7 +30,7 @@ class CandidateDeployer(Protocol):
         ...
 
     def discard(self, built: Any, /) -> None:
-        """Remove a candidate that was dropped."""
+        """Delete a candidate that was not kept."""
         ...
 
 

@@ -184,7 +184,7 @@ class Autoresearch:
         return _State(first_run=first, environment=environment, run=run, spent=spent, trials=list(entries.trials))
 
     def _go_on(self, state: _State) -> str:
-        """Try one proposal after the other and record each trial; return why the research stopped."""
+        """Try the remaining proposals and record each trial; return why the research stopped."""
         tried = {trial.proposal.digest for trial in state.trials}
         seen = {trial.configuration for trial in state.trials} | {configuration_digest(self._baseline)}
         proposals, repeated = self._proposals_for(state), 0
@@ -231,7 +231,7 @@ class Autoresearch:
             yield proposal
 
     def _stop(self, state: _State) -> str:
-        """Return why to stop now, "" to go on."""
+        """Return why the research must stop now, "" when it may continue."""
         if len(state.trials) >= self._runner.most:
             return f"the limit of {plural(self._runner.most, 'proposal')} was reached"
         rejected = 0

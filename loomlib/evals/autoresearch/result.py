@@ -1,4 +1,4 @@
-"""The result of a research: its trials, what was kept, why it stopped, and how far to trust it."""
+"""The result of a research: its trials, what was kept, why it stopped, and how reliable it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a research has used of its budget, and what is left."""
+"""How much of its budget a research has used, and how much is left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Spent:
 
     @classmethod
     def of(cls, run: EvalRun, *, seconds: float) -> Spent:
-        """Return what a run used; reused answers cost nothing.
+        """Return what a run consumed; reused answers cost nothing.
 
         Args:
             run: The run.

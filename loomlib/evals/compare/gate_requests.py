@@ -69,7 +69,7 @@ def judge_gates(
 
 
 def named(wanted: str, known: Sequence[str]) -> list[str]:
-    """Return the evaluators that a name means: all for "", the exact one, or else those with this name and options."""
+    """Return the evaluators that a gate's name selects: all for "", an exact match, or all with that base name."""
     matches = list(known) if not wanted else [name for name in known if name == wanted]
     matches = matches or [name for name in known if _OPTIONS.split(name, maxsplit=1)[0] == wanted]
     if not matches:

@@ -1,4 +1,4 @@
-"""Gates decided on whole intervals, so that chance does not stop a build and missing scores do not pass one.
+"""Gates decided on whole confidence intervals, so that neither chance nor missing scores decide them.
 
 A gate is missed or passed only when its whole interval says so, or missed when every single case misses it. Cases that
 failed to run or to be scored are excluded from averages; a gate that would pass becomes unclear when the missing

@@ -50,12 +50,12 @@ class CaseScores:
 
     @property
     def failed(self) -> int:
-        """Repeats that should have a score and have none."""
+        """Number of repeats that should have a score but have none."""
         return self.answer_failed + self.judge_failed
 
     @property
     def is_applicable(self) -> bool:
-        """Whether the evaluator applies to any repeat."""
+        """Whether the evaluator applies to at least one repeat."""
         return bool(self.scored or self.answer_failed or self.judge_failed)
 
 
@@ -73,7 +73,7 @@ class EvaluatorResults:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """(0, 1), or None when a value lies outside."""
+        """(0, 1), or None when a value lies outside that range."""
         return (0.0, 1.0) if self.lowest >= 0 and self.highest <= 1 else None
 
     @property

@@ -43,7 +43,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup | str
 
 
 def folded(label: str, body: Markup | str, *, is_open: bool = False) -> Markup | str:
-    """Render a part that the reader opens; "" without a body.
+    """Render a collapsed section with a title; "" without a body.
 
     Args:
         label: The heading.
@@ -60,7 +60,7 @@ def listed(sentences: Sequence[str]) -> Markup | str:
 
 
 def joined(parts: Sequence[Markup | str]) -> Markup:
-    """Join fragments; plain text is escaped."""
+    """Concatenate HTML fragments; plain text is escaped."""
     from markupsafe import Markup
 
     return Markup("").join(parts)

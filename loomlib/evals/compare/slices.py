@@ -82,7 +82,7 @@ class ComparedSlices:
     slices: tuple[tuple[str, EvaluatorComparison], ...]
 
     def sentences(self) -> list[str]:
-        """Describe the slices that differ, and how many tests were made."""
+        """Describe the slices with a significant difference, and the number of tests."""
         findings = [
             f"{tag} – {comparison.sentence()}"
             for tag, comparison in self.slices

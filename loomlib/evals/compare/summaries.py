@@ -288,7 +288,7 @@ def summarize_cases(
 
 
 def _best(scored: Sequence[CaseScores], passes: Sequence[int], *, has_bar: bool) -> float | None:
-    """Return the largest score of a case; with a threshold 1 when any attempt passed, else 0."""
+    """Return the best score of a case's attempts; with a threshold, 1 if any attempt passed, else 0."""
     if has_bar:
         return float(any(passes))
     return max((case.value for case in scored), default=None)

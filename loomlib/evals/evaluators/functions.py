@@ -103,7 +103,7 @@ class FunctionEvaluator:
 
 
 def _words(value: object, depth: int = 0) -> Any:
-    """Return what a function's verdict depends on as plain values, equal in every process."""
+    """Return the values that a function's verdict depends on, in a form that is equal in every process."""
     if isinstance(value, _PLAIN):
         return repr(value)
     if depth > 8:

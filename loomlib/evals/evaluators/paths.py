@@ -23,7 +23,7 @@ SPANS: Final = ("turns", "conversation")
 
 
 def tools_known(case: EvalCase, tools: Sequence[ToolUse] | None, state: str) -> Sequence[ToolUse]:
-    """Return the tool calls.
+    """Return a turn's tool calls; raise `JudgeFailedError` when they are unknown.
 
     Args:
         case: The case, for the error.

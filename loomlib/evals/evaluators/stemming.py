@@ -68,7 +68,7 @@ def _has_vowel(word: str) -> bool:
 
 
 def _ends_short(word: str) -> bool:
-    """Porter's *o: consonant, vowel, consonant other than w, x, y. NLTK counts a vowel and a consonant alone, too."""
+    """Porter's condition *o: consonant, vowel, consonant other than w, x, y; in NLTK also vowel, consonant alone."""
     shape = _shape(word)
     if len(word) == 2:
         return shape == "vc"

@@ -115,7 +115,7 @@ class Structured(AnswerJudgement):
 
 
 def _inside(value: Any, path: str) -> list[tuple[Any, Any, str]]:
-    """Compare a missing object field by field, so that it costs as much as all of its fields."""
+    """Compare a missing object field by field, so that every missing field counts."""
     if isinstance(value, Mapping):
         prefix = f"{path}." if path else ""
         return [(item, ABSENT, f"{prefix}{key}") for key, item in cast("Mapping[str, Any]", value).items()]

@@ -143,7 +143,7 @@ def _turn(value: object, path: Path, problems: Problems) -> tuple[Turn, dict[str
 
 
 def _intermediate(fields: Fields) -> tuple[tuple[Any, ...] | None, tuple[str, ...]]:
-    """Return the tools and the texts before the final answer, of either form."""
+    """Return the tool calls and texts before the final answer, from either form of intermediate data."""
     value, spelling = fields.take(*both("intermediate_data"))
     if value is None:
         return None, ()

@@ -36,7 +36,7 @@ def text_of(parts: Sequence[Mapping[str, Any]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A call or a response: its id, its tool's name, its arguments or its result."""
+    """A function call or response: its id, tool name, and arguments or result."""
 
     id: str
     name: str

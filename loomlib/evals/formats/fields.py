@@ -39,7 +39,7 @@ class Fields:
         return None, names[0]
 
     def has(self, *names: str) -> bool:
-        """Return whether one of the names is present and not null."""
+        """Return whether one of the names is present with a value other than null."""
         return any(self.values.get(name) is not None for name in names)
 
     def all_by(self, readers: Mapping[str, Callable[[Fields, str], Any]]) -> dict[str, Any]:

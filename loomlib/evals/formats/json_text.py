@@ -28,7 +28,7 @@ _FIXES: Final = {
 
 
 class _Refused(ValueError):
-    """JSON that Python accepts and an eval set does not."""
+    """JSON that Python's parser accepts but an eval set does not allow."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def dump(value: Any, *, indent: int | None = None) -> str:
 
 
 def cell(text: str) -> Any:
-    """Return the value of JSON in a table's cell; raise `ValueError` with the reason when it is invalid."""
+    """Parse the JSON in a table's cell; raise `ValueError` with the reason when it is invalid."""
     problems = Problems("cell")
     value = parse(text, problems)
     if problems.count:

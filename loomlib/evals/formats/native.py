@@ -33,7 +33,7 @@ def case_fields(case: EvalCase) -> dict[str, Any]:
 
 
 def set_fields(evalset: EvalSet) -> dict[str, Any]:
-    """Return the set's own fields, the format mark first."""
+    """Return the set's own fields, starting with the format version."""
     values = given(evalset)
     values.pop("cases")
     try:

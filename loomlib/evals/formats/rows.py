@@ -193,7 +193,7 @@ def value_of(column: str, value: Any) -> Any:
 
 
 def joined(column: str, members: Sequence[Any]) -> str | None:
-    """Return names as `a; b` where they read back the same; None where they need JSON."""
+    """Return names as `a; b` if that can be read back unchanged; None if they need JSON."""
     if column not in _SPLIT or not members:
         return None
     if not all(isinstance(name, str) and name and name == name.strip() and ";" not in name for name in members):

@@ -17,7 +17,7 @@ _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def stem_of(path: FilePath) -> str:
-    """Return a file's name without the endings of eval sets: the name of a set without one."""
+    """Return a file name without an eval set's extensions: the default name of a set."""
     name = path.name
     return next((name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix)), name) or name
 

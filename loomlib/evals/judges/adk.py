@@ -236,7 +236,7 @@ _WITH_TEXTS: Final = ("include_intermediate_responses_in_final", "evaluate_inter
 
 
 def _rule(judge: ModelJudge) -> str:
-    """Return how samples are combined: graded verdicts by their mean, others by majority."""
+    """Return how samples are combined: graded verdicts by mean, others by majority."""
     return "majority" if len(judge.scale.steps) < 4 else "mean"
 
 

@@ -1,4 +1,4 @@
-"""The judge for each of ADK's criteria, and why some criteria have none."""
+"""The judge for each of ADK's criteria, and for criteria without one, the reason."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def readable(text: str) -> str:
 
 
 def folded(text: str, limit: int = PART_LIMIT) -> str:
-    """Return `text` with its middle left out when it is longer than `limit` characters.
+    """Return `text`, with its middle replaced by a note when it is longer than `limit` characters.
 
     A marker states how much was left out. The text after the gap begins with "…", so that a fragment of a line does not
     look like a line of its own.

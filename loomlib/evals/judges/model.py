@@ -108,7 +108,7 @@ class ConverseJudge:
 
     @property
     def key(self) -> str:
-        """The model and how it is asked.
+        """Identity in digests: the model and its inference settings.
 
         The account and region are excluded: they do not change the judge. The local model is marked, because it does.
         """

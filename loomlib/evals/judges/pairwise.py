@@ -1,4 +1,4 @@
-"""Compare two answers in both orders, so that a judge's position bias decides nothing."""
+"""Compare two answers in both orders, so that a judge's position bias cannot decide."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ Pair = tuple[int | None, int | None]
 def _middle(
     expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], start: int, end: int, matching: ToolMatching
 ) -> tuple[list[Pair], int]:
-    """Return the pairs between the common beginning and the common end, and their distance."""
+    """Return the aligned pairs between the common prefix and suffix, and their edit distance."""
     n, m = len(expected) - start - end, len(actual) - start - end
     if not n or not m or n * m > _MAX_CELLS:
         only: list[Pair] = [(start + i, None) for i in range(n)]
@@ -164,7 +164,7 @@ def _cost(expected: ExpectedTool, actual: ToolUse, matching: ToolMatching) -> in
 
 
 def _both(steps: Sequence[Pair], expected: Sequence[ExpectedTool], actual: Sequence[ToolUse]) -> list[Pair]:
-    """Split a replacement by another tool into two rows: one missing, one extra."""
+    """Split a replacement by another tool into two rows: one missing, one extra call."""
     pairs: list[Pair] = []
     for i, j in steps:
         if i is not None and j is not None and expected[i].name != actual[j].name:

@@ -1,4 +1,4 @@
-"""Asking a target one case: its turns in one session, retried only after throttling and transport failures."""
+"""Ask a target one case: all turns in one session, retried only after throttling or transport errors."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _retry_after_s(error: Exception) -> float | None:
 
 
 def _pause_s(attempts: int, retry_after_s: float | None) -> float:
-    """Return what the service asked for, else a pause that doubles; with jitter, so that retries spread out."""
+    """Return the pause before a retry: what the service requested, else exponential backoff with jitter."""
     pause_s = min(_MAX_PAUSE_S, _FIRST_PAUSE_S * 2 ** (attempts - 1))
     jitter = random.uniform(0.5, 1.0)  # noqa: S311 - no secret
     if retry_after_s is not None:

@@ -165,7 +165,7 @@ class RunExecution:
             await asyncio.shield(asker.finish())
 
     async def _ask_function(self, asker: Asker, pending: deque[Unit]) -> None:
-        """Ask a plain function in time slices, or concurrently in threads once it turns out to be slow."""
+        """Call a plain function in time slices, or in concurrent threads once it turns out to be slow."""
         again: deque[Unit] = deque()
 
         def store(answers: Sequence[tuple[Unit, CaseAnswer]]) -> None:

@@ -1,4 +1,4 @@
-"""Scoring answers: quick evaluators in the event loop's thread, slow and asynchronous ones concurrently."""
+"""Score answers: quick evaluators on the event loop's thread, slow and asynchronous ones concurrently."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PendingCase:
 
 
 class Judges:
-    """The evaluators of a run at work.
+    """The evaluators of a run in execution.
 
     Args:
         evaluators: The run's evaluators.
@@ -134,7 +134,7 @@ class Judges:
 
 
 class BackgroundTasks:
-    """Tasks that run beside the asking. The first error is raised by `start` or `wait`."""
+    """Tasks that run while answers are requested. The first error is raised by `start` or `wait`."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[None]] = set()

@@ -1,4 +1,4 @@
-"""What a run has used of its budget, and how much more it may ask."""
+"""Counts what a run has used of its budget, and computes how many more cases it may ask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking many cases: one after the other in time slices, or by concurrent workers that hand answers on as they come."""
+"""Ask many cases: sequentially in time slices, or by concurrent workers that pass answers on as they arrive."""
 
 from __future__ import annotations
 

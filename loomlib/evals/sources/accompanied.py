@@ -11,7 +11,7 @@ from ..values.cases import Turn
 
 
 def accompanied(target: Any, user: UserSimulator) -> Accompanied:
-    """Add a simulated user, who leads the conversations of cases with a scenario, to a target.
+    """Combine a target with a simulated user, who leads the conversations of cases with a scenario.
 
     Args:
         target: An agent, a function or a `Target`.
@@ -24,7 +24,7 @@ def accompanied(target: Any, user: UserSimulator) -> Accompanied:
 
 
 class Accompanied:
-    """What `accompanied` returns, for `loom.evaluate`."""
+    """A target with a simulated user, as `accompanied` returns it for `loom.evaluate`."""
 
     def __init__(self, source: Any, user: UserSimulator) -> None:
         self._source, self._user = source, user
@@ -36,7 +36,7 @@ class Accompanied:
 
 
 class LedTarget:
-    """A `Target` that forwards to another one and has a simulated user."""
+    """A `Target` whose conversations a simulated user leads; requests go to the wrapped target."""
 
     def __init__(self, target: Target, user: UserSimulator) -> None:
         self._target, self.user = target, user

@@ -88,7 +88,7 @@ class SimulatedUser:
 
 
 class PatientModel(StrandsModel):
-    """A model with a limit on calls per reply; strands itself retries forever to get an answer in the required form."""
+    """A model with a limit on calls per reply; strands retries without limit until a reply has the required form."""
 
     left = 0
 

@@ -46,7 +46,7 @@ def worst(states: Sequence[str]) -> str:
 
 
 def deciding(scores: Sequence[Score]) -> Sequence[Score]:
-    """Return the scores that decide a case: that of the whole case, else those of its parts."""
+    """Return the scores that determine a case's state: those of the whole case, else those of its parts."""
     return [score for score in scores if not score.part] or scores
 
 

@@ -1,4 +1,4 @@
-"""Everything that is known of one case and repeat of a run."""
+"""The result of one case and repeat of a run."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What a written form lost; false when empty. A set's notes are not content and are not counted."""
+    """What was lost on writing; false when empty. A set's notes are not content and are not compared."""
 
     format: str
     items: tuple[Loss, ...] = ()

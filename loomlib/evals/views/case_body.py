@@ -112,7 +112,7 @@ def alignment_rows(verdict: Score) -> list[Mapping[str, Any]]:
 
 
 def facts(answer: CaseAnswer) -> str:
-    """Describe duration, tokens, cost and trace of an answer; unknown values are left out."""
+    """Describe an answer's duration, tokens, cost and trace; unknown values are left out."""
     first = answer.turns[0].ttft_ms if answer.turns else None
     known = [
         None if answer.duration_ms is None else f"took {milliseconds(answer.duration_ms)}",
@@ -129,7 +129,7 @@ def facts(answer: CaseAnswer) -> str:
 
 
 def cut(text: str, limit: int = LONGEST, *, whole: str = "") -> str:
-    """Cut a text to the length for a page.
+    """Truncate a text to the length that the page shows.
 
     Args:
         text: The text.
@@ -143,7 +143,7 @@ def cut(text: str, limit: int = LONGEST, *, whole: str = "") -> str:
 
 
 def whole_answer(case: EvalCase, repeat: int, turn: int) -> str:
-    """Return the Python that returns a whole answer of a run.
+    """Return the Python expression that returns a run's complete answer.
 
     Args:
         case: The case.

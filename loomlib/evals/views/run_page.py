@@ -70,7 +70,7 @@ def title_of(run: EvalRun) -> str:
 
 
 def verdict_sentences(run: EvalRun) -> list[str]:
-    """Return the answer of a run: whether it is complete, how many cases passed, and which failed."""
+    """Summarize a run: whether it is complete, how many cases passed, and which failed."""
     by_case: dict[str, list[str]] = {}
     for (case_id, _), state in states_of_outcomes(run.outcomes()).items():
         by_case.setdefault(case_id, []).append(state)
