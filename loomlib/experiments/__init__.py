@@ -22,7 +22,7 @@ from .progress import (
     bar_html,
     choose_progress,
 )
-from .result import StudyFinding, StudyMethod, StudyRecord, StudyTable, register_result
+from .result import StudyFinding, StudyMethod, StudyRecord, StudyTable, record_fields, register_result
 from .study import Procedure, Study, StudyRun
 from .units import (
     DONE,
@@ -74,6 +74,7 @@ __all__ = [
     "leased_run",
     "pending_count",
     "randomized_blocks",
+    "record_fields",
     "register_result",
     "unit_fields",
     "watched_machine",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from markupsafe import Markup
 
+    from loomlib.store import StudyRow
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyFinding:
@@ -94,6 +96,12 @@ def register_result(name: str, module: str) -> None:
     """
     for view in ("sentences", "table", "findings", "figures", "method", "details", "sections"):
         register(f"{name}.{view}", f"{module}:{view}")
+
+
+def record_fields(study: StudyRow) -> dict[str, Any]:
+    """Return the fields of `StudyRecord` from a stored study, all but the design."""
+    same = {name: getattr(study, name) for name in ("scope", "labels", "state", "created_at", "finished_at")}
+    return {"study_id": study.id, **same, "conditions": StudyConditions.read(study.environment.get("machine"))}
 
 
 @dataclass(frozen=True, kw_only=True)

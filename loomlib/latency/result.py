@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
-from loomlib.experiments import StudyConditions, StudyLedger, StudyRecord
+from loomlib.experiments import StudyLedger, StudyRecord, record_fields
 
 from .design import StudyDesign
 from .floor import Floor
@@ -58,17 +58,11 @@ class StudyResult(StudyRecord):
         ledger = StudyLedger(store, study_id)
         study = ledger.stored
         return cls(
-            study_id=study.id,
+            **record_fields(study),
             agent_name=study.agent_name or study.agent_arn,
             agent_arn=study.agent_arn,
             qualifier=str(study.environment.get("qualifier", "DEFAULT")),
-            scope=study.scope,
-            labels=study.labels,
             design=StudyDesign.read(study.design),
-            state=study.state,
-            created_at=study.created_at,
-            finished_at=study.finished_at,
-            conditions=StudyConditions.read(study.environment.get("machine")),
             calls=tuple(map(Measurement.read, ledger.rows())),
             floor=Floor.read(study.environment.get("floor")),
             client=dict(study.environment.get("client", {})),

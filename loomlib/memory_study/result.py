@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
 from loomlib.errors import StudyError
-from loomlib.experiments import StudyConditions, StudyLedger, StudyRecord
+from loomlib.experiments import StudyLedger, StudyRecord, record_fields
 from loomlib.store import Store
 
 from .arms import Arm
@@ -61,15 +61,9 @@ class MemoryResult(StudyRecord):
         agent = [f"agent {study.agent_name}"] if design.mode == AGENT else []
         planned = {question.position: question for question in design.questions()}
         return cls(
-            study_id=study.id,
+            **record_fields(study),
             subject=" · ".join([*agent, f"memory {memory}{own}"]),
-            scope=study.scope,
-            labels=tuple(study.labels),
             design=design,
-            state=study.state,
-            created_at=study.created_at,
-            finished_at=study.finished_at,
-            conditions=StudyConditions.read(study.environment.get("machine")),
             asked=tuple(AskedQuestion.read(row, planned[row.position]) for row in ledger.rows()),
             settled=tuple(map(ExtractionState.read, study.environment.get("settled", ()))),
             environment=dict(study.environment),

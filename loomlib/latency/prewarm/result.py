@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loomlib.dispatch import call
-from loomlib.experiments import MeasuredUnit, StudyConditions, StudyGate, StudyLedger, StudyRecord, unit_fields
+from loomlib.experiments import MeasuredUnit, StudyGate, StudyLedger, StudyRecord, record_fields, unit_fields
 
 from .design import PrewarmDesign, arm_key
 
@@ -51,16 +51,10 @@ class PrewarmResult(StudyRecord):
         design = PrewarmDesign.read(study.design)
         arms = {arm_key(every): every for every in design.ping_every_s}
         return cls(
-            study_id=study.id,
+            **record_fields(study),
             agent_name=study.agent_name or study.agent_arn,
             qualifier=str(study.environment.get("qualifier", "DEFAULT")),
-            scope=study.scope,
-            labels=study.labels,
             design=design,
-            state=study.state,
-            created_at=study.created_at,
-            finished_at=study.finished_at,
-            conditions=StudyConditions.read(study.environment.get("machine")),
             calls=tuple(
                 GapCall(
                     **unit_fields(row),
