@@ -1,4 +1,4 @@
-"""How a latency study is measured, and what it cannot tell."""
+"""How a latency study is measured, and its limitations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a call's time is divided, as far as the client and the start lines can tell.
+"""How a call's time is divided, as far as the client and the start lines show it.
 
 Shares are sums over a scenario's calls divided by the sum of their durations, so they add up to 1 (medians would not).
 Model, tools and the agent's own work cannot be separated from outside: that takes a trace.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class StudyResult(StudyRecord):
-    """A latency study as it is stored now. It may be unfinished: `state` says so, and so does every view on it.
+    """A latency study as it is currently stored. `state`, and every view, says when it is unfinished.
 
     Example:
         >>> result.sentences()
@@ -102,7 +102,7 @@ class StudyResult(StudyRecord):
         return call("StudyResult.measurements", self.calls)
 
     def inside(self, traces: Iterable[CallTrace]) -> ScenarioParts:
-        """Return each scenario's time by the parts of its calls' traces: what exactly is slower in a cold session.
+        """Return each scenario's time by the parts of its calls' traces: which parts are slower in a cold session.
 
         Example:
             >>> result.inside(agent.telemetry.traces(last=100)).table()

@@ -1,4 +1,4 @@
-"""What exactly is slower in a cold session: each scenario's time by the parts of its calls' traces."""
+"""Which parts are slower in a cold session: each scenario's time by the parts of its calls' traces."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CallTrace(Protocol):
         ...
 
     def breakdown(self) -> Breakdown:
-        """Return where the call's time went."""
+        """Return the breakdown of the call's time."""
         ...
 
 
@@ -83,7 +83,7 @@ class ScenarioParts:
         return f"What is slower when cold: {parts} (medians of the differences, 95 % intervals).{collected}"
 
     def _collected(self) -> str:
-        """Return a sentence about what a warm call contains and a cold one does not: Python's garbage collection."""
+        """Return a sentence on garbage collection, when it occurs in warm calls but not in cold ones."""
         less = self.extra.get("garbage_collection")
         if less is None or less.value is None or (less.high or 0) >= 0:
             return ""
@@ -185,7 +185,7 @@ def split_scenarios(
 
 
 def _extra(calls: Sequence[Measurement], breakdowns: Mapping[int, Breakdown], seed: int) -> dict[str, Estimate]:
-    """Paired differences of each part between the cold and the warm call of a block; empty without pairs."""
+    """Return each part's paired differences between cold and warm calls of a block; empty without pairs."""
     cold = {
         call.block: breakdowns[call.position]
         for call in of_scenario(calls, Scenario.COLD)

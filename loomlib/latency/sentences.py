@@ -20,7 +20,7 @@ _GROUPS: Mapping[tuple[Scenario, ...], str] = {
 
 
 def sentences(result: StudyResult) -> list[str]:
-    """Return what a new session costs, how soon answers begin after that, what failed, and where the time goes."""
+    """Return the cost of a new session, how soon responses begin, what failed, and where the time goes."""
     summary = result.estimates()
     texts = [_session_cost(summary), _answers_begin(summary), _failures(result)]
     if pending := pending_count(result.calls):

@@ -1,4 +1,4 @@
-"""When the agent started each call, read from its logs after the last call."""
+"""Find in the logs when the agent started each call; runs after the last call."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def find_starts(
     deadline_s: float,
     report: Callable[[int, int], None],
 ) -> None:
-    """Search for every start that is not known yet, and store each answer once.
+    """Search the logs for every unknown start time, and store each result once.
 
     Args:
         agent: The agent.
@@ -74,7 +74,7 @@ async def find_starts(
 async def _search_on_thread(
     agent: MeasuredAgent, call: Measurement, slots: asyncio.Semaphore
 ) -> tuple[str, float | None]:
-    """Search on a daemon thread, so that one that still polls at the deadline can be left alone.
+    """Search on a daemon thread, which can be abandoned when it is still polling at the deadline.
 
     A pool's threads would be waited for when the interpreter ends, a minute each.
     """

@@ -32,7 +32,7 @@ START_DEADLINE_S = 120.0
 
 
 class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
-    """How long an agent takes to answer: cold, warm and sticky calls in a random order, one after another.
+    """How long an agent takes to respond: cold, warm and sticky calls in a random order, one at a time.
 
     The whole plan is stored before the first call and every call is stored as it ends. A study that was stopped or
     killed is resumed by running it again with its `study_id`, or with `LatencyStudy.resume(agent, study_id)`: it makes
@@ -91,7 +91,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         self._start_deadline_s = start_deadline_s
 
     def plan(self) -> pd.DataFrame:
-        """Return the calls in the order in which they will be made: position, block, scenario and session."""
+        """Return the calls in the order in which they are made: position, block, scenario and session."""
         import pandas as pd
 
         rows = [
@@ -101,7 +101,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         return pd.DataFrame(rows, columns=["position", "block", "scenario", "session"])
 
     def result(self) -> StudyResult:
-        """Return what is stored so far, without making a call."""
+        """Return the result of what is stored so far; no call is made."""
         return StudyResult.load(self.store, self.study_id)
 
     # What the kernel asks (see `Study`).
@@ -112,7 +112,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         return {scenario.value: look.colour for scenario, look in LOOKS.items()}
 
     def planned(self) -> Sequence[PlannedMeasurement]:
-        """Return the calls as they are to be stored."""
+        """Return the calls in the order in which they are made."""
         from loomlib.store import PlannedMeasurement
 
         return [
@@ -134,11 +134,11 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         return unit.scenario.value
 
     async def procedure(self, run: StudyRun) -> Calls:
-        """Return what makes the calls."""
+        """Return the procedure that makes the calls."""
         return Calls(self)
 
     async def finish(self, run: StudyRun) -> None:
-        """Measure the harness floor once, and read the start times that are not known yet."""
+        """Measure the harness floor once, and look up the start times that are still unknown."""
         if "floor" not in run.ledger.stored.environment:
             run.report("measuring the harness floor")
             floor = await self._measure_floor()
@@ -153,7 +153,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
             )
 
     async def _measure_floor(self) -> Floor:
-        """Measure with an answer of the agent's own content type and median size. A failure is noted, not fatal."""
+        """Measure the floor with a response of the agent's content type and median size. A failure is only recorded."""
         content_type, size_bytes = self._typical_answer()
         try:
             async with null_agent(content_type, size_bytes) as endpoint:

@@ -122,7 +122,7 @@ async def _disconnected(receive: Receive) -> None:
 
 
 def _rss_bytes() -> int:
-    """Return the resident memory of this process; its peak where the system does not report the present value."""
+    """Return this process's resident memory, or its peak where the system does not report the current value."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

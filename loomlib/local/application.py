@@ -59,7 +59,7 @@ class Application:
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; whatever fails becomes an AWS error."""
+        """Answer one request; every failure becomes an AWS error."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return

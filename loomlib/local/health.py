@@ -18,7 +18,7 @@ from .state import ServiceState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceStatus:
-    """A running service: where it is, its sessions and runtimes, and which model answers.
+    """A running service: its address, sessions, runtimes and model.
 
     Attributes:
         model: Name of the model that answers Converse.

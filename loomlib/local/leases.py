@@ -32,12 +32,12 @@ class ServiceLeases:
         return self._persistent
 
     def persist(self) -> None:
-        """Run until stopped from now on."""
+        """Keep the service running until it is stopped."""
         self._persistent = True
         self._cancel_stop()
 
     def linger(self) -> bool:
-        """Return whether the service keeps running; if so, it does for long enough that the caller can take a lease."""
+        """Return whether the service keeps running, and if so, delay its end so that the caller can take a lease."""
         if self.ended.is_set():
             return False
         if self._open == 0 and not self._persistent:
@@ -52,7 +52,7 @@ class ServiceLeases:
         self._cancel_stop()
 
     def closed(self) -> None:
-        """Count the end of a lease."""
+        """Record the end of a lease."""
         self._open -= 1
         if self._open == 0:
             self._stop_in(self._linger_s)

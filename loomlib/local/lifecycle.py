@@ -32,7 +32,7 @@ def find(home: Path) -> ServiceState | None:
 
 
 def start(home: Path, options: ServiceOptions | None = None, *, persistent: bool) -> tuple[ServiceState, bool]:
-    """Return the service of a home folder, started if none is running; it answers requests when this returns.
+    """Return the service of a home folder; start it and wait until it answers, if none is running.
 
     A running service keeps its own options, but becomes persistent when asked to.
 
@@ -55,7 +55,7 @@ def start(home: Path, options: ServiceOptions | None = None, *, persistent: bool
 
 @contextmanager
 def starting(home: Path, *, persistent: bool) -> Generator[ServiceState | None]:
-    """Hold off other starters of the same home folder, and give the service that is running there already.
+    """Lock the home folder against other starters for the block, and yield a service that is running already.
 
     Two notebooks that start at the same time so get one service.
 

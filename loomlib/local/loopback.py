@@ -11,7 +11,7 @@ from .state import ServiceState
 
 
 def ask(state: ServiceState, method: str, path: str, *, timeout_s: float = 10.0) -> bytes:
-    """Send one of Loom's own requests to a service and return the answer's body.
+    """Send one of Loom's own requests to a service and return the response body.
 
     Args:
         state: The service.
@@ -52,7 +52,7 @@ class ServiceLease:
 
     @property
     def is_open(self) -> bool:
-        """Whether the lease was not closed on this side."""
+        """Whether this side has not closed the lease."""
         return self._connection.fileno() >= 0
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ WsgiApplication = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
 class _AwsOnly(DomainDispatcherApplication):
-    """moto's application without its own pages."""
+    """moto's application without its web pages."""
 
     def get_backend_for_host(self, host: str | None) -> Any:
         """Return the name of the AWS service behind a host name.
@@ -127,7 +127,7 @@ def _write(_: bytes) -> object:
 
 
 class _Described:
-    """What a WSGI request asks for, and errors in the form of its protocol."""
+    """A WSGI request's operation, and errors in its protocol's form."""
 
     def __init__(self, environ: dict[str, Any]) -> None:
         self._service: str = environ["asgi.scope"]["loom.service"]
@@ -158,7 +158,7 @@ class _Described:
         )
 
     def is_page(self, status: str, headers: Iterable[tuple[str, str]]) -> bool:
-        """Return whether an answer is a page or nothing where AWS answers with an error."""
+        """Return whether a response is a web page or empty where AWS would return an error."""
         if self._environ["REQUEST_METHOD"] == "HEAD" or not status.startswith(("404", "405", "500")):
             return False
         named = {name.lower(): value for name, value in headers}

@@ -88,7 +88,7 @@ def arms(result: PrewarmResult) -> list[PrewarmArm]:
 
 
 def sentences(result: PrewarmResult) -> list[str]:
-    """Return what pings save, and what they cost."""
+    """Return what pings save and what they cost."""
     baseline, *others = arms(result)
     texts: list[str] = []
     for arm in others:
@@ -253,7 +253,7 @@ def details(result: PrewarmResult) -> dict[str, Any]:
 
 
 def sections(result: PrewarmResult) -> list[Markup]:
-    """Return no further parts of the page."""
+    """Return "": the page has no further sections."""
     return []
 
 

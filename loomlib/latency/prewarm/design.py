@@ -51,11 +51,11 @@ class PrewarmDesign:
 
     @property
     def is_scaled(self) -> bool:
-        """Whether the idle time-out is below AgentCore's least (60 s), so that seconds stand for minutes."""
+        """Whether the idle timeout is below AgentCore's minimum (60 s), so that seconds stand for minutes."""
         return self.idle_timeout_s < 60
 
     def calls(self) -> list[tuple[int, str]]:
-        """Return block and arm of each gap, in randomized blocks."""
+        """Return the block and arm of each gap, in randomized blocks."""
         return randomized_blocks({arm_key(every): self.gaps for every in self.ping_every_s}, seed=self.seed)
 
     def stored(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class GapCall(MeasuredUnit):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PrewarmResult(StudyRecord):
-    """A study of pre-warmed sessions as it is stored now."""
+    """A study of pre-warmed sessions as it is currently stored."""
 
     agent_name: str
     qualifier: str

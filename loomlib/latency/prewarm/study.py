@@ -28,7 +28,7 @@ class Gaps(AgentProcedure[GapCall, PrewarmDesign]):
         return f"loom-prewarm{uuid.uuid4().hex}"
 
     async def measure(self, unit: GapCall, session_id: str | None) -> UnitOutcome:
-        """Open the session, let the gap pass, and time the call after it."""
+        """Open the session, wait for the gap, and time the call after it."""
         assert session_id is not None
         opening = await self._call(self._design.prompt, session_id, call_labels(self._study_id, unit, timed=False))
         if opening.status != "complete":
@@ -49,7 +49,7 @@ class Gaps(AgentProcedure[GapCall, PrewarmDesign]):
         await self._end_session(session_id)
 
     async def _pass_gap(self, unit: GapCall, session_id: str) -> list[float]:
-        """Wait for the gap's end, with a ping every so often; the pings' durations in milliseconds."""
+        """Wait until the gap ends, pinging at the arm's interval; return the pings' durations in milliseconds."""
         until = time.monotonic() + self._design.gap_s
         pings: list[float] = []
         while unit.ping_every_s and time.monotonic() + unit.ping_every_s < until:
@@ -63,7 +63,7 @@ class Gaps(AgentProcedure[GapCall, PrewarmDesign]):
 
 
 class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
-    """What a ping every N seconds saves on the first call after an idle gap, and what the kept session costs.
+    """What a ping every N seconds saves on the first call after an idle gap, and what it costs.
 
     Each unit opens a session, lets a gap pass, and times the next call. Without pings the session ends when the gap is
     longer than the runtime's idle time-out, and the call is cold. Every ping is a whole invocation of the agent.
@@ -123,13 +123,13 @@ class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
         )
 
     def result(self) -> PrewarmResult:
-        """Return what is stored so far, without making a call."""
+        """Return the result of what is stored so far; no call is made."""
         return PrewarmResult.load(self.store, self.study_id)
 
     # What the kernel asks (see `Study`).
 
     def planned(self) -> Sequence[PlannedMeasurement]:
-        """Return the gaps as they are to be stored."""
+        """Return the gaps in the order in which they are measured."""
         from loomlib.store import PlannedMeasurement
 
         return [
@@ -146,5 +146,5 @@ class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
         return arm_key(unit.ping_every_s)
 
     async def procedure(self, run: StudyRun) -> Gaps:
-        """Return what measures the gaps."""
+        """Return the procedure that measures the gaps."""
         return Gaps(self)

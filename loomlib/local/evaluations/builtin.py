@@ -16,7 +16,7 @@ SESSION, TRACE, TOOL_CALL = "SESSION", "TRACE", "TOOL_CALL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builtin:
-    """One evaluator.
+    """One built-in evaluator.
 
     Attributes:
         id: Its id, such as "Builtin.Helpfulness".

@@ -21,7 +21,7 @@ _PART_LIMIT = 60_000
 
 
 class EvaluationPlane:
-    """The data-plane operation Evaluate; `model` judges."""
+    """The data-plane operation Evaluate; `model` is the judge."""
 
     def __init__(self, model: ConverseModel) -> None:
         self._model = model
@@ -120,7 +120,7 @@ def _targets(
 def _reference(
     evaluator: Builtin, place: Mapping[str, str], references: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the reference inputs for this target or for what it is part of, and the fields that are ignored."""
+    """Return the reference inputs for this target or what contains it, and the names of ignored fields."""
     usable: dict[str, Any] = {}
     ignored: list[str] = []
     for reference in references:

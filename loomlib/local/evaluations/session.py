@@ -121,7 +121,7 @@ def _last(messages: Sequence[Any], role: str | None) -> str:
 
 
 def _plain(content: object, depth: int = 0) -> str:
-    """Return the text of a message's content: text, JSON of blocks as text, or blocks under some name."""
+    """Return a message's text, from plain text, JSON of content blocks, or content blocks under any name."""
     if depth > _MAX_DEPTH:
         return ""
     if isinstance(content, str):

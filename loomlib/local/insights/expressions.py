@@ -38,7 +38,7 @@ _PLAIN = re.compile(r"[\w .:-]+\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression: `evaluate` computes a row's value, `text` is its source, `name` the field if it is nothing else.
+    """An expression: `evaluate` computes a row's value, `text` is the source, `name` is set for a plain field.
 
     `required` are texts that the message of every row contains for which the expression is true.
     """

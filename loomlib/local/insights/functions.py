@@ -1,4 +1,4 @@
-"""Functions on single values, by the names that CloudWatch Logs Insights gives them ("Functions" in its guide)."""
+"""Functions on single values, by their names in CloudWatch Logs Insights ("Functions" in its user guide)."""
 
 from __future__ import annotations
 

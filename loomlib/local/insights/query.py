@@ -108,7 +108,7 @@ def _kept(following: list[Stage], limit: int) -> int:
 
 
 def _columns(stages: list[Stage]) -> list[str]:
-    """Return the fields of a result: those of `display`, else all that the query names."""
+    """Return the fields of a result: those of `display`, else all fields that the query names."""
     columns: list[str] = []
     names_fields = any(stage.kind in ("fields", "display", "stats") for stage in stages)
     if not names_fields:
@@ -123,7 +123,7 @@ def _columns(stages: list[Stage]) -> list[str]:
 
 
 class _Counter:
-    """A counter of the rows read, and of those that reach the command that aggregates or sorts them."""
+    """Counts the rows read, and those that reach the aggregating or sorting command."""
 
     def __init__(self) -> None:
         self.scanned = self.scanned_bytes = self.matched = 0

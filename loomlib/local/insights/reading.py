@@ -34,7 +34,7 @@ class TokenReader:
         return self._tokens[self._index]
 
     def next(self) -> QueryToken:
-        """Read the next token; the end token is returned again and again."""
+        """Read the next token; at the end, return the end token every time."""
         token = self._tokens[self._index]
         if token.kind != "end":
             self._index += 1

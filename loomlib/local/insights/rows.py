@@ -1,4 +1,4 @@
-"""A log event as a row of fields: CloudWatch's own ones, and those that its JSON holds."""
+"""A log event as a row of fields: CloudWatch's own fields, and those discovered in its JSON."""
 
 from __future__ import annotations
 

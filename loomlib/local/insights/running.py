@@ -22,7 +22,7 @@ _NICE = 5
 
 
 def run_query() -> None:
-    """Read the question from the first line of standard input, log events from the others, and answer."""
+    """Read the query from the first line of standard input and log events from the others; write the result."""
     os.nice(_NICE)
     question = json.loads(sys.stdin.buffer.readline())
     query = Query(question["query"])

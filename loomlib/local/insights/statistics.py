@@ -118,7 +118,7 @@ class _Deviation(_Numbers):
 
 
 class _Percentile(_Numbers):
-    """The smallest value that at least that share of all values do not exceed: a value that was really seen."""
+    """The smallest value that at least the given share of values do not exceed: always an observed value."""
 
     def of(self, numbers: list[float | int]) -> Any:
         numbers.sort()

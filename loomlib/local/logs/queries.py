@@ -42,7 +42,7 @@ class _Running:
 
 
 class Insights:
-    """Runs queries over the lines of agents, telemetry, and what clients put into log groups, each in a process.
+    """Runs queries over agents' output, telemetry and clients' log events, each query in its own process.
 
     Args:
         home: The home folder.

@@ -1,4 +1,4 @@
-"""What the operations that read log events have in common: groups, limits, pages and tokens."""
+"""Common parts of the operations that read log events: groups, limits, pages and tokens."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def group_not_found(message: str = "The specified log group does not exist.") ->
 
 
 def group_of(parameters: Mapping[str, Any]) -> str:
-    """Return the log group that a request names, also by its ARN."""
+    """Return the log group that a request names, by name or ARN."""
     return str(parameters.get("logGroupName") or parameters.get("logGroupIdentifier")).rpartition(":log-group:")[2]
 
 
 def limit_of(parameters: Mapping[str, Any], largest: int) -> int:
-    """Return the request's limit, by default the largest.
+    """Return the request's limit; the default is the maximum.
 
     Raises:
         Refused: It is not a number from 1 to the largest.
@@ -44,7 +44,7 @@ def limit_of(parameters: Mapping[str, Any], largest: int) -> int:
 
 
 def page_of(events: Iterable[StoredEvent], limit: int) -> Iterator[StoredEvent]:
-    """Yield as many events as a page holds: `limit`, or 1 MB."""
+    """Yield the events of one page: at most `limit` events and 1 MB."""
     size = 0
     for event in itertools.islice(events, limit):
         yield event
@@ -54,12 +54,12 @@ def page_of(events: Iterable[StoredEvent], limit: int) -> Iterator[StoredEvent]:
 
 
 def write_token(timestamp_ms: int, event_id: int) -> str:
-    """Return the position of an event as a token."""
+    """Return an event's position as a token."""
     return base64.urlsafe_b64encode(f"{timestamp_ms}/{event_id}".encode()).decode()
 
 
 def read_token(token: str | None) -> tuple[int, int]:
-    """Return the position that a token names; without one, the position before all events."""
+    """Return the position that a token encodes; without a token, the position before all events."""
     if token is None:
         return (-1, -1)
     try:

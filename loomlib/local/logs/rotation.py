@@ -23,7 +23,7 @@ class Rotation:
         self._bytes: dict[Place, int] = {}
 
     def count(self, place: Place, messages: Sequence[str]) -> None:
-        """Count lines that a stream has got."""
+        """Count lines added to a stream."""
         self._bytes[place] = self._bytes.get(place, 0) + sum(map(_cost, messages))
 
     def forget(self, place: Place) -> None:
@@ -31,14 +31,14 @@ class Rotation:
         self._bytes.pop(place, None)
 
     def overfull(self) -> Place | None:
-        """Return a stream of which the oldest lines should go: one beyond its limit, or the largest of too many."""
+        """Return a stream whose oldest lines should be dropped: one beyond its limit, or the largest of too many."""
         beyond = next((place for place, size in self._bytes.items() if size > STREAM_BYTES), None)
         if beyond is None and sum(self._bytes.values()) > TOTAL_BYTES:
             return max(self._bytes, key=self._bytes.__getitem__)
         return beyond
 
     def surplus(self, place: Place, messages: Sequence[str]) -> int:
-        """Return how many of a stream's oldest lines to drop, and count them as gone.
+        """Return how many of a stream's oldest lines to drop, and subtract them from the counts.
 
         Args:
             place: The stream.

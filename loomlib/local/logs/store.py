@@ -65,7 +65,7 @@ class Logs:
             self._wake.set()
 
     def wait_restored(self, timeout_s: float = _RESTORED_WITHIN_S) -> bool:
-        """Wait until the lines of earlier services are visible; return whether they are."""
+        """Wait until the lines of earlier services are visible; return whether that succeeded."""
         return self._restored.wait(timeout_s)
 
     def backend(self) -> LogsBackend:
@@ -84,13 +84,13 @@ class Logs:
             self.on_forgotten(deleted)
 
     def make_places(self, places: Iterable[tuple[str, str]]) -> None:
-        """Create streams whose events are stored elsewhere, when a line that arrived now would become visible."""
+        """Create streams whose events are stored elsewhere, with the same delay as for a line that arrives now."""
         visible_at = time.monotonic() + self._delay_s
         self._places.extend((group, stream, visible_at) for group, stream in places)
         self._wake.set()
 
     def close(self) -> None:
-        """Journal the lines that have arrived and stop."""
+        """Journal the pending lines and stop."""
         self._closing = True
         self._wake.set()
         self._thread.join()
@@ -140,7 +140,7 @@ class Logs:
                 self._make_place(*self._places.popleft()[:2])
 
     def _rotate(self, journal: Journal) -> None:
-        """Drop the oldest lines of streams beyond their limit, and leave a line that says so."""
+        """Drop the oldest lines of streams beyond their limit, and add a line that says so."""
         while place := self._rotation.overfull():
             group, stream = place
             with self.backend_lock:
@@ -162,7 +162,7 @@ class Logs:
             journal.drop_oldest(place, count)
 
     def _put(self, lines: list[Line]) -> None:
-        """Give lines to moto's backend, creating groups and streams as needed."""
+        """Add lines to moto's backend, creating groups and streams as needed."""
         if not lines:
             return
         backend = self.backend()

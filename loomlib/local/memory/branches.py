@@ -88,6 +88,6 @@ def segments(connection: sqlite3.Connection, session_number: int, name: str, *, 
 
 
 def seq_of(event_id: str) -> int:
-    """Return the position in the journal that an event id ends with; -1 if no event can have that id."""
+    """Return the journal position in which an event id ends; -1 if no event can have that id."""
     digits = event_id.rpartition("#")[2]
     return int(digits, 16) if len(digits) <= 15 else -1

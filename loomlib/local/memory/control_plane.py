@@ -31,7 +31,7 @@ MEMORY: Final = Resource(
 
 
 class MemoryBehaviour(Behaviour):
-    """Makes a memory's strategies and indexed keys from what requests give.
+    """Creates a memory's strategies and indexed keys from request parameters.
 
     Args:
         on_deleted: Called with the id of a deleted memory, whose events may still be on disk.
@@ -47,7 +47,7 @@ class MemoryBehaviour(Behaviour):
         draft.record = replace(draft.record, document={**document, "strategies": strategies})
 
     async def before_update(self, draft: Draft) -> None:
-        """Change strategies, keys and the rest."""
+        """Apply changes to strategies, indexed keys and other members."""
         assert draft.former is not None
         moment = draft.record.updated_at.timestamp()
         draft.record = replace(draft.record, document=_updated(draft.former.document, draft.parameters, moment))
@@ -64,7 +64,7 @@ class MemoryBehaviour(Behaviour):
 
 
 class MemoryLookup:
-    """Finds memories by id, whichever region they were created in. Safe in any thread."""
+    """Finds memories by id, in any region. Thread-safe."""
 
     def __init__(self, resources: ResourceStore) -> None:
         self._resources = resources

@@ -72,7 +72,7 @@ def newest_matching(
 
 
 def _terms_asked(metadata_filters: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-    """Return the terms that an event must have, the most selective first, and those that it must not have."""
+    """Return the terms that an event must have, the most selective first, and those it must not have."""
     equal: list[str] = []
     existing: list[str] = []
     missing: list[str] = []

@@ -54,7 +54,7 @@ class JournalEntry:
 
     @cached_property
     def payload(self) -> Sequence[Mapping[str, Any]]:
-        """The payload as CreateEvent was given it."""
+        """The payload in the form of CreateEvent."""
         return json.loads(self.body)
 
     @cached_property
@@ -64,7 +64,7 @@ class JournalEntry:
 
     @cached_property
     def extraction(self) -> Mapping[str, Any]:
-        """How to extract: `mode` ("SKIP") and `namespaceVariables`, if they were given."""
+        """Extraction options: `mode` ("SKIP") and `namespaceVariables`, where given."""
         return json.loads(self.extraction_json)
 
     @cached_property
@@ -83,12 +83,12 @@ class JournalEntry:
 
     @property
     def closes_turn(self) -> bool:
-        """Whether the assistant speaks last in it."""
+        """Whether its last message is from the assistant."""
         return bool(self.messages) and self.messages[-1].role == "ASSISTANT"
 
 
 def open_journal(home: Path) -> sqlite3.Connection:
-    """Open a read-only connection to the events of a home whose service created them."""
+    """Open a read-only connection to the events of a home folder; the service creates the database."""
     address = f"{(home / FILE_NAME).absolute().as_uri()}?mode=ro"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
     connection.row_factory = sqlite3.Row
@@ -113,7 +113,7 @@ def read_journal(
 
 
 def find_entries(connection: sqlite3.Connection, memory_id: str, event_ids: Sequence[str]) -> list[JournalEntry]:
-    """Those of these events of a memory that still exist, the oldest first."""
+    """Return those of these events of a memory that still exist, oldest first."""
     statement = f"SELECT {_COLUMNS} FROM events WHERE seq=? AND memory_id=? AND event_id=?"  # noqa: S608
     rows = [
         connection.execute(statement, (int(event_id.partition("#")[2], 16), memory_id, event_id)).fetchone()

@@ -40,7 +40,7 @@ class LongTermMemory:
         self.planes: tuple[object, ...] = (self._records, RecordBatches(self._store, memories))
 
     def wake(self, _seq: int) -> None:
-        """Tell the extraction that an event is on disk."""
+        """Notify the extraction that an event is on disk."""
         self._process.wake()
 
     def forget(self, memory_id: str) -> None:
@@ -50,7 +50,7 @@ class LongTermMemory:
         task.add_done_callback(self._forgetting.discard)
 
     def resume(self) -> None:
-        """Continue with what an earlier service left to extract."""
+        """Extract the events that an earlier service left pending."""
         newest = self._events.read_now(lambda db: db.execute("SELECT MAX(seq) FROM events").fetchone()[0]) or 0
         if newest > self._store.watermark():
             self._process.wake()

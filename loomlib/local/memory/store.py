@@ -74,7 +74,7 @@ class MemoryStore:
         self._writer.start()
 
     def prepare(self, script: str) -> None:
-        """Create tables of another component in this file; `script` must do nothing if they exist."""
+        """Create the tables of another component in this database; `script` must be idempotent."""
         self.write_now(lambda connection: [connection.execute(part) for part in script.split(";") if part.strip()])
 
     async def write(self, work: Work[T]) -> T:
@@ -82,7 +82,7 @@ class MemoryStore:
         return await asyncio.wrap_future(self._submit(work))
 
     def write_now(self, work: Work[T]) -> T:
-        """Do the same as `write`, for threads other than the event loop's."""
+        """Do the same as `write`, for threads outside the event loop."""
         return self._submit(work).result()
 
     async def read(self, work: Work[T]) -> T:
@@ -90,11 +90,11 @@ class MemoryStore:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
 
     def read_now(self, work: Work[T]) -> T:
-        """Do the same as `read`, for threads other than the event loop's."""
+        """Do the same as `read`, for threads outside the event loop."""
         return self._readers.submit(self._read, work).result()
 
     def close(self) -> None:
-        """Finish what was submitted, then close the file."""
+        """Finish submitted work, then close the database."""
         with self._closing:
             if self._closed:
                 return

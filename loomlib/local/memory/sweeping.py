@@ -24,7 +24,7 @@ _EMPTY_FOR_MS: Final = 86_400_000
 
 
 class MemorySweeper:
-    """A thread that removes expired events, sessions that stay empty, and everything of deleted memories."""
+    """A thread that deletes expired events, empty sessions, and the contents of deleted memories."""
 
     def __init__(self, store: MemoryStore, *, clock: Callable[[], float] = time.time) -> None:
         self._store, self._clock = store, clock

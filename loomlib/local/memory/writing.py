@@ -22,7 +22,7 @@ _YEAR_10_000_S = 253_402_300_800
 
 
 def add_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: int) -> Row:
-    """Store a new event and return its row; for a client token that was used before, the row of the earlier event.
+    """Store a new event and return its row; for a client token used before, return the earlier event's row.
 
     Args:
         connection: A connection inside a transaction.
@@ -93,7 +93,7 @@ def delete_event(connection: sqlite3.Connection, parameters: Parameters, now_ms:
 
 
 def remove(connection: sqlite3.Connection, row: sqlite3.Row, now_ms: int) -> None:
-    """Remove an event from every table, and mark its session if it is empty now.
+    """Delete an event from every table, and mark its session if it is now empty.
 
     Args:
         connection: A connection inside a transaction.

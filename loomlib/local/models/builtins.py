@@ -1,4 +1,4 @@
-"""Loom's own models, given through the same hook as a plugin's; each is imported when it is made."""
+"""Loom's own models, registered through the same hook as a plugin's; each is imported when it is created."""
 
 from __future__ import annotations
 

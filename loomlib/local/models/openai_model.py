@@ -26,7 +26,7 @@ _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
 
 
 class OpenAiModel:
-    """Passes Converse requests on to `{url}/chat/completions`.
+    """Forwards Converse requests to `{url}/chat/completions`.
 
     The key comes from LOOM_MODEL_API_KEY only; the model is the request's model id unless LOOM_MODEL_NAME names one.
     A connection may take 10 s, a pause in the answer 300 s.
@@ -155,5 +155,5 @@ def _refusal(status: int, host: str, text: str) -> ModelRefused:
 
 
 def _counted(reply: Reply, request: JsonObject) -> Reply:
-    """`reply` with estimated input tokens if the server did not count them."""
+    """Return `reply` with estimated input tokens if the server did not count them."""
     return reply if reply.input_tokens else replace(reply, input_tokens=estimate_input_tokens(request))

@@ -76,7 +76,7 @@ def from_chat(answer: JsonObject) -> Reply:
 
 
 def tokens_of(answer: JsonObject) -> tuple[int, int]:
-    """Input and output tokens of a completion or of a stream's last event; 0 if it does not say."""
+    """Return input and output tokens of a completion or a stream's last event; 0 where not stated."""
     usage = as_object(answer.get("usage"))
     return as_whole(usage.get("prompt_tokens")) or 0, as_whole(usage.get("completion_tokens")) or 0
 

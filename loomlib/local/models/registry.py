@@ -17,12 +17,12 @@ class ConverseModel(Protocol):
 
     @property
     def simulated(self) -> bool:
-        """Whether its answers and times are simulated; whatever shows a number from it says so."""
+        """Whether its responses and times are simulated; everything that shows them says so."""
         ...
 
     @property
     def label(self) -> str:
-        """The provenance label of numbers that come from it, such as "scripted (simulated, profile instant)"."""
+        """The provenance label of its numbers, such as "scripted (simulated, profile instant)"."""
         ...
 
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
@@ -66,7 +66,7 @@ ModelFactory = Callable[[str, str | None], ConverseModel]
 
 
 def make_model(name: str = "scripted", profile: str = "instant", url: str | None = None) -> ConverseModel:
-    """Make the model of that name.
+    """Create the model with that name.
 
     Args:
         name: "scripted", "openai", or the name that a plugin gives.

@@ -47,7 +47,7 @@ class ToolOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message.
+    """One message of the conversation.
 
     Attributes:
         role: "user" or "assistant".
@@ -101,7 +101,7 @@ class ConverseRequest:
 
     @property
     def newest_question(self) -> int:
-        """The index of the newest turn in which the user asks, rather than only adds to tool results."""
+        """The index of the newest turn in which the user asks, rather than only returns tool results."""
         questions = [i for i, turn in enumerate(self.turns) if turn.role == "user" and (turn.text or turn.attachments)]
         fresh = [i for i in questions if not self.turns[i].outcomes]
         return (fresh or questions or [0])[-1]
@@ -247,7 +247,7 @@ def _read_output_schema(config: JsonObject) -> JsonObject | None:
 
 
 def _check_tool_traffic(turns: tuple[Turn, ...], *, has_tools: bool) -> None:
-    """Check that there is a result for every call of the turn before, and no result without a call."""
+    """Check that every call of the previous turn has a result, and every result a call."""
     if not has_tools and any(turn.calls or turn.outcomes for turn in turns):
         raise invalid("The toolConfig field must be defined when using toolUse and toolResult content blocks.")
     for index, turn in enumerate(turns):

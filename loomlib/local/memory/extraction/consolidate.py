@@ -1,4 +1,4 @@
-"""Consolidation: new statements create, update, replace or delete the records that are already known."""
+"""Consolidation: new statements create, update, replace or delete existing records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events that wait for extraction, by session."""
+"""Events waiting for extraction, by session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SessionKey = tuple[str, str, str]
 
 
 class PendingEvents:
-    """Reads the journal of a home, and holds the events of each session until they are extracted.
+    """Reads a home folder's journal, and keeps each session's events until they are extracted.
 
     `seen` is the seq of the last event that was read. Times are of a monotonic clock, in seconds.
     """
@@ -39,7 +39,7 @@ class PendingEvents:
         self._db.close()
 
     def read(self, now_s: float) -> bool:
-        """Read a portion of new events; True if there are more and room for them.
+        """Read a batch of new events; True if there are more and there is room for them.
 
         Events of a memory that extracts nothing are skipped: as on AWS, a strategy sees only what comes after it.
         """
@@ -79,12 +79,12 @@ class PendingEvents:
 
     @property
     def watermark(self) -> int:
-        """The seq up to which everything is extracted."""
+        """The seq up to which all events are extracted."""
         return min((waiting[0][1].seq for waiting in self._waiting.values()), default=self.seen + 1) - 1
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits, here or in the file as it was last read."""
+        """Whether no event is waiting, here or in the file when it was last read."""
         return not self._waiting and not self._more
 
     def strategies(self, memory_id: str) -> list[Strategy]:
@@ -109,5 +109,5 @@ class PendingEvents:
         return row is not None and not {"all", strategy.name}.isdisjoint(row[0].split())
 
     def find(self, memory_id: str, event_ids: Sequence[str]) -> list[JournalEntry]:
-        """Those of these events that still exist, the oldest first."""
+        """Return those of these events that still exist, oldest first."""
         return find_entries(self._db, memory_id, event_ids)

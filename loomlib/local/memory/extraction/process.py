@@ -37,7 +37,7 @@ class ExtractionSettings:
 
 
 class ExtractionProcess:
-    """Keeps one extraction process running, apart from the service's event loop and interpreter."""
+    """Keeps one extraction process running, outside the service's event loop and interpreter."""
 
     def __init__(self, home: Path, settings: ExtractionSettings) -> None:
         if delay := os.environ.get(_DELAY_VARIABLE):
@@ -54,7 +54,7 @@ class ExtractionProcess:
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     def wake(self) -> None:
-        """Tell the process that events may wait. Does not block; call it on the event loop."""
+        """Notify the process that events may be waiting. Does not block; call it on the event loop."""
         if self._closed:
             return
         if self._supervising is None:

@@ -28,7 +28,7 @@ _NUMBERS: Final = frozenset({"one", "two", "three", "four", "five", "six"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One thing that a user stated or took back.
+    """A fact that a user stated or retracted.
 
     Attributes:
         kind: "fact" or "preference".

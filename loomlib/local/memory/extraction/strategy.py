@@ -1,4 +1,4 @@
-"""The strategies that extract, and the namespaces that their records go to."""
+"""Extraction strategies, and the namespaces of their records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VARIABLE: Final = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """A strategy that extracts.
+    """An extraction strategy.
 
     Attributes:
         id: Its id.
@@ -70,7 +70,7 @@ def strategy_of(shown: Mapping[str, Any]) -> Strategy | None:
 
 
 def filled(template: str, strategy_id: str, actor_id: str, session_id: str, variables: Mapping[str, str]) -> str:
-    """Fill in the template of a namespace.
+    """Fill in the placeholders of a namespace template.
 
     Args:
         template: Such as `/facts/{actorId}/`.

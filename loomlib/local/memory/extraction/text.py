@@ -1,4 +1,4 @@
-"""Sentences, clauses and values: how a message is taken apart, and when two values are the same."""
+"""Split messages into sentences, clauses and values, and compare values."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def sentences(text: str) -> list[str]:
 
 
 def trimmed(text: str) -> str:
-    """`text` without the reasons, times and fillers that follow a value."""
+    """Return `text` without the reasons, times and fillers that follow a value."""
     text, before = pattern("cut").sub("", pattern("leading").sub("", text.strip(_PUNCTUATION))), ""
     while text != before:
         before, text = text, pattern("trailing").sub("", text).strip(_PUNCTUATION)
@@ -78,7 +78,7 @@ def items(text: str) -> list[str]:
 
 
 def normal(text: str) -> str:
-    """One spelling for equal values: lower case, singular, without articles, with the usual synonyms.
+    """Return a value's normal form: lower case, singular, without articles, with synonyms unified.
 
     Example:
         >>> normal("The Peanuts") == normal("peanut")

@@ -1,4 +1,4 @@
-"""The extraction process: waits for turns to close, extracts and consolidates them, and notes its progress."""
+"""The extraction process: waits until turns are closed, extracts and consolidates them, and records its progress."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _IN_BOTH: Final = ("diet", "allergy:", "avoids:")  # facts that are preferences 
 
 
 class Extraction:
-    """The extraction of one home. What a turn produces and the note that it is done are one transaction."""
+    """The extraction of one home folder. A turn's records and its progress are stored in one transaction."""
 
     def __init__(self, home: Path, settings: ExtractionSettings) -> None:
         self._settings = settings
@@ -52,11 +52,11 @@ class Extraction:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits that was read."""
+        """Whether no event that was read is waiting."""
         return self._pending.idle
 
     def step(self, now_s: float) -> bool:
-        """Do what is due at `now_s` of a monotonic clock; True if there was anything to do."""
+        """Do the work that is due at `now_s` of a monotonic clock; True if there was any."""
         before = self._pending.seen
         while self._pending.read(now_s):
             pass
@@ -210,7 +210,7 @@ def _redacted(messages: Sequence[Message]) -> list[Message]:
 
 
 def _wanted(strategy: Strategy, statements: Sequence[Statement]) -> list[Statement]:
-    """All statements for a semantic strategy; preferences, and facts that are preferences, for a preference one."""
+    """Return the statements that a strategy extracts: all for a semantic one, preferences for a preference one."""
     if strategy.kind == "semantic":
         return list(statements)
     return [

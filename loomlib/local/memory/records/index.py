@@ -37,7 +37,7 @@ Wanted = Callable[[Mapping[str, Any]], bool]
 
 
 class RecordsIndex:
-    """Finds the records nearest to a question, for any thread."""
+    """Finds the records nearest to a query. Thread-safe."""
 
     def __init__(self, store: RecordsStore) -> None:
         self._store, self._lock = store, threading.Lock()
@@ -53,7 +53,7 @@ class RecordsIndex:
         wanted: Wanted | None = None,
         k: int,
     ) -> list[tuple[str, float]]:
-        """Find the `k` records nearest to a question.
+        """Find the `k` records nearest to a query.
 
         Args:
             memory_id: The memory to search.
@@ -105,7 +105,7 @@ class _Memory:
         self._listed = 0
 
     def catch_up(self, store: RecordsStore, memory_id: str) -> None:
-        """Read what changed in the store since the last question."""
+        """Apply the changes in the store since the last query."""
         if self._change < 0:
             ((newest,),) = store.rows("SELECT COALESCE(MAX(change), 0) FROM changes")
             ((count,),) = store.rows("SELECT COUNT(*) FROM records WHERE memory_id=?", (memory_id,))
@@ -186,7 +186,7 @@ class _Memory:
         return [(record_id, -negative) for negative, record_id in sorted(ranked)[:k]]
 
     def _candidates(self, question: _Matrix, wanted: _Mask, k: int) -> NDArray[np.intp] | None:
-        """Return the rows that are worth comparing; None if that is all of those asked for."""
+        """Return the rows worth comparing; None if all requested rows are."""
         if np.count_nonzero(wanted) < _SHORTLISTED_ROWS:
             return None
         if self._shortlist is None or len(wanted) > 2 * self._listed:
@@ -196,7 +196,7 @@ class _Memory:
 
 
 class Shortlist:
-    """The strongest directions of `vectors`, row by row; made anew when there are twice as many rows."""
+    """The strongest directions of `vectors`, row by row; recomputed when the number of rows has doubled."""
 
     def __init__(self, vectors: _Matrix) -> None:
         sample = vectors[:: max(1, len(vectors) // _SAMPLED)]

@@ -23,10 +23,10 @@ _JOB_FILTERS = {"strategyId": "strategy_id", "sessionId": "session_id", "actorId
 
 
 class MemoryLookup(Protocol):
-    """Finds memories; the control plane implements it, tests have a small one of their own."""
+    """Finds memories; the control plane implements it, and tests use a small implementation."""
 
     def find(self, memory_id: str) -> Mapping[str, Any] | None:
-        """Return the memory as GetMemory shows it, with its `strategies`; None if there is none."""
+        """Return the memory in the form of GetMemory, with its `strategies`; None if there is none."""
         ...
 
 
@@ -150,7 +150,7 @@ class RecordOperations:
         }
 
     def _list_jobs(self, parameters: Parameters) -> dict[str, Any]:
-        """Failed jobs; as on AWS, jobs that succeeded are not listed."""
+        """Return the failed jobs; as on AWS, successful jobs are not listed."""
         where, values = "memory_id=? AND status='FAILED'", [known_id(self._memories, parameters)]
         filters: Mapping[str, str] = parameters.get("filter") or {}
         for name, value in filters.items():
@@ -178,7 +178,7 @@ class RecordOperations:
 
 
 def known_id(memories: MemoryLookup, parameters: Parameters) -> str:
-    """Return the memory's id, which a request gives as an id or an ARN.
+    """Return the id of the memory that a request names by id or ARN.
 
     A memory that does not exist is refused with 404.
     """

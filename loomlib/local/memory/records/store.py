@@ -91,7 +91,7 @@ class LongTermRecord:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where to look: in one `namespace`, or in a `path` and everything below it; everywhere if both are None.
+    """Which namespaces to search: one `namespace`, a `path` and everything below it, or all if both are None.
 
     The path `/org/a` holds `/org/a`, `/org/a/` and `/org/a/b`, and not `/org/ab`.
     """
@@ -123,7 +123,7 @@ def now_ms() -> int:
 
 
 class RecordsStore:
-    """The open file: one connection behind one lock, for any thread. Another process may have it open as well."""
+    """The open database: one locked connection, thread-safe. Another process may have the file open as well."""
 
     def __init__(self, home: Path) -> None:
         self._lock = threading.RLock()
@@ -141,7 +141,7 @@ class RecordsStore:
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
-        """Commit everything or nothing; inside another transaction, be a part of it."""
+        """Commit everything or nothing; joins an enclosing transaction."""
         with self._lock:
             if self._db.in_transaction:
                 yield self._db
@@ -156,7 +156,7 @@ class RecordsStore:
 
     @contextmanager
     def savepoint(self) -> Generator[None]:
-        """Undo what the block did if it raises; call it inside a transaction."""
+        """Undo the block's changes if it raises; must be inside a transaction."""
         with self.transaction() as db:
             db.execute("SAVEPOINT attempt")
             try:
@@ -168,12 +168,12 @@ class RecordsStore:
                 db.execute("RELEASE attempt")
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows of a SELECT."""
+        """Return all rows of a SELECT."""
         with self._lock:
             return self._db.execute(statement, values).fetchall()
 
     def put(self, memory_id: str, record: LongTermRecord, vector: bytes) -> None:
-        """Add a record, or replace the one that has its id.
+        """Insert a record, or replace the one with the same id.
 
         Args:
             memory_id: The memory that holds the record.
@@ -234,7 +234,7 @@ class RecordsStore:
     def newest_first(
         self, memory_id: str, scope: Scope, *, strategy_id: str | None = None, below: int | None = None, limit: int
     ) -> list[LongTermRecord]:
-        """List records that have not expired, the last created first.
+        """Return records that have not expired, the last created first.
 
         Args:
             memory_id: The memory to read.
@@ -262,7 +262,7 @@ class RecordsStore:
         return [_record(row) for row in self.rows(statement, (memory_id, namespace, strategy_id, *bounds))]
 
     def vectors(self, memory_id: str, ids: Sequence[str] | None = None) -> Iterator[Sequence[Any]]:
-        """record_id, namespace, strategy_id, metadata (JSON), expires_at and vector of a memory's records.
+        """Return record_id, namespace, strategy_id, metadata (JSON), expires_at and vector of a memory's records.
 
         Args:
             memory_id: The memory to read.
@@ -277,18 +277,18 @@ class RecordsStore:
             yield from self.rows(f"SELECT {_VECTOR_COLUMNS} FROM records WHERE {where}", (memory_id, *part))  # noqa: S608
 
     def answered(self, memory_id: str, token: str) -> tuple[str, str] | None:
-        """Find the request that used this client token: its digest and its answer; None if the token is new."""
+        """Return the digest and response stored for a client token; None if the token is new."""
         rows = self.rows("SELECT request, answer FROM tokens WHERE memory_id=? AND token=?", (memory_id, token))
         return rows[0] if rows else None
 
     def note_answer(self, memory_id: str, token: str, request: str, answer: str) -> None:
-        """Store the answer to a client token for a day."""
+        """Store the response to a client token for a day."""
         with self.transaction() as db:
             db.execute("DELETE FROM tokens WHERE created_at<?", (now_ms() - _TOKEN_VALID_MS,))
             db.execute("INSERT INTO tokens VALUES (?,?,?,?,?)", (memory_id, token, request, answer, now_ms()))
 
     def watermark(self) -> int:
-        """Return the seq of the event up to which extraction is done; 0 before the first."""
+        """Return the seq of the last extracted event; 0 before the first."""
         rows = self.rows("SELECT seq FROM watermark")
         return rows[0][0] if rows else 0
 
@@ -335,7 +335,7 @@ def _record(row: Sequence[Any]) -> LongTermRecord:
 
 
 def _chunks(ids: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
-    """Ids in portions that SQLite takes at once, each with its placeholders."""
+    """Yield ids in batches within SQLite's limit, each with its placeholders."""
     for begin in range(0, len(ids), _CHUNK):
         part = ids[begin : begin + _CHUNK]
         yield part, ",".join("?" * len(part))

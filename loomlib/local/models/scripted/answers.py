@@ -33,7 +33,7 @@ _VERBS = ("get", "fetch", "tool", "current", "lookup", "find", "run")
 def answer_with_results(
     request: ConverseRequest, results: Sequence[tuple[ToolCall, ToolOutcome]], unfilled: Sequence[Unfilled] = ()
 ) -> str:
-    """Answer with one sentence for each result, after what the prompt states or asks about the user.
+    """Answer with one sentence per result, after what the prompt states or asks about the user.
 
     Args:
         request: The request.

@@ -1,4 +1,4 @@
-"""Which tools fit a prompt, and with which arguments: one call for each thing that the prompt asks for.
+"""Choose the tools that fit a prompt, with their arguments: one call per request in the prompt.
 
 A prompt is split into clauses ("the weather in Paris" / "and 3*7"), and each clause is compared with each tool: the
 words of the tool's name count most, then its parameters and allowed values, then its description, each less if other
@@ -32,7 +32,7 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z]+(?:[_-][A-Za-z0-9]+)*(?:_[A-Za-z0-9]+)\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateCall:
-    """A tool and the arguments that it would get."""
+    """A tool with the arguments it would be called with."""
 
     tool: Tool
     arguments: JsonObject
@@ -45,7 +45,7 @@ class CandidateCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfilled:
-    """A tool that fits, although the prompt lacks what it needs."""
+    """A tool that fits, but for which the prompt lacks a required argument."""
 
     tool: Tool
     missing: tuple[str, ...]
@@ -182,7 +182,7 @@ def _parameters(tool: Tool) -> list[tuple[str, JsonObject]]:
 
 
 def _argument_score(tool: Tool, clause: str) -> float:
-    """How much a clause offers arguments that only this kind of tool would take."""
+    """Return how well a clause fits arguments that only this kind of tool takes."""
     score = 0.0
     for name, _ in _parameters(tool):
         own = set(split_name(name))

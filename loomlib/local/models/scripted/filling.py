@@ -55,7 +55,7 @@ def fill(schema: Schema, text: str, *, nth: int = 0) -> Filled:
 
 
 def fill_anyway(schema: Schema, texts: Sequence[str]) -> Found:
-    """Build a valid value: each part from the first text that has it, else a default; MISSING if there is none.
+    """Build a valid value: each part from the first text that has it, else a default; MISSING if impossible.
 
     Args:
         schema: The JSON schema of the value.
@@ -70,7 +70,7 @@ def fill_anyway(schema: Schema, texts: Sequence[str]) -> Found:
 
 @dataclass(slots=True, kw_only=True)
 class _Source:
-    """A text, and the arguments that were taken from it."""
+    """A text, and the arguments already taken from it."""
 
     text: str
     root: Schema

@@ -1,4 +1,4 @@
-"""What the scripted model knows about the user: from the conversation, and from what a memory brought into it."""
+"""What the scripted model knows about the user: from the conversation, and from retrieved memory records."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def facts_in(texts: Iterable[str]) -> dict[str, str]:
 
 
 def asked_for(text: str) -> list[str]:
-    """Return the attributes of the user that a text asks for."""
+    """Return the user attributes that a text asks for."""
     attributes = [
         _normal(attribute or match.group(1)) for form, attribute in script().questions for match in form.finditer(text)
     ]
@@ -90,7 +90,7 @@ def is_memory_tool(name: str) -> bool:
 
 
 def remembered(request: ConverseRequest) -> list[str]:
-    """Return what a memory added to the conversation, the newest first, without lines about who asked what."""
+    """Return the lines that a memory added to the conversation, newest first, without lines about the dialogue."""
     lines: list[str] = []
     names = {call.id: call.name for turn in request.turns for call in turn.calls}
     for turn in reversed(request.turns):
@@ -102,7 +102,7 @@ def remembered(request: ConverseRequest) -> list[str]:
 
 
 def fitting(question: str, lines: Iterable[str]) -> str | None:
-    """Find the remembered line that shares most content words with a question, worded as an answer to the user."""
+    """Find the remembered line with most content words of a question, reworded to address the user."""
     question_stems = content_stems(question)
     best, most = None, 0
     for line in lines:
@@ -113,14 +113,14 @@ def fitting(question: str, lines: Iterable[str]) -> str | None:
 
 
 def possibly_relevant(question: str, lines: Sequence[str]) -> str | None:
-    """Return the first remembered lines, for a question about the user that shares no word with any."""
+    """Return the first remembered lines, for a question that shares no word with any of them."""
     if not pattern("answers", "own").search(question) or not lines:
         return None
     return f"What I remember: {' '.join(to_you(line) for line in lines[:_MOST_SHOWN])}"
 
 
 def to_you(line: str) -> str:
-    """Turn "The user lives in Lisbon." into "You live in Lisbon."."""
+    """Rewrite "The user lives in Lisbon." as "You live in Lisbon."."""
     own = re.sub(r"\bthe user's\b", "your", line, flags=re.IGNORECASE)
     spoken = re.sub(r"\bthe user (\w+)", lambda verb: f"you {_second_person(verb[1])}", own, flags=re.IGNORECASE)
     sentence = spoken[:1].upper() + spoken[1:]
@@ -128,7 +128,7 @@ def to_you(line: str) -> str:
 
 
 def referred(prompt: str, answer: str) -> str:
-    """`prompt` with the answer before it in place of what refers to it.
+    """Return `prompt` with references to the previous answer replaced by that answer.
 
     "multiply that by 3" after "2 + 2 = 4." becomes "multiply 4 by 3", "and times 5?" becomes "4 times 5?"; a prompt
     about "that text" gets the text in quotation marks.

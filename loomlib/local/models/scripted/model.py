@@ -1,4 +1,4 @@
-"""The scripted model behind Converse: the reply is known at once; a latency profile decides when each part is sent."""
+"""The scripted model behind Converse: a latency profile decides when each part of the reply is sent."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ScriptedModel:
 
 
 async def _until(deadline: float) -> None:
-    """Sleep until a moment of the loop's clock; sleeping for a difference each time would add up its errors."""
+    """Sleep until a time on the loop's clock; sleeping for differences would accumulate errors."""
     wait = deadline - asyncio.get_running_loop().time()
     if wait > 0:
         await asyncio.sleep(wait)

@@ -26,7 +26,7 @@ Found: TypeAlias = object | _Missing
 
 
 def strings_for(name: str, schema: Schema, text: str, *, needed: bool) -> list[str]:
-    """Candidates for a text parameter, the best first.
+    """Return the candidates for a text parameter, best first.
 
     Args:
         name: The parameter's name.
@@ -105,7 +105,7 @@ def number_for(name: str, text: str, *, taken: int, whole: bool, needed: bool) -
 
 
 def mentioned(name: str, text: str) -> Found:
-    """Return True if a text names a flag, False if it does so with a "no", MISSING if it does not name it."""
+    """Return True if a text mentions a flag, False if it negates it, MISSING if it does not mention it."""
     stems = {stem(word) for word in split_name(name)} - {"is", "has", "includ", "with", "us"}
     for clause in re.split(r"[.,;!?\n]", text):
         if stems & {stem(word) for word in words(clause)}:

@@ -26,7 +26,7 @@ def wants_text(prompt: str) -> bool:
 
 
 def write_text(prompt: str) -> str:
-    """Write the text that a prompt asks for: a summary of what it quotes, or sentences about its topic."""
+    """Write the text that a prompt asks for: a summary of quoted text, or sentences about its topic."""
     material = _material(prompt)
     if material and pattern("answers", "summary").search(prompt):
         return summarize(material, sentences=_lengths(prompt).get("sentence", _SUMMARY_SENTENCES))

@@ -1,4 +1,4 @@
-"""Recognizers: what a text contains that could be an argument, such as a city, a date or a quotation."""
+"""Recognizers: substrings of a text that could be an argument, such as a city, a date or a quotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripted model's reply: a simulation without weights that always answers the same request alike."""
+"""The scripted model's reply: a simulation without weights that answers equal requests equally."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _forced(request: ConverseRequest, due: list[CandidateCall]) -> Reply:
 
 
 def _by_relevance(request: ConverseRequest) -> list[str | None]:
-    """Tool names, the best first, with lower and lower thresholds until one fits."""
+    """Yield tool names, best first, with decreasing thresholds until one fits."""
     text = "\n".join(_evidence(request))
     for threshold in _THRESHOLDS:
         plan = plan_calls(text, request.tools, threshold=threshold)

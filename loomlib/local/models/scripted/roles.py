@@ -1,4 +1,4 @@
-"""Requests with a fixed form: a simulated user, an extractor of long-term memory, a summary of the conversation."""
+"""Requests with a fixed form: a simulated user, an extractor of long-term memory, a conversation summary."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Script:
 
 @cache
 def script() -> Script:
-    """Load the scripts of Loom's blueprints and of installed plugins' ones; a broken script is logged and left out."""
+    """Load the scripts of Loom's and plugins' blueprints; a broken script is logged and skipped."""
     tables = [content for folder in _folders() if (content := _read(folder / _FILE_NAME))]
 
     def entries(name: str) -> list[Any]:

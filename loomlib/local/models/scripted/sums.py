@@ -22,7 +22,7 @@ _STEPS = {"square": "({}) ** 2", "double": "({}) * 2", "halve": "({}) / 2"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """An expression that stands at `start:end` of a text."""
+    """An arithmetic expression at `start:end` of a text."""
 
     expression: str
     start: int

@@ -1,4 +1,4 @@
-"""The simulated judge: verdicts of the scripted model, computed from the material by stated rules, never canned."""
+"""The simulated judge: verdicts of the scripted model, computed from the material by documented rules."""
 
 from .verdicts import judge_reply
 

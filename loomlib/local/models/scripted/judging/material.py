@@ -67,7 +67,7 @@ def read_material(request: ConverseRequest) -> Material | None:
 
 
 def _fenced(text: str, fence: str) -> dict[str, str]:
-    """Return the parts between this fence; anything else that looks like a fence is material."""
+    """Return the parts between this fence; other text that resembles a fence is material."""
     parts: dict[str, str] = {}
     for block in text.split(f"{fence} BEGIN ")[1:]:
         name, _, rest = block.partition("\n")

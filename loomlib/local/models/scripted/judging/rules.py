@@ -67,7 +67,7 @@ class Assessment:
 
 
 def assess(material: Material, output: str | None = None) -> Assessment:
-    """Score an output by everything that the material has to compare it with.
+    """Score an output against everything in the material that it can be compared with.
 
     Args:
         material: The parts of the judge's prompt.
@@ -162,7 +162,7 @@ def _by_criterion(output: str, criterion: str, golden: str, prompt: str, traject
 
 
 def _checks(output: str, shown: str, criterion: str, bare: str) -> Iterator[tuple[bool, str]]:
-    """Iterate over the demands of a criterion that can be decided, each with whether it is met and why."""
+    """Yield the decidable demands of a criterion, each with whether it is met and why."""
     for match in _QUOTED.finditer(criterion):
         text = next(group for group in match.groups() if group)
         yield _occurrence(f"“{text}”", _plain(text) in _plain(shown), criterion[: match.start()])
@@ -178,7 +178,7 @@ def _checks(output: str, shown: str, criterion: str, bare: str) -> Iterator[tupl
 
 
 def _occurrence(what: str, occurs: bool, before: str) -> tuple[bool, str]:
-    """Whether something occurs as demanded: it must not if the words before it forbid it."""
+    """Whether something occurs as demanded; it must not occur if the words before it forbid it."""
     return occurs != bool(_FORBIDS.search(before)), f"{what} {'occurs' if occurs else 'does not occur'}"
 
 

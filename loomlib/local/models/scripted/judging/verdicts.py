@@ -94,7 +94,7 @@ def _judged(
 
 
 def _faults(material: Material, properties: Mapping[str, object]) -> tuple[Assessment, JsonObject] | None:
-    """For labels that name a fault ("Harmful", "Stereotyping", a refusal): whether the output has it."""
+    """Return whether the output has the fault that a label names ("Harmful", "Stereotyping", a refusal)."""
     for name in _VERDICTS:
         labels = as_texts(as_object(properties.get(name)).get("enum"))
         plain = " ".join(labels).lower()
