@@ -36,7 +36,7 @@ class PageRequest:
 
     @property
     def fetch(self) -> int:
-        """Number of items to read: one more than the page holds shows whether a next page exists."""
+        """Number of items to read: one more than the page holds, to know whether a next page exists."""
         return self.size + 1
 
     def token(self, position: Sequence[Any]) -> str:
@@ -44,7 +44,7 @@ class PageRequest:
         return base64.urlsafe_b64encode(json.dumps([self.query, list(position)]).encode()).decode()
 
     def page(self, name: str, items: Sequence[T], position: Callable[[int], Sequence[Any]]) -> dict[str, Any]:
-        """Return the page as an operation answers it.
+        """Return the response with the page's items and the next token.
 
         Args:
             name: Member that holds the items.

@@ -26,7 +26,7 @@ class PatternError(ValueError):
 
 
 class Pattern:
-    """A compiled pattern; safe in any thread.
+    """A compiled pattern. Thread-safe.
 
     Args:
         pattern: An expression in RE2's syntax; named groups are `(?P<name>…)` or `(?<name>…)`.
@@ -88,7 +88,7 @@ class Pattern:
 
 @lru_cache(maxsize=512)
 def model_pattern(pattern: str) -> Pattern | re.Pattern[str]:
-    """Return a pattern of a service model, compiled.
+    """Compile a pattern of a service model.
 
     A few of AWS's patterns have look-aheads, or repeat a character class more than 1,000 times, which RE2 refuses.
     Those have no nested repetition, so Python's `re` matches them in linear time as well.
@@ -100,7 +100,7 @@ def model_pattern(pattern: str) -> Pattern | re.Pattern[str]:
 
 
 def matches_model(pattern: str, text: str) -> bool:
-    """Return whether a text has the form that a service model asks for."""
+    """Return whether a text matches the pattern that a service model requires."""
     compiled = model_pattern(pattern)
     if isinstance(compiled, Pattern):
         return compiled.matches_whole(text)
@@ -108,7 +108,7 @@ def matches_model(pattern: str, text: str) -> bool:
 
 
 def _encoded(text: str) -> bytes:
-    """Return a text in UTF-8, where half a surrogate pair becomes a question mark."""
+    """Encode a text as UTF-8; a lone surrogate becomes a question mark."""
     return text.encode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""AgentCore's quotas, enforced only on request."""
+"""AgentCore's quotas, enforced only when requested."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Router:
         self._router = get_service_router(service_name)
 
     def match(self, scope: Scope) -> Match | None:
-        """Return the operation that a request is for, or None when the service model does not have it."""
+        """Return the operation of a request, or None when the service model does not have it."""
         raw_path: str = scope["raw_path"].decode("latin-1")
         headers = {
             name.decode("latin-1").upper().replace("-", "_"): value.decode("latin-1")
@@ -206,7 +206,7 @@ def _seconds(value: Any) -> float:
 
 
 def _faults(shape: Any, value: Any, where: str) -> Iterator[str]:
-    """Yield what breaks the service model: required members, enumerations, lengths, ranges and patterns."""
+    """Yield violations of the service model: required members, enumerations, lengths, ranges and patterns."""
     if shape.type_name == "structure" and shape.is_document_type:
         return  # any JSON
     rules = shape.metadata

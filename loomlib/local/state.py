@@ -81,7 +81,7 @@ class ServiceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceState:
-    """A local AgentCore: its process, its address and its keys (which `repr` leaves out)."""
+    """A local AgentCore: its process, address and keys (which `repr` omits)."""
 
     home: Path
     pid: int
@@ -130,7 +130,7 @@ def log_file(home: Path) -> Path:
 
 
 def read_state(home: Path) -> ServiceState | None:
-    """Return the state last written in a home folder, of a service that is running or has ended; None without one.
+    """Return the state last written to a home folder, whether or not the service still runs; None without one.
 
     Raises:
         UntrustedError: Another user wrote it.
@@ -174,7 +174,7 @@ def write_state(state: ServiceState) -> None:
 
 
 def make_home(home: Path) -> Path:
-    """Create a home folder if need be, close it to other users, and return it.
+    """Create a home folder if needed, restrict it to this user, and return it.
 
     Raises:
         LocalServiceError: It is a file, or cannot be created or written to.
@@ -196,7 +196,7 @@ def make_home(home: Path) -> Path:
 
 
 class ServiceLock:
-    """The lock that a running service holds on its home folder; the kernel releases it however the process ends."""
+    """The lock that a running service holds on its home folder; the kernel releases it when the process ends."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / "service.lock"

@@ -16,7 +16,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class RefusedError(Exception):
-    """An AWS error to answer with.
+    """An AWS error to respond with.
 
     Args:
         code: Its code, such as `ValidationException`.
@@ -31,11 +31,11 @@ class RefusedError(Exception):
 
 
 class Encoded(bytes):
-    """A result that already has the operation's form on the wire."""
+    """A result that is already encoded for the wire."""
 
 
 def invalid(message: str, reason: str = "FieldValidationFailed") -> RefusedError:
-    """Return the error for a request that breaks a rule (400)."""
+    """Return a ValidationException (400)."""
     return RefusedError("ValidationException", 400, message, reason=reason)
 
 
@@ -45,22 +45,22 @@ def not_found(message: str) -> RefusedError:
 
 
 def conflict(message: str) -> RefusedError:
-    """Return the error for a request that the resource's present state forbids (409)."""
+    """Return the error for a request that conflicts with the resource's current state (409)."""
     return RefusedError("ConflictException", 409, message)
 
 
 def not_implemented(what: str) -> RefusedError:
-    """Return the error for an operation that does not exist here (501, which botocore never retries)."""
+    """Return the error for an operation that is not implemented here (501, which botocore never retries)."""
     return RefusedError("NotImplementedException", 501, f"The local AgentCore does not implement {what} yet")
 
 
 async def send_json(send: Send, document: Mapping[str, Any], status: int = 200, headers: Headers = ()) -> None:
-    """Send a JSON answer."""
+    """Send a JSON response."""
     await send_body(send, json.dumps(document).encode(), status, ((b"content-type", b"application/json"), *headers))
 
 
 async def send_body(send: Send, body: bytes, status: int, headers: Headers) -> None:
-    """Send a complete answer."""
+    """Send a complete response."""
     length = (b"content-length", b"%d" % len(body))
     await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
     await send({"type": "http.response.body", "body": body})
@@ -73,7 +73,7 @@ async def send_refusal(send: Send, refused: RefusedError, request_id: str, *, pr
 
 
 async def read_body(receive: Receive, limit_bytes: int, declared: str | None = None) -> bytes:
-    """Read a request's body, at most up to a limit.
+    """Read a request's body, up to a size limit.
 
     Args:
         receive: Where the body comes from.
@@ -103,7 +103,7 @@ async def read_body(receive: Receive, limit_bytes: int, declared: str | None = N
 
 
 def replayed(body: bytes) -> Receive:
-    """Return a `receive` that gives a body that was already read."""
+    """Return a `receive` callable that yields a body that was already read."""
 
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}

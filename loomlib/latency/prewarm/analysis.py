@@ -253,7 +253,7 @@ def details(result: PrewarmResult) -> dict[str, Any]:
 
 
 def sections(result: PrewarmResult) -> list[Markup]:
-    """Return "": the page has no further sections."""
+    """Return no further sections of the page."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""Telemetry of the agents: OTLP received over HTTP, stored where and in the forms in which AWS stores it."""
+"""Telemetry of agents: OTLP received over HTTP, stored in the log groups and forms in which AWS stores it."""
 
 from .collector import Collector
 from .intake import PREFIX, OtlpIntake

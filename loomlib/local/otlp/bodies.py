@@ -1,4 +1,4 @@
-"""Decompression of a request's body within a limit."""
+"""Decompression of a request body within a size limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNPACKED_LIMIT_BYTES = 128_000_000
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
-    """Decode a body's content encoding.
+    """Decode a request body's content encoding.
 
     Raises:
         Malformed: The encoding is unknown, the body does not match it, or the decoded body is too large.

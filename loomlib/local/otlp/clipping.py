@@ -1,4 +1,4 @@
-"""Records too long for a log event: long texts are cut in the event, and the whole record is stored too."""
+"""Records too long for a log event: the event gets truncated texts, and the full record is stored separately."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fits(text: str) -> bool:
 
 
 def log_form(record: dict[str, Any], dump: Callable[[object], str], text: str) -> str:
-    """Serialize a record, with its long texts cut until it fits.
+    """Serialize a record, truncating its long texts until it fits.
 
     A cut text ends with a note; `CUT_MARK` gives its full size.
 

@@ -63,7 +63,7 @@ def collect(home: Path) -> None:
 def _store(
     records: list[Record], visible_ms: int, writer: TelemetryWriter, refused: list[str]
 ) -> dict[Place, tuple[int, int]]:
-    """Store records together, or, when one of them cannot be stored, each by itself."""
+    """Store a batch of records, or, if one of them cannot be stored, each record separately."""
     try:
         return writer.write(records, visible_ms)
     except sqlite3.Error:

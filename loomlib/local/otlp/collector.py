@@ -1,4 +1,4 @@
-"""The service's side of the collecting process, which starts with the first telemetry and restarts when it ends."""
+"""The client of the collecting process, which starts with the first telemetry and is restarted when it dies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Stored = Callable[[Mapping[Place, tuple[int, int]]], None]
 
 
 class _Suspects:
-    """The requests that were being read when the process ended.
+    """Requests that were being decoded when the collecting process died.
 
     A process may be killed from outside, so its sender is asked to send such a request again; when the process ends
     over the same bytes once more, they are refused from then on.
@@ -35,14 +35,14 @@ class _Suspects:
         self._deaths: OrderedDict[bytes, int] = OrderedDict()
 
     def note(self, body: bytes) -> None:
-        """Record that the process ended while it read a request."""
+        """Record that the process died while decoding a request."""
         digest = _digest(body)
         self._deaths[digest] = self._deaths.pop(digest, 0) + 1
         if len(self._deaths) > _REMEMBERED_SUSPECTS:
             self._deaths.popitem(last=False)
 
     def refuses(self, body: bytes) -> bool:
-        """Return whether the process ended twice over these bytes."""
+        """Return whether the process died twice on these bytes."""
         return bool(self._deaths) and self._deaths.get(_digest(body), 0) > 1
 
 
@@ -51,7 +51,7 @@ def _digest(body: bytes) -> bytes:
 
 
 class Collector:
-    """A client of the collecting process, to which it sends export requests.
+    """Sends export requests to the collecting process.
 
     `on_stored` is called with the places that got records and their first and last times.
     """
@@ -68,7 +68,7 @@ class Collector:
         self._closed = False
 
     async def take(self, head: Mapping[str, Any], body: bytes) -> Answer:
-        """Store a request.
+        """Send a request to be stored.
 
         The response for its sender is a 503 when too much is pending or the process has ended.
         """
@@ -89,14 +89,14 @@ class Collector:
         return Answer(reply["status"], reply["refused"], reply["message"])
 
     async def forget(self, places: Sequence[Place]) -> None:
-        """Remove deleted streams from the store."""
+        """Delete the stored records of deleted streams."""
         try:
             await self._ask({"forget": places}, b"")
         except (ConnectionError, OSError) as error:
             _log.warning("Deleted streams could not be forgotten: %s", error)
 
     async def close(self) -> None:
-        """Let the process finish its pending requests, and wait for its end."""
+        """Let the process finish pending requests, and wait until it has exited."""
         self._closed = True
         process = self._process
         if process is None or process.stdin is None:

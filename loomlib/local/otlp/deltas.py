@@ -1,4 +1,4 @@
-"""Deltas of cumulative series: CloudWatch sums values, so each may count only once."""
+"""Deltas of cumulative series: CloudWatch sums values, so each value may be stored only once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _REMEMBERED_SERIES = 10_000
 
 
 class Deltas:
-    """The last point of each of the latest 10,000 series."""
+    """The last data point of each of the 10,000 most recently updated series."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[tuple[object, ...], dict[str, Any]] = OrderedDict()
@@ -22,7 +22,7 @@ class Deltas:
         point: dict[str, Any],
         attributes: tuple[tuple[str, str], ...],
     ) -> Any:
-        """Return a point's increase since the last one: a number, or a histogram's point; None without an increase.
+        """Return the increase since a series' last point: a number or a histogram point; None without one.
 
         Gauges, deltas and sums that may fall are returned unchanged.
         """

@@ -1,4 +1,4 @@
-"""The output of the decoders: records of one resource and scope, with the members of AWS's form."""
+"""The decoders' output: records grouped by resource and scope, with the members of AWS's form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATUS_CODES = ("UNSET", "OK", "ERROR")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Records that share a resource and a scope.
+    """Records with the same resource and scope.
 
     A span is the mapping of an `aws/spans` record without `resource` and `scope`: `traceId`, `spanId`, `name`, `kind`,
     `startTimeUnixNano` and so on, ids as hex, times as unix nanoseconds, attributes as plain values. A log record
@@ -28,7 +28,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The groups of one request, and for each refused record the reason."""
+    """The groups of one request, and the reason for each rejected record."""
 
     groups: list[Group]
     refused: list[str]

@@ -26,7 +26,7 @@ _UNITS = {
 
 
 class EmfLines:
-    """A converter of groups of metrics to lines; cumulative series become deltas."""
+    """Converts metrics to EMF lines; cumulative series become deltas."""
 
     def __init__(self) -> None:
         self._deltas = Deltas()

@@ -26,7 +26,7 @@ PREFIX_BYTES = _LENGTHS.size
 
 
 def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
-    """Read the next frame; None when the other side has closed the stream, even within a frame."""
+    """Read the next frame; None when the other side has closed the stream, even in the middle of a frame."""
     prefix = stream.read(PREFIX_BYTES)
     if len(prefix) < PREFIX_BYTES:
         return None

@@ -1,4 +1,4 @@
-"""Trace and span ids, as lower-case hex whatever form they came in."""
+"""Trace and span ids as lower-case hex."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TRACE_ID_BYTES, SPAN_ID_BYTES = 16, 8
 
 
 def hex_id(value: object, size_bytes: int) -> str | None:
-    """Read an id of OTLP/JSON: hex by the specification, base64 by protobuf's own JSON.
+    """Parse an id of OTLP/JSON: hex (by the specification) or base64 (protobuf's own JSON mapping).
 
     An id of zeros is invalid (W3C Trace Context).
 
@@ -38,5 +38,5 @@ def hex_id(value: object, size_bytes: int) -> str | None:
 
 
 def bytes_id(value: bytes, size_bytes: int) -> str | None:
-    """Read an id of OTLP/protobuf; None when it has another size or is all zeros."""
+    """Parse an id of OTLP/protobuf; None when it has the wrong size or is all zeros."""
     return value.hex() if len(value) == size_bytes and any(value) else None

@@ -28,7 +28,7 @@ FindOrigin = Callable[[str], tuple[str, str] | None]
 
 
 class OtlpIntake:
-    """A handler of export requests; a response of 200 means that the records are on disk.
+    """Handles export requests; a response of 200 means that the records are on disk.
 
     `find_origin` returns the session id and log group of a log stream, by the uuid that a session's process sends.
     """
@@ -42,7 +42,7 @@ class OtlpIntake:
     async def answer(
         self, path: str, method: str, headers: Mapping[bytes, bytes], receive: Receive, send: Send
     ) -> None:
-        """Answer one request; failures are OTLP messages too, in the sender's encoding."""
+        """Answer one request; errors are OTLP messages too, in the sender's encoding."""
         if method == "GET" and path.startswith(_RECORDS):
             records = await asyncio.to_thread(self._telemetry.whole, unquote(path.removeprefix(_RECORDS)))
             lines = b"".join(message.encode() + b"\n" for _, message in records)
@@ -99,7 +99,7 @@ class OtlpIntake:
 
 
 async def _let_pass(receive: Receive) -> None:
-    """Read the rest of a body that is too long: an exporter whose connection is closed early would try again."""
+    """Read and discard the rest of a body that is too long: an exporter whose connection is closed would retry."""
     size = 0
     while size < _LET_PASS_BYTES:
         message = await receive()

@@ -18,7 +18,7 @@ _NAMES = {
 
 
 def decode_json(body: bytes, signal: Signal) -> Decoded:
-    """Decode the records of an export request; single bad records are refused one by one.
+    """Decode the records of an export request; invalid records are rejected individually.
 
     Raises:
         Malformed: The body is no export request.

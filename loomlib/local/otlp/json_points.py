@@ -1,4 +1,4 @@
-"""OTLP/JSON's metrics: one metric with its data points, whatever kind of instrument it came from."""
+"""Decode OTLP/JSON metrics of every instrument kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .points import KINDS, TEMPORALITIES, bucket_middles, exponential_middles
 
 
 def metric(source: dict[str, Any]) -> dict[str, Any]:
-    """`{name, unit, kind, monotonic, temporality, points}`; a histogram's buckets have become values and counts."""
+    """Decode a metric: `{name, unit, kind, monotonic, temporality, points}`; buckets become values and counts."""
     for member, kind in KINDS.items():
         if member in source:
             data = members(source[member])

@@ -40,7 +40,7 @@ def text(value: object) -> str:
 
 
 def storable(value: str) -> str:
-    """Return text that UTF-8 can spell: half a surrogate pair, which JSON may name, becomes a question mark."""
+    """Return text that UTF-8 can encode: a lone surrogate, which JSON allows, becomes a question mark."""
     if value.isascii():
         return value
     try:
@@ -51,7 +51,7 @@ def storable(value: str) -> str:
 
 
 def integer(value: object) -> int:
-    """Return a 64-bit integer, which JSON spells as text or as a number; a missing value is 0."""
+    """Return a 64-bit integer, given as text or number; a missing value is 0."""
     if value is None:
         return 0
     if isinstance(value, str | int) and not isinstance(value, bool):
@@ -65,7 +65,7 @@ def integer(value: object) -> int:
 
 
 def attributes(pairs: object, depth: int = 0) -> dict[str, Any]:
-    """Return a list of `{key, value}` as a mapping; of two equal keys the last counts."""
+    """Return a list of `{key, value}` as a mapping; the last of equal keys wins."""
     if not pairs:
         return {}
     values: dict[str, Any] = {}
@@ -76,7 +76,7 @@ def attributes(pairs: object, depth: int = 0) -> dict[str, Any]:
 
 
 def plain(value: object, depth: int = 0) -> Any:
-    """Convert one AnyValue. Bytes stay base64 text, and numbers that JSON cannot express stay text."""
+    """Convert an AnyValue. Bytes stay base64 text, and numbers that JSON cannot express stay text."""
     if value is None:
         return None
     if depth > _DEEPEST:
@@ -103,7 +103,7 @@ def plain(value: object, depth: int = 0) -> Any:
 
 
 def double(value: object) -> float | str:
-    """Return a 64-bit number; NaN and the infinities stay the text that OTLP/JSON spells them as."""
+    """Return a 64-bit float; NaN and infinities stay text, as in OTLP/JSON."""
     if isinstance(value, str):
         if value in _ODD_NUMBERS:
             return value
@@ -121,7 +121,7 @@ def double(value: object) -> float | str:
 
 
 def moment(value: object) -> int:
-    """Return a time in unix nanoseconds that can be stored."""
+    """Return a time in Unix nanoseconds, within the range that can be stored."""
     time_ns = integer(value)
     if not 0 <= time_ns <= LARGEST_TIME_NS:
         raise Malformed(f"{time_ns} is no time in unix nanoseconds")

@@ -15,7 +15,7 @@ _INFO = 9
 
 
 def split_messages(span: dict[str, Any], scope_name: str, session_id: str) -> dict[str, Any] | None:
-    """Move the conversation's events out of a span.
+    """Move the conversation's events from a span to a log record.
 
     The span is changed in place.
 

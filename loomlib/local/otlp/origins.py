@@ -1,4 +1,4 @@
-"""The session whose telemetry a request holds, by the log stream that its sender names."""
+"""The session that sent an export request, identified by the log stream in the request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _REMEMBERED = 10_000
 
 
 class SessionOrigins:
-    """The session id and log group of each log stream, by its uuid.
+    """The session id and log group of each log stream, by its UUID.
 
     They are remembered after the session's end, for spans that arrive later.
     """
@@ -20,7 +20,7 @@ class SessionOrigins:
         self._known: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     def find(self, mark: str) -> tuple[str, str] | None:
-        """Return the session id and log group of a stream; None when no such session has run."""
+        """Return a stream's session id and log group; None when no such session has run."""
         if mark not in self._known:
             for session in self._sessions.sessions():
                 group = f"/aws/bedrock-agentcore/runtimes/{session.runtime_id}-{session.qualifier}"

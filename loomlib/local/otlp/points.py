@@ -17,7 +17,7 @@ Buckets = list[tuple[float, int]]
 
 
 def bucket_middles(bounds: Sequence[float], counts: Sequence[int], low: object, high: object) -> Buckets:
-    """Return the middles and counts of a histogram's non-empty buckets; the outer ones end at `low` and `high`."""
+    """Return midpoints and counts of a histogram's non-empty buckets, bounded by `low` and `high`."""
     middles: Buckets = []
     for index, count in enumerate(counts):
         if not count:
@@ -32,7 +32,7 @@ def bucket_middles(bounds: Sequence[float], counts: Sequence[int], low: object, 
 def exponential_middles(
     *, scale: int, zero: int, positive: tuple[int, Sequence[int]], negative: tuple[int, Sequence[int]]
 ) -> Buckets:
-    """Return the middles and counts of an exponential histogram's non-empty buckets.
+    """Return midpoints and counts of an exponential histogram's non-empty buckets.
 
     Bucket i covers (base^i, base^(i+1)] with base = 2^(2^-scale). Source: OpenTelemetry metrics data model,
     "ExponentialHistogram".

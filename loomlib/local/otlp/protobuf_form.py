@@ -1,4 +1,4 @@
-"""OTLP/protobuf decoded by Google's own parser: a hand-written one costs several times as much for a span."""
+"""OTLP/protobuf decoded by Google's parser; a parser in Python costs several times as much per span."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Request = TypeVar("_Request", bound=Message)
 
 
 def decode_protobuf(body: bytes, signal: Signal) -> Decoded:
-    """Decode the records of an export request; single bad records are refused one by one.
+    """Decode the records of an export request; invalid records are rejected individually.
 
     Raises:
         Malformed: The body is no export request.

@@ -1,4 +1,4 @@
-"""Read stored telemetry: as log events of a group, or complete by trace and session. Safe in any thread."""
+"""Read stored telemetry: as log events of a group, or complete by trace and session. Thread-safe."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ class StreamTimes(NamedTuple):
 
 
 class TelemetryReader:
-    """A reader of what the collecting process wrote; the store does not exist before the first record."""
+    """Reads what the collecting process wrote; the database does not exist before the first record."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / FILE_NAME
 
     def places(self) -> list[Place]:
-        """Return every group and stream that holds telemetry."""
+        """Return every (group, stream) with telemetry."""
         with self._open() as database:
             if database is None:
                 return []
             return [(group, stream) for group, stream in database.execute("SELECT log_group, stream FROM places")]
 
     def stream_times(self, group: str) -> dict[str, StreamTimes]:
-        """Return the times of a group's streams that hold a visible event."""
+        """Return the times of a group's streams that have a visible event."""
         times: dict[str, StreamTimes] = {}
         with self._open() as database:
             if database is None:
@@ -91,7 +91,7 @@ class TelemetryReader:
         before: tuple[int, int] = (2**62, 0),
         newest_first: bool = False,
     ) -> Generator[StoredEvent]:
-        """Iterate over a group's visible events between two positions, in the order of (time, id).
+        """Yield a group's visible events between two positions, ordered by (time, id).
 
         Only events that contain every text of `containing` are returned. A trace id or session id among these texts
         selects the records of that trace or session, and those that link to it.
@@ -129,7 +129,7 @@ class TelemetryReader:
                     yield StoredEvent(number, names[place], timestamp_ms, visible_ms, message)
 
     def whole(self, identifier: str) -> list[tuple[Place, str]]:
-        """Return every record of a trace or session in full, oldest first."""
+        """Return all records of a trace or session, untruncated, oldest first."""
         with self._open() as database:
             if database is None:
                 return []

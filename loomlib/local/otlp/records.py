@@ -26,7 +26,7 @@ _LONGEST_KEY = 1_024  # characters of a session id that records are searched by;
 
 
 class Record(NamedTuple):
-    """A log event; `whole` is the record's full text where a log event cannot hold it."""
+    """A log event; `whole` is the record's full text if it is too long for a log event."""
 
     group: str
     stream: str
@@ -40,7 +40,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The sender of a request: its session and its runtime's log group, "" where unknown."""
+    """The sender of a request: its session id and its runtime's log group, "" where unknown."""
 
     session_id: str = ""
     group: str = ""
@@ -49,7 +49,7 @@ class Origin:
 
 
 class Recorder:
-    """A builder of records; it remembers the session of each trace for records that do not name theirs."""
+    """Builds records; it remembers each trace's session for records that do not name theirs."""
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, str] = OrderedDict()
@@ -137,7 +137,7 @@ class Recorder:
                 self._sessions.popitem(last=False)
 
     def _join(self, attributes: dict[str, Any], trace_id: str, origin: Origin) -> str:
-        """Write a record's session into it: the record's own, else its sender's, else that of its trace.
+        """Add the session to a record: its own, else its sender's, else that of its trace.
 
         The sender counts before the trace, because one trace can pass through the sessions of several agents.
         """

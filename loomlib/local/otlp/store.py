@@ -33,7 +33,7 @@ Place = tuple[str, str]
 
 
 class TelemetryWriter:
-    """The writer of the store; a home folder allows one at a time."""
+    """Writes the database; only one writer per home folder is allowed."""
 
     def __init__(self, home: Path) -> None:
         self._database = sqlite3.connect(home / FILE_NAME, isolation_level=None)
@@ -46,7 +46,7 @@ class TelemetryWriter:
         self._since_pruned = _PRUNED_EVERY
 
     def write(self, records: Sequence[Record], visible_ms: int) -> dict[Place, tuple[int, int]]:
-        """Store records in one transaction; the first and last time of each place that got some.
+        """Store records in one transaction; return the first and last time of each stream that got some.
 
         Raises `sqlite3.Error`, and then nothing is stored.
         """
@@ -87,7 +87,7 @@ class TelemetryWriter:
         return spans
 
     def forget(self, places: Iterable[Place]) -> None:
-        """Remove streams with all their records."""
+        """Delete streams with all their records."""
         for place in places:
             number = self._places.pop(place, None)
             if number is not None:
@@ -95,7 +95,7 @@ class TelemetryWriter:
                 self._database.execute("DELETE FROM places WHERE id = ?", (number,))
 
     def prune(self, *, records: int = KEPT_RECORDS, age_ms: int = KEPT_MS, size_bytes: int = KEPT_BYTES) -> None:
-        """Remove the oldest records beyond a limit."""
+        """Delete the oldest records beyond a limit."""
         run = self._database.execute
         first, last = run("SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM records").fetchone()
         self._delete("SELECT id FROM records WHERE id <= ?", last - records)

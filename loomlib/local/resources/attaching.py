@@ -1,4 +1,4 @@
-"""Resources as plain SQLite connections of other databases, also those of other processes, read them."""
+"""The control plane's resources as an attached SQLite database, for other databases and processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks for resources that do more than store what they were given."""
+"""Hooks for resources that do more than store their parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .records import ResourceRecord
 
 
 class SettlementError(Exception):
-    """A resource that was being created or updated cannot become ready; the message is its `failureReason`."""
+    """Creating or updating a resource failed; the message becomes its `failureReason`."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,16 +33,16 @@ class Draft:
 
 
 class Behaviour:
-    """What the engine calls around its own work; every hook does nothing unless it is overridden."""
+    """Hooks that the engine calls around an operation; by default they do nothing."""
 
     settles = False
     """Whether creating and updating continue in the background, in `settle`."""
 
     async def before_create(self, draft: Draft) -> None:
-        """Check or complete a new resource. Raise `RefusedError` to reject it."""
+        """Validate or complete a new resource. Raise `RefusedError` to reject it."""
 
     async def before_update(self, draft: Draft) -> None:
-        """Check or complete a change. Raise `RefusedError` to reject it."""
+        """Validate or complete a change. Raise `RefusedError` to reject it."""
 
     async def settle(self, record: ResourceRecord) -> ResourceRecord:
         """Do the background work and return the record, whose status the engine then sets to ready.
@@ -57,11 +57,11 @@ class Behaviour:
         return ()
 
     async def before_delete(self, record: ResourceRecord, version: int | None) -> None:
-        """Check that a resource, or one version of it, may go. Raise `RefusedError` to reject it."""
+        """Check that a resource, or one version of it, may be deleted. Raise `RefusedError` to reject it."""
 
     async def after_delete(self, record: ResourceRecord, version: int | None) -> None:
-        """Release what a deleted resource, or one deleted version, held."""
+        """Release everything that a deleted resource, or one deleted version, used."""
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Return members to show beside the document; they take precedence over it."""
+        """Return members to add to responses; they take precedence over the stored document."""
         return {}

@@ -55,7 +55,7 @@ class Resource:
 
     @property
     def prefix(self) -> str:
-        """The noun as it begins member names: `agentRuntime` in `agentRuntimeId`."""
+        """The noun as it starts member names: `agentRuntime` in `agentRuntimeId`."""
         return self.noun[0].lower() + self.noun[1:]
 
     def new_id(self, name: str) -> str:
@@ -69,7 +69,7 @@ class Resource:
         return f"arn:{partition}:bedrock-agentcore:{region}:{account_id}:{path}"
 
     def shown(self, record: ResourceRecord, parent: ResourceRecord | None) -> dict[str, Any]:
-        """Return the record's members by every name that the service model uses for them."""
+        """Return the record's members under every name that the service model has for them."""
         prefix = self.prefix
         members: dict[str, Any] = {
             **record.document,
@@ -94,7 +94,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statuses:
-    """The statuses that a resource passes through; empty ones do not exist in its model."""
+    """The statuses that a resource passes through; "" where its model has none."""
 
     creating: str = ""
     updating: str = ""
@@ -120,7 +120,7 @@ class Statuses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """What the service model says about a resource.
+    """A resource's operations and shapes in the service model.
 
     Attributes:
         operations: Operation names by verb: create, get, list, update, delete and versions.
@@ -144,7 +144,7 @@ class Binding:
 
 
 def bind(resource: Resource, model: Any) -> Binding:
-    """Look a resource up in a botocore `ServiceModel`; a verb without an operation there is left out."""
+    """Bind a resource to a botocore `ServiceModel`; verbs without an operation are left out."""
     noun = resource.noun
     plurals = (f"List{noun}s", f"List{noun}es", f"List{noun.removesuffix('y')}ies")
     candidates = {
@@ -175,7 +175,7 @@ def bind(resource: Resource, model: Any) -> Binding:
 
 
 def _envelope(verb: str, operation: Any) -> str:
-    """Return the output member that wraps the resource, or holds the list of them."""
+    """Return the output member that wraps the resource or its list."""
     if operation.output_shape is None:
         return ""
     members: Mapping[str, Any] = operation.output_shape.members
@@ -186,7 +186,7 @@ def _envelope(verb: str, operation: Any) -> str:
 
 
 def _members(operation: Any, envelope: str | None) -> tuple[str, ...]:
-    """Return the members that an operation's output shows of a resource."""
+    """Return the members of an operation's output that belong to the resource."""
     if operation.output_shape is None:
         return ()
     members: Mapping[str, Any] = operation.output_shape.members

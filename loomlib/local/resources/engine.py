@@ -1,4 +1,4 @@
-"""Answers the control plane's operations on declared resources."""
+"""Execute the control plane's operations on declared resources."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Handler = Callable[[Parameters, str], Awaitable[Result]]
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """A declared resource with its hooks and its place in the service model."""
+    """A declared resource with its hooks and its binding to the service model."""
 
     resource: Resource
     behaviour: Behaviour
@@ -45,7 +45,7 @@ class _Family:
 
 
 class ResourceEngine:
-    """The operations of all declared resources, and the tagging operations that they share.
+    """All operations on declared resources, and the tagging operations they share.
 
     A request without background work is done when it is answered: the answer says CREATING or UPDATING as AWS's does,
     and what is read next says READY.
@@ -305,7 +305,7 @@ class ResourceEngine:
         raise not_found(f"{record.id} has no version {number}")
 
     def _check_token(self, family: _Family, record: ResourceRecord, verb: str, digest: str) -> None:
-        """Refuse a client token that comes again with other parameters; a digest of an older release is unknown."""
+        """Reject a client token reused with other parameters; an older release's digest matches any."""
         former = record.tokens[verb][1]
         if former and former != digest:
             message = "clientToken was used already, with other parameters"
@@ -326,7 +326,7 @@ class ResourceEngine:
         return {name: members[name] for name in family.binding.outputs[verb] if name in members}
 
     def _page(self, family: _Family, verb: str, records: Sequence[ResourceRecord], parameters: Parameters) -> Result:
-        """Cut a page out of records in their order; a preset's position is its place before all numbers."""
+        """Cut a page out of ordered records; a preset's position comes before all numbers."""
         request = page_request(parameters, family.binding.operations[verb], int, size=family.resource.page_size)
         presets = list(family.resource.presets)
 
@@ -351,12 +351,12 @@ def _is_settling(family: _Family, record: ResourceRecord) -> bool:
 
 
 def _seen_as(record: ResourceRecord, family: _Family, step: str) -> ResourceRecord:
-    """Return the record as an answer shows it while AWS would still be at work."""
+    """Return the record as responses show it while AWS would still be creating or updating it."""
     return replace(record, status=getattr(family.binding.statuses, step) or record.status)
 
 
 def _given(binding: Binding, parameters: Parameters) -> dict[str, Any]:
-    """Return the parameters that describe the resource, without those that name it or the request."""
+    """Return the parameters that describe the resource, without its identifiers and the client token."""
     apart = {"clientToken", "tags", binding.name, binding.identifier, binding.parent_identifier}
     return {name: value for name, value in parameters.items() if name not in apart and value is not None}
 
@@ -372,7 +372,7 @@ def _check_tags(tags: Mapping[str, str]) -> None:
 
 
 def _words(noun: str) -> str:
-    """`AgentRuntime` as `Agent runtime`."""
+    """Return `AgentRuntime` as `Agent runtime`."""
     spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in noun).strip()
     return spaced.capitalize()
 

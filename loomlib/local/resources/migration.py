@@ -19,7 +19,7 @@ Imported = tuple[ResourceRecord, Sequence[ResourceRecord], Mapping[str, str]]
 
 
 def import_older_databases(store: ResourceStore) -> None:
-    """Import what an older release stored in this home folder, once."""
+    """Import, once, what an older release stored in this home folder."""
     for name, tables, read in (
         ("runtimes.db", {"runtimes", "versions", "endpoints", "tags"}, _runtimes),
         ("memory.db", {"memories", "memory_tags"}, _memories),

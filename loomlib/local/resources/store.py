@@ -62,7 +62,7 @@ class ResourceStore:
         self.reload()
 
     def reload(self) -> None:
-        """Read everything from the database again."""
+        """Read all resources from the database again."""
         for table in (self._records, self._versions, self._numbers):
             table.clear()
         for row in self._connection.execute("SELECT * FROM resources ORDER BY number"):
@@ -90,11 +90,11 @@ class ResourceStore:
         return self._record((kind, region, parent, "name" if by_name else "id", key))
 
     def of_arn(self, arn: str) -> ResourceRecord | None:
-        """Return the resource of an ARN, wherever it is."""
+        """Return the resource with an ARN, in any region."""
         return self._record(("arn", arn))
 
     def of_id(self, kind: str, id: str) -> ResourceRecord | None:
-        """Return the resource of a random id, wherever it is."""
+        """Return the resource with an id, in any region."""
         return self._record(("id", kind, id))
 
     def of_token(self, kind: str, region: str, token: str) -> ResourceRecord | None:
@@ -102,7 +102,7 @@ class ResourceStore:
         return self._record(("token", kind, region, token))
 
     def records(self, kind: str, *, region: str | None = None, parent: str | None = None) -> list[ResourceRecord]:
-        """Return the resources of a kind in the order of their creation.
+        """Return the resources of a kind, oldest first.
 
         Args:
             kind: The resource's noun.
@@ -122,7 +122,7 @@ class ResourceStore:
         return list(self._versions.get(record.number, {}).values())
 
     def version(self, record: ResourceRecord, number: int) -> ResourceRecord | None:
-        """Return one version of a resource: the resource as that version has it."""
+        """Return the resource as it was in one version."""
         return self._versions.get(record.number, {}).get(number)
 
     def tags(self, arn: str) -> dict[str, str]:
@@ -134,7 +134,7 @@ class ResourceStore:
     # Writing
 
     def put(self, records: Sequence[ResourceRecord], *, tags: Mapping[str, str] | None = None) -> list[ResourceRecord]:
-        """Store records in one transaction, with `tags` for the first, and return them with their numbers.
+        """Store records in one transaction, with `tags` for the first; return them with their numbers.
 
         A record with a number replaces the one it was made from. Of a resource with versions, a record that is not
         the newest version changes that version alone.
@@ -151,7 +151,7 @@ class ResourceStore:
             return stored
 
     def tag(self, arn: str, tags: Mapping[str, str]) -> None:
-        """Add tags, or replace those of the same name."""
+        """Add tags, or replace tags with the same key."""
         with self._writing, self._connection:
             self._write_tags(arn, tags)
 
@@ -161,7 +161,7 @@ class ResourceStore:
             self._connection.executemany("DELETE FROM tags WHERE arn = ? AND name = ?", [(arn, name) for name in names])
 
     def remove(self, record: ResourceRecord) -> None:
-        """Remove a resource with its versions, its tags and everything below it."""
+        """Delete a resource with its versions, its tags and its children."""
         with self._writing:
             removed = [record, *self._below(record)]
             with self._connection:
@@ -183,7 +183,7 @@ class ResourceStore:
     def import_once(
         self, source: str, records: Iterable[tuple[ResourceRecord, Sequence[ResourceRecord], Mapping[str, str]]]
     ) -> bool:
-        """Store the records of another database, each with its versions and tags, unless it was done before.
+        """Import another database's records, each with its versions and tags, unless done before.
 
         Returns:
             Whether this call imported them.
@@ -221,7 +221,7 @@ class ResourceStore:
             self._upsert("tags", {"arn": arn, "name": name, "value": value}, "arn, name")
 
     def _upsert(self, table: str, values: Mapping[str, Any], key: str) -> int:
-        """Insert a row, or update the one with this key; return the number of an inserted one."""
+        """Insert a row, or update the one with the same key; return an inserted row's number."""
         # Not REPLACE: replacing a row would delete its versions and tags with it.
         statement = (
             f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join(f':{name}' for name in values)}) "  # noqa: S608

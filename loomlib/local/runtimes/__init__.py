@@ -1,1 +1,1 @@
-"""Runtimes of agents: their resources, the deployment of their packages, and the invocation of their sessions."""
+"""Runtimes: their resources, the deployment of their packages, and the invocation of their sessions."""

@@ -43,7 +43,7 @@ class Deployments:
         )
 
     async def make(self, version: ResourceRecord) -> Path | None:
-        """Extract a fetched package and return the folder with its requirements, if it needed any installed.
+        """Extract a fetched package; return its folder and the requirements overlay, if one was needed.
 
         Raises:
             InvalidPackageError: The package cannot run here.
@@ -58,11 +58,11 @@ class Deployments:
         return overlay
 
     def settled(self, version: ResourceRecord) -> None:
-        """Delete a package that is extracted, or that cannot be."""
+        """Delete the downloaded package after its extraction succeeded or failed."""
         self._package(version).unlink(missing_ok=True)
 
     def runnable(self, version: ResourceRecord) -> RuntimeVersion:
-        """Return what sessions need to know of a version that is READY."""
+        """Return what sessions need to know about a READY version."""
         key = (version.id, version.version)
         if key not in self._runnable:
             given, overlay = version.document, version.internal.get("overlay")

@@ -1,4 +1,4 @@
-"""Requirement overlays: what a package requires and the workbench's interpreter lacks, installed once and cached."""
+"""Requirement overlays: packages that an agent requires and the interpreter lacks, installed once and cached."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Environments:
         self._building: dict[str, asyncio.Lock] = {}
 
     async def overlay(self, code: Path) -> Path | None:
-        """Return the folder to add to `sys.path` for a package, or None when the interpreter has everything.
+        """Return the folder to add to `sys.path` for a package, or None when nothing is missing.
 
         Args:
             code: The extracted package.
@@ -78,7 +78,7 @@ class Environments:
 
 
 def lacking(code: Path) -> list[str]:
-    """Return pip's options and the requirements in a package's requirements.txt that the interpreter lacks."""
+    """Return pip's options and the requirements in requirements.txt that the interpreter lacks."""
     file = code / "requirements.txt"
     if not file.is_file():
         return []

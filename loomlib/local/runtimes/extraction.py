@@ -98,7 +98,7 @@ def extract(package: Path, code: Path, entry_point: Iterable[str]) -> None:
 
 
 def _compile(partial: Path, code: Path) -> None:
-    """Byte-compile every source file; one that Python cannot compile is left as it is and fails when it is imported."""
+    """Byte-compile every source file; a file that does not compile is left and fails on import."""
     for source in sorted(partial.rglob("*.py")):
         name = source.relative_to(partial)
         try:
@@ -115,7 +115,7 @@ def _compile(partial: Path, code: Path) -> None:
 
 
 def partial_folder(code: Path) -> Path:
-    """Return the folder that holds a package until all of it is extracted."""
+    """Return the folder that holds a package until its extraction is complete."""
     return code.with_name(code.name + ".partial")
 
 
@@ -160,7 +160,7 @@ def _write(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], folder: Pat
 
 
 def _main(request: dict[str, str]) -> int:
-    """Extract a package under this process's limits; print what is wrong with it."""
+    """Extract a package under this process's limits; print the error, if any."""
     with contextlib.suppress(OSError):
         os.nice(_NICE)
     resource.setrlimit(resource.RLIMIT_CPU, (int(request["cpu_s"]), int(request["cpu_s"]) + 1))

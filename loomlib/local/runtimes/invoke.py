@@ -1,4 +1,4 @@
-"""InvokeAgentRuntime and StopRuntimeSession: the path of an invocation from the socket to its session and back."""
+"""InvokeAgentRuntime and StopRuntimeSession: from the HTTP request to the session and back."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Invoke:
     async def invoke(
         self, arn: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
     ) -> None:
-        """Answer `POST /runtimes/{arn}/invocations`, chunk by chunk as the agent answers."""
+        """Answer `POST /runtimes/{arn}/invocations`, streaming the agent's response."""
         qualifier, version = self._target(arn, scope["query_string"])
         session_id = _session_id(headers) or str(uuid.uuid4())
         seen = _agent_headers(headers, version, session_id, request_id)
@@ -161,7 +161,7 @@ def _session_id(headers: Mapping[bytes, bytes]) -> str | None:
 def _agent_headers(
     headers: Mapping[bytes, bytes], version: RuntimeVersion, session_id: str, request_id: str
 ) -> dict[str, str]:
-    """Return the request's headers that the agent may see, with the session, request and trace ids."""
+    """Return the request headers that the agent receives, with session, request and trace ids."""
     seen = {
         SESSION_HEADER.decode(): session_id,
         "x-amzn-bedrock-agentcore-runtime-request-id": request_id,
@@ -182,7 +182,7 @@ def _agent_headers(
 
 
 async def _agent_answered(answer: AgentAnswer) -> RefusedError:
-    """Return the 424 for an agent that answered with an error of its own."""
+    """Return the 424 error for an agent that responded with an error status."""
     parts: list[bytes] = []
     size = 0
     try:

@@ -1,4 +1,4 @@
-"""A deployment package: a zip that is checked before a byte of it is written, extracted and byte-compiled."""
+"""Deployment packages: zip files that are checked, extracted and byte-compiled."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def endpoint_of(store: ResourceStore, runtime: ResourceRecord, name: str) -> Res
 
 
 def _checked(record: ResourceRecord) -> ResourceRecord:
-    """Return the record with a network configuration, refused when the version cannot run here."""
+    """Return the record with its network configuration; reject a version that cannot run here."""
     given = record.document
     code = given["agentRuntimeArtifact"].get("codeConfiguration")
     if code is None or "s3" not in code["code"] or not code["runtime"].startswith("PYTHON_"):

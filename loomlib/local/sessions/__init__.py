@@ -1,4 +1,4 @@
-"""Session processes: every runtime session is an operating-system process that runs the agent's own code."""
+"""Session processes: every runtime session is an operating system process that runs the agent's code."""
 
 from .otel import OtlpTarget
 from .pool import SessionPool

@@ -1,4 +1,4 @@
-"""The body of an agent's answer, as an iterator that returns its connection however the reading ends."""
+"""An agent's response body as an iterator that always returns its connection to the pool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 
 
 class AnswerChunks(AsyncIterator[bytes]):
-    """The chunks of an answer as they arrive.
+    """The chunks of a response as they arrive.
 
     Iteration raises `AgentProcessError` when the agent's answer ends too early, `SessionEndedError` when the session
     ends. `aclose()`, or dropping the last reference, closes the connection of an answer that was not read to its end,

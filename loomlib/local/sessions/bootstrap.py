@@ -68,7 +68,7 @@ class StartHook:
         return spec
 
     def patch(self, module: ModuleType) -> None:
-        """Make the first server that the agent runs serve on the session's socket, whatever address it asks for."""
+        """Make the agent's first server listen on the session's socket, whatever address it requests."""
         server_class: type[Server] = module.Server
         serve = server_class.serve
 
@@ -89,7 +89,7 @@ class StartHook:
 
 
 class OutputStream(io.TextIOWrapper):
-    """stdout or stderr, which share one pipe: neither writes into the other's unfinished line.
+    """stdout or stderr; both share a pipe, and neither writes into the other's unfinished line.
 
     Strands prints tokens without a line break; without this the SDK's next JSON log line would be appended to them.
     """
@@ -105,7 +105,7 @@ class OutputStream(io.TextIOWrapper):
 
 
 def share_output() -> None:
-    """Replace stdout and stderr by streams that respect each other's lines."""
+    """Replace stdout and stderr by streams that do not interleave within a line."""
     for name in ("stdout", "stderr"):
         plain: io.TextIOWrapper = getattr(sys, name)
         encoding, errors, lines, through = plain.encoding, plain.errors, plain.line_buffering, plain.write_through
@@ -115,7 +115,7 @@ def share_output() -> None:
 
 
 def load_spans(lifeline_fd: int) -> Spans:
-    """Load the module `spans` beside this file, under a name that no agent's module has."""
+    """Load the module `spans` next to this file, under a name that cannot clash with an agent's module."""
 
     def notify(signal: bytes) -> int:
         try:
@@ -149,7 +149,7 @@ def on_main_thread() -> bool:
 
 
 def follow_the_service(lifeline_fd: int, mark: str) -> None:
-    """Wait until the service closes the lifeline, also by being killed; then end the whole session.
+    """Wait until the service closes the lifeline (or is killed), then end the whole session.
 
     Where this thread cannot run, because foreign code holds the interpreter, the service's keeper does it.
     """
@@ -162,7 +162,7 @@ def follow_the_service(lifeline_fd: int, mark: str) -> None:
 
 
 def end_session(mark: str) -> None:
-    """Kill every process with the session's mark in its environment, then our own group."""
+    """Kill every process with the session's mark in its environment, then this process group."""
     wanted, own = f"LOOM_SESSION={mark}".encode(), os.getpid()
     try:
         processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]

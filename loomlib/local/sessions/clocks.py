@@ -12,7 +12,7 @@ _BUSY_CHECK_S = 15.0  # interval between pings of an agent that is HealthyBusy
 
 
 class SessionClocks:
-    """Ends a session that is idle for too long or too old.
+    """Ends a session after its idle timeout or maximum lifetime.
 
     A session is not idle during an invocation (`pause`) or while its agent answers pings with HealthyBusy.
 

@@ -1,4 +1,4 @@
-"""The connections of one session: reused while its server allows it, each for one request at a time."""
+"""The connections of one session: kept alive and reused, with one request at a time on each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Connections:
         return connection
 
     def give_back(self, connection: AgentConnection) -> None:
-        """Retain a connection for the next request, or close it if its answer was not read to the end."""
+        """Keep a connection for the next request, or close it if its response was not read completely."""
         if connection.reusable and not self._closed:
             self._idle.append(connection)
         else:
@@ -41,7 +41,7 @@ class Connections:
             self._open.discard(connection)
 
     def close_idle(self) -> None:
-        """Close the connections without a request; the others may still hold the last bytes of an answer."""
+        """Close idle connections; the others may still receive the end of a response."""
         self._closed = True
         while self._idle:
             connection = self._idle.pop()
@@ -49,7 +49,7 @@ class Connections:
             self._open.discard(connection)
 
     def close_all(self) -> None:
-        """Close all connections; current requests get a `ConnectionClosedError`."""
+        """Close all connections; pending requests raise `ConnectionClosedError`."""
         self._closed = True
         self._idle.clear()
         while self._open:

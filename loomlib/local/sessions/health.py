@@ -12,7 +12,7 @@ PATH = "/ping"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """An agent's answer to a ping; `changed_at` is the Unix time of its last change of status, 0 when unknown."""
+    """An agent's response to a ping; `changed_at` is the Unix time of the last status change, 0 when unknown."""
 
     status: int
     is_busy: bool = False
@@ -20,12 +20,12 @@ class Health:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the answer was a success."""
+        """Whether the response was a success."""
         return 200 <= self.status < 300
 
 
 async def ask_health(connections: Connections) -> Health:
-    """Ping the agent, without a time-out. Raise `ConnectionClosedError` or `NotHttpError`."""
+    """Ping the agent, without a timeout. Raise `ConnectionClosedError` or `NotHttpError`."""
     connection = await connections.take()
     try:
         head = await connection.ask("GET", PATH, {})

@@ -1,4 +1,4 @@
-"""How much output of one session becomes log events: a token bucket, as CloudWatch Logs had one for each stream."""
+"""Limits how much of a session's output becomes log events, by a token bucket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTICE_EVERY_S = 1.0
 
 
 class IntakeLimit:
-    """Counts a session's output, and what was dropped of it."""
+    """Counts a session's output and how much of it was dropped."""
 
     def __init__(self) -> None:
         self._left = float(BURST_BYTES)
@@ -25,7 +25,7 @@ class IntakeLimit:
 
     @property
     def exhausted(self) -> bool:
-        """Whether output is dropped for the time being; it is until a sixteenth of the burst is free again."""
+        """Whether output is being dropped; it is until a sixteenth of the burst is available again."""
         now = time.monotonic()
         self._left = min(BURST_BYTES, self._left + (now - self._counted_at) * BYTES_PER_S)
         self._counted_at = now
@@ -41,7 +41,7 @@ class IntakeLimit:
         self._dropped_bytes += len(data)
 
     def take_notice(self, *, final: bool = False) -> str | None:
-        """Return a sentence about what was dropped since the last one; None when there is nothing to report yet.
+        """Return a sentence on what was dropped since the last notice; None when none is due.
 
         Args:
             final: Whether the output has ended.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class Keeper:
-    """The keeper of one folder of sessions; runs until `close()`, or until this process has ended."""
+    """The keeper of one sessions folder; runs until `close()`, or until this process exits."""
 
     def __init__(self, sessions: Path) -> None:
         self._process = subprocess.Popen(

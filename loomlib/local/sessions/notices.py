@@ -24,18 +24,18 @@ class SessionNotices:
         self._sink, self._group, self._stream, self._session_id = sink, group, stream, session_id
 
     def on_signal(self, signal: bytes) -> None:
-        """Record a byte from the process: `-`, it has made no span; `+`, it now has."""
+        """Record a byte from the process: `-`, it has created no span; `+`, it now has."""
         if signal == b"-":
             self.makes_no_spans()
         elif signal == b"+":
             self._record("makes spans now", "loom.makes_spans")
 
     def makes_no_spans(self) -> None:
-        """Record that no spans of this process will come."""
+        """Record that this process will not create spans."""
         self._record("makes no spans", "loom.makes_no_spans")
 
     def ended_unexpectedly(self, how: str) -> None:
-        """Record that the process ended on its own; `how` is a phrase such as `was killed by SIGKILL`."""
+        """Record that the process ended by itself; `how` is a phrase such as `was killed by SIGKILL`."""
         message = self._text(f"its process {how}; what it had not exported by then is lost")
         self._sink.write(group=self._group, stream=self._stream, timestamp_ms=_now_ms(), message=message)
 

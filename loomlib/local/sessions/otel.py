@@ -87,7 +87,7 @@ def _exporter_variables(url: str, headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def asks_for_adot(runtime: RuntimeVersion) -> bool:
-    """Return whether the package asks to be started by AWS's OpenTelemetry distribution (ADOT)."""
+    """Return whether the package requests to be started with AWS's OpenTelemetry distribution (ADOT)."""
     return runtime.entry_point[:-1] == ("opentelemetry-instrument",)
 
 

@@ -26,7 +26,7 @@ _LAST_READS = 64  # of 16 KiB each: a pipe holds no more, and a writer that is l
 
 
 class SessionOutput:
-    """Reads a pipe until its end; `tail` holds the last lines, for error messages.
+    """Reads a pipe to its end; `tail` holds the last lines, for error messages.
 
     One pipe for both streams preserves their order.
 
@@ -67,7 +67,7 @@ class SessionOutput:
         self._take()
 
     def _take(self) -> bool:
-        """Read once; return whether there may be more."""
+        """Read once; return whether more may follow."""
         try:
             data = os.read(self._fd, _READ_BYTES)
         except (BlockingIOError, InterruptedError):

@@ -74,7 +74,7 @@ class SessionPool:
         self._closing = False
 
     async def invoke(self, call: AgentCall) -> AgentAnswer:
-        """Send an invocation to its session, which is started if there is none.
+        """Send an invocation to its session; start the session if needed.
 
         Raises:
             AgentProcessError: The agent failed.

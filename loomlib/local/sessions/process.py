@@ -1,4 +1,4 @@
-"""One agent process: its start, the detection of its exit, and its complete end."""
+"""One agent process: starting it, detecting its exit, and ending it completely."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
 
 
 class AgentProcess:
-    """A running agent script; connections to its `address` are accepted at once and wait until the agent serves.
+    """A running agent script; connections to its `address` are accepted at once and wait until the agent serves them.
 
     The listening socket is made here and inherited, so ports are not raced for and only loopback is bound. Our copy is
     closed at once, so that the end of the agent resets the connections that still wait.
@@ -81,7 +81,7 @@ class AgentProcess:
         self._watch_exit()
 
     def is_running(self) -> bool:
-        """Return whether the process runs; asks the kernel, because its exit may not have been noticed yet."""
+        """Return whether the process runs, according to the kernel: its exit may not have been noticed yet."""
         if self.exit_code is not None:
             return False
         if not hasattr(os, "waitid"):  # macOS before Python 3.13
@@ -103,7 +103,7 @@ class AgentProcess:
         await self.ended.wait()
 
     def how_it_ended(self) -> str:
-        """Return a phrase for the exit, with its exit code or the signal's name."""
+        """Describe the exit by its exit code or the signal's name."""
         code = self.exit_code
         if code is None:
             return "is still running"
@@ -152,7 +152,7 @@ class AgentProcess:
         self.ended.set()
 
     def _listen(self) -> None:
-        """Read the bytes that the process sends over its lifeline."""
+        """Read the bytes that the process sends through its lifeline."""
         try:
             data = self._lifeline.recv(4_096)
         except (BlockingIOError, InterruptedError):

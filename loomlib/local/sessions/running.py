@@ -16,12 +16,12 @@ EXIT_SOON_S = 1.0
 
 
 class ProcessGoneError(Exception):
-    """The process ended before any of the request was sent: another process can take it."""
+    """The process ended before any byte of the request was sent, so another process can handle the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A process, its output, the connections to it and the timers that end it."""
+    """A running process, its output, its connections and its timers."""
 
     process: AgentProcess
     output: SessionOutput

@@ -54,7 +54,7 @@ class SessionPlace:
 
 
 class RuntimeSession:
-    """A session from the start of its process to its end; the next invocation after that starts a new one.
+    """A session from start to end of its process; a later invocation starts a new one.
 
     It keeps the version with which it was started, wherever the endpoint points later, as a microVM does.
 
@@ -99,11 +99,11 @@ class RuntimeSession:
 
     @property
     def live(self) -> bool:
-        """Whether it takes invocations."""
+        """Whether it accepts invocations."""
         return not self._stopping and not self._failed and (self._running is None or self._running.process.is_running())
 
     def info(self) -> SessionInfo:
-        """Return the session's present state."""
+        """Return the session's current state."""
         pid = self._running.process.pid if self._running is not None else 0
         return SessionInfo(
             runtime_id=self.runtime.runtime_id,
@@ -152,7 +152,7 @@ class RuntimeSession:
         return AgentAnswer(status=head.status, headers=head.headers, chunks=chunks)
 
     async def end(self, why: str, *, grace_s: float = _GRACE_S) -> None:
-        """End the session and wait until nothing of it is left.
+        """End the session and wait until all its processes and files are gone.
 
         Args:
             why: The reason, which current invocations get as a `SessionEndedError`.
@@ -236,7 +236,7 @@ class RuntimeSession:
         return Running(process=process, output=output, connections=Connections(process.address), clocks=clocks)
 
     async def _clean_up(self, running: Running) -> None:
-        """Wait for the process's end and remove everything that is left of it."""
+        """Wait for the process to end and remove its files."""
         await running.process.ended.wait()
         was_stopping = self._stopping
         self._on_end(self)
@@ -263,7 +263,7 @@ class RuntimeSession:
         return self._running
 
     def _release(self, connection: AgentConnection | None) -> None:
-        """End an invocation, whatever its outcome."""
+        """Mark an invocation as ended, whatever its outcome."""
         self._calls -= 1
         self._last_used_at = datetime.now(UTC)
         if self._running is not None:

@@ -51,7 +51,7 @@ class Spans:
         }
 
     def load(self, module: ModuleType | None = None) -> Tracing | None:
-        """Return the tracing of these settings, or None where the agent's OpenTelemetry version does not fit."""
+        """Return the tracing with these settings, or None if the agent's OpenTelemetry version is not supported."""
         if self.tracing is None and self.settings:
             settings, self.settings = self.settings, None
             try:
@@ -61,7 +61,7 @@ class Spans:
         return self.tracing
 
     def patch_providers(self, module: ModuleType) -> None:
-        """Detect other span processors, which may export the agent's spans."""
+        """Detect other span processors, which may already export the agent's spans."""
         add = module.TracerProvider.add_span_processor
 
         def add_and_note(provider: Any, span_processor: Any) -> None:
@@ -74,7 +74,7 @@ class Spans:
             self.be_global(module)  # AWS's distribution, which the package asks for, does so before the agent runs
 
     def be_global(self, module: ModuleType) -> None:
-        """Make Loom's provider the global one."""
+        """Set Loom's provider as the global one."""
         if (tracing := self.load()) is not None:
             tracing.become_global()
 
@@ -128,13 +128,13 @@ class Spans:
             self.be_global(module)  # AWS's distribution would trace them
 
     def make_known(self) -> None:
-        """Withdraw an earlier report that there are no spans: the first one was created."""
+        """Report that the first span was created, after a report that there are none."""
         if self.has_reported_none:
             self.has_reported_none = False
             self.notify(b"+")
 
     def be_quiet(self) -> None:
-        """Report, at the end of an invocation, that there is nothing to export, if so."""
+        """Report, at the end of an invocation, that there are no spans to export, if so."""
         if not (self.has_reported_none or self.has_others or (self.tracing is not None and self.tracing.has_spans)):
             self.has_reported_none = True
             self.notify(b"-")
@@ -161,7 +161,7 @@ class Spans:
         server.shutdown = shut_down_and_flush  # before uvicorn raises SIGTERM again, which ends the process
 
     async def serve(self, app: Any, scope: Any, receive: Any, send: Any) -> None:
-        """Serve one invocation and note its arrival."""
+        """Serve one invocation and record its arrival time."""
         arrival = [scope, time_ns(), None]
         self.arrivals.set(arrival)
         try:
@@ -178,6 +178,6 @@ class Spans:
 
 
 def load_package(name: str) -> Any:
-    """Load the package beside this file, under a name that no agent's package has."""
+    """Load the package next to this file, under a name that cannot clash with an agent's package."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name, "__init__.py")
     return _load(spec_from_file_location(f"_loom_{name}", path))  # pyright: ignore

@@ -28,7 +28,7 @@ _LEAST_MEMORY_GB = 0.128
 
 @dataclass(slots=True)
 class _Window:
-    """A time in which a session has invocations."""
+    """A period in which a session has invocations."""
 
     call: AgentCall
     began_s: float
@@ -37,14 +37,14 @@ class _Window:
 
 
 class UsageMeter:
-    """Measures sessions; `began` and `ended` cost an invocation some tens of microseconds each."""
+    """Measures sessions; `began` and `ended` cost some tens of microseconds per invocation."""
 
     def __init__(self, sink: LogSink) -> None:
         self._sink = sink
         self._windows: dict[str, _Window] = {}
 
     def began(self, mark: str, call: AgentCall, pid: int) -> None:
-        """Start to measure an invocation.
+        """Start measuring an invocation.
 
         Args:
             mark: The invocation's mark.
@@ -57,7 +57,7 @@ class UsageMeter:
         window.calls += 1
 
     def ended(self, mark: str, pid: int) -> None:
-        """Stop to measure an invocation, whatever its outcome."""
+        """Stop measuring an invocation, whatever its outcome."""
         window = self._windows.get(mark)
         if window is None:
             return
@@ -94,7 +94,7 @@ class UsageMeter:
 
 
 class MeteredChunks(AsyncIterator[bytes]):
-    """An answer's chunks; ends the measurement after the last one."""
+    """A response's chunks; the measurement ends after the last one."""
 
     def __init__(self, answer: AgentAnswer, meter: UsageMeter, mark: str, pid: int) -> None:
         self._chunks, self._meter, self._mark, self._pid = answer.chunks, meter, mark, pid
@@ -130,7 +130,7 @@ class MeteredChunks(AsyncIterator[bytes]):
 
 
 def cpu_seconds(pid: int) -> float | None:
-    """Return the CPU time of a process so far, in seconds; None when it has ended or the system has no such clock.
+    """Return a process's CPU time in seconds; None when it has ended or the system has no such clock.
 
     Linux derives the id of another process's CPU clock from its pid (clock_getcpuclockid(3)). That clock excludes child
     processes; those that have ended are in the process's status, in hundredths of a second.

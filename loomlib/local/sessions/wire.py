@@ -22,7 +22,7 @@ _HOP_BY_HOP = frozenset(
 
 
 class ConnectionClosedError(Exception):
-    """The connection was closed, by the server or by us, before the answer was complete."""
+    """The connection was closed, by either side, before the response was complete."""
 
 
 class NotHttpError(Exception):
@@ -31,14 +31,14 @@ class NotHttpError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerHead:
-    """Status and headers of an answer, by lower-case names and without hop-by-hop headers."""
+    """Status and headers of a response, by lower-case names, without hop-by-hop headers."""
 
     status: int
     headers: Mapping[str, str]
 
 
 def encode_request(method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes:
-    """Return a request's bytes.
+    """Encode a request.
 
     Args:
         method: The HTTP method.
@@ -63,7 +63,7 @@ def encode_request(method: str, path: str, headers: Mapping[str, str], body: byt
 
 
 class AgentConnection(asyncio.Protocol):
-    """One connection: `ask` sends a request, `next_chunk` returns the next part of the answer's body."""
+    """One connection: `ask` sends a request, `next_chunk` returns the next part of the response body."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -82,16 +82,16 @@ class AgentConnection(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether another request may be sent: the answer is complete and the server keeps the connection open."""
+        """Whether another request may be sent: the response is complete and the connection stays open."""
         return self._idle and self._failure is None
 
     @property
     def chunk_waits(self) -> bool:
-        """Whether `next_chunk` returns at once."""
+        """Whether `next_chunk` returns immediately."""
         return bool(self._chunks) or self._complete
 
     async def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> AnswerHead:
-        """Send a request and return the answer's head. Raise `ConnectionClosedError` or `NotHttpError`."""
+        """Send a request and return the response head. Raise `ConnectionClosedError` or `NotHttpError`."""
         if self._failure is not None:
             raise self._failure
         assert self._transport is not None
@@ -108,7 +108,7 @@ class AgentConnection(asyncio.Protocol):
         return await self._head
 
     async def next_chunk(self) -> bytes | None:
-        """Return the next part of the body as it came from the socket, None after the last."""
+        """Return the next part of the body as received, None after the last."""
         while not self._chunks:
             if self._complete:
                 return None
@@ -124,7 +124,7 @@ class AgentConnection(asyncio.Protocol):
         return chunk
 
     def close(self) -> None:
-        """Close at once, so that the server sees the client disconnect."""
+        """Close immediately, so that the server notices that the client disconnected."""
         if self._transport is not None:
             self._transport.abort()
         self._fail(ConnectionClosedError("closed by the service"))
@@ -132,11 +132,11 @@ class AgentConnection(asyncio.Protocol):
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport."""
+        """Store the transport."""
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what the server sent."""
+        """Parse data from the server."""
         if self._idle or self._parser is None:
             self._break(NotHttpError(f"{data[:60]!r} without a request"))
             return
@@ -146,7 +146,7 @@ class AgentConnection(asyncio.Protocol):
             self._break(NotHttpError(f"{data[:60]!r} ({error})"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End an answer that ends with its connection; fail one that is incomplete."""
+        """Finish a response that ends with its connection; fail an incomplete one."""
         if self._until_close and not self._complete and exc is None:
             self._finish(keep=False)
         self._fail(ConnectionClosedError("the connection closed"))
@@ -159,7 +159,7 @@ class AgentConnection(asyncio.Protocol):
         self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
 
     def on_headers_complete(self) -> None:
-        """Complete the head."""
+        """Complete the response head."""
         assert self._parser is not None
         status = self._parser.get_status_code()
         if status < 200:
@@ -179,7 +179,7 @@ class AgentConnection(asyncio.Protocol):
         self._wake()
 
     def on_message_complete(self) -> None:
-        """Complete the answer."""
+        """Complete the response."""
         assert self._parser is not None
         if self._parser.get_status_code() < 200:  # 100 Continue and similar: the answer follows
             self._headers = {}

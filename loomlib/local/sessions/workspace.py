@@ -1,4 +1,4 @@
-"""A session's working folder and the record of its process, and the removal of those of an earlier service."""
+"""A session's working folder and process record, and the removal of those of an earlier service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL_BYTES = 8 * 1024 * 1024
 
 
 def make_workspace(sessions: Path, mark: str, code: Path) -> Path:
-    """Create the folder `sessions/<mark>` with the package in it, so that an agent may write beside its code.
+    """Create the folder `sessions/<mark>` with a copy of the package, so that an agent may write next to its code.
 
     Args:
         sessions: Folder of all sessions.
@@ -40,7 +40,7 @@ def make_workspace(sessions: Path, mark: str, code: Path) -> Path:
 
 
 def remove_workspace(sessions: Path, mark: str) -> None:
-    """Remove a session's folder and record; what cannot be removed is left to the next sweep."""
+    """Remove a session's folder and record; leftovers are removed by the next sweep."""
     folder = sessions / mark
     shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():

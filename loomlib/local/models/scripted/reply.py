@@ -92,7 +92,7 @@ def _forced(request: ConverseRequest, due: list[CandidateCall]) -> Reply:
 
 
 def _by_relevance(request: ConverseRequest) -> list[str | None]:
-    """Yield tool names, best first, with decreasing thresholds until one fits."""
+    """Return tool names, best first, with decreasing thresholds until one fits."""
     text = "\n".join(_evidence(request))
     for threshold in _THRESHOLDS:
         plan = plan_calls(text, request.tools, threshold=threshold)

@@ -1,4 +1,4 @@
-"""Spans of agents that do nothing for them. This package runs in the agent's process, loaded by `bootstrap.py`."""
+"""Spans for agents that do not export spans themselves. Runs in the agent's process, loaded by `bootstrap.py`."""
 
 from .tracing import Tracing
 

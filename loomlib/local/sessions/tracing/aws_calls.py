@@ -33,14 +33,14 @@ Call = Callable[[Any, str, Mapping[str, Any]], Any]
 
 
 class AwsCalls:
-    """A wrapper of boto3's calls in spans."""
+    """Wraps boto3's calls in spans."""
 
     def __init__(self) -> None:
         self._tracer: trace.Tracer | None = None
         self._heard: WeakSet[Any] = WeakSet()
 
     def make(self, call: Call, client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
-        """Make a call to AWS within a span, and return its response.
+        """Make an AWS call within a span, and return its response.
 
         Args:
             call: The method through which a client makes all its calls.
@@ -80,7 +80,7 @@ class AwsCalls:
 
 
 class WatchedStream:
-    """botocore's event stream, whose span ends with it."""
+    """botocore's event stream; its end ends the span."""
 
     def __init__(self, stream: Any, span: Span) -> None:
         self._stream, self._span = stream, span
@@ -99,7 +99,7 @@ class WatchedStream:
             self._span.end()
 
     def close(self) -> None:
-        """As the stream's own."""
+        """Close the stream and end the span."""
         self._span.end()
         self._stream.close()
 
@@ -143,7 +143,7 @@ def _note_answer(span: Span, answer: Any) -> None:
 
 
 def _note_result(span: Span, answer: Mapping[str, Any]) -> None:
-    """Why a model's answer ended, and its tokens."""
+    """Record a model call's stop reason and tokens."""
     if isinstance(answer.get("stopReason"), str):
         span.set_attribute("gen_ai.response.finish_reasons", [answer["stopReason"]])
     usage = _members(answer.get("usage"))
@@ -187,7 +187,7 @@ def _fail(span: Span, failure: BaseException) -> None:
 
 
 def _is_theirs(span: Span) -> bool:
-    """Whether the call is within a span of OpenTelemetry's own instrumentation of botocore: then it has one."""
+    """Return whether OpenTelemetry's botocore instrumentation already has a span for the call."""
     return _scope_of(span).startswith(_THEIRS)
 
 

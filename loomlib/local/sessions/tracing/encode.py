@@ -44,7 +44,7 @@ def request_bodies(spans: Sequence[ReadableSpan]) -> Iterator[tuple[bytes, int]]
 
 
 def encoded_attributes(attributes: Mapping[str, object]) -> list[dict[str, object]]:
-    """Encode attributes as OTLP/JSON, with long values cut."""
+    """Encode attributes as OTLP/JSON, truncating long values."""
     return _attributes(attributes, [])
 
 

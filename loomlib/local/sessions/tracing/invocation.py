@@ -1,4 +1,4 @@
-"""The root span of one invocation, `POST /invocations`, from its arrival to the last byte of its answer."""
+"""The root span of one invocation, `POST /invocations`, from the request's arrival to the response's last byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GARBAGE_COLLECTION = "garbage collection"
 
 
 class InvocationSpan:
-    """A request with its root span, which `begin` starts, perhaps after the request's arrival, and `end` ends once."""
+    """A request and its root span; `begin` starts the span (with the request's arrival time), `end` ends it once."""
 
     def __init__(
         self, tracer: Tracer, scope: Mapping[str, Any], session_id: str, arrived_ns: int, pauses: Pauses
@@ -30,7 +30,7 @@ class InvocationSpan:
         self._span: Span | None = None
 
     def begin(self) -> Context:
-        """Start the root span, and return the context in which the request's other spans start."""
+        """Start the root span, and return the context for the request's other spans."""
         if self._context is None:
             headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
             incoming = incoming_context(headers, self._session_id)
@@ -45,14 +45,14 @@ class InvocationSpan:
         return self._context
 
     def answered(self, status: int) -> None:
-        """Record the response's status, which its head carries."""
+        """Record the response's status code."""
         if self._span is not None:
             self._span.set_attribute("http.status_code", status)
             if status >= 500:
                 self._span.set_status(Status(StatusCode.ERROR))
 
     def end(self, failure: BaseException | None = None) -> None:
-        """End the span: the response is complete, or `failure` ended it before."""
+        """End the span: the response is complete, or `failure` interrupted it."""
         span, self._span = self._span, None
         if span is None:
             return

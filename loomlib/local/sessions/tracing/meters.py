@@ -30,7 +30,7 @@ _Record = Callable[[float, Attributes], None]
 
 
 class StandInMeter(Meter):
-    """A meter whose instruments record in `points` and pass everything on to `theirs`, OpenTelemetry's proxy.
+    """A meter whose instruments record to `points` and forward to `theirs`, OpenTelemetry's proxy meter.
 
     The proxy's instruments do nothing until the agent sets a provider; then `points` records no more.
     """

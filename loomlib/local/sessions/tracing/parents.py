@@ -1,4 +1,4 @@
-"""The caller's part of a trace, read from the headers of an invocation."""
+"""The caller's trace context, parsed from the headers of an invocation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _XRAY_PARENT = re.compile(r"[0-9a-f]{16}")
 
 
 def incoming_context(headers: Mapping[str, str], session_id: str) -> Context:
-    """Return the context that a root span starts in.
+    """Return the context in which a root span starts.
 
     It comes from traceparent, or else X-Amzn-Trace-Id, and carries the session's id as baggage.
 

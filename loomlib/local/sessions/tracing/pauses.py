@@ -18,7 +18,7 @@ _KEPT = 256
 
 
 class Pauses:
-    """The latest full garbage collections of a millisecond or more."""
+    """Recent full garbage collections of at least a millisecond."""
 
     def __init__(self) -> None:
         self._began_ns = 0

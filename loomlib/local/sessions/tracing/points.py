@@ -41,7 +41,7 @@ class Series:
 
 
 class Points:
-    """The points recorded since the last `take`, until `stop`.
+    """The points recorded since the last `take`.
 
     Counters and histograms are deltas, as AWS's exporter for embedded metrics asks for them: what was sent is
     forgotten, and a counter with an attribute of its own in every cycle, as Strands has, does not fill the memory. Nor
@@ -58,7 +58,7 @@ class Points:
             os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """Also in a forked child: what was recorded before is its parent's to send."""
+        """Start empty, also in a forked child: earlier points are exported by the parent."""
         self._lock = threading.Lock()
         self._values: dict[Series, dict[Attributes, float]] = {}
         self._histograms: dict[Series, dict[Attributes, Buckets]] = {}
@@ -66,11 +66,11 @@ class Points:
 
     @property
     def waits(self) -> bool:
-        """Whether there is something to take."""
+        """Whether there are points to take."""
         return bool(self._values or self._histograms)
 
     def stop(self) -> None:
-        """Stop recording: the agent has set a provider of its own, which decides where its metrics go."""
+        """Stop recording: the agent has set its own provider, which decides where metrics go."""
         with self._lock:
             self._is_stopped = True
             self._values.clear()
@@ -83,7 +83,7 @@ class Points:
         self._observed.append(series)
 
     def record(self, series: Series, value: float, attributes: Mapping[str, Any] | None = None) -> None:
-        """Record one measurement, in any thread."""
+        """Record one measurement. Thread-safe."""
         if self._is_stopped or not _is_number(value):
             return
         key = _key(attributes)
@@ -101,7 +101,7 @@ class Points:
             held[key] = totals[key] = totals.get(key, 0) + value
 
     def take(self) -> bytes:
-        """Return an ExportMetricsServiceRequest with what was recorded since the last one; b"" if nothing was."""
+        """Return an ExportMetricsServiceRequest with the points since the last call; b"" if there are none."""
         for series in tuple(self._observed):
             # Foreign code: whatever it does, the other instruments' points have to leave.
             with contextlib.suppress(Exception):
@@ -186,7 +186,7 @@ def _number(value: float) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Buckets:
-    """Values as a point of an exponential histogram, at the finest scale that needs no more than 160 buckets.
+    """A data point of an exponential histogram, at the finest scale that needs at most 160 buckets.
 
     Bucket i covers (base^i, base^(i+1)] with base = 2^(2^-scale); of the next coarser scale that is bucket i // 2.
     Source: OpenTelemetry metrics data model, "ExponentialHistogram".

@@ -1,4 +1,4 @@
-"""The span processor: a span gets its session's id when it starts, and is sent when it has ended."""
+"""The span processor: adds the session id when a span starts, and exports the span when it ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SESSION_ID = "session.id"
 
 
 class SessionSpans(SpanProcessor):
-    """Stamps `session.id` and hands finished, sampled spans to `sender`.
+    """Adds `session.id` and passes finished, sampled spans to `sender`.
 
     On a `provider` of the agent's own, a span is left to the agent once an exporter of its own posts to `url` as well.
     """
@@ -22,13 +22,13 @@ class SessionSpans(SpanProcessor):
         self._theirs = False
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Complete a span that starts. OpenTelemetry calls this."""
+        """Add the session id to a span. OpenTelemetry calls this."""
         # A process is one session from its start to its end, so nothing has to be carried across threads and tasks.
         if SESSION_ID not in (span.attributes or ()):
             span.set_attribute(SESSION_ID, self._session_id)
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Export a span that has ended. OpenTelemetry calls this."""
+        """Export a finished span. OpenTelemetry calls this."""
         if span.context is not None and span.context.trace_flags.sampled and not self._exported_by_the_agent():
             self._sender.put(span)
 
@@ -37,7 +37,7 @@ class SessionSpans(SpanProcessor):
         self.force_flush(1_000)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Send the waiting spans. OpenTelemetry calls this, and so do agents."""
+        """Send queued spans. OpenTelemetry and agents call this."""
         return self._sender.flush(timeout_millis / 1_000)
 
     def _exported_by_the_agent(self) -> bool:

@@ -1,4 +1,4 @@
-"""The sender of spans to the local service: a bounded queue, and a thread that posts its content."""
+"""Sends spans to the local service: a bounded queue, and a thread that posts its contents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RETRYABLE = (429, 502, 503, 504)  # opentelemetry.io/docs/specs/otlp, "Retryabl
 
 
 class SpanSender:
-    """A sender of spans to `{url}/v1/traces` as OTLP/JSON, from a thread that starts with the first span.
+    """Sends spans to `{url}/v1/traces` as OTLP/JSON, from a thread that starts with the first span.
 
     `put` never waits. Spans that the service does not accept in three attempts are lost: a line on stderr gives the
     reason, and a later one the total. After the spans the thread posts what is in `points` to `{url}/v1/metrics`, once.
@@ -71,7 +71,7 @@ class SpanSender:
             self._start()
 
     def flush(self, within_s: float) -> bool:
-        """Send the queued spans at once; return whether that was done in time."""
+        """Send queued spans at once; return whether that finished in time."""
         if self._thread is None:
             if self._points is None or not self._points.waits:
                 return True
@@ -93,7 +93,7 @@ class SpanSender:
         self._thread.start()
 
     def _begin_anew(self) -> None:
-        """In a forked child: the parent sends what is in the queue, and its thread and connection are the parent's."""
+        """Reset in a forked child: queue, thread and connection belong to the parent."""
         self._queue, self._urgent = SimpleQueue(), threading.Event()
         self._connection = self._thread = None
         self._begun = threading.Lock()
@@ -157,7 +157,7 @@ class SpanSender:
                 return
 
     def _attempt(self, signal: str, body: bytes) -> tuple[str, bool]:
-        """Return why the service refused the request ("" if it did not), and whether a retry may succeed."""
+        """Return why the service rejected the request ("" on success), and whether a retry may succeed."""
         reused = self._connection is not None
         try:
             status, answer = self._exchange(signal, body)

@@ -1,4 +1,4 @@
-"""A tracer in place of OpenTelemetry's no-op tracer, until the agent sets a provider of its own."""
+"""A tracer in place of OpenTelemetry's no-op tracer, until the agent sets its own provider."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opentelemetry.trace import ProxyTracer, Span, Tracer
 
 
 class StandIn(Tracer):
-    """A tracer that starts spans with the one that `tracer()` makes once.
+    """A tracer that starts spans with the tracer that `tracer()` creates once.
 
     `context_for` returns the context for a span.
     """
@@ -37,7 +37,7 @@ class StandIn(Tracer):
 
 
 def place(stand_in: StandIn, tracer: ProxyTracer) -> bool:
-    """Put `stand_in` into `tracer`; return False when this version of OpenTelemetry does not allow it."""
+    """Put `stand_in` in place of `tracer`; return False when this version of OpenTelemetry does not allow it."""
     if not hasattr(tracer, "_noop_tracer"):
         return False
     # A proxy asks for the global provider whenever it starts a span, and uses this one as long as there is none.

@@ -1,4 +1,4 @@
-"""The provider of the process's spans, and the invocations that the spans belong to."""
+"""The process's tracer provider, and the invocations that spans belong to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EXIT_FLUSH_S = 1.0  # of the two seconds between SIGTERM and SIGKILL
 
 
 class Tracing:
-    """The process's spans; `settings` is what the service wrote into the process's environment.
+    """The process's tracing; `settings` are the service's, from the process's environment.
 
     A provider of the agent's own wins, whenever it is set: our processor is added to it. Until then, and usually for
     ever, spans that would have gone nowhere go through a provider of ours, which is not the global one. Only a package
@@ -62,15 +62,15 @@ class Tracing:
         atexit.register(self.flush)
 
     def flush(self) -> None:
-        """Send the spans that have ended; wait a second at most."""
+        """Send finished spans; wait at most a second."""
         self._sender.flush(_EXIT_FLUSH_S)
 
     def become_global(self) -> None:
-        """Set our provider as the process's, as `opentelemetry-instrument` would set AWS's."""
+        """Set our provider as the global one, as `opentelemetry-instrument` sets AWS's."""
         trace.set_tracer_provider(self._provider())
 
     def stand_in(self, tracer: trace.Tracer, name: str, *scope: Any, **more_scope: Any) -> trace.Tracer:
-        """`tracer`, which a library asked for, made to record as long as the agent has set no provider."""
+        """Return `tracer`, replaced by a recording one until the agent sets its own provider."""
         if isinstance(tracer, trace.ProxyTracer):
             ours = StandIn(lambda: self._provider().get_tracer(name, *scope, **more_scope), self._context_for)
             if not place(ours, tracer):
@@ -78,7 +78,7 @@ class Tracing:
         return tracer
 
     def stand_in_meter(self, meter: Any, name: str, version: str | None = None, *_: Any, **more: Any) -> Any:
-        """`meter`, which a library asked for, made to record as long as the agent has set no provider of meters."""
+        """Return `meter`, replaced by a recording one until the agent sets its own meter provider."""
         if not self._takes_metrics:
             return meter
         try:
@@ -89,7 +89,7 @@ class Tracing:
 
     @property
     def has_spans(self) -> bool:
-        """Whether there was any span for us to export so far."""
+        """Whether there have been spans to export."""
         return self._sender.has_taken_any
 
     def adopt(self, provider: object) -> None:
@@ -101,7 +101,7 @@ class Tracing:
             provider.add_span_processor(self._processor(provider))
 
     async def serve(self, app: _App, scope: MutableMapping[str, Any], receive: _Receive, send: _Send) -> None:
-        """Let `app` answer the request under its root span."""
+        """Let `app` handle the request within its root span."""
         self.adopt(trace.get_tracer_provider())
         invocation = self._invocation()
         if invocation is None:
@@ -124,7 +124,7 @@ class Tracing:
         return None
 
     def end(self, arrival: list[Any]) -> None:
-        """End a request that `serve` did not serve, because tracing started while it ran."""
+        """End a request that `serve` did not handle, because tracing started during the request."""
         if arrival[2] is not None:
             arrival[2].end()
 
