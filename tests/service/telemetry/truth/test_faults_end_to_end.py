@@ -21,8 +21,11 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
+    """A workbench whose service has taken spans: its collecting process starts with the first ones."""
     home = tmp_path_factory.mktemp("faults") / "home"
     with loom.connect(home=home) as opened:
+        first = opened.deploy(HERE / "halting", name="first").invoke(payload={"until": str(home)}).raise_for_status()
+        until(lambda: first.trace().state == "found")
         yield opened
     local.stop(home)
 
