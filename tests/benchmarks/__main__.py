@@ -1,8 +1,8 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, truth, evals, adk, memory, overview, agui, cold, warm, arrivals, ttft, alive, intake,
-deploy, tracing, eval-agents, panels, learners, report, redaction.
+them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, arrivals, ttft, alive,
+intake, deploy, tracing, eval-agents, panels, learners, report, redaction.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from . import (
     bench_import,
     bench_intake,
     bench_learners,
+    bench_locomo,
     bench_memory,
     bench_overview,
     bench_panels,
@@ -59,6 +60,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "evals": bench_evals.rows,
     "adk": bench_adk.rows,
     "memory": bench_memory.rows,
+    "locomo": bench_locomo.rows,
     "overview": bench_overview.rows,
     "agui": bench_agui.rows,
     "panels": bench_panels.rows,
@@ -78,6 +80,7 @@ def main(chosen: list[str]) -> int:
         "evals",
         "adk",
         "memory",
+        "locomo",
         "overview",
         "agui",
         *WITH_SERVICE,

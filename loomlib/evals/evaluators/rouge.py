@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from loomlib.embeddings.stemming import stem
+
 from ..values.evaluator import Score
-from .stemming import stem
 from .turn_by_turn import AnswerJudgement
 
 KINDS: Final = ("rouge1", "rougeL")

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged import answer_of, case_of, judged, value
 
+from loomlib.embeddings.stemming import stem
 from loomlib.evals import EvaluatorChoice, NotApplicable, Turn
 from loomlib.evals.evaluators.numbers import numbers_in
 from loomlib.evals.evaluators.rouge import longest_common
-from loomlib.evals.evaluators.stemming import stem
 from loomlib.evals.evaluators.structured import json_in
 from loomlib.evals.matching.matchers import normalized
 from loomlib.evals.values.judge_error import JudgeFailedError

@@ -1,10 +1,16 @@
-"""Search of long-term records by meaning: exact nearest neighbours among unit vectors.
+"""Search of long-term records by meaning and by words, among unit vectors and BM25 scores.
 
 Each memory has one matrix, read at the first question and kept up to date by the store's list of changes, whichever
 process wrote them. For large memories a shortlist selects candidates by a quarter of each vector's numbers: vectors are
 rotated so that their strongest directions come first, and what the other directions can add to a product is at most
 the product of the lengths of the two rests (Cauchy–Schwarz). A vector that stays below the k-th best even with that
-addition is not among the nearest, so the result is exact.
+addition is not among the nearest, so the nearest vectors are exact.
+
+Meaning and words are fused by a convex combination of the cosine and the BM25 score in units of the best one, which
+holds up better than reciprocal ranks (Bruch, Gai & Ingber, An Analysis of Fusion Functions for Hybrid Retrieval, ACM
+TOIS 42:1, 2023). Records that were created one after the other in a namespace come from one stretch of a conversation,
+so a record gains by what the ones before and after it score. `tests/benchmarks/bench_locomo.py` measures what each of
+these adds on public conversations.
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .store import RecordsStore, Scope, now_ms
+from .words import WordIndex, words_of
 
 DIMENSIONS = 256
 _VECTOR_BYTES = DIMENSIONS * 4
@@ -30,6 +37,14 @@ _SAMPLED = 8_192
 _BLOCK = 256
 _TOLERANCE = 1e-5  # float32 sums in another order differ by less
 _LARGEST_SHARE = 0.1  # above it, comparing all rows is as fast
+
+WORDS_SHARE = 0.6
+"""Weight of the words; the meaning has the rest."""
+NEIGHBOUR_SHARE = 0.4
+"""What each neighbour's score adds, as a share of what is missing to 1. At most 0.5, or a score could exceed 1."""
+LEAST_COVERAGE = 0.3
+"""Share of the largest possible BM25 score from which on the best one counts in full: one common word is no match."""
+_COMPARED = 512  # rows of a large memory whose cosines are computed exactly
 
 _Matrix: TypeAlias = NDArray[np.float32]
 _Mask: TypeAlias = NDArray[np.bool_]
@@ -72,6 +87,37 @@ class RecordsIndex:
             memory.catch_up(self._store, memory_id)
             return memory.nearest(question, scope, strategy_id, wanted, k)
 
+    def search(
+        self,
+        memory_id: str,
+        text: str,
+        question: _Matrix,
+        scope: Scope,
+        *,
+        strategy_id: str | None = None,
+        wanted: Wanted | None = None,
+        k: int,
+    ) -> list[tuple[str, float]]:
+        """Find the `k` records that answer a question best, by meaning, words and neighbours.
+
+        Args:
+            memory_id: The memory to search.
+            text: The question.
+            question: Its unit vector.
+            scope: The namespaces to search.
+            strategy_id: Only records of this strategy.
+            wanted: Decides by a record's metadata whether it counts.
+            k: The largest number of records.
+
+        Returns:
+            Ids and scores between 0 and 1, the best first; records with equal scores are ordered by id.
+        """
+        with self._lock:
+            memory = self._memories.setdefault(memory_id, _Memory())
+        with memory.lock:
+            memory.catch_up(self._store, memory_id)
+            return memory.search(words_of(text), question, scope, strategy_id, wanted, k)
+
     def forget_memory(self, memory_id: str) -> None:
         """Drop the matrix of a deleted memory."""
         with self._lock:
@@ -93,6 +139,10 @@ class _Memory:
         self._vectors = np.zeros((0, DIMENSIONS), dtype=np.float32)
         self._namespace_of = self._strategy_of = np.zeros(0, dtype=np.int32)
         self._expires = np.zeros(0, dtype=np.int64)
+        self._words = WordIndex()
+        # The rows created before and after each one in its namespace and strategy; -1 for none.
+        self._before = self._after = np.zeros(0, dtype=np.int32)
+        self._last: dict[tuple[int, int], int] = {}
         self._grow(_FEWEST_ROWS)
 
     def _grow(self, capacity: int) -> None:
@@ -101,6 +151,8 @@ class _Memory:
         self._namespace_of = np.concatenate([self._namespace_of, np.zeros(added, dtype=np.int32)])
         self._strategy_of = np.concatenate([self._strategy_of, np.zeros(added, dtype=np.int32)])
         self._expires = np.concatenate([self._expires, np.zeros(added, dtype=np.int64)])
+        self._before = np.concatenate([self._before, np.full(added, -1, dtype=np.int32)])
+        self._after = np.concatenate([self._after, np.full(added, -1, dtype=np.int32)])
         self._shortlist: Shortlist | None = None
         self._listed = 0
 
@@ -124,22 +176,32 @@ class _Memory:
         for record_id in ids:
             if record_id not in present and (row := self._rows.pop(record_id, None)) is not None:
                 self._expires[row], self._metadata[row] = 0, None
+                self._words.remove(row)
+                self._unlink(row)
                 self._free.append(row)
         self._change = changed[-1][0]
 
     def _take(self, rows: Iterator[Sequence[Any]]) -> set[str]:
         present: set[str] = set()
-        for record_id, namespace, strategy_id, metadata, expires_at, vector in rows:
+        for record_id, namespace, strategy_id, metadata, expires_at, vector, text in rows:
             present.add(record_id)
+            place = (
+                self._namespaces.setdefault(namespace, len(self._namespaces)),
+                self._strategies.setdefault(strategy_id, len(self._strategies)),
+            )
             row = self._rows.get(record_id)
             if row is None:
                 row = self._rows[record_id] = self._new_row()
+                self._link(row, place)
+            elif place != (self._namespace_of[row], self._strategy_of[row]):
+                self._unlink(row)
+                self._link(row, place)
+            self._words.put(row, text)
             self._ids[row], self._metadata[row] = record_id, metadata
             self._vectors[row] = np.frombuffer(vector, dtype="<f4") if len(vector) == _VECTOR_BYTES else 0
             if self._shortlist is not None:
                 self._shortlist.put(row, self._vectors[row])
-            self._namespace_of[row] = self._namespaces.setdefault(namespace, len(self._namespaces))
-            self._strategy_of[row] = self._strategies.setdefault(strategy_id, len(self._strategies))
+            self._namespace_of[row], self._strategy_of[row] = place
             self._expires[row] = _NEVER if expires_at is None else expires_at
         return present
 
@@ -152,19 +214,90 @@ class _Memory:
             self._grow(2 * len(self._expires))
         return len(self._ids) - 1
 
+    def _link(self, row: int, place: tuple[int, int]) -> None:
+        """Put a row behind the last one of its namespace and strategy."""
+        last = self._last.get(place, -1)
+        self._before[row], self._after[row] = last, -1
+        if last >= 0:
+            self._after[last] = row
+        self._last[place] = row
+
+    def _unlink(self, row: int) -> None:
+        before, after = int(self._before[row]), int(self._after[row])
+        if before >= 0:
+            self._after[before] = after
+        if after >= 0:
+            self._before[after] = before
+        else:
+            place = (int(self._namespace_of[row]), int(self._strategy_of[row]))
+            if before >= 0:
+                self._last[place] = before
+            else:
+                self._last.pop(place, None)
+        self._before[row] = self._after[row] = -1
+
+    def _asked(self, scope: Scope, strategy_id: str | None) -> _Mask:
+        """Return which rows have not expired and lie in the scope."""
+        size = len(self._ids)
+        asked = self._expires[:size] > now_ms()
+        codes = np.fromiter((scope.holds(namespace) for namespace in self._namespaces), dtype=np.bool_)
+        if not codes.all():
+            asked &= codes[self._namespace_of[:size]]
+        if strategy_id is not None:
+            asked &= self._strategy_of[:size] == self._strategies.get(strategy_id, -1)
+        return asked
+
+    def search(
+        self,
+        words: Sequence[str],
+        question: _Matrix,
+        scope: Scope,
+        strategy_id: str | None,
+        wanted: Wanted | None,
+        k: int,
+    ) -> list[tuple[str, float]]:
+        """See `RecordsIndex.search`."""
+        asked = self._asked(scope, strategy_id)
+        rows = np.flatnonzero(asked)
+        if not rows.size:
+            return []
+        lexical, largest = self._words.scores(words, asked)
+        best = max(float(lexical.max()), LEAST_COVERAGE * largest)
+        if best:
+            lexical *= WORDS_SHARE / best
+        own = np.zeros(len(asked) + 1, dtype=np.float32)  # the last one stands for a neighbour that does not exist
+        if rows.size < _SHORTLISTED_ROWS:
+            own[rows] = _own(lexical[rows], self._vectors[rows] @ question)
+        else:
+            own[rows] = _own(lexical[rows], self._listed_rows(len(asked)).approximate(question, rows, len(asked)))
+            if wanted is None:
+                scores = self._with_neighbours(own, rows)
+                rows = rows[np.argpartition(scores, rows.size - _COMPARED)[rows.size - _COMPARED :]]
+            # The strongest directions alone chose the rows; they and their neighbours are now compared exactly.
+            near = np.zeros(len(own), dtype=np.bool_)
+            near[rows] = near[self._before[rows]] = near[self._after[rows]] = True
+            near[:-1] &= asked
+            exact = np.flatnonzero(near[:-1])
+            own[exact] = _own(lexical[exact], self._vectors[exact] @ question)
+        scores = self._with_neighbours(own, rows)
+        if wanted is None and rows.size > k:
+            kept = np.flatnonzero(scores >= np.partition(scores, rows.size - k)[rows.size - k])
+            rows, scores = rows[kept], scores[kept]
+        return self._ranked(rows, scores, wanted, k)
+
+    def _with_neighbours(self, own: _Matrix, rows: NDArray[np.intp]) -> _Matrix:
+        """Return the scores of some rows with what their neighbours' own scores add."""
+        mine = own[rows]
+        return mine + NEIGHBOUR_SHARE * (1 - mine) * (own[self._before[rows]] + own[self._after[rows]])
+
     def nearest(
         self, question: _Matrix, scope: Scope, strategy_id: str | None, wanted: Wanted | None, k: int
     ) -> list[tuple[str, float]]:
         """See `RecordsIndex.nearest`."""
         size = len(self._ids)
-        asked = self._expires[:size] > now_ms()
-        codes = np.fromiter((scope.holds(namespace) for namespace in self._namespaces), dtype=np.bool_)
-        if not codes.any():
+        asked = self._asked(scope, strategy_id)
+        if not asked.any():
             return []
-        if not codes.all():
-            asked &= codes[self._namespace_of[:size]]
-        if strategy_id is not None:
-            asked &= self._strategy_of[:size] == self._strategies.get(strategy_id, -1)
         candidates = self._candidates(question, asked, k) if wanted is None else None
         rows = np.flatnonzero(asked) if candidates is None else candidates
         if rows.size < size * _GATHERED_SHARE:
@@ -176,6 +309,12 @@ class _Memory:
             # Everything that ties with the last one is included, so that the order by id decides among them.
             best = np.flatnonzero(scores >= scores[best].min())
             rows, scores = rows[best], scores[best]
+        return self._ranked(rows, scores, wanted, k)
+
+    def _ranked(
+        self, rows: NDArray[np.intp], scores: _Matrix, wanted: Wanted | None, k: int
+    ) -> list[tuple[str, float]]:
+        """Return the ids and scores of the `k` best rows that are wanted."""
         ranked: list[tuple[float, str]] = []
         for place in np.argsort(-scores):
             row, score = int(rows[place]), float(scores[place])
@@ -189,10 +328,14 @@ class _Memory:
         """Return the rows worth comparing; None if all requested rows are."""
         if np.count_nonzero(wanted) < _SHORTLISTED_ROWS:
             return None
-        if self._shortlist is None or len(wanted) > 2 * self._listed:
+        return self._listed_rows(len(wanted)).rows(self._vectors, question, wanted, k)
+
+    def _listed_rows(self, size: int) -> Shortlist:
+        """Return the shortlist of at least so many rows."""
+        if self._shortlist is None or size > 2 * self._listed:
             # Made for the whole capacity, so that rows to come have a place.
-            self._shortlist, self._listed = Shortlist(self._vectors), len(wanted)
-        return self._shortlist.rows(self._vectors, question, wanted, k)
+            self._shortlist, self._listed = Shortlist(self._vectors), size
+        return self._shortlist
 
 
 class Shortlist:
@@ -210,6 +353,13 @@ class Shortlist:
         """Update the row of a vector that changed."""
         self._kept[row] = vector @ self._directions
         self._rest[row] = _rest(vector, self._kept[row])
+
+    def approximate(self, question: _Matrix, rows: NDArray[np.intp], size: int) -> _Matrix:
+        """Return the cosines of some of the first `size` rows as far as the strongest directions tell."""
+        projected = question @ self._directions
+        if rows.size < size * _GATHERED_SHARE:
+            return self._kept[rows] @ projected
+        return (self._kept[:size] @ projected)[rows]
 
     def rows(self, vectors: _Matrix, question: _Matrix, wanted: _Mask, k: int) -> NDArray[np.intp] | None:
         """Return the rows among `asked` that may be one of the `k` nearest, ties included; None if they are too many.
@@ -234,6 +384,11 @@ class Shortlist:
         scores = np.partition(vectors[tops] @ question, tops.size - k)
         rows = np.flatnonzero(reach >= scores[tops.size - k] - _TOLERANCE)
         return rows if rows.size <= max(_BLOCK, size * _LARGEST_SHARE) else None
+
+
+def _own(lexical: _Matrix, cosines: _Matrix) -> _Matrix:
+    """Return scores from words and meaning; `lexical` has its weight already."""
+    return lexical + (1 - WORDS_SHARE) * np.maximum(cosines, 0)
 
 
 def _rest(vectors: _Matrix, projected: _Matrix) -> _Matrix:

@@ -61,7 +61,7 @@ class RecordOperations:
         return await asyncio.to_thread(self._list, parameters)
 
     async def retrieve_memory_records(self, parameters: Parameters) -> dict[str, Any]:
-        """RetrieveMemoryRecords: the records nearest in meaning to a question."""
+        """RetrieveMemoryRecords: the records that answer a question best, by meaning and words."""
         return await asyncio.to_thread(self._retrieve, parameters)
 
     async def list_memory_extraction_jobs(self, parameters: Parameters) -> dict[str, Any]:
@@ -130,8 +130,9 @@ class RecordOperations:
         begin = request.after[0] if request.after else 0
         end = min(top_k, begin + request.size)
         index = self._index = self._index or RecordsIndex(self._store)
-        nearest = index.nearest(
+        nearest = index.search(
             memory_id,
+            criteria["searchQuery"],
             embed([criteria["searchQuery"]])[0],
             scope,
             strategy_id=criteria.get("memoryStrategyId"),

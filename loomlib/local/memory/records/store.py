@@ -51,7 +51,7 @@ CREATE TABLE IF NOT EXISTS jobs (
 CREATE INDEX IF NOT EXISTS jobs_of_memory ON jobs (memory_id, seq);
 """
 _NOT_EXPIRED = "(expires_at IS NULL OR expires_at>?)"
-_VECTOR_COLUMNS = "record_id, namespace, strategy_id, metadata, expires_at, vector"
+_VECTOR_COLUMNS = "record_id, namespace, strategy_id, metadata, expires_at, vector, text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +262,9 @@ class RecordsStore:
         return [_record(row) for row in self.rows(statement, (memory_id, namespace, strategy_id, *bounds))]
 
     def vectors(self, memory_id: str, ids: Sequence[str] | None = None) -> Iterator[Sequence[Any]]:
-        """Return record_id, namespace, strategy_id, metadata (JSON), expires_at and vector of a memory's records.
+        """Yield what a memory's records are searched by, in the order of their creation.
+
+        Each has record_id, namespace, strategy_id, metadata (JSON), expires_at, vector and text.
 
         Args:
             memory_id: The memory to read.
@@ -270,10 +272,11 @@ class RecordsStore:
         """
         if ids is None:
             with self._lock:
-                yield from self._db.execute(f"SELECT {_VECTOR_COLUMNS} FROM records WHERE memory_id=?", (memory_id,))  # noqa: S608
+                select = f"SELECT {_VECTOR_COLUMNS} FROM records WHERE memory_id=? ORDER BY seq"  # noqa: S608
+                yield from self._db.execute(select, (memory_id,))
             return
         for part, marks in _chunks(ids):
-            where = f"+memory_id=? AND record_id IN ({marks})"
+            where = f"+memory_id=? AND record_id IN ({marks}) ORDER BY seq"
             yield from self.rows(f"SELECT {_VECTOR_COLUMNS} FROM records WHERE {where}", (memory_id, *part))  # noqa: S608
 
     def answered(self, memory_id: str, token: str) -> tuple[str, str] | None:
