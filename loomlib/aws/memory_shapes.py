@@ -63,6 +63,23 @@ class MemoryMessage:
     role: str
     text: str = field(repr=False)
 
+    @property
+    def is_state(self) -> bool:
+        """Whether it is no message but what an agent stored for itself, such as a session manager's state."""
+        return self.role in ("BLOB", "JSON")
+
+    @property
+    def spoken(self) -> str:
+        """The words alone: the session manager of Strands stores a message as JSON, which holds them."""
+        if not self.text.startswith('{"'):
+            return self.text
+        try:
+            content = json.loads(self.text)["message"]["content"]
+            words = [block["text"] for block in cast("list[Any]", content) if isinstance(block.get("text"), str)]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return self.text
+        return "\n".join(words) or self.text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEvent:

@@ -12,7 +12,7 @@ from ..redaction import RedactingFormatter
 from ..settings import Settings
 from .command_context import CommandContext
 from .commands import Commands
-from .output import emit_json
+from .output import as_commands, emit_json
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -60,9 +60,9 @@ def main() -> None:
         sys.exit(0)
     except (LoomError, ValueError) as error:
         if "--json" in sys.argv:
-            emit_json({"error": type(error).__name__, "message": str(error)})
+            emit_json({"error": type(error).__name__, "message": as_commands(str(error))})
         else:
-            click.echo(f"loom  {error}", err=True)
+            click.echo(f"loom  {as_commands(str(error))}", err=True)
         sys.exit(1)
     except Exception as error:
         # A plugin's command may raise anything. A bug of Loom keeps its traceback.

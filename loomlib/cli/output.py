@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,25 @@ if TYPE_CHECKING:
 def say(text: str) -> None:
     """Print a progress line to standard error; standard output is for results."""
     click.echo(f"loom  {text}", err=True)
+
+
+_CONNECT = re.compile(r'loom\.connect\("aws", region="([a-z0-9-]+)"\)\.register\(…\)')
+_COMMANDS = {
+    'bench.deploy("calculator")': "loom deploy calculator",
+    "`loom up`, or loom.connect() in a cell": "loom up",
+    "AWS_PROFILE, or loom.connect() for the local service": "AWS_PROFILE, or no --where for the local service",
+    "AWS_PROFILE, or loom.connect()": "AWS_PROFILE, or no --where for the local service",
+    'bench.register("arn:…")': "loom register arn:…",
+    "inv.trace()": "loom trace AGENT",
+}
+"""Advice in Python, as errors of the library give it, and the command that does the same."""
+
+
+def as_commands(advice: str) -> str:
+    """Return an error's message with commands in place of Python, for whoever reads it in a terminal."""
+    for python, command in _COMMANDS.items():
+        advice = advice.replace(python, command)
+    return _CONNECT.sub(r"loom --where aws --region \1 register …", advice)
 
 
 def emit_json(value: object) -> None:

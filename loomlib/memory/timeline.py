@@ -23,14 +23,14 @@ TIMELINE_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEntry:
-    """A message, or a record that was created or changed.
+    """A message, an agent's stored state, or a record that was created or changed.
 
     Attributes:
         at: When it happened.
-        what: "message", "record created" or "record changed".
+        what: "message", "stored state", "record created" or "record changed".
         lane: The chart's row: the message's role or the record's strategy.
         id: Id of the event or record.
-        text: The message or the record's current text.
+        text: The words of the message, the stored state as JSON, or the record's current text.
         session_id: The memory's session of the message.
         branch: The branch of the message.
         namespace: The namespaces of the record.
@@ -52,6 +52,11 @@ class TimelineEntry:
         """Whether it is a message of a conversation."""
         return self.what == "message"
 
+    @property
+    def is_state(self) -> bool:
+        """Whether it is what an agent stored for itself, which charts and pages leave out."""
+        return self.what == "stored state"
+
     def row(self) -> dict[str, Any]:
         """Return the entry as a table row."""
         values = (
@@ -68,7 +73,7 @@ def timeline_entries(
     *,
     since: datetime | None = None,
 ) -> list[TimelineEntry]:
-    """Return messages and records in order of time.
+    """Return messages, stored states and records in order of time.
 
     AgentCore stores only the current text of a record, so earlier texts are not known.
 
@@ -85,10 +90,10 @@ def timeline_entries(
             entries.append(
                 TimelineEntry(
                     at=event.timestamp,
-                    what="message",
-                    lane=f"messages from {message.role.lower()}",
+                    what="stored state" if message.is_state else "message",
+                    lane="stored state" if message.is_state else f"messages from {message.role.lower()}",
                     id=event.event_id,
-                    text=message.text,
+                    text=message.text if message.is_state else message.spoken,
                     session_id=event.session_id,
                     branch=event.branch,
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -60,6 +60,7 @@ class Figures:
         simulated: Invocations with a simulated cost.
         unreached: Invocations that ended before they reached the agent (never sent, throttled or refused); they cost
             nothing.
+        observed: Mean or percentile in ms of the few values known, by metric, where they are too few for an estimate.
     """
 
     invocations: int
@@ -78,6 +79,7 @@ class Figures:
     priced: int
     simulated: int
     unreached: int = 0
+    observed: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def number(self, name: str) -> Estimate:
         """Return one of the metrics in `NUMBERS` with its interval.
@@ -147,6 +149,12 @@ class _Counts:
         failed, complete = sum(failures.values()), by_status["complete"]
         ended = failed + complete
         priced = sum(cost.priced for cost in self.costs)
+        estimates = {
+            "cold_start_mean_ms": estimate_mean(self.cold_starts, bounds=None),
+            "cold_start_p90_ms": _percentile(self.cold_starts, 0.9),
+            "duration_p50_ms": _percentile(self.durations, 0.5),
+            "duration_p90_ms": _percentile(self.durations, 0.9),
+        }
         return Figures(
             invocations=sum(by_status.values()),
             complete=complete,
@@ -156,15 +164,20 @@ class _Counts:
             failures=dict(failures.most_common()),
             sessions=self.sessions,
             error_rate=estimate_share(failed, ended),
-            cold_start_mean=estimate_mean(self.cold_starts, bounds=None),
-            cold_start_p90=_percentile(self.cold_starts, 0.9),
-            duration_p50=_percentile(self.durations, 0.5),
-            duration_p90=_percentile(self.durations, 0.9),
+            cold_start_mean=estimates["cold_start_mean_ms"],
+            cold_start_p90=estimates["cold_start_p90_ms"],
+            duration_p50=estimates["duration_p50_ms"],
+            duration_p90=estimates["duration_p90_ms"],
             cost=_cost(self.costs, without=max(0, ended + interrupted - self.unreached - priced)),
             priced=priced,
             simulated=sum(cost.simulated for cost in self.costs),
             unreached=self.unreached,
+            observed={name: self._observed(name) for name, one in estimates.items() if one.n and not one.is_known},
         )
+
+    def _observed(self, name: str) -> float:
+        values = self.cold_starts if name.startswith("cold_start") else self.durations
+        return float(values.mean() if name.endswith("mean_ms") else np.quantile(values, 0.5 if "p50" in name else 0.9))
 
 
 def read_figures(store: Store, agent_ids: Sequence[int], window: Window) -> AgentFigures:

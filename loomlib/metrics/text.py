@@ -30,12 +30,24 @@ class Headline:
         title: The metric's title.
         value: The value as text.
         note: A note below the value.
+        observed: The value of the few observations themselves, where they are too few for an estimate.
     """
 
     name: str
     title: str
     value: str
     note: str = ""
+    observed: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the tile, ready for JSON."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "value": self.value,
+            "note": self.note,
+            "observed": self.observed,
+        }
 
 
 def headlines(figures: Figures, *, agents: int | None = None) -> tuple[Headline, ...]:
@@ -67,7 +79,15 @@ def headlines(figures: Figures, *, agents: int | None = None) -> tuple[Headline,
         ("duration_p50_ms", f"n = {number(figures.duration_p50.n, 0)}"),
         ("duration_p90_ms", f"n = {number(figures.duration_p90.n, 0)}"),
     ):
-        tiles.append(Headline(name=name, title=TITLES[name], value=value_text(name, figures.number(name)), note=note))
+        tiles.append(
+            Headline(
+                name=name,
+                title=TITLES[name],
+                value=value_text(name, figures.number(name)),
+                note=note,
+                observed=limit_text(name, figures.observed[name]) if name in figures.observed else "",
+            )
+        )
     return (*tiles, Headline(name="cost", title="cost", value=_cost(figures), note=_cost_note(figures)))
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from loomlib.presentation.formats import number, plural
+from loomlib.presentation.formats import money, number, plural
 from loomlib.presentation.text import one_line
 from loomlib.telemetry.cost import Amount, CostTotal, price_table, total_cost
 from loomlib.workbench import Agent
@@ -186,7 +186,7 @@ class CostBook:
         groups: dict[tuple[str, str, str, str], list[Any]] = {}
         for entry in self.entries:
             for line in entry.cost.lines if entry.cost else ():
-                price = "unknown" if line.price is None else f"${line.price:f} a {line.per}"
+                price = "unknown" if line.price is None else f"{money(line.price)} per {line.per}"
                 dated = f"{line.as_of:%d %b %Y}" if line.as_of else "–"
                 groups.setdefault((line.model or "runtime", line.item, price, dated), []).append(line)
         rows = [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..memory import Provenance
 from ..memory.timeline import TIMELINE_COLUMNS, TimelineEntry, draw_timeline, lanes_of
+from ..presentation.formats import plural
 from ..presentation.html import fragment
 from ..presentation.text import one_line
 from ..presentation.theme import GRID, INK, PALETTE
@@ -28,18 +29,29 @@ class TimelineView:
         self.moments, self._title, self._labels = tuple(moments), title, tuple(labels)
 
     def table(self) -> MemoryFrame:
-        """Return one row per event or record, oldest first."""
+        """Return one row per event or record, oldest first, with the states that agents stored for themselves."""
         rows = (tuple(moment.row().values()) for moment in self.moments)
         return tables.frame(rows, TIMELINE_COLUMNS, title=self._title, note=self.note(), empty=_EMPTY)
 
     def figure(self) -> go.Figure:
         """Return a plotly chart with one row for each role and each strategy."""
-        return draw_timeline(self.moments, title=self._title, subtitle=self.note())
+        return draw_timeline(
+            self.spoken, title=self._title, subtitle=" · ".join(filter(None, (self.note(), self._left_out())))
+        )
+
+    @property
+    def spoken(self) -> tuple[TimelineEntry, ...]:
+        """The messages and records, without the states that agents stored for themselves."""
+        return tuple(moment for moment in self.moments if not moment.is_state)
 
     def note(self) -> str:
         """Return the provenance labels and the extractors."""
         made_by = {moment.extractor for moment in self.moments if moment.extractor}
         return " · ".join([*self._labels, *(f"extracted by: {extractor}" for extractor in sorted(made_by))])
+
+    def _left_out(self) -> str:
+        states = len(self.moments) - len(self.spoken)
+        return f"{plural(states, 'stored state')} of the agent in .table() only" if states else ""
 
     def __len__(self) -> int:
         return len(self.moments)
@@ -48,12 +60,14 @@ class TimelineView:
         return repr(self.table())
 
     def _repr_html_(self) -> str:
-        if not self.moments:
+        spoken = self.spoken
+        if not spoken:
             return tables.html_table(self._title, _EMPTY, TIMELINE_COLUMNS, ())
-        shown = self.moments[-_SHOWN:]
+        shown = spoken[-_SHOWN:]
         rows = [tuple(entry.row().values()) for entry in shown]
-        more = len(self.moments) - len(shown)
-        note = " · ".join(filter(None, (self.note(), f"the newest {len(shown)}; .table() has all" if more else "")))
+        more = len(spoken) - len(shown)
+        cut = f"the newest {len(shown)}; .table() has all" if more else ""
+        note = " · ".join(filter(None, (self.note(), self._left_out(), cut)))
         return _lanes(shown) + tables.html_table(self._title, note, TIMELINE_COLUMNS, rows)
 
 

@@ -77,7 +77,7 @@ class Overview:
             "labels": list(self.labels),
             "taken_at": self.taken_at.isoformat(),
             "sentence": self.sentence(),
-            "headlines": [_headline(headline) for headline in self.headlines()],
+            "headlines": [headline.to_dict() for headline in self.headlines()],
             "total": self.total.row(),
             "agents": self.rows(),
         }
@@ -167,7 +167,7 @@ class AgentOverview:
             "labels": list(self.labels),
             "taken_at": self.taken_at.isoformat(),
             "sentence": self.sentence(),
-            "headlines": [_headline(headline) for headline in self.headlines()],
+            "headlines": [headline.to_dict() for headline in self.headlines()],
             "figures": self.figures.row(),
             "failures": dict(self.figures.failures),
             "metadata": self.metadata,
@@ -212,10 +212,6 @@ class AgentOverview:
 def _cells(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     shown = frame[list(columns)] if len(frame) else frame
     return columns, [tuple(str(cell) for cell in row) for row in shown.itertuples(index=False, name=None)]
-
-
-def _headline(headline: Headline) -> dict[str, str]:
-    return {"name": headline.name, "title": headline.title, "value": headline.value, "note": headline.note}
 
 
 def _moments(window: Window) -> dict[str, str | None]:

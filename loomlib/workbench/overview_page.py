@@ -42,7 +42,7 @@ def overview_page(
         *sections: Tables.
         note: A remark at the end.
     """
-    tiles = [(headline.title, headline.value, headline.note) for headline in headlines]
+    tiles = [(headline.title, headline.value, headline.note, headline.observed) for headline in headlines]
     return fragment(
         "loomlib.workbench:overview.html.j2",
         title=title,

@@ -52,7 +52,10 @@ def launcher_of(lab: Lab, watched: Watched) -> Page:
 
 def cards_of(page: Page) -> Locator:
     loom = page.locator(".jp-Launcher-section", has=page.locator("h2", has_text=re.compile(r"^Loom$")))
-    expect(loom.locator(".jp-LauncherCard-label")).to_have_text(list(PANELS), timeout=DRAWN_MS)
+    labels = [re.compile(rf"^{title} · \w+") for title in PANELS]  # each with what it is for
+    expect(loom.locator(".jp-LauncherCard-label")).to_have_text(labels, timeout=DRAWN_MS)
+    icons = loom.locator(".jp-LauncherCard-icon").evaluate_all("icons => icons.map((icon) => icon.innerHTML)")
+    assert len(set(icons)) == len(PANELS)
     return loom.locator(".jp-LauncherCard")
 
 

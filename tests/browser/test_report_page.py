@@ -78,6 +78,25 @@ def test_a_chart_beyond_the_small_bundle_is_drawn_by_the_whole_of_plotly(tmp_pat
     assert watched.errors == []
 
 
+def test_a_wide_table_uses_the_width_of_a_large_screen(tmp_path: Path, chromium: Browser) -> None:
+    columns = [f"measured_{number}_ms" for number in range(9)]
+    cells = "".join(f"<th>{name}</th>" for name in columns), "".join("<td>1 234.5</td>" for _ in columns)
+    table = f"<table class='dataframe'><thead><tr>{cells[0]}</tr></thead><tbody><tr>{cells[1]}</tr></tbody></table>"
+    cell = v4.new_code_cell("table", outputs=[v4.new_output("display_data", {"text/html": table})])
+    facts = PageFacts(
+        report="wide", command="loom report wide", parameters={}, begun_at=datetime.now(UTC), took_s=1.0, versions={}
+    )
+    file = tmp_path / "page.html"
+    file.write_text(render_page(v4.new_notebook(cells=[cell]), facts), "utf-8")
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.goto(file.as_uri())
+    box = page.locator(".html")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert page.locator("table.dataframe").first.evaluate("table => table.offsetWidth") > 1016
+    context.close()
+
+
 def test_the_answer_is_on_the_first_screen(sample: ReportOutcome, watched: Watched) -> None:
     show(watched.page, sample.html, charts=2)
     box = watched.page.locator(".answer").bounding_box()

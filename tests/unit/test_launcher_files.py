@@ -38,7 +38,10 @@ def test_each_panel_has_a_card_that_runs_its_notebook_in_any_jupyterlab() -> Non
     installed = {to: WIDGETS / source for source, to in wheel["shared-data"].items()}
     launcher = "share/jupyter/jupyter_app_launcher/"
     cards = yaml.safe_load(installed[f"{launcher}jp_app_launcher_loom.yaml"].read_text())
-    assert [card["title"] for card in cards] == ["Build", "Test", "Operate", "Evaluate", "Memory"]
+    names, subtitles = zip(*(card["title"].split(" · ") for card in cards), strict=True)
+    assert names == ("Build", "Test", "Operate", "Evaluate", "Memory")
+    assert all(subtitles)
+    assert len({card["icon"] for card in cards}) == len(cards)
     for card in cards:
         assert (card["catalog"], card["type"]) == ("Loom", "notebook-grid")
         notebook, icon = (
@@ -47,7 +50,8 @@ def test_each_panel_has_a_card_that_runs_its_notebook_in_any_jupyterlab() -> Non
         assert icon.read_text().startswith("<svg")
         heading, connecting, panel, hint = json.loads(notebook.read_text())["cells"]
         title, _, described = heading["source"][0].strip().removeprefix("# ").partition(": ")
-        assert (title, described[0].upper() + described[1:]) == (card["title"], card["description"])
+        name = card["title"].partition(" · ")[0]
+        assert (title, described[0].upper() + described[1:]) == (name, card["description"])
         assert [layout(each)["hidden"] for each in (heading, panel, hint)] == [True, False, True]
         assert connecting["metadata"] == {}  # it says nothing, unless it fails: then that is on the page
         assert 'InteractiveTB.set_mode("Minimal")' in "".join(connecting["source"])  # in one sentence

@@ -70,6 +70,10 @@ def test_only_the_first_call_of_a_session_has_a_cold_start(store: Store) -> None
     assert (found.sessions, found.cold_start_mean.n) == (6, 6)
     assert found.cold_start_mean.value == pytest.approx(302.5)
     assert found.cold_start_p90.reason == "n too small"
+    tiles = {tile.name: tile for tile in headlines(found)}
+    assert tiles["cold_start_p90_ms"].observed == "305 ms"  # of six values: without an interval
+    assert tiles["cold_start_p90_ms"].value.startswith("n too small (n = 6, ")
+    assert tiles["cold_start_mean_ms"].observed == ""
 
 
 def test_a_session_that_began_before_the_window_does_not_start_in_it(store: Store) -> None:

@@ -87,6 +87,21 @@ def test_an_error_is_one_line_with_something_to_try(loom, up):
     assert "Try" in ran.stderr
 
 
+def test_advice_in_a_terminal_is_a_command_and_no_python(loom, tmp_path):
+    home = tmp_path / "home"
+    loom("up", home=home)
+    try:
+        errors = loom("invoke", "calculator", "hello", home=home, code=1).stderr
+        assert "loom deploy calculator" in errors
+        arn = "arn:aws:bedrock-agentcore:eu-west-1:999999999999:runtime/other-AbC123dEf4"
+        errors += loom("register", arn, home=home, code=1).stderr
+        assert "loom --where aws --region eu-west-1 register" in errors
+        assert "bench." not in errors
+        assert "loom.connect" not in errors
+    finally:
+        loom("down", home=home)
+
+
 def test_status_without_a_service_tells_how_to_start_one(loom, tmp_path):
     assert "loom up" in loom("status", home=tmp_path / "home", code=1).stderr
     assert "no local AgentCore" in loom("down", home=tmp_path / "home").stderr

@@ -5,19 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from loomlib import EvalRun
 from loomlib.errors import EvalError
 from loomlib.evals.compare.summaries import COLUMNS
-from loomlib.evals.values.case_states import CASE_STATES
 
 from ..kit import Form, action
-from ..panels.evaluate.cases import STATE_WORDS, case_details, case_rows, head_sentence, run_header
+from ..panels.evaluate.cases import case_details, case_rows, head_sentence, run_header
 from .display import Display, small_table
 from .rows import FIRST
-
-_RANKS: Final[Mapping[str, int]] = {STATE_WORDS.get(state, state): rank for rank, state in enumerate(CASE_STATES)}
 
 
 class EvalRunDisplay(Display):
@@ -44,7 +41,6 @@ class EvalRunDisplay(Display):
         """Read every case, those that failed first."""
         run: EvalRun = self.value
         rows = case_rows(run)
-        rows.sort(key=lambda row: _RANKS.get(row["state"], len(_RANKS)))
         head = run_header(run, rows)
         summary = small_table(COLUMNS, run.summary().rows())
         self._rows = rows

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
-from loomlib.presentation.formats import milliseconds
+from loomlib.presentation.formats import milliseconds, money, number
+from loomlib.telemetry.cost import CostLine
 from loomlib.workbench.trace_look import PART_NAMES, share
 
 from ..kit import Form, action
@@ -25,6 +26,7 @@ _SPANS = (
     "ttft_ms", "status_message", "marks", "span_id",
 )  # fmt: skip
 _PARTS = ("part", "time", "share", "", "from")
+_COST_COLUMNS = ("item", "model", "quantity", "price", "cost", "price as of", "source of the price", "remark")
 _MOST_CAUSES = 20
 
 
@@ -83,8 +85,7 @@ class Traced(Display):
         self.show_code(f"{self._source}\ntrace.cost().total, trace.costs()")
         cost = trace.cost()
         simulated = " · simulated tokens, not billed" if cost.is_simulated else ""
-        rows = trace.costs()
-        lines = small_table([str(column) for column in rows.columns], rows.astype(str).to_numpy().tolist())
+        lines = small_table(_COST_COLUMNS, [_cost_row(line) for line in cost.lines])
         return {"sentence": f"model {cost.model} · runtime {cost.runtime}{simulated}", "lines": lines}
 
     def _known_trace(self) -> TraceView:
@@ -96,3 +97,16 @@ class Traced(Display):
         self._trace = None
         self.tables.put("bars", ())
         super()._drop()
+
+
+def _cost_row(line: CostLine) -> tuple[str, ...]:
+    return (
+        line.item,
+        well_formed(line.model or "–"),
+        "unknown" if line.quantity is None else f"{number(line.quantity)} {line.unit}",
+        "unknown" if line.price is None else f"{money(line.price)} per {line.per}",
+        str(line.amount),
+        f"{line.as_of:%d %b %Y}" if line.as_of else "–",
+        line.source or "–",
+        line.why or "–",
+    )

@@ -28,7 +28,8 @@ function drawn(form, { title, series, x = {}, y = {}, names = null, height = 180
   const all = good.flatMap((item) => item.points);
   const figure = h("figure", { class: "loom-chart" }, title && h("figcaption", null, title));
   if (!all.length) return put(figure, h("p", { class: "loom-empty" }, empty));
-  const W = 640, H = height, L = 64, R = 12, T = 8, B = 30;
+  const H = height, L = 64, R = 12, T = 8, B = 30;
+  let W = 640;
   const extent = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
   let [x0, x1] = extent(all.map(([a]) => a));
   if (form === "bars") [x0, x1] = [-0.5, names.length - 0.5];
@@ -40,20 +41,34 @@ function drawn(form, { title, series, x = {}, y = {}, names = null, height = 180
     const [low, high] = extent(item.points.map(([, b]) => b));
     return `${item.name}: ${item.points.length} values from ${shownAs(y.kind, low)} to ${shownAs(y.kind, high)}`;
   }).join("; ");
-  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${title ?? "chart"}. ${said}` });
-  for (const tick of ticks(y0, y1)) {
-    svg.append(s("line", { x1: L, x2: W - R, y1: py(tick), y2: py(tick), class: "loom-grid" }),
-      s("text", { x: L - 6, y: py(tick) + 4, "text-anchor": "end" }, shownAs(y.kind, tick)));
-  }
-  if (names) names.slice(0, 24).forEach((name, i) => svg.append(s("text", { x: px(i), y: H - 10, "text-anchor": "middle" }, short(name, 16))));
-  else [[x0, "start"], [x1, "end"]].forEach(([at, anchor]) => svg.append(s("text", { x: px(at), y: H - 10, "text-anchor": anchor }, shownAs(x.kind, at))));
-  good.forEach((item, i) => {
-    const colour = PALETTE[i % PALETTE.length];
-    const points = item.points;
-    if (form === "line") svg.append(s("polyline", { points: points.map(([a, b]) => `${px(a).toFixed(1)},${py(b).toFixed(1)}`).join(" "), fill: "none", stroke: colour, "stroke-width": 2 }));
-    if (form === "bars") for (const [a, b] of points) svg.append(s("rect", { x: px(a - 0.35), width: Math.max(1, px(a + 0.35) - px(a - 0.35)), y: Math.min(py(b), py(0)), height: Math.abs(py(0) - py(b)), fill: colour }));
-    else if (form === "dots" || points.length < 60) for (const [a, b] of points.slice(-2000)) svg.append(s("circle", { cx: px(a), cy: py(b), r: 3, fill: colour }));
+  const picture = () => {
+    const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${title ?? "chart"}. ${said}` });
+    for (const tick of ticks(y0, y1)) {
+      svg.append(s("line", { x1: L, x2: W - R, y1: py(tick), y2: py(tick), class: "loom-grid" }),
+        s("text", { x: L - 6, y: py(tick) + 4, "text-anchor": "end" }, shownAs(y.kind, tick)));
+    }
+    if (names) names.slice(0, 24).forEach((name, i) => svg.append(s("text", { x: px(i), y: H - 10, "text-anchor": "middle" }, short(name, 16))));
+    else [[x0, "start"], [x1, "end"]].forEach(([at, anchor]) => svg.append(s("text", { x: px(at), y: H - 10, "text-anchor": anchor }, shownAs(x.kind, at))));
+    good.forEach((item, i) => {
+      const colour = PALETTE[i % PALETTE.length];
+      const points = item.points;
+      if (form === "line") svg.append(s("polyline", { points: points.map(([a, b]) => `${px(a).toFixed(1)},${py(b).toFixed(1)}`).join(" "), fill: "none", stroke: colour, "stroke-width": 2 }));
+      if (form === "bars") for (const [a, b] of points) svg.append(s("rect", { x: px(a - 0.35), width: Math.max(1, px(a + 0.35) - px(a - 0.35)), y: Math.min(py(b), py(0)), height: Math.abs(py(0) - py(b)), fill: colour }));
+      else if (form === "dots" || points.length < 60) for (const [a, b] of points.slice(-2000)) svg.append(s("circle", { cx: px(a), cy: py(b), r: 3, fill: colour }));
+    });
+    return svg;
+  };
+  let svg = picture();
+  // Drawn for the width that there is, so that texts keep their size.
+  const sized = new ResizeObserver(() => {
+    const width = Math.max(320, Math.round(figure.clientWidth));
+    if (!figure.isConnected || Math.abs(width - W) < 8) return;
+    W = width;
+    const next = picture();
+    svg.replaceWith(next);
+    svg = next;
   });
+  sized.observe(figure);
   const legend = good.length > 1 && h("p", { class: "loom-legend" }, good.map((item, i) => h("span", null,
     h("span", { "aria-hidden": "true", style: { color: PALETTE[i % PALETTE.length] } }, SIGNS[i % SIGNS.length]), ` ${item.name}  `)));
   const rows = good.flatMap((item) => item.points.map(([a, b]) => ({ series: item.name, x: names ? names[a] : a, y: b })));

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from loomlib.evals import CaseFailure, EvalSet, NotApplicable, Score
 from loomlib.evals.compare import GateVerdict
 from loomlib.evals.runs import EvalRun, Judgement
-from loomlib.evals.values.case_states import FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
+from loomlib.evals.values.case_states import CASE_STATES, FAILED, NOT_ANSWERED, NOT_JUDGED, deciding, state_of
 from loomlib.evals.values.cases import EvalCase
 from loomlib.evals.views.case_body import alignment_rows, cut, facts, line, verdict_rows, whole_answer
 
@@ -19,10 +19,11 @@ STATE_WORDS: Final[Mapping[str, str]] = {
     NOT_JUDGED: "judge failed",
 }
 """Failed cases are of three kinds, which are counted separately."""
+_RANKS: Final[Mapping[str, int]] = {STATE_WORDS.get(state, state): rank for rank, state in enumerate(CASE_STATES)}
 
 
 def case_rows(run: EvalRun) -> list[dict[str, Any]]:
-    """Return one row per case and repeat."""
+    """Return one row per case and repeat, those that failed first."""
     names, cases = run.evaluators, run.evalset.cases
     rows: list[dict[str, Any]] = []
     for judgement in run.judgements():
@@ -42,7 +43,7 @@ def case_rows(run: EvalRun) -> list[dict[str, Any]]:
         for at, name in enumerate(names):
             row[f"e{at}"], row[f"w{at}"] = _quality(judgement.verdicts.get(name))
         rows.append(row)
-    return rows
+    return sorted(rows, key=lambda row: _RANKS.get(row["state"], len(_RANKS)))
 
 
 def run_header(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[GateVerdict] = ()) -> dict[str, Any]:

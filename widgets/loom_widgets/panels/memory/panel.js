@@ -137,7 +137,11 @@ export default {
         reply.lanes.length > 0 && laneChart(reply.lanes, `timeline of ${reply.actor}`),
         table({ model, table: "timeline", key: ["id", "what"], label: "timeline", height: 230, empty: "No events and no records of this actor.",
           onOpen: (item) => (item.what === "message" ? jump({ id: item.id, actor: reply.actor, session: item.session }) : openRecord(item)),
-          columns: [TIME, { key: "what", width: "9em" }, { key: "lane", width: "24%" }, TEXT] }), row(button("Read again", loadTimeline)));
+          columns: [TIME, { key: "what", width: "9em" }, { key: "lane", width: "24%" }, TEXT] }),
+        reply.states > 0 && folded(`Stored state of the agent (${formatNumber(reply.states)})`,
+          table({ model, table: "stored states", key: "id", label: "stored state of the agent", height: 160, columns: [TIME, TEXT],
+            onOpen: (item) => jump({ id: item.id, actor: reply.actor, session: item.session }) })),
+        row(button("Read again", loadTimeline)));
     };
     const agent = select("Agent");
     const uses = h("div");

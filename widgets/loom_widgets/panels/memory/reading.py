@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from loomlib.errors import LoomError
+from loomlib.memory import TimelineEntry
 from loomlib.presentation.formats import plural
 
 from ...kit import Cancel, Form, action
@@ -137,23 +138,21 @@ class Reading(MemoryView):
         only = f", session={self.session!r}" if self.session else ""
         self.show_call(f"memory.timeline({actor!r}{only})")
         timeline = self.memory.timeline(actor, session=self.session or None, progress=self.progress_callback(cancel))
-        self.say(f"{plural(len(timeline), 'moment')} of {actor}.")
-        self.tables.put("timeline", [
-            {
-                "at": item.at.isoformat(), "what": item.what, "lane": item.lane, "text": item.text,
-                "session": item.session_id, "namespace": item.namespace, "extractor": item.extractor, "id": item.id,
-            }
-            for item in reversed(timeline.moments)
-        ])  # fmt: skip
-        drawn = sorted(timeline.moments[-_DRAWN:], key=lambda entry: (not entry.is_message, entry.lane))
+        spoken = timeline.spoken
+        self.say(f"{plural(len(spoken), 'event or record', 'events and records')} of {actor}.")
+        self.tables.put("timeline", [_timeline_row(entry) for entry in reversed(spoken)])
+        states = [_timeline_row(entry) for entry in reversed(timeline.moments) if entry.is_state]
+        self.tables.put("stored states", states)
+        drawn = sorted(spoken[-_DRAWN:], key=lambda entry: (not entry.is_message, entry.lane))
         lanes: dict[str, list[Any]] = {}
         for item in drawn:
             lanes.setdefault(item.lane, []).append([item.at.timestamp(), item.what == "record changed"])
         return {
             "lanes": [[name, marks] for name, marks in lanes.items()][:40],
             "note": timeline.note(),
-            "total": len(timeline),
+            "total": len(spoken),
             "drawn": len(drawn),
+            "states": len(states),
             "actor": actor,
         }
 
@@ -229,3 +228,16 @@ class Reading(MemoryView):
         arguments = [repr(namespace)] if namespace else []
         arguments += [f"{name}={value!r}" for name, value in given.items() if value]
         return given, ", ".join(arguments)
+
+
+def _timeline_row(entry: TimelineEntry) -> dict[str, Any]:
+    return {
+        "at": entry.at.isoformat(),
+        "what": entry.what,
+        "lane": entry.lane,
+        "text": entry.text,
+        "session": entry.session_id,
+        "namespace": entry.namespace,
+        "extractor": entry.extractor,
+        "id": entry.id,
+    }

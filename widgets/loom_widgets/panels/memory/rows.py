@@ -84,7 +84,7 @@ def event_row(event: MemoryEvent) -> dict[str, Any]:
         "actor": event.actor_id,
         "session": event.session_id,
         "role": "+".join(dict.fromkeys(message.role for message in event.messages)),
-        "text": event.text,
+        "text": "\n".join(message.spoken for message in event.messages),
         "branch": event.branch,
         "metadata": ", ".join(f"{key}={value}" for key, value in event.metadata.items()),
         "id": event.event_id,

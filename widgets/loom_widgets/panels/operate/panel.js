@@ -4,13 +4,13 @@ const KINDS = { alarm: "bad", ok: "good", failed: "bad" };
 const EVERY_S = 15;
 
 /** `312 ms [305–321]` as a large number with its interval below; a sentence stays one. */
-function figure({ title, value, note }) {
-  const known = /^[\d$<–]|^at least/.test(value);
-  const cut = known ? value.search(/ \[|, /) : -1;
-  const [large, interval] = cut > 0 ? [value.slice(0, cut), value.slice(cut + 1).trim()] : [value, ""];
+function figure({ title, value, note, observed }) {
+  const isNumber = observed || /^[\d$<–]|^at least/.test(value);
+  const cut = isNumber ? value.search(/ \[|, /) : -1;
+  const [large, interval] = observed ? [observed, value] : cut > 0 ? [value.slice(0, cut), value.slice(cut + 1).trim()] : [value, ""];
   return h("div", { class: "loom-box loom-tile", style: { margin: 0 } },
     h("div", { class: "loom-hint" }, title),
-    h("div", { style: known ? { "font-size": "17px", "font-weight": 600, "font-variant-numeric": "tabular-nums" } : {} }, large),
+    h("div", { class: observed ? "loom-few" : null, style: isNumber ? { "font-size": "17px", "font-weight": 600, "font-variant-numeric": "tabular-nums" } : {} }, large),
     interval && h("div", { class: "loom-hint" }, interval),
     note && h("div", { class: "loom-hint" }, note));
 }

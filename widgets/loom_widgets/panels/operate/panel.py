@@ -179,7 +179,7 @@ class OperatePanel(AlertActions):
         ]
         self.tables.put("agents", rows)
         self.show(
-            headlines=[_headline(headline) for headline in overview.headlines()] if overview.entries else [],
+            headlines=[headline.to_dict() for headline in overview.headlines()] if overview.entries else [],
             sentence=overview.sentence(),
             window=str(overview.window),
             labels=list(overview.labels),
@@ -256,10 +256,6 @@ class OperatePanel(AlertActions):
 
 def _said(figures: Figures) -> dict[str, str]:
     return {name: value_text(name, figures.number(name)) for name in NUMBERS}
-
-
-def _headline(headline: Any) -> dict[str, str]:
-    return {"name": headline.name, "title": headline.title, "value": headline.value, "note": headline.note}
 
 
 def _missing(figures: Figures) -> str:

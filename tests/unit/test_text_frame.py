@@ -1,0 +1,26 @@
+"""Tables in a notebook: texts at the left, numbers where JupyterLab puts them."""
+
+from __future__ import annotations
+
+import re
+
+from loomlib.presentation.text_frame import TextFrame
+
+LEFT = 'style="text-align: left"'
+
+
+def test_texts_stand_at_the_left_and_numbers_do_not() -> None:
+    html = TextFrame({"name": ["calculator", "</td><td>7"], "calls": [3, 4]})._repr_html_()
+    assert html is not None
+    assert f"<th {LEFT}>name</th>" in html
+    assert "<th>calls</th>" in html
+    assert f"<td {LEFT}>calculator</td>" in html
+    assert f"<td {LEFT}>&lt;/td&gt;&lt;td&gt;7</td>" in html
+    assert re.findall(r"<td>(\d)</td>", html) == ["3", "4"]
+
+
+def test_an_index_and_a_table_without_rows_stay_as_they_are() -> None:
+    html = TextFrame({"name": ["a"], "n": [1]}).set_index("name")._repr_html_()
+    assert html is not None
+    assert "<th>a</th>" in html
+    assert TextFrame({"name": []})._repr_html_() is not None
