@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CaseFailed(pytest.fail.Exception):
-    """The case got a low score."""
+    """A case's score is below the threshold."""
 
 
 class CaseNotAnswered(pytest.fail.Exception):
@@ -78,7 +78,7 @@ class CaseRunner:
 
     @staticmethod
     def check(result: CaseResult) -> None:
-        """Raise `CaseFailed` for a low score."""
+        """Raise `CaseFailed` if a score does not pass."""
         if result.state == FAILED:
             raise CaseFailed(f"{headline(result)}\n\n{describe(result)}", pytrace=False)
 

@@ -105,7 +105,7 @@ class EvalSetCases(pytest.Collector):
 
 
 class EvalCaseTest(pytest.Item):
-    """One case. It runs together with the set's other cases when the first of them is set up."""
+    """One case. The first case that is set up runs all selected cases of the set."""
 
     _result: CaseResult
 
@@ -125,7 +125,7 @@ class EvalCaseTest(pytest.Item):
         return [item.case.id for item in items if item.evalset is self.evalset]
 
     def runtest(self) -> None:
-        """Fail for a low score."""
+        """Fail if a score does not pass."""
         self.config.stash[_RUNNER].check(self._result)
 
     def reportinfo(self) -> tuple[Any, int | None, str]:

@@ -24,7 +24,7 @@ _RANKS: Final = {"pending": 0, "approved": 1, "rejected": 2, "expired": 2, "uncl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """A tool call that waits, or waited, for a person's decision.
+    """A tool call that needs, or needed, a person's decision.
 
     Attributes:
         id: The approval's id.
@@ -64,7 +64,7 @@ def ledger_session(agent_name: str) -> str:
 
 
 def read_approvals(events: Iterable[MemoryEvent], *, now: datetime) -> list[Approval]:
-    """Return the approvals that these events record, the last asked first.
+    """Return the approvals that these events record, the most recently requested first.
 
     Args:
         events: Events of `LEDGER_ACTOR`; those that are not an approval are skipped.

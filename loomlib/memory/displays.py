@@ -19,7 +19,7 @@ _CELL_CHARACTERS: Final = 400
 
 
 class TableReport(ABC):
-    """A result that is displayed as a table below a title and a note: as a DataFrame, as plain text and as HTML."""
+    """A result displayed as a title, a note and a table, with a DataFrame, a plain text and an HTML form."""
 
     __slots__ = ()
     columns: ClassVar[Sequence[str]]
@@ -75,7 +75,7 @@ def html_table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequen
 
 
 def cell_text(value: Any) -> str:
-    """Format a value as a cell: long texts are cut, nothing is `–`, times are to the second."""
+    """Format a value as a table cell: long texts are cut, None is `–`, times are to the second."""
     if value is None or value != value or value == "":
         return "–"
     if hasattr(value, "strftime"):

@@ -37,7 +37,7 @@ class NamespaceOwner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordLocation:
-    """Where to list the records that a template means.
+    """Where to list the records of a template.
 
     Attributes:
         template: The template, possibly filled in; empty for a plain namespace or path.

@@ -1,4 +1,4 @@
-"""Where a record came from: the events that the service states, else similar events, labelled as inferred."""
+"""Where a record came from: the events that the service states, else similar events, marked as inferred."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def _inferred_sources(record: MemoryRecord, events: Iterable[MemoryEvent], top: 
 
 
 def _best_sentences(text: str, events: Sequence[MemoryEvent]) -> list[tuple[float, str]]:
-    """Return for each event the sentence nearest to one of the record's, with the cosine; the user's are preferred."""
+    """Return for each event its sentence nearest to the record, with the cosine; user messages are preferred."""
     sentences: list[tuple[int, str]] = []
     for index, event in enumerate(events):
         messages = [message for message in event.messages if message.role == "USER"] or list(event.messages)

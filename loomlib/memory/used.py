@@ -1,4 +1,4 @@
-"""Which memory records were in the prompt of an answer, inferred from the texts in its trace.
+"""Memory records in the prompt of an answer, inferred from the texts in its trace.
 
 No span names the records that a retrieval returned. What a trace shows is whether a record's text is in a tool result
 or in the prompt (apart from the caller's own words), and whether the agent called an operation that reads records.

@@ -1,4 +1,4 @@
-"""Memory studies: scripted conversations written to a memory, and what is recalled when it is asked for later."""
+"""Memory studies: scripted conversations are written to a memory, and questions test later what it recalls."""
 
 from loomlib.deprecation import renamed_names
 from loomlib.dispatch import register

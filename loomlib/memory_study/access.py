@@ -1,4 +1,4 @@
-"""A memory under study, over AgentCore Memory: the operations that agents use, locally and on AWS."""
+"""Access to the memory under study through AgentCore Memory's API, locally or on AWS."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _MOST_RECORDS: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryAccess:
-    """One memory. Facts are the records that its strategies extract for an actor, except summaries and episodes."""
+    """One memory. Facts are the records of all its strategies for an actor, except summaries and episodes."""
 
     reader: MemoryReader
 
     def write(self, event: NewEvent) -> None:
-        """Call CreateEvent, with the client token by which AWS recognizes a repetition."""
+        """Call CreateEvent with a client token, so that a repeated call has no effect."""
         messages = (("USER", event.text), ("ASSISTANT", event.reply))
         request = {
             "memoryId": self.reader.memory.memory_id,
@@ -85,7 +85,7 @@ class MemoryAccess:
         return [record.text for record in sorted(records, key=lambda record: record.updated_at or record.created_at)]
 
     def check(self, *, facts: bool, summaries: bool) -> None:
-        """Raise `StudyError` when the memory has no strategy for what is to be studied.
+        """Raise `StudyError` when the memory lacks a strategy that the study needs.
 
         Args:
             facts: Whether the study searches for facts.

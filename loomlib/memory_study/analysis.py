@@ -32,7 +32,7 @@ def sections(result: MemoryResult) -> list[Markup]:
 
 
 def wrong_answers_html(questions: Sequence[AskedQuestion]) -> str:
-    """Return the wrong answers as HTML that can stand on its own."""
+    """Return the wrong answers as self-contained HTML."""
     return str(view(_wrong_answers(questions), name="loom-study"))
 
 

@@ -1,4 +1,4 @@
-"""The arms of a memory study: ways to retrieve memories, with ways to keep a conversation in the model's context."""
+"""The arms of a memory study: combinations of a retrieval mode and a context window strategy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Arm:
 
     @property
     def key(self) -> str:
-        """The arm as it is stored: `proactive+window`."""
+        """The arm's stored name: `proactive+window`."""
         return f"{self.retrieval}+{self.context}"
 
     @property
@@ -45,7 +45,7 @@ class Arm:
 
     @property
     def meaning(self) -> str:
-        """What the arm does, as part of a sentence."""
+        """A description of the arm, as part of a sentence."""
         return f"{_MEANINGS[self.retrieval]}, {_MEANINGS[self.context]}"
 
     def __str__(self) -> str:

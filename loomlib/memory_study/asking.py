@@ -1,4 +1,4 @@
-"""Asking the questions: of the memory itself (what a model would be given), or of an agent."""
+"""Ask the questions: the memory itself (for the context a model would be given), or an agent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN_ANSWER = 600
 
 
 class MemoryQuestions(Procedure[AskedQuestion]):
-    """Asks the memory: fetches what each arm would give a model, and scores it.
+    """Questions to the memory: fetches the context that each arm would give a model, and scores it.
 
     Before the first question of a session, everything that comes before it is written to the memory.
 
@@ -53,7 +53,7 @@ class MemoryQuestions(Procedure[AskedQuestion]):
         return None
 
     async def measure(self, unit: AskedQuestion, session_id: str | None) -> UnitOutcome:
-        """Ask one question. A refused call is a failure; an unreachable service stops the study."""
+        """Ask one question. A rejected call is a failure; an unreachable service stops the study."""
         try:
             return await self._run.blocking(self._ask, unit, session_id)
         except TransportError as error:
@@ -103,7 +103,7 @@ class MemoryQuestions(Procedure[AskedQuestion]):
             ledger.save("running", settled=[*others, state.summary()])
 
     def _say(self, conversation: ScriptedConversation, arm: Arm, actor: str, session: int) -> bool:
-        """Whether the conversation is held with an agent instead of written as events."""
+        """Return False: the conversation is written as events, not sent to an agent."""
         return False
 
     def _extracted(self, unit: AskedQuestion, actor: str) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class MemoryQuestions(Procedure[AskedQuestion]):
 
 
 class AgentQuestions(MemoryQuestions):
-    """Asks an agent that takes the payload of the blueprint assistant_with_memory.
+    """Questions to an agent that takes the payload of the blueprint assistant_with_memory.
 
     With retrieval each question is asked in a new session, and the conversation is written as events, as the session
     manager of an earlier conversation would have done. Without retrieval the conversation is held with the agent
@@ -159,7 +159,7 @@ class AgentQuestions(MemoryQuestions):
             await self._run.blocking(self._end, session_id)
 
     async def close(self) -> None:
-        """End the long sessions; one that cannot be ended ends when it has been idle."""
+        """End the long sessions; a session that cannot be ended ends at its idle timeout."""
         for session_id in sorted(self._open):
             await self._run.blocking(self._end, session_id)
 
@@ -221,7 +221,7 @@ class AgentQuestions(MemoryQuestions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedContext:
-    """What a model would be given for a question.
+    """The context that a model would be given for a question.
 
     Attributes:
         records: Retrieved records, best first.
@@ -242,7 +242,7 @@ class FetchedContext:
 
 
 def fetch_context(memory: StudiedMemory, arm: Arm, probe: Probe, actor: str, design: MemoryDesign) -> FetchedContext:
-    """Fetch what an arm gives a model for a question.
+    """Fetch the context that an arm gives a model for a question.
 
     Whether a question needs memory is known from the script: with reactive retrieval the model is taken to search
     exactly then, with the script's query; with proactive retrieval every question is searched for as it is asked.

@@ -17,7 +17,7 @@ RETRIEVAL_ONLY, AGENT = "retrieval", "agent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedQuestion:
-    """One question of one conversation, asked in one arm; `position` is its place in the order."""
+    """One question of one conversation, asked in one arm; `position` is its index in the order."""
 
     position: int
     arm: Arm

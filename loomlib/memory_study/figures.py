@@ -54,7 +54,7 @@ def figures(result: MemoryResult) -> dict[str, go.Figure]:
 
 
 def _recall(result: MemoryResult, where: str) -> go.Figure:
-    """Recall and stale answers as points with their intervals."""
+    """Draw recall and stale answers as points with intervals."""
     rows = [*reversed(result.arms)]
     traces = [
         *_intervals("recalled", [(str(arm.arm), arm.recall) for arm in rows], 0),
@@ -109,7 +109,7 @@ def _lines(
     hover: str,
     **layout: Any,
 ) -> go.Figure:
-    """One line for each arm through the means of `y` at each `x`; the hover text has the number of questions."""
+    """Draw one line per arm through the means of `y` at each `x`; hover shows the number of questions."""
     traces: list[dict[str, Any]] = []
     for number, arm in enumerate(result.design.arms):
         groups: dict[int, list[float]] = defaultdict(list)
@@ -135,7 +135,7 @@ def _lines(
 
 
 def _latency(result: MemoryResult) -> go.Figure:
-    """Draw the latency of every question, one row for each condition; a box alone would hide a mixture."""
+    """Draw the latency of every question, one row per condition, so that mixtures are visible."""
     traces: list[dict[str, Any]] = []
     for number, arm in enumerate(result.design.arms):
         times = [

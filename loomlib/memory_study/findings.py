@@ -1,4 +1,4 @@
-"""Findings of a memory study: facts that were never extracted, records ranked too low, former values that remain."""
+"""Findings of a memory study: facts never extracted, records ranked too low, outdated values that remain."""
 
 from __future__ import annotations
 

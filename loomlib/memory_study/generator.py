@@ -1,4 +1,4 @@
-"""Generate scripted conversations from a seed: the same seed gives the same conversations on every machine."""
+"""Generate scripted conversations from a seed; equal seeds give equal conversations on every machine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FactPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """What made-up users say: facts, small talk with its replies, and questions that need no memory."""
+    """Sentences of simulated users: facts, small talk with replies, and questions that need no memory."""
 
     facts: tuple[FactPool, ...]
     small_talk: tuple[tuple[str, str], ...]
@@ -114,7 +114,7 @@ def _conversation(number: int, sessions: int, facts: int, seed: int) -> Scripted
 
 
 def _turns_of(draw: random.Random, fact: FactPool, first: int, last: int) -> list[tuple[int, ScriptedTurn]]:
-    """Return a fact's turns, each with its session: stated once, and perhaps changed or ended later."""
+    """Return a fact's turns, each with its session: stated once, and possibly changed or retracted later."""
     values = draw.sample(fact.values, 2)
     text = draw.choice(fact.told).format(v=values[0])
     turns = [(first, ScriptedTurn(text=text, fact=fact.key, value=values[0]))]

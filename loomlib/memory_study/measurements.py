@@ -1,4 +1,4 @@
-"""One question of a memory study, and how the answer scores."""
+"""One question of a memory study, and the score of its answer."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ class RecallScore:
 
     @property
     def is_recalled(self) -> bool:
-        """Whether the value that holds now is in the records, the context or the answer."""
+        """Whether the records, the context or the answer contain the current value."""
         return bool(self.relevant) or self.in_context
 
     @property
     def is_stale(self) -> bool:
-        """Whether a former value is."""
+        """Whether they contain a former value."""
         return bool(self.stale) or self.stale_in_context
 
 
 def score_answer(probe: Probe, records: Sequence[str], rest: Sequence[str]) -> RecallScore:
-    """Score what a model is given, or an agent's answer.
+    """Score a model's context, or an agent's answer.
 
     Args:
         probe: The question.
@@ -87,7 +87,7 @@ def tokens_of(texts: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedQuestion(MeasuredUnit):
-    """One question and how it was answered.
+    """One question and its answer.
 
     Attributes:
         arm: The arm.
@@ -113,12 +113,12 @@ class AskedQuestion(MeasuredUnit):
 
     @property
     def needs_memory(self) -> bool:
-        """Whether the question asks for something stated before."""
+        """Whether the question asks for a fact stated before."""
         return self.probe.kind != IDLE
 
     @property
     def is_recalled(self) -> bool:
-        """Whether the answer contains the value that holds now."""
+        """Whether the answer contains the current value."""
         return self.score is not None and self.score.is_recalled
 
     @property
@@ -128,7 +128,7 @@ class AskedQuestion(MeasuredUnit):
 
     @property
     def case(self) -> str:
-        """The fact of one conversation; asked for again in another session, it is the same case."""
+        """Identity of the fact and conversation; repeated questions about it are the same case."""
         return f"{self.probe.conversation}/{self.probe.fact or self.probe.index}"
 
     @property
@@ -146,7 +146,7 @@ class AskedQuestion(MeasuredUnit):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the answer lacks the value that holds now, or contains a former one."""
+        """Whether the answer lacks the current value or contains a former one."""
         return self.verdict in ("missed", "stale", "recalled beside a former value")
 
     @classmethod

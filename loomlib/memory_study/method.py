@@ -1,4 +1,4 @@
-"""How a memory study is made, and what it cannot tell."""
+"""How a memory study is conducted, and its limitations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .script import shipped_conversations
 
 
 def method(result: MemoryResult) -> StudyMethod:
-    """Return how the study was made."""
+    """Return how the study was conducted."""
     return StudyMethod(
         notes=_notes(result), limits=_limits(result), run_again=_run_again(result), facts={"seed": result.design.seed}
     )

@@ -26,7 +26,7 @@ _MOST_STUDIES: Final = 50
 
 
 def own_memory(bench: MemoryBench, ledger: StudyLedger) -> NamedMemory:
-    """Return the study's own memory; make it when there is none yet.
+    """Return the study's own memory; create it when there is none yet.
 
     Args:
         bench: The workbench.
@@ -47,7 +47,7 @@ def own_memory(bench: MemoryBench, ledger: StudyLedger) -> NamedMemory:
 
 
 def delete_own_memory(bench: MemoryBench, ledger: StudyLedger) -> None:
-    """Delete the own memory of a complete study, unless it is to be kept.
+    """Delete a complete study's own memory, unless the study is to keep it.
 
     Args:
         bench: The workbench.
@@ -67,7 +67,7 @@ def delete_own_memory(bench: MemoryBench, ledger: StudyLedger) -> None:
 
 
 def delete_left_memories(bench: MemoryBench) -> None:
-    """Delete the own memories of complete studies that were killed before they could; not of one that still runs."""
+    """Delete own memories left by complete studies that were killed; those of running studies stay."""
     for row in bench.store.studies.list(scope=bench.where, limit=_MOST_STUDIES):
         ledger = StudyLedger(bench.store, row.id)
         if not _is_left(ledger):

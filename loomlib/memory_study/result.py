@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MemoryResult(StudyRecord):
-    """A memory study as it is stored now. It may be unfinished: `state` says so, and so does every view on it.
+    """A memory study as it is currently stored. `state`, and every view, says when it is unfinished.
 
     Example:
         >>> result.sentences()
@@ -96,7 +96,7 @@ class MemoryResult(StudyRecord):
         return StudyPrices.read(self.design.priced_as, home=getattr(self.settings, "home", None))
 
     def by_age(self) -> pd.DataFrame:
-        """Return recall by how many sessions ago a fact was stated (rows), for each arm (columns)."""
+        """Return recall by the number of sessions since a fact was stated (rows), for each arm (columns)."""
         return call("MemoryResult.by_age", self)
 
     def differences(self) -> pd.DataFrame:
@@ -104,7 +104,7 @@ class MemoryResult(StudyRecord):
         return call("MemoryResult.differences", self)
 
     def questions(self) -> pd.DataFrame:
-        """Return every question in order: the expected answer, the verdict, and what it took."""
+        """Return every question in order: the expected answer, the verdict, and time and tokens used."""
         return call("MemoryResult.questions", self)
 
     def gate(self, min_recall: float, arm: Arm | str | None = None) -> MemoryGate:

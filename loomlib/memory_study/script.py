@@ -127,7 +127,7 @@ class ScriptedConversation:
                 yield number, place, turn
 
     def values(self, before: int) -> dict[str, tuple[str, tuple[str, ...]]]:
-        """Return each fact stated before session `before`: the value that holds ("" for none) and the former ones."""
+        """Return each fact stated before session `before`: its current value ("" for none) and its former values."""
         stated: dict[str, list[str]] = {}
         for _, _, turn in self.turns(before):
             if turn.fact:
@@ -184,7 +184,7 @@ def shipped_conversations() -> tuple[str, ...]:
 
 
 def read_conversation(source: str | os.PathLike[str]) -> ScriptedConversation:
-    """Read a shipped conversation by its name, or one from a file.
+    """Read a shipped conversation by name, or one from a file.
 
     Example:
         >>> read_conversation("shellfish").questions[-1].fact
@@ -203,7 +203,7 @@ def read_conversation(source: str | os.PathLike[str]) -> ScriptedConversation:
 
 
 def contains(text: str, value: str) -> bool:
-    """Return whether `text` contains `value` in whole words, whatever the case.
+    """Return whether `text` contains `value` as whole words, ignoring case.
 
     Example:
         >>> contains("Allergic to Shellfish.", "shellfish"), contains("Ulmer Str. 1", "Ulm")

@@ -17,7 +17,7 @@ from .tables import share_or_count
 
 
 def sentences(result: MemoryResult) -> list[str]:
-    """Return the recall of the arms, what is out of date, the tokens, and what failed."""
+    """Return the arms' recall, outdated answers, tokens, and failures."""
     questions, arms, agent = result.asked, result.arms, result.design.mode == AGENT
     if not any(question.is_done for question in questions):
         return [text for text in ("No question was answered yet.", _failures(questions)) if text]
@@ -49,7 +49,7 @@ def _recalled(arms: Sequence[ArmSummary], *, agent: bool) -> str:
 
 
 def _oldest(questions: Sequence[AskedQuestion]) -> str:
-    """Recall of the facts stated longest ago, by arm, as counts: they are few."""
+    """Describe recall of the oldest facts by arm, as counts because they are few."""
     answered = [question for question in questions if question.is_done and question.probe.expected]
     age = max((question.probe.age for question in answered), default=0)
     if age < 2:

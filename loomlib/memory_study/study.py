@@ -39,7 +39,7 @@ def _ignored(_line: str) -> None:
 
 
 class MemoryStudy(Study[AskedQuestion, MemoryResult]):
-    """What a memory recalls, sessions later: scripted conversations are written to it and asked about.
+    """What a memory recalls in later sessions: scripted conversations are written to it and asked about.
 
     Without an agent it measures what a model would be given; with one, whether its answers contain it. The plan is
     stored before the first question; a study that was stopped goes on with `MemoryStudy.resume(bench, study_id).run()`.
@@ -169,7 +169,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         return pd.DataFrame(rows, columns=names)
 
     def result(self) -> MemoryResult:
-        """Return what is stored so far, without asking anything."""
+        """Return the result of what is stored so far; nothing is asked."""
         return MemoryResult.load(self.store, self.study_id, settings=self.bench.settings)
 
     # What the kernel asks (see `Study`).
@@ -200,7 +200,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         )
 
     def planned(self) -> Sequence[PlannedMeasurement]:
-        """Return the questions as they are to be stored."""
+        """Return the questions in the order in which they are asked."""
         return [
             PlannedMeasurement(
                 position=planned.position,
@@ -216,11 +216,11 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         return self.result().asked
 
     def condition(self, unit: AskedQuestion) -> str:
-        """Return the name under which progress counts questions."""
+        """Return the name under which progress counts the question."""
         return "questions"
 
     async def procedure(self, run: StudyRun) -> MemoryQuestions:
-        """Return what asks the questions; make or find the memory first."""
+        """Return the procedure that asks the questions; create or find the memory first."""
         memory = await run.blocking(self._memory, run)
         if self.agent is None:
             return MemoryQuestions(memory, self.design, run)
@@ -259,7 +259,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         return studied
 
     def _collect_tokens(self, agent: PromptedAgent, ledger: StudyLedger) -> None:
-        """Store the tokens and model calls of the answers' traces; without a trace they stay unknown."""
+        """Store tokens and model calls from the answers' traces; without a trace they stay unknown."""
         wanted = {
             question.invocation_id: question
             for question in self.units()

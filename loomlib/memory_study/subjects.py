@@ -1,4 +1,4 @@
-"""What a memory study works on, as the layers above provide it: a workbench, a memory, an agent."""
+"""What a memory study works on, as protocols: a workbench, a memory, an agent."""
 
 from __future__ import annotations
 

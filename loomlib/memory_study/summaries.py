@@ -81,7 +81,7 @@ def summarize(questions: Sequence[AskedQuestion], design: MemoryDesign) -> list[
 
 
 def compare(questions: Sequence[AskedQuestion], design: MemoryDesign) -> list[ArmComparison]:
-    """Compare every other arm with the first one, on the cases that both answered.
+    """Compare every other arm with the first one, on the cases that both arms answered.
 
     Args:
         questions: The study's questions.

@@ -51,7 +51,7 @@ def differences_frame(result: MemoryResult) -> pd.DataFrame:
 
 
 def by_age_frame(result: MemoryResult) -> pd.DataFrame:
-    """Return recall by age in sessions (rows) and arm (columns); with counts, since an age has few questions."""
+    """Return recall by age in sessions (rows) and arm (columns), with counts."""
     import pandas as pd
 
     columns: dict[str, dict[int, str]] = {}

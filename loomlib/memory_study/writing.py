@@ -1,4 +1,4 @@
-"""Writing the conversations to the memory, and waiting until their facts are extracted.
+"""Write conversations to the memory, and wait until their facts are extracted.
 
 Every turn is one event. Its time and its token follow from the study, so that writing again, after a kill, writes
 nothing twice.
@@ -22,7 +22,7 @@ _SLOWEST_POLL_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionState:
-    """How far extraction was when the questions of a session began.
+    """The progress of extraction when the questions of a session began.
 
     Attributes:
         session: The session.
@@ -52,7 +52,7 @@ class ExtractionState:
 
 
 def session_names(before: int) -> list[str]:
-    """Return the memory's sessions before session `before`, oldest first."""
+    """Return the memory sessions before session `before`, oldest first."""
     return [f"session-{number:03d}" for number in range(1, before)]
 
 
@@ -66,7 +66,7 @@ def write_conversation(
     began: datetime,
     check: Callable[[], object] = lambda: None,
 ) -> int:
-    """Write every turn of the sessions before a session as an event. What is written already stays as it is.
+    """Write every turn of the sessions before a session as an event; existing events stay unchanged.
 
     Args:
         memory: The memory.
@@ -103,7 +103,7 @@ def wait_until_extracted(
     report: Callable[[str], object] = lambda _stage: None,
     check: Callable[[], object] = lambda: None,
 ) -> ExtractionState:
-    """Wait until every value that holds has its record and no former value is left, or nothing changes any more.
+    """Wait until every current value has a record and no former value is left, or nothing changes.
 
     Args:
         memory: The memory.

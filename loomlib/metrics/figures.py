@@ -129,7 +129,7 @@ class AgentFigures:
 
 @dataclass(slots=True)
 class _Counts:
-    """What the store counted for one agent or for all; `durations` are sorted."""
+    """Counts from the store for one agent or all; `durations` are sorted."""
 
     outcomes: Counter[tuple[str, str | None]]
     unreached: int

@@ -22,7 +22,7 @@ _RESAMPLES: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bin:
-    """Invocations that were sent within one bin; durations in ms are those of the complete answers."""
+    """Invocations sent within one bin; durations in ms are those of complete responses."""
 
     start: datetime
     end: datetime

@@ -19,7 +19,7 @@ def is_command(value: object) -> bool:
 
 
 def misfit(kind: str, value: object) -> str:
-    """Return why a value cannot be an entry of a kind, as the end of a sentence; "" when it fits.
+    """Return why a value cannot be an entry of a kind, as the end of a sentence; "" if it can.
 
     Args:
         kind: One of `HOOKS`.

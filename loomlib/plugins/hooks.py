@@ -71,12 +71,12 @@ class Hooks(Protocol):
 
     @_hookspec
     def loom_reports(self) -> Mapping[str, Place]:
-        """Return parameterized notebooks: the path of an .ipynb file, or a factory of it."""
+        """Return parameterized notebooks: the path of an .ipynb file, or a factory that returns one."""
         ...
 
     @_hookspec
     def loom_blueprints(self) -> Mapping[str, Place]:
-        """Return agent templates: the path of a folder with an agent.py, or a factory of it."""
+        """Return agent templates: the path of a folder with an agent.py, or a factory that returns one."""
         ...
 
     @_hookspec
@@ -86,7 +86,7 @@ class Hooks(Protocol):
 
     @_hookspec
     def loom_commands(self) -> Mapping[str, Factory]:
-        """Return subcommands of `loom`: a click command, or a factory of one."""
+        """Return subcommands of `loom`: a click command, or a factory that returns one."""
         ...
 
     @_hookspec

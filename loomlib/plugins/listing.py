@@ -1,4 +1,4 @@
-"""The plugins as rows of a list: distribution, entries and problems."""
+"""Plugins as rows of a list: distribution, entries and problems."""
 
 from __future__ import annotations
 

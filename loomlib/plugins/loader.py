@@ -1,4 +1,4 @@
-"""Load plugins; a broken plugin becomes a row in a list and never stops Loom."""
+"""Load plugins; a broken plugin is listed with its error and never stops Loom."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def load_plugins(builtins: Sequence[object] = (), *, slow_s: float = SLOW_S) -> 
 
 
 class _Loader:
-    """One pass over the plugins; every call of foreign code and every read of foreign metadata is guarded."""
+    """One pass over the plugins; every call of foreign code or metadata is guarded."""
 
     def __init__(self, slow_s: float = SLOW_S) -> None:
         self._slow_s = slow_s
@@ -82,7 +82,7 @@ class _Loader:
         self._broken: list[Broken] = []
 
     def with_installed(self) -> Plugins:
-        """Return what was added, and what is installed."""
+        """Return the added plugins and the installed ones."""
         # What a plugin prints while it is imported must not get into a command's output.
         skipped = {name.strip().lower() for name in os.environ.get(SKIP, "").split(",")}
         with contextlib.redirect_stdout(sys.stderr):
@@ -168,7 +168,7 @@ class _Loader:
 
 @contextlib.contextmanager
 def _named_when_slow(origin: PluginOrigin, slow_s: float) -> Generator[None]:
-    """Log a plugin whose import takes long, and how to skip it: foreign code cannot be stopped."""
+    """Log a plugin whose import takes long, with how to skip it: foreign code cannot be stopped."""
     name = origin.distribution
     slow = f"the plugin {origin.target} of {name} is still being imported after {slow_s:g} s"
     hint = f"to skip it, interrupt and set {SKIP}={name}, or pip uninstall {name}"

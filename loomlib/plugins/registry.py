@@ -18,7 +18,7 @@ from .problems import Broken, PluginOrigin, PluginProblem
 
 @dataclass(frozen=True, slots=True)
 class PluginEntry:
-    """What a plugin provided under a name: a factory, a path or a command."""
+    """A plugin's entry: a factory, a path or a command."""
 
     value: object
     origin: PluginOrigin
@@ -47,7 +47,7 @@ class Plugins:
         return plugin_lines(self.loaded, self._broken)
 
     def check(self) -> Self:
-        """Check what can be checked without side effects: that paths exist and commands are commands. Returns self."""
+        """Check entries without side effects: that paths exist and commands are commands. Returns self."""
         # What a factory prints must not get into a command's output.
         with contextlib.redirect_stdout(sys.stderr):
             for kind in ("blueprints", "reports", "commands"):
@@ -100,7 +100,7 @@ class Plugins:
         return entries
 
     def entry(self, kind: str, name: str) -> object:
-        """Return what a plugin provided under a name, without calling it.
+        """Return a plugin's entry by name, without calling it.
 
         Args:
             kind: One of `HOOKS`.
@@ -135,7 +135,7 @@ class Plugins:
         return problem.as_error(f"The {HOOKS[kind]} {name!r} {did}")
 
     def may_have(self, kind: str, name: str) -> bool:
-        """Return whether a broken plugin provides or may provide a name; `get` then reports which and how to fix it."""
+        """Return whether a broken plugin may provide a name; `get` then explains which one and how to fix it."""
         return any(part.kind in ("", kind) and part.name in ("", name) for part in self._broken)
 
     def _missing(self, kind: str, name: str) -> PluginError:

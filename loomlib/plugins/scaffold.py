@@ -44,7 +44,7 @@ class PluginProject:
 
 
 def make_plugin(name: str, to: str | os.PathLike[str] = ".") -> PluginProject:
-    """Create the folder `name` in the folder `to`: a plugin that can be installed and tested as it is.
+    """Create the folder `name` in the folder `to`: a plugin that can be installed and tested right away.
 
         make_plugin("loom-politeness")
 

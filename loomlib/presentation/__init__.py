@@ -1,1 +1,1 @@
-"""Presentation: formats of numbers and units, HTML from templates, charts; one behaviour for every surface."""
+"""Presentation: formats of numbers and units, HTML from templates, and charts, shared by all displays."""

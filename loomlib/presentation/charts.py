@@ -1,4 +1,4 @@
-"""Charts that carry their numbers: drawn where plotly is, a table everywhere else."""
+"""Charts with their numbers: drawn where plotly is available, a table everywhere else."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def numbers_html(figure: Mapping[str, Any]) -> Markup:
 
 
 def numbers(figure: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the head and the rows of the table: one row for each point or bar, in the chart's order."""
+    """Return the table's head and rows: one row for each point or bar, in the chart's order."""
     layout: Mapping[str, Any] = figure.get("layout", {})
     rows = [row for trace in figure.get("data", ()) for row in _rows(trace, layout)]
     head = ["series", _axis_title(layout, "xaxis", "x"), _axis_title(layout, "yaxis", "y"), "begins at", "note"]

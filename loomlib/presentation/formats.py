@@ -1,4 +1,4 @@
-"""Formats of numbers, units, money, intervals, counts and times: one behaviour per kind, for every surface.
+"""Formats of numbers, units, money, intervals, counts and times, shared by every display.
 
 Tables, sentences, cards, panels, the command line and the labels in JSON call these functions, so that a value reads
 the same wherever it is shown. `format.js` of the panels gives the same strings. All functions share three rules:
@@ -105,7 +105,7 @@ def seconds(value: Numeric | None) -> str:
 
 
 def percent(share: Numeric | None) -> str:
-    """Format a share (1 is the whole) as a percentage.
+    """Format a share (1 is 100 %) as a percentage.
 
     One decimal, or none when it would be 0; two where one would make a share of almost nothing 0 % or of almost
     everything 100 %.
@@ -333,7 +333,7 @@ def _scientific(value: Numeric) -> str:
 
 
 def _without_zeros(text: str, least: int) -> str:
-    """Drop trailing zeros behind the point, down to `least` decimals."""
+    """Drop trailing zeros after the decimal point, down to `least` decimals."""
     whole, _, decimals = text.partition(".")
     decimals = decimals.rstrip("0").ljust(least, "0")
     return f"{whole}.{decimals}" if decimals else whole
@@ -347,7 +347,7 @@ def _long_duration(ms: float) -> str:
 
 
 def _aligned(values: Sequence[Numeric], kind: Kind) -> tuple[list[str], str]:
-    """Format values in the scale and with the decimals of the first; returns them without unit, and the unit."""
+    """Format values in the scale and with the decimals of the first; return them without unit, and the unit."""
     if kind == "share":
         return [percent(value).removesuffix(" %") for value in values], " %"
     if kind == "USD":

@@ -141,7 +141,7 @@ def stylesheet() -> str:
 
 
 def numeric_columns(rows: Sequence[Sequence[object]]) -> set[int]:
-    """Return the places of the columns that hold figures: numbers, or texts such as `318 ms [311–326]`."""
+    """Return the indexes of columns with figures: numbers, or texts such as `318 ms [311–326]`."""
     width = max(map(len, rows), default=0)
     return {place for place in range(width) if _is_numeric([row[place] for row in rows if place < len(row)])}
 
@@ -157,7 +157,7 @@ def _is_numeric(values: Sequence[object]) -> bool:
 
 
 def _own(source: str) -> Markup:
-    """Mark a stylesheet or script of Loom's own; they hold no foreign text."""
+    """Mark one of Loom's own stylesheets or scripts as safe; they contain no untrusted text."""
     from markupsafe import Markup
 
     return Markup(source)  # noqa: S704 -- read from the package

@@ -1,4 +1,4 @@
-"""Foreign text, such as an agent's answer or a resource's name, made safe to print, and plain-text tables."""
+"""Untrusted text, such as an agent's answer or a resource's name, made safe to print, and plain-text tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEPT = f"\n\t\u00a0{NARROW_SPACE}"
 
 
 def printable(text: str) -> str:
-    """Replace what a terminal would obey or UTF-8 cannot write with U+FFFD; line breaks and tabs stay."""
+    """Replace terminal control characters, and what UTF-8 cannot encode, by U+FFFD; line breaks and tabs stay."""
     return "".join(char if char.isprintable() or char in _KEPT else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 

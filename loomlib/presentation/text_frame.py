@@ -20,7 +20,7 @@ _LEFT = ' style="text-align: left"'
 
 
 class TextFrame(pd.DataFrame):
-    """A DataFrame whose texts come from users or agents, and every frame derived from it."""
+    """A DataFrame with untrusted texts; frames derived from it are displayed the same way."""
 
     def _repr_html_(self) -> str | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         with pd.option_context("display.html.use_mathjax", False):

@@ -1,4 +1,4 @@
-"""The layout that all of Loom's charts share, and foreign text as plotly may be given it."""
+"""The layout that all charts share, and untrusted text made safe for plotly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def styled(
     height: int = 380,
     legend_y: float = -0.2,
 ) -> dict[str, Any]:
-    """`traces` with the layout that all of Loom's charts share; `title` and `subtitle` are escaped already."""
+    """Return `traces` as a figure with the common layout; `title` and `subtitle` must be escaped."""
     axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "automargin": True}
     layout: dict[str, Any] = {
         "title": {
@@ -73,7 +73,7 @@ def shown(text: str, longest: int = 48) -> str:
 
 
 def plain(text: object) -> str:
-    """Return a figure's text as it was before it was escaped for plotly, without plotly's markup."""
+    """Return a figure's text without plotly's markup and escapes."""
     return unescape(
         _PLOTLY_TAGS.sub(lambda tag: " " if tag[0].startswith("<br") else "", str("" if text is None else text))
     ).strip()

@@ -1,4 +1,4 @@
-"""Custom redaction rules from a file."""
+"""Read custom redaction rules from a file."""
 
 from __future__ import annotations
 

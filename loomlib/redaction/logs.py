@@ -1,4 +1,4 @@
-"""Redaction of log records: what Loom itself logs holds no secret and no personal data."""
+"""Redaction of log records, so that Loom's own logs contain no secrets or personal data."""
 
 from __future__ import annotations
 

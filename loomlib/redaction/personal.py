@@ -18,7 +18,7 @@ _NOT_ALPHANUMERIC: Final = re.compile(r"[^0-9A-Za-z]")
 
 
 def _alphanumeric(text: str) -> str:
-    """Keep letters and digits only, so that a number has one form however it is written."""
+    """Keep letters and digits only, so that a number has one canonical form."""
     return _NOT_ALPHANUMERIC.sub("", text).upper()
 
 

@@ -31,7 +31,7 @@ Presidio's: `lambda text: analyzer.analyze(text, language="en")`."""
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Where something was redacted: characters `start` to `end` of the original text, without the value."""
+    """The position of a redacted value, characters `start` to `end` of the original text, without the value."""
 
     rule: str
     start: int
@@ -40,7 +40,7 @@ class Redaction:
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A redacted text, and what was redacted in its order."""
+    """A redacted text, and its redactions in order."""
 
     text: str
     found: tuple[Redaction, ...] = ()
@@ -134,7 +134,7 @@ class Redactor:
 
 
 class Document:
-    """Texts and values of one conversation; holds the redacted values in memory while it exists."""
+    """Texts and values redacted together; keeps the redacted values in memory while it exists."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -211,7 +211,7 @@ class Document:
         return self._replacement(_KNOWN, text)
 
     def _reserve_placeholders(self, text: str) -> None:
-        """Skip the numbers of placeholders that the text contains already, from an earlier redaction."""
+        """Reserve the numbers of placeholders that the text already contains from an earlier redaction."""
         for name, number in _PLACEHOLDER.findall(text):
             self._last[name] = max(self._last[name], int(number))
 

@@ -60,7 +60,7 @@ class RedactionRule:
             position = start + accepted[-1][1] if accepted else match.start() + 1
 
     def concerns(self, lowered: str) -> bool:
-        """Return whether a text, in lower case, can contain a match."""
+        """Return whether a text, given in lower case, can contain a match."""
         return not self.anchors or any(anchor in lowered for anchor in self.anchors)
 
 

@@ -125,7 +125,7 @@ def _password_in_words(text: str) -> list[tuple[int, int]]:
 
 
 def _after(sign: re.Pattern[str], text: str) -> list[tuple[int, int]]:
-    """Return the span behind the first match of `sign`."""
+    """Return the span after the first match of `sign`."""
     match = sign.search(text)
     return [(match.end(), len(text))] if match else []
 

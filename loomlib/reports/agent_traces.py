@@ -1,4 +1,4 @@
-"""The traces that a report is about: an agent's last invocations, or those of a study, in bulk."""
+"""The traces for a report: an agent's last invocations, or those of a study, fetched in bulk."""
 
 from __future__ import annotations
 

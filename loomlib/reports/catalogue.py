@@ -1,4 +1,4 @@
-"""Which report notebooks there are, and where."""
+"""The available report notebooks and their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""plotly.js as a report page carries it: compressed, inflated by the page itself, and no larger than its charts need.
+"""plotly.js in a report page: compressed, decompressed by the page itself, and as small as its charts allow.
 
 The whole of plotly.js is 1.5 MB compressed. Its official cartesian bundle (MIT license, `plotly.js-cartesian-dist-min`)
 is a third of that and draws every chart of Loom's reports; a page with another kind of chart gets the whole.

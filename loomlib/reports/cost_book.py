@@ -1,4 +1,4 @@
-"""What agents cost, by agent and day: tokens at list prices, CPU and memory, and what is unknown."""
+"""Cost by agent and day: tokens at list prices, CPU and memory, and what is unknown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WITH_SPANS = ("found", "partial")
 
 @dataclass(frozen=True, kw_only=True)
 class CostBook:
-    """The invocations of some agents over the last days, with the cost of each.
+    """The invocations of agents over the last days, with the cost of each.
 
     Attributes:
         entries: The invocations.
@@ -114,7 +114,7 @@ class CostBook:
 
     @property
     def without_spans(self) -> int:
-        """How many invocations have no spans, so no known cost."""
+        """Number of invocations without spans, whose cost is unknown."""
         return sum(entry.cost is None for entry in self.entries)
 
     @cached_property
@@ -135,7 +135,7 @@ class CostBook:
         )
 
     def sentences(self) -> list[str]:
-        """Return the answer: the cost, what of it is unknown, and whether anything is billed."""
+        """Return the conclusion: the cost, how much of it is unknown, and whether anything is billed."""
         if not self.entries:
             return ["No invocation is stored for these days, so no cost is known."]
         total, calls = self.total, plural(len(self.entries), "invocation")
@@ -214,7 +214,7 @@ class CostBook:
         )
 
     def limits(self) -> Listing:
-        """Return which amounts are unknown and why, and what this page cannot tell."""
+        """Return which amounts are unknown and why, and the limitations of this page."""
         why = Counter(
             line.why
             for entry in self.entries
@@ -280,7 +280,7 @@ class CostBook:
 
 
 def _dollars(value: float) -> str:
-    """Return a limit as it was given: `$0.5`, `$0.000001`."""
+    """Format a limit as it was given: `$0.5`, `$0.000001`."""
     return f"${Decimal(str(value)):f}"
 
 

@@ -68,7 +68,7 @@ def plain_total(total: CostTotal, blind: int) -> dict[str, Any]:
 
 
 def estimated_use(duration_ms: float | None, active_vcpus: float, memory_gb: float) -> RuntimeUse | None:
-    """Return an estimate of the CPU and memory of one invocation; None where there is nothing to estimate from."""
+    """Estimate CPU and memory of one invocation; None when there is no basis for an estimate."""
     if duration_ms is None or not (active_vcpus or memory_gb):
         return None
     return RuntimeUse.during(duration_ms / 1e3, active_vcpus=active_vcpus or None, memory_gb=memory_gb or None)

@@ -1,4 +1,4 @@
-"""Where a report is written: a folder, or a folder in S3. Files appear complete or not at all."""
+"""The destination of a report: a local folder or a folder in S3. Files appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _S3 = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(?P<pref
 
 
 class NameTaken(Exception):
-    """Another process wrote a file of that name first; try another name."""
+    """Another process wrote a file of that name first; the caller tries another name."""
 
 
 class Destination(Protocol):
-    """Takes finished files by name."""
+    """Stores finished files by name."""
 
     def exists(self, name: str) -> bool:
         """Return whether a file of that name exists."""
         ...
 
     def write(self, name: str, content: bytes, content_type: str, *, new: bool = False) -> str:
-        """Store one file and return its full path or address. `NameTaken` when a `new` one is there already."""
+        """Store one file and return its full path or address. Raise `NameTaken` if a `new` one exists already."""
         ...
 
 
@@ -74,7 +74,7 @@ class Folder:
         return (self.path / name).exists()
 
     def write(self, name: str, content: bytes, content_type: str, *, new: bool = False) -> str:
-        """Write beside the file and rename over it, so that a reader sees the old one or the new one."""
+        """Write a temporary file and rename it, so that a reader sees the old file or the new one."""
         del content_type  # on disk the name says it
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -104,14 +104,14 @@ class Folder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """A folder in S3. An object appears there complete, when its upload has ended."""
+    """A folder in S3. An object appears when its upload is complete."""
 
     bucket: str
     prefix: str
     clients: Clients = field(repr=False)
 
     def check(self) -> None:
-        """Raise Loom's error for a bucket that is not there or not ours, before an hour of measuring."""
+        """Raise Loom's error for a missing or inaccessible bucket, before the report runs."""
         from loomlib.aws.errors import translated
 
         with translated("Looking for the report's bucket", on=self.bucket):

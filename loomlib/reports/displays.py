@@ -50,7 +50,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Points to read, each a title (which may be empty), a text and what to do about it (which may be empty)."""
+    """A list of points, each a title, a text and an advice (title and advice may be empty)."""
 
     items: Sequence[tuple[str, str, str]]
     nothing: str = "Nothing."
@@ -65,7 +65,7 @@ class Listing:
 
 
 def verdict(result: StudyRecord, *gates: StudyGate, inside: ScenarioParts | None = None) -> Verdict:
-    """Return the answer of a study with its gates; the study's summary travels with it.
+    """Return the verdict of a study with its gates, and the study's summary for programs.
 
     Example:
         >>> verdict(result, result.gate(900, "warm"))
@@ -90,7 +90,7 @@ def verdict(result: StudyRecord, *gates: StudyGate, inside: ScenarioParts | None
 
 
 def findings(result: StudyRecord) -> Listing:
-    """Return what to look at next, each finding with its evidence."""
+    """Return the findings as a list, each with its evidence."""
     return Listing(
         items=[(f"{finding.title}.", finding.evidence, finding.advice) for finding in result.findings()],
         nothing="No findings.",
@@ -98,6 +98,6 @@ def findings(result: StudyRecord) -> Listing:
 
 
 def method(result: StudyRecord) -> Listing:
-    """Return how a study was measured, and what it cannot tell."""
+    """Return how a study was conducted, and its limitations."""
     how = result.method()
     return Listing(items=[*(("", note, "") for note in how.notes), *(("Limit:", limit, "") for limit in how.limits)])

@@ -99,7 +99,7 @@ def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun
 
 
 def compare_runs(run: EvalRun, baseline: EvalRun | None, margin_points: float) -> Comparison | None:
-    """`run` against `baseline`, paired by case; None without one."""
+    """Compare `run` with `baseline`, paired by case; None without a baseline."""
     if baseline is None:
         return None
     comparison = run.compare(baseline, margin=margin_points / 100)
@@ -115,7 +115,7 @@ def eval_gates(
     evaluators: str = "",
     comparison: Comparison | None = None,
 ) -> tuple[GateVerdict, ...]:
-    """Apply the gates of a report: a least pass rate, and no regression against the baseline.
+    """Evaluate a report's gates: a minimum pass rate, and no regression against the baseline.
 
     Args:
         run: The run.
@@ -171,7 +171,7 @@ def comparison_verdict(new: EvalRun, baseline: EvalRun, comparison: Comparison) 
 
 
 class EvalCases:
-    """A run's cases alone, worst first, for a page that has the summary elsewhere."""
+    """A run's cases only, worst first, for a page that shows the summary elsewhere."""
 
     def __init__(self, run: EvalRun) -> None:
         self._run = run
@@ -184,7 +184,7 @@ class EvalCases:
 
 
 def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
-    """How it was evaluated, and what it cannot tell."""
+    """Return how the run was evaluated, and its limitations."""
     with run.store.open() as store:
         reused = sum(result.is_reused for result in store.eval_answers.results(run.id))
     cases = plural(len(run.evalset.cases), "case")
@@ -210,7 +210,7 @@ def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
 
 
 def gate_list(gates: tuple[GateVerdict, ...]) -> Listing:
-    """Every gate in a sentence, missed ones first."""
+    """Return each gate's sentence, missed ones first."""
     return Listing(items=[("", gate.sentence(), "") for gate in _worst_first(gates)], nothing="No gate was asked for.")
 
 
@@ -220,7 +220,7 @@ def _worst_first(gates: tuple[GateVerdict, ...]) -> list[GateVerdict]:
 
 
 def _outcomes(gates: tuple[GateVerdict, ...]) -> list[tuple[str, str]]:
-    """Each missed gate in its own words; of many others one sentence, so that the answer stays one."""
+    """Return each missed gate's sentence, and one sentence for all other gates."""
     outcomes = [(gate.outcome, gate.sentence()) for gate in gates if gate.outcome == "missed"]
     for outcome in ("unclear", "passed"):
         some = [gate for gate in gates if gate.outcome == outcome]

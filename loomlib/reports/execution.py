@@ -1,4 +1,4 @@
-"""Running a report's notebook by papermill, in a kernel of this very interpreter."""
+"""Run a report's notebook with papermill, in a kernel of the running interpreter."""
 
 # papermill, nbclient and jupyter_client carry no types; what comes out of here is typed.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
@@ -46,7 +46,7 @@ _NARRATION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """The cell that stopped a report: its number counted from 1, the line of it that failed, the error."""
+    """The cell that stopped a report: its number from 1, the failing line, and the error."""
 
     cell: int
     source: str
@@ -65,7 +65,7 @@ def execute(
     environment: Mapping[str, str],
     say: Callable[[str], None],
 ) -> tuple[Notebook, Failure | None]:
-    """Run `notebook` with `parameters`; return the executed notebook and the failure that ended it, if one did.
+    """Run `notebook` with `parameters`; return the executed notebook and the failure that stopped it, if any.
 
     `environment` is added to the kernel's. `working_copy` is written after each cell.
     No cell has a time limit: a study on AWS takes as long as it takes.
@@ -111,20 +111,20 @@ def _first_line(source: str) -> str:
 
 
 class _KernelDied(Exception):
-    """The kernel ended under a cell; most often the machine's memory did."""
+    """The kernel died while a cell ran, most often for lack of memory."""
 
     def __init__(self, cell: int, source: str) -> None:
         super().__init__(cell, source)
         self.cell, self.source = cell, source
 
     def failure(self, last_words: str) -> Failure:
-        """Return the failure, with the last line that the process itself wrote."""
+        """Return the failure, with the last line that the kernel process wrote."""
         what = f"the kernel died; {last_words or 'it left no word, most often the memory ran out'}"
         return Failure(cell=self.cell, source=_first_line(self.source), error="DeadKernel", message=what)
 
 
 class _ThisInterpreter(AsyncKernelManager):
-    """Starts kernels of the running interpreter, whatever kernelspecs are installed under whatever name."""
+    """Starts kernels of the running interpreter, whichever kernelspecs are installed."""
 
     loom_environment = Dict()
 
@@ -141,7 +141,7 @@ class _ThisInterpreter(AsyncKernelManager):
 
 
 class _LoomEngine(Engine):
-    """papermill's engine with our kernel and our progress."""
+    """papermill's engine with Loom's kernel manager and progress."""
 
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **kwargs: Any) -> Any:

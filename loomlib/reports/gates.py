@@ -13,7 +13,7 @@ from loomlib.statistics.percentiles import estimate_percentile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurationGate:
-    """Missed when the whole 95 % interval is above the limit; unclear when the interval contains the limit."""
+    """Missed when the whole 95 % interval is above the limit; unclear when it contains the limit."""
 
     decision: Decision
     limit_ms: float

@@ -30,7 +30,7 @@ _SETTLE_S, _QUIET_S = 15.0, 2.0
 
 
 def inspected_memory(bench: Workbench, name: str = "") -> Memory:
-    """Return the memory of that name, id or ARN; without one, a sample with scripted conversations (local only)."""
+    """Return the memory with a name, id or ARN; by default a sample with scripted conversations (local only)."""
     if name:
         return bench.memories.get(name)
     if bench.where != "local":
@@ -49,7 +49,7 @@ def inspected_memory(bench: Workbench, name: str = "") -> Memory:
 
 
 def chosen_actor(memory: Memory, actor: str = "") -> str:
-    """Return the named actor, else the first that the memory lists; "" when it has none."""
+    """Return the named actor, else the first one listed; "" when there is none."""
     return actor or next(iter(memory.reader.actors(limit=1)), "")
 
 
@@ -78,14 +78,14 @@ def newest_sessions(memory: Memory, actor: str, sessions: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossingGate:
-    """Gate: no data crosses from one actor or tenant to another. It is unclear when something could not be read."""
+    """Gate: no data crosses between actors or tenants. Unclear when something could not be read."""
 
     crossings: int
     unread: Sequence[str]
 
     @classmethod
     def of(cls, health: HealthReport, isolation: IsolationReport | None = None) -> CrossingGate:
-        """Make the gate from the memory's health and, if it ran, the isolation test."""
+        """Make the gate from the memory's health and from the isolation test, if it ran."""
         return cls(
             crossings=len(health.crossings) + (len(isolation.crossings) if isolation else 0),
             unread=(*health.skipped, *(isolation.not_checked if isolation else ())),
@@ -117,7 +117,7 @@ class CrossingGate:
 def memory_verdict(
     memory: Memory, health: HealthReport, gate: CrossingGate, isolation: IsolationReport | None = None
 ) -> Verdict:
-    """Return the verdict: how healthy the memory is, and whether reads cross between actors.
+    """Return the verdict: the memory's health, and whether data crosses between actors.
 
     Args:
         memory: The memory.
@@ -156,7 +156,7 @@ def memory_verdict(
 
 
 def memory_notes(health: HealthReport, isolation: IsolationReport | None = None) -> Listing:
-    """Return how the memory was checked, and what the checks cannot find."""
+    """Return how the memory was checked, and the limitations of the checks."""
     notes = [
         "Events and records were read page by page with the operations that agents use; nothing was changed.",
         "A finding is stated where the memory or the service shows it, and inferred where a rule on language or "

@@ -1,4 +1,4 @@
-"""The memory study's report: its memory, its agent, and the questions that were answered wrongly."""
+"""The memory study's report: its memory, its agent, and the wrong answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def memory_study_subjects(bench: Workbench, memory: str = "", agent: str = "") -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrongAnswers:
-    """The questions whose answer lacks the value that holds now, or contains a former one."""
+    """The questions whose answer lacks the current value or contains a former one."""
 
     asked: tuple[AskedQuestion, ...]
 

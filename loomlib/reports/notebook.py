@@ -1,4 +1,4 @@
-"""Reading notebook files: the one place where nbformat's untyped nodes enter."""
+"""Read notebook files; the only place that handles nbformat's untyped nodes."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
@@ -43,5 +43,5 @@ def tags_of(cell: Notebook) -> tuple[str, ...]:
 
 
 def as_node(value: object) -> Notebook:
-    """Convert a dictionary, with everything in it, to the node that nbformat works with."""
+    """Convert nested dictionaries to nbformat's nodes."""
     return nbformat.from_dict(value)

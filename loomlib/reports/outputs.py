@@ -1,4 +1,4 @@
-"""A cell's outputs as HTML that needs neither a kernel nor the network."""
+"""A cell's outputs as HTML that needs neither a kernel nor a network."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NUMBERS = re.compile(r'<figure class="loom-chart\b.*?<details open>(.*)</detail
 
 
 def render_outputs(cell: Notebook) -> str:
-    """Every output of a code cell that has a face for a reader, in order."""
+    """Render the displayable outputs of a code cell, in order."""
     return "\n".join(filter(None, (_render(output) for output in _joined(cell.get("outputs", ())))))
 
 
 def _joined(outputs: Iterable[Notebook]) -> list[Notebook]:
-    """Join neighbouring pieces of one stream: a kernel sends a stream as it is written."""
+    """Merge adjacent pieces of one stream, which a kernel sends as they are written."""
     joined: list[Notebook] = []
     for output in outputs:
         last = joined[-1] if joined else None
@@ -95,7 +95,7 @@ def trace_types(figures: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _figure(figure: Mapping[str, Any], html: str) -> str:
-    """Return the figure's data for the page's script, under its title as text: a title inside the drawing never wraps.
+    """Return the figure's data for the page's script, with its title as text, which can wrap.
 
     The numbers that Loom's own charts carry as `html` are folded below the drawing.
     """
@@ -120,7 +120,7 @@ def _numbers(html: str) -> str:
 
 
 def _titles(title: object) -> tuple[str, str]:
-    """Return a plotly title's text and subtitle, as they were before plotly's escaping and without its markup."""
+    """Return a plotly title's text and subtitle without plotly's escapes and markup."""
     if not isinstance(title, Mapping):
         return plain(title), ""
     parts = cast("Mapping[str, Any]", title)

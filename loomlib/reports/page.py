@@ -33,7 +33,7 @@ _OMITTED = {"injected-parameters", "papermill-error-cell-tag", "parameters", "pa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFacts:
-    """How a report was run; `failure` and `summary` are empty when there are none."""
+    """The circumstances of a report's run; `failure` and `summary` are empty when there are none."""
 
     report: str
     command: str
@@ -47,7 +47,7 @@ class PageFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A part of the page's body: prose, or output with its folded code."""
+    """A part of the page's body: prose, or output with its collapsed code."""
 
     kind: str
     markup: Markup
@@ -97,7 +97,7 @@ def _reported_cells(notebook: Notebook, *, to_the_end: bool) -> list[Notebook]:
 
 
 def _opening(cells: Sequence[Notebook], report: str) -> tuple[str, str]:
-    """Return title and question: the first cell's heading, and the text below it."""
+    """Return title and question: the first cell's heading and the text below it."""
     first = cells[0] if cells else None
     fallback = report.replace("_", " ").capitalize()
     if first is None or first.cell_type != "markdown":

@@ -33,7 +33,7 @@ _TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter of a report: its default, the type that the default (or its annotation) has, its comment."""
+    """One parameter of a report: its default, its type (from annotation or default), and its comment."""
 
     name: str
     type_name: str
@@ -46,7 +46,7 @@ class Parameter:
 
 
 def read_parameters(path: str | Path) -> tuple[Parameter, ...]:
-    """Read the parameters of a notebook in their order; none when no cell has the tag `parameters`.
+    """Read a notebook's parameters in order; none when no cell has the tag `parameters`.
 
     Raises:
         ReportError: Several cells have the tag: papermill would fill in the first, and the second would overwrite it.
@@ -78,7 +78,7 @@ def describe_parameters(parameters: Sequence[Parameter]) -> str:
 def bind_parameters(
     parameters: Sequence[Parameter], given: Mapping[str, Value], *, report: str = "report"
 ) -> dict[str, Value]:
-    """Convert given values to the parameters' types; parameters that are not given are not in the result.
+    """Convert given values to the parameters' types; parameters not given are left out.
 
     Args:
         parameters: The notebook's parameters.
@@ -111,7 +111,7 @@ def bind_parameters(
 
 
 def _renamed(given: Mapping[str, Value], report: str) -> dict[str, Value]:
-    """Return the values under the parameters' new names; the old names are still accepted."""
+    """Rename old parameter names, which are still accepted."""
     values: dict[str, Value] = {}
     for name, value in given.items():
         new = _RENAMED.get((report, name), name)

@@ -21,7 +21,7 @@ _SECRET_NAME = re.compile(r"secret|token|password|access_?key", re.I)
 
 
 class ReportRedactor:
-    """Replaces secrets in text and in anything made of dictionaries, lists and text.
+    """Replaces secrets in texts, dictionaries and lists.
 
     Args:
         secrets: Secrets by their values.
@@ -33,23 +33,23 @@ class ReportRedactor:
         self._redactor = redaction.Redactor(rules, known=secrets, placeholder=REDACTED)
 
     def text(self, text: str) -> str:
-        """`text` without secrets."""
+        """Return `text` without secrets."""
         return self._redactor.redact(text).text
 
     def value(self, value: Any) -> Any:
-        """Return a copy of `value` whose strings, keys included, hold no secrets."""
+        """Return a copy of `value` whose strings, keys included, contain no secrets."""
         return self._redactor.value(value)
 
 
 def secrets_in(environment: Mapping[str, str]) -> Iterator[str]:
-    """Iterate over the values of the variables whose names mark them as secret."""
+    """Yield the values of variables whose names mark them as secret."""
     for name, value in environment.items():
         if value and _SECRET_NAME.search(name):
             yield value
 
 
 def secrets_of_home(home: Path) -> Iterator[str]:
-    """Return the keys of the local AgentCore of a home folder; nothing when there is none."""
+    """Return the keys of a home folder's local AgentCore; empty when there is none."""
     try:
         state = json.loads((home / "service.json").read_text("utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""One report from start to end: check, run, redact, render, store."""
+"""Make one report: check, run, redact, render, store."""
 
 from __future__ import annotations
 

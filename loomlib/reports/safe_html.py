@@ -28,7 +28,7 @@ _PANDAS_STYLE = re.compile(r"<style scoped.*?</style>", re.S)
 
 
 def safe_html(markup: str) -> str:
-    """`markup` without scripts, handlers, frames and foreign images, its tables' columns of numbers marked."""
+    """Return `markup` without scripts, handlers, frames and external images, with numeric columns marked."""
     # pandas styles its tables for a notebook; on a page they look like the other tables.
     cleaned = _CLEANER.clean(_PANDAS_STYLE.sub("", _WHOLE.sub("", markup)))
     # The serializer escapes `>` inside <style>, where it is a child selector; `<` stays escaped.
@@ -37,13 +37,13 @@ def safe_html(markup: str) -> str:
 
 
 def _plain_rules(rules: str) -> str:
-    """Return a style sheet's rules; nothing if one of them loads a resource, even written with escapes."""
+    """Return a style sheet's rules; empty if one of them loads a resource, even when written with escapes."""
     spelled = _ESCAPE.sub(lambda m: chr(min(int(m[1], 16), 0x10FFFF)) if m[1] else m[2], rules)
     return "" if _FETCHES.search(rules) or _FETCHES.search(spelled) else rules
 
 
 def safe_markdown(text: str) -> str:
-    """Markdown as safe HTML."""
+    """Render Markdown as safe HTML."""
     return safe_html(str(markdown2html(text)).replace('class="anchor-link"', 'class="anchor-link" hidden'))
 
 
@@ -54,7 +54,7 @@ def safe_text(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return the text escaped, for an element or an attribute."""
+    """Escape a text for an element or an attribute."""
     return html.escape(text, quote=True)
 
 
@@ -69,7 +69,7 @@ def _allowed(_tag: str, name: str, value: str) -> bool:
 
 
 class _PlainStyles(CSSSanitizer):
-    """bleach's CSS sanitizer, smaller: one declaration that could fetch or run something takes the attribute away."""
+    """bleach's CSS sanitizer, restricted: a declaration that could load or run something removes the attribute."""
 
     def sanitize_css(self, style: str) -> str:
         return "" if "\\" in style or _FETCHES.search(style) else style

@@ -1,4 +1,4 @@
-"""The measurements of the parallel-tools study, and the published ones it is compared with."""
+"""The measurements of the parallel-tools study, and published ones for comparison."""
 
 from __future__ import annotations
 

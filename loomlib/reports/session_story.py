@@ -1,4 +1,4 @@
-"""One session step by step: its invocations, the slowest one's timeline, its prompt's growth, its tools."""
+"""One session step by step: its invocations, the slowest one's timeline, prompt growth, and tools."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class SessionStory:
 
     @cached_property
     def slowest(self) -> TraceView:
-        """The invocation that took longest, whose timeline is shown."""
+        """The slowest invocation, whose timeline is shown."""
         return max(self.views, key=lambda view: view.breakdown().total_ns)
 
     def sentence(self) -> str:
-        """Return which session it is, how many invocations it has, and which one is drawn."""
+        """Return the session's id, the number of its invocations, and which one is drawn."""
         place = self.views.index(self.slowest) + 1
         spans = len(self.slowest.trace.spans)
         cut = (
@@ -87,13 +87,13 @@ class SessionStory:
         )
 
     def findings(self) -> Listing:
-        """Return why the slowest invocation took its time."""
+        """Return the causes of the slowest invocation's duration."""
         return finding_list(
             self.slowest.findings(), nothing="No rule found a cause above its thresholds in this invocation."
         )
 
     def growth(self) -> pd.DataFrame:
-        """Return one row per cycle: the tokens read and written, and the growth since the cycle before."""
+        """Return one row per cycle: tokens read and written, and the growth since the previous cycle."""
         return _frame(
             [
                 {
@@ -111,11 +111,11 @@ class SessionStory:
         )
 
     def growth_figure(self) -> go.Figure:
-        """Return the growth as bars."""
+        """Draw the growth as bars."""
         return token_growth(self._cycles, subtitle=self.slowest.title())
 
     def tools(self) -> pd.DataFrame:
-        """Return one row per tool: how often it ran, how long, and how often it failed."""
+        """Return one row per tool: number of calls, durations, and failures."""
         calls: dict[str, list[ToolCall]] = {}
         for view in self.views:
             for call in view.case.tools:
@@ -137,7 +137,7 @@ class SessionStory:
         )
 
     def parallelism(self) -> str:
-        """Return how far tools ran at the same time."""
+        """Return to what extent tools ran at the same time."""
         turns = [cycle.tools for view in self.views for cycle in view.case.cycles if cycle.tools.calls > 1]
         if not turns:
             return "No cycle called more than one tool."

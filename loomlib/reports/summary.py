@@ -1,4 +1,4 @@
-"""The JSON that a report leaves for programs.
+"""A report's JSON summary for programs, stated by its notebook.
 
 A notebook states its verdict by displaying an object whose MIME bundle holds `SUMMARY_MIME`; the last one counts. It is
 read back from the executed notebook, so nothing is scraped from text.
@@ -21,7 +21,7 @@ _PACKAGES = ("loomlib", "boto3", "papermill", "plotly", "pandas")
 
 
 def stated_summary(notebook: Notebook) -> dict[str, Any]:
-    """Return the last summary that the notebook displayed; empty when it displayed none."""
+    """Return the last summary that the notebook displayed; empty when there is none."""
     summary: dict[str, Any] = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
@@ -57,7 +57,7 @@ def versions() -> dict[str, str]:
 
 
 def json_ready(value: Any) -> Any:
-    """`value` with only what JSON has: NaN and infinities become null."""
+    """Return `value` as valid JSON values: NaN and infinities become null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

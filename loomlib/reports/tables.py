@@ -1,4 +1,4 @@
-"""Right-aligning the columns of tables that hold numbers, heading included, without a script."""
+"""Right-align numeric columns of tables, headings included, without a script."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INDEX_NAME = re.compile(
 
 
 def mark_numbers(markup: str) -> str:
-    """`markup` in which the cells of each column of numbers carry class `num`, and those of one of phrases `phrase`.
+    """Add the class `num` to cells of numeric columns, and `phrase` to cells of columns with phrases.
 
     A column counts when one of its cells is a number and every other one is a number or says that there is none. Tables
     with spanning cells stay as they are.
@@ -31,7 +31,7 @@ def mark_numbers(markup: str) -> str:
 
 
 def _one_heading(head: re.Match[str]) -> str:
-    """Pandas writes the name of the index on a row of its own; it belongs above the index, beside the others."""
+    """Move the index's name, which pandas writes in a row of its own, to the heading row."""
     return f"<thead>{head['before']}<th>{head['name']}</th>{head['columns']}</thead>"
 
 
@@ -60,7 +60,7 @@ def _mark_table(table: str) -> str:
 
 
 def _is_phrases(column: list[tuple[str, str]]) -> bool:
-    """Whether a cell has more than a few words, which a narrow column would put on one line each."""
+    """Return whether a cell has more than a few words, which a narrow column would break at every word."""
     return any(tag == "td" and len(text) > _PHRASE for tag, text in column)
 
 

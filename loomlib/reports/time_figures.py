@@ -1,4 +1,4 @@
-"""Charts of where time went: every invocation by its parts, an annotated timeline, a prompt's growth."""
+"""Charts of where time went: every invocation by its parts, an annotated timeline, prompt growth."""
 
 from __future__ import annotations
 

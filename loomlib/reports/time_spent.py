@@ -1,4 +1,4 @@
-"""Where an agent's time went over its last invocations: the answer, the parts, the causes."""
+"""Where an agent's time went over its last invocations: conclusion, parts, and causes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TimeSpent:
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        """The causes over the invocations, the most costly first."""
+        """The causes over all invocations, the costliest first."""
         return diagnose_study([view.case for view in self.known], rules=self.known[0].rules if self.known else None)
 
     @property
@@ -94,11 +94,11 @@ class TimeSpent:
 
     @property
     def states(self) -> dict[str, int]:
-        """How many trace lookups ended in each state."""
+        """The number of traces in each state."""
         return dict(Counter(view.state for view in self.views))
 
     def sentences(self) -> list[str]:
-        """Return the answer: where the time goes, the largest finding, and what is missing."""
+        """Return the conclusion: where the time goes, the largest finding, and what is missing."""
         if not self.known:
             return self._nothing()
         first = self.diagnosis.first
@@ -143,7 +143,7 @@ class TimeSpent:
         )
 
     def table(self) -> pd.DataFrame:
-        """Return one row per part: its share of all time, its median milliseconds and share, and how it is known."""
+        """Return one row per part: share of all time, median milliseconds and share, and how it is known."""
         import pandas as pd
 
         rows = self.inside.rows() or [{"part": "none", "how it is known": "no invocation has spans"}]
@@ -158,7 +158,7 @@ class TimeSpent:
         return finding_list(self.diagnosis, nothing=self._nothing_found())
 
     def session(self, session_id: str = "") -> SessionStory:
-        """Return one session step by step: the one given, else that of the slowest invocation."""
+        """Return one session step by step: the given one, else the session of the slowest invocation."""
         pool = self.known or self.views
         slowest = max(pool, key=lambda view: view.breakdown().total_ns)
         chosen = session_id or slowest.session_id
@@ -166,7 +166,7 @@ class TimeSpent:
         return SessionStory(session_id=chosen, rows=[row for row, _ in pairs], views=[view for _, view in pairs])
 
     def limits(self) -> Listing:
-        """Return what this page cannot tell."""
+        """Return the limitations of this page."""
         limits = [*self.diagnosis.limits] if self.known else []
         limits += [
             "Parts are shares of elapsed time: two tools at once count once, and what a tool waits for is tool time.",

@@ -1,4 +1,4 @@
-"""From 5 to 100 tools at once: the duration of model calls and tools, compared with a published run."""
+"""From 5 to 100 tools at once: durations of model calls and tools, compared with a published run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORMAT = "loom.parallel-tools/1"
 
 @dataclass(frozen=True, kw_only=True)
 class ToolScaling:
-    """A study of one agent with more and more tools at once.
+    """A study of one agent with an increasing number of tools at once.
 
     Attributes:
         runs: The measurements.
@@ -84,7 +84,7 @@ class ToolScaling:
         return [run for run in self.runs if run.state in ("found", "partial")]
 
     def sentences(self) -> list[str]:
-        """Return what grows with the number of tools, how many ran at the same time, and what is simulated."""
+        """Return what grows with the number of tools, how many ran concurrently, and what is simulated."""
         if not self.known:
             return ["No run has spans, so model time and tool time cannot be separated.", *self.failures[:3]]
         most = max(run.asked for run in self.known)
@@ -148,7 +148,7 @@ class ToolScaling:
         return pd.DataFrame(rows or [{"tools": "no run has spans"}]).set_index("tools")
 
     def reference(self) -> pd.DataFrame:
-        """Return the field note's figures in the same form: single runs on AgentCore with Claude Sonnet 4."""
+        """Return the published figures in the same form: single runs on AgentCore with Claude Sonnet 4."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -165,7 +165,7 @@ class ToolScaling:
         ).set_index("tools")
 
     def figure(self) -> go.Figure:
-        """Return all parts over the number of tools, with the field note's run dashed."""
+        """Draw all parts by number of tools, with the published run dashed."""
         return scaling_figure(self.known, PUBLISHED, subtitle=self.title)
 
     def limits(self) -> Listing:
@@ -214,7 +214,7 @@ def _read(count: int, view: TraceView) -> ScalingRun:
 
 
 def _threads(trajectory: Trajectory) -> int | None:
-    """Return how many threads the tools' results name."""
+    """Return the number of threads that the tools' results name."""
     names = {name for exchange in trajectory.tool_calls for name in _named(exchange.result)}
     return len(names) or None
 

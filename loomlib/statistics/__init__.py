@@ -1,4 +1,4 @@
-"""Estimates with confidence intervals: percentiles, shares, ratios, means, rates, agreement, and paired tests."""
+"""Estimates with confidence intervals: percentiles, shares, ratios, means, rates, agreement; and paired tests."""
 
 from .agreement import (
     LEVELS_OF_MEASUREMENT,

@@ -103,7 +103,7 @@ def estimate_kappa(
 
 
 def _counted(ratings: Sequence[Sequence[float | None]], level: str) -> tuple[Values, Values]:
-    """How often each value occurs in each unit (units with two or more ratings), and the values in order."""
+    """Return how often each value occurs in each unit with two or more ratings, and the values in order."""
     if level not in LEVELS_OF_MEASUREMENT:
         raise ValueError(f"a level of measurement is {', '.join(LEVELS_OF_MEASUREMENT)}, not {level!r}")
     if len({len(rating) for rating in ratings}) > 1:
@@ -119,7 +119,7 @@ def _counted(ratings: Sequence[Sequence[float | None]], level: str) -> tuple[Val
 
 
 def _alphas(weights: Values, counts: Values, values: Values, level: str) -> Values:
-    """Alpha for each row of `weights`, which say how often each unit is in the sample."""
+    """Return alpha for each row of `weights`, which give each unit's multiplicity in the sample."""
     sizes = counts.sum(axis=1)
     totals = weights @ counts
     n = totals.sum(axis=1)

@@ -23,7 +23,7 @@ _MOST_NEEDED: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on a figure and its limit, and what would decide it.
+    """The verdict on a figure and its limit, and what is needed for a decision.
 
     Attributes:
         outcome: "passed", "missed" or "unclear".
@@ -41,7 +41,7 @@ class Decision:
     needed_n: int | None = None
 
     def advice(self, noun: str) -> str:
-        """Return how many measurements an unclear gate needs; "" for one that is decided.
+        """Return how many measurements an unclear gate needs; "" for a decided one.
 
         Args:
             noun: What was measured, such as "warm call".
@@ -57,7 +57,7 @@ class Decision:
         return f"about {plural(self.needed_n, noun)} {verb} needed to decide ({there})"
 
     def all_missed(self, noun: str) -> str:
-        """Return that every measurement misses the limit: `all 3 warm calls miss the limit`.
+        """Describe that every measurement misses the limit: `all 3 warm calls miss the limit`.
 
         Args:
             noun: What was measured, such as "warm call".
@@ -68,7 +68,7 @@ class Decision:
 
 
 def decide_at_least(estimate: Estimate, limit: float, values: Iterable[float]) -> Decision:
-    """Decide a gate on the least that is acceptable.
+    """Decide a gate on the smallest acceptable value.
 
     Args:
         estimate: The figure with its interval.
@@ -79,7 +79,7 @@ def decide_at_least(estimate: Estimate, limit: float, values: Iterable[float]) -
 
 
 def decide_at_most(estimate: Estimate, limit: float, values: Iterable[float], *, allow_open: bool = False) -> Decision:
-    """Decide a gate on the most that is allowed.
+    """Decide a gate on the largest allowed value.
 
     Args:
         estimate: The figure with its interval.
@@ -129,7 +129,7 @@ def _needed(estimate: Estimate, limit: float, n: int) -> int | None:
 
 
 def outcome_at_least(estimate: Estimate, limit: float) -> str:
-    """Compare a figure with the least that is acceptable.
+    """Compare a figure with the smallest acceptable value.
 
     Args:
         estimate: The figure with its interval.
@@ -146,7 +146,7 @@ def outcome_at_least(estimate: Estimate, limit: float) -> str:
 
 
 def outcome_at_most(estimate: Estimate, limit: float, *, allow_open: bool = False) -> str:
-    """Compare a figure with the most that is allowed.
+    """Compare a figure with the largest allowed value.
 
     Args:
         estimate: The figure with its interval.

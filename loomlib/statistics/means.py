@@ -169,7 +169,7 @@ def _hall(sample: Values, mean: float, variance: float, confidence: float) -> tu
 
 
 def _moments(sample: Values) -> tuple[float, float]:
-    """Mean and variance (n − 1), exact for equal values: their mean is one of them and their variance 0."""
+    """Return mean and variance (n − 1); exact for equal values, whose variance is 0."""
     if sample.min() == sample.max():
         return float(sample[0]), 0.0
     return float(sample.mean()), float(sample.var(ddof=1))

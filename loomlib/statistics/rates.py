@@ -130,7 +130,7 @@ def _over_cases(
 
 
 def _chances(passed: NDArray[np.intp], tried: NDArray[np.intp], k: int, *, at_least_one: bool) -> Values:
-    """Each case's chance; the few distinct pairs of counts are worked out once."""
+    """Return each case's probability; each distinct pair of counts is computed once."""
     wide = int(tried.max()) + 1
     codes, places = np.unique(tried * wide + passed, return_inverse=True)
     chance = pass_at_k if at_least_one else pass_hat_k

@@ -17,7 +17,7 @@ from .operation_tables import alert_events, alerts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertRow:
-    """A stored rule and its state: since when, and which state was notified when.
+    """A stored rule with its state, the time of the last change, and which state was notified when.
 
     `notified_at` and `notified_state` are the last notification. `pending` has the addresses that were not reached yet,
     by name, with the number of attempts.

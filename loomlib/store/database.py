@@ -21,7 +21,7 @@ _open_databases: dict[Path, int] = {}
 
 
 class Database:
-    """An open database.
+    """An open database. `place` is its address without the password.
 
     Attributes:
         place: Its address without the password.
@@ -93,7 +93,7 @@ class Database:
         return threading.Lock() if self.is_sqlite else nullcontext()
 
     def _own(self) -> None:
-        """Open own connections after a fork: two processes on one SQLite connection corrupt the file."""
+        """Open new connections after a fork: two processes on one SQLite connection corrupt the file."""
         if self._pid != os.getpid():
             self._pid, self._write_lock = os.getpid(), self._new_write_lock()
             self._inherited.append(self.engine.pool)  # referenced, because only the parent may close them

@@ -88,13 +88,13 @@ class EvalAnswers:
         return stored
 
     def use(self, results: Sequence[StoredResult]) -> None:
-        """Store results of a run that use answers which are stored already."""
+        """Store results of a run that reuse stored answers."""
         if results:
             with self._database.write() as connection:
                 _insert(connection, eval_results, results)
 
     def complete(self, answers: Sequence[StoredAnswer]) -> None:
-        """Add tools, tokens and cost to stored answers, once their traces are known."""
+        """Add tools, tokens and cost to stored answers once their traces are available."""
         if not answers:
             return
         change = (
@@ -154,7 +154,7 @@ class EvalAnswers:
             ]
 
     def score(self, scores: Sequence[StoredScore], failures: Mapping[tuple[str, int, int], str | None]) -> None:
-        """Store scores, and for results (run, repeat, place) the judges that failed.
+        """Store scores, and for results (run, repeat, place) the evaluators that failed.
 
         A score that is stored already is not overwritten.
         """
@@ -214,13 +214,13 @@ class EvalAnswers:
 
 
 def _streamed(connection: Connection, chosen: Any) -> Iterator[Any]:
-    """Yield the rows, fetched in batches: fetching them singly takes longer than processing them."""
+    """Yield rows, fetched in batches: fetching them one by one takes longer than processing them."""
     for batch in connection.execute(chosen.execution_options(yield_per=_FETCH_SIZE)).partitions():
         yield from batch
 
 
 def _insert(connection: Connection, table: Table, rows: Sequence[Any]) -> None:
-    """Insert rows whose values are in the order of the table's columns; stored scores are not overwritten.
+    """Insert rows given in column order; stored scores are not overwritten.
 
     The rows go to the driver directly: SQLAlchemy's processing of each row would take longer than storing it.
     """

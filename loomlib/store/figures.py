@@ -183,7 +183,7 @@ class FigureQueries:
         )
 
     def unpriced(self, agent_id: int, since: Moment, until: Moment, *, limit: int) -> tuple[int, ...]:
-        """Return the ids of the newest finished invocations that have no stored cost but can still get one.
+        """Return the ids of the newest finished invocations without a stored cost that can still get one.
 
         Excluded are those that never reached the agent, which cost nothing, and those whose trace is known to stay
         incomplete.
@@ -203,7 +203,7 @@ class FigureQueries:
         return tuple(id for (id,) in self._all(chosen))
 
     def unstarted(self, agent_id: int, since: Moment, until: Moment, *, limit: int) -> tuple[int, ...]:
-        """Return the ids of answered first invocations of sessions, newest first, whose start was not searched for."""
+        """Return the ids of answered first invocations of sessions whose start was not looked up, newest first."""
         earlier = invocations.alias("earlier")
         opened_before = select(earlier.c.id).where(
             earlier.c.session_id == invocations.c.session_id, earlier.c.id < invocations.c.id

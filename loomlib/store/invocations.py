@@ -148,7 +148,7 @@ class Invocations:
         skew_low_ms: float | None = None,
         skew_high_ms: float | None = None,
     ) -> None:
-        """Store how the search for the agent's start ended (`state`) and its result (Unix seconds, milliseconds)."""
+        """Store the outcome of the search for the agent's start (`state`) and its result (Unix seconds, ms)."""
         self._change(
             id,
             start_state=state,
@@ -244,7 +244,7 @@ class Invocations:
         return tuple(row(SessionRow, record) for record in records)
 
     def abandon_stale(self) -> int:
-        """Close abandoned invocations as errors of class `interrupted` and return how many.
+        """Mark abandoned invocations as errors of class `interrupted`; return their number.
 
         Abandoned are those that ended processes of this machine left open, and those that other machines left open for
         a day.

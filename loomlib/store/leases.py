@@ -19,7 +19,7 @@ LEASE_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The right to execute the study or run `id` until `until`, unless renewed."""
+    """The right to execute the study or run `id` until the time `until`, unless renewed."""
 
     id: str
     token: str
@@ -83,7 +83,7 @@ class Leases:
         return Lease(id=lease.id, token=lease.token, until=until)
 
     def release(self, lease: Lease) -> None:
-        """Release the lease; no effect when it was lost already."""
+        """Release the lease; no effect when it was already lost."""
         mine = update(self._table).where(self._table.c.id == lease.id, self._table.c.lease_token == lease.token)
         with self._database.write() as connection:
             connection.execute(

@@ -1,4 +1,4 @@
-"""Where a store is: an open one, or an address that is opened when it is needed."""
+"""Where a store is: an open store, or an address that is opened when needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .store import Store
 
 
 class StoreLocation:
-    """A store that the caller keeps open, or the address of one that is opened only while it is used."""
+    """A store that the caller keeps open, or an address that is opened only while it is used."""
 
     def __init__(self, store: Store | str) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Storage of measurements: all are planned before the first one runs, and each is taken once."""
+"""Storage of measurements: all are planned before the first one runs, and each is measured once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Measurements:
         return len(new)
 
     def claim(self, study_id: str, position: int, *, session_id: str | None = None) -> bool:
-        """Move a measurement from planned to running and stamp the time.
+        """Move a measurement from planned to running and store the time.
 
         Returns:
             False when it is not planned (any more): do not take it.
@@ -98,7 +98,7 @@ class Measurements:
             raise StoreError("No such measurement", on=f"{study_id} #{position}")
 
     def reopen(self, study_id: str, position: int) -> bool:
-        """Move a measurement that a killed process left from running back to planned, so that it is taken again."""
+        """Move a measurement of a killed process from running back to planned, so that it is measured again."""
         blank: dict[str, Any] = dict.fromkeys(_MEASURED)
         change = update(measurements).where(_at(study_id, position), measurements.c.state == "running")
         with self._database.write() as connection:

@@ -1,4 +1,4 @@
-"""Migration to the schema of this release: a cheap check first, Alembic only when something has to change."""
+"""Migration to this release's schema: a cheap check first, Alembic only when needed."""
 
 from __future__ import annotations
 

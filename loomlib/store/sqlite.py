@@ -1,4 +1,4 @@
-"""What only SQLite needs: file and folder, pragmas, and the kinds of transactions."""
+"""SQLite specifics: file and folder, pragmas, and kinds of transactions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def open_engine(url: URL, lock_timeout_s: float) -> Engine:
 
 
 def _prepare(file: Path) -> None:
-    """Create the folder (0700) and the file (0600): they contain what people asked their agents.
+    """Create the folder (0700) and the file (0600): they contain prompts and answers.
 
     An existing file is not opened: closing a descriptor of a file drops every POSIX lock that this process has on it,
     SQLite's too. Another process that closes the database would then delete the WAL that this process still writes to

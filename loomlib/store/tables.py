@@ -1,4 +1,4 @@
-"""Tables of the current schema. `migrations/` has the way to it; a test compares the two."""
+"""Tables of the current schema. `migrations/` leads to it; a test compares the two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage of collected traces, so that reading many invocations again fetches nothing again."""
+"""Storage of collected traces, so that they are not fetched again."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Traces:
                         ) from error
 
     def note(self, invocation_id: int, **details: Any) -> bool:
-        """Add details that were found beside the spans to a stored trace; return False when none is stored yet."""
+        """Add details to a stored trace; return False when none is stored yet."""
         of_it = traces.c.invocation_id == invocation_id
         with self._database.write() as connection:
             known = connection.execute(select(traces.c.details).where(of_it)).scalar_one_or_none()

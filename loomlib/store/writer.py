@@ -1,4 +1,4 @@
-"""The process that wrote a row, and whether it still runs: distinguishes abandoned rows from slow ones."""
+"""The process that wrote a row, and whether it still runs, to distinguish abandoned rows from slow ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """A process. `born` distinguishes it from a later process with the same id (empty where the system cannot tell).
+    """A process. `born` distinguishes it from a later process with the same id (empty if unavailable).
 
     On Linux it is the boot id, the PID namespace (containers can share a host name) and the clock tick of the process's
     start, joined by hyphens.
@@ -62,7 +62,7 @@ def _host() -> str:
 
 
 def _born(pid: int) -> str:
-    """Return `Writer.born` of a process from proc(5); "dead" for a zombie, "" where there is no /proc."""
+    """Return `Writer.born` of a process from proc(5); "dead" for a zombie, "" without /proc."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace").rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii")[:8]

@@ -1,4 +1,4 @@
-"""The span source where AgentCore stores spans, registered through the same hook as a plugin's."""
+"""The built-in span source, CloudWatch Logs, registered through the same hook as a plugin's."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockSample:
-    """One invocation as two clocks recorded it, in Unix seconds.
+    """One invocation's times by both clocks, in Unix seconds.
 
     Attributes:
         sent: When the request was sent, on the client's clock.
@@ -23,7 +23,7 @@ class ClockSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkewBound:
-    """The bounds of the agent's clock minus the client's.
+    """Bounds of the difference between the agent's clock and the client's.
 
     Attributes:
         low_ms: Lower bound in milliseconds.
@@ -37,7 +37,7 @@ class SkewBound:
 
     @property
     def clocks_disagree(self) -> bool:
-        """Whether the two clocks certainly differ: zero lies outside the bounds."""
+        """Whether the two clocks certainly differ: the bounds exclude zero."""
         return self.low_ms > 0 or self.high_ms < 0
 
     def latency_range_ms(self, raw_ms: float) -> tuple[float, float]:

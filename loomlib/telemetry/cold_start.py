@@ -1,4 +1,4 @@
-"""Cold-start latency: the agent's start line in its log against the moment the request was sent.
+"""Cold-start latency: from sending the request to the agent's start line in its log.
 
 Cold-start latency = (agent start − request sent) × 1000 ms. The two times come from two clocks, so the result carries a
 bound of their difference.

@@ -1,4 +1,4 @@
-"""Reading lines in CloudWatch's embedded metric format (EMF): which metrics they hold, and of which process."""
+"""Read CloudWatch's embedded metric format (EMF): a line's metrics, and the process that wrote it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _MetricTotal:
 
 
 def own_lines(lines: Sequence[str], instances: Set[str]) -> list[str] | None:
-    """Return the lines that one of these processes wrote; None when that is unknown, or none of them is theirs.
+    """Return the lines written by one of these processes; None when unknown or when there are none.
 
     Args:
         lines: EMF lines.

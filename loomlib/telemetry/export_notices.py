@@ -34,7 +34,7 @@ class ExportNotices:
     lines: Sequence[tuple[float, str]]
 
     def problem_of(self, request: TraceRequest) -> ExportProblem | None:
-        """Return why an invocation's spans are missing; None when no line gives a reason."""
+        """Return why an invocation's spans are missing; None when no notice explains it."""
         if request.sent_s is None:
             return None
         own = [(at_s, text) for at_s, text in self.lines if f"Loom: session {request.session_id}: " in text]

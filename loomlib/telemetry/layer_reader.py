@@ -1,4 +1,4 @@
-"""Reading the six layers of one stored invocation."""
+"""Read the six layers of one stored invocation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LATE_S: Final = 120.0
 
 
 def read_layers(clients: Clients, source: RuntimeSource, row: InvocationRow, trace: Trace) -> list[Layer]:
-    """Read what each layer shows about an invocation, from outside in, without waiting for late data.
+    """Read each layer's data about an invocation, outermost first, without waiting for late data.
 
     Args:
         clients: The connection.

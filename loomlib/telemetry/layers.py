@@ -1,4 +1,4 @@
-"""The six places where one invocation is recorded, side by side, each with its blind spot.
+"""The six places that record an invocation, side by side, each with what it cannot show.
 
 From outside in: the client's own timing, the agent's log lines, its spans and messages, the metrics embedded in its log
 (EMF), AgentCore's metrics, and Logs Insights over all of this.
@@ -29,7 +29,7 @@ CANNOT_SEE: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """What one layer shows about an invocation.
+    """What one layer shows and what it cannot show.
 
     Attributes:
         name: The layer's name.
@@ -51,7 +51,7 @@ class Layer:
 
     @property
     def cannot_see(self) -> str:
-        """The layer's blind spot."""
+        """What the layer cannot show."""
         return CANNOT_SEE[self.name]
 
 
@@ -64,7 +64,7 @@ class LayerReading:
 
 
 def read_layer(name: str, source: str, read: Callable[[], LayerReading], *, empty: str) -> Layer:
-    """Read one layer. A layer that cannot be read has a state of its own, so the others are still shown.
+    """Read one layer. An unreadable layer has its own state, so that the others are still shown.
 
     Args:
         name: The layer's name.

@@ -1,4 +1,4 @@
-"""Log lines as values: the AgentCore SDK's JSON is parsed, a plain line stays as it is."""
+"""Log lines as values: the AgentCore SDK's JSON is parsed, a plain line stays unchanged."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedLine:
-    """The parts of one line: the message, and what the AgentCore SDK adds to it."""
+    """The parts of one line: the message, and the fields that the AgentCore SDK adds."""
 
     message: str
     level: str | None = None
@@ -59,7 +59,7 @@ class ParsedLine:
 
 
 def parse_line(raw: str) -> ParsedLine:
-    """Parse a line; what is not the SDK's JSON is a plain message."""
+    """Parse a line; anything but the SDK's JSON is a plain message."""
     line = raw.rstrip("\r\n")
     fields = parse_object(line) if line.lstrip().startswith("{") else {}
     message = fields.get("message")

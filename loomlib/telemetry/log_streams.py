@@ -1,4 +1,4 @@
-"""The log streams of an agent's processes, apart from the stream of their telemetry.
+"""The log streams of an agent's processes, without the stream of their telemetry.
 
 `otel-rt-logs` is in the same group and is by far the largest: every message of every model call. FilterLogEvents cannot
 exclude a stream, but it can select streams by the beginning of their names.

@@ -1,4 +1,4 @@
-"""Whether a new process was started for an invocation, by the log streams: each process has one."""
+"""Whether a new process was started for an invocation, by the log streams: each process has its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An endpoint's processes by their log streams: one stream is one microVM, from its first line to its last."""
+"""An endpoint's processes, by log stream: one stream is one microVM, from its first line to its last."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FAILED: Final = "Invocation failed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRecord:
-    """One process, from its log lines.
+    """One process, by its log lines.
 
     Attributes:
         process_id: The id in the stream's name.
@@ -82,7 +82,7 @@ class ProcessList:
 
     @property
     def reuse(self) -> float | None:
-        """The share of invocations served by a process that had served one before; None without invocations."""
+        """The share of invocations served by a process that had served one before; None if there are none."""
         served = [process for process in self.processes if process.invocations]
         return 1 - len(served) / self.invocations if self.invocations else None
 

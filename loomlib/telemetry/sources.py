@@ -1,4 +1,4 @@
-"""Whose telemetry to read."""
+"""The runtime whose telemetry is read."""
 
 from __future__ import annotations
 

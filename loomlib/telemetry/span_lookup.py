@@ -1,4 +1,4 @@
-"""One lookup of the spans of an invocation, or of many in one query window."""
+"""A single lookup of the spans of one invocation, or of many in one query window."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _window_ms(request: TraceRequest) -> tuple[int, int]:
 
 
 def _windows_ms(requests: Sequence[TraceRequest]) -> Iterator[tuple[int, int]]:
-    """Merge overlapping windows: a hundred invocations in a row are one window, not a hundred."""
+    """Merge overlapping windows: a hundred consecutive invocations need one window, not a hundred."""
     start_ms = end_ms = None
     for first, last in sorted(_window_ms(request) for request in requests):
         if start_ms is None or end_ms is None:

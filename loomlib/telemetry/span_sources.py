@@ -1,4 +1,4 @@
-"""Spans from another place than CloudWatch: a plugin's span source, read invocation by invocation."""
+"""Span sources other than CloudWatch: a plugin's source is read invocation by invocation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SpanDocument: TypeAlias = str | bytes | Mapping[str, Any]
 
 
 class SpanSource(Protocol):
-    """What a factory of the hook `loom_span_sources` returns.
+    """The type that a factory of the hook `loom_span_sources` returns.
 
     It is called with a request (`request.trace_id`, `request.session_id`, and `request.sent_s` to `request.done_s` in
     Unix seconds) and returns what there is of its spans now. While they are incomplete it is called again, until the
@@ -27,7 +27,7 @@ class SpanSource(Protocol):
     """
 
     def __call__(self, request: TraceRequest, /) -> Iterable[SpanDocument]:
-        """Return what there is of an invocation's spans now."""
+        """Return the spans of an invocation that are available now."""
         ...
 
 

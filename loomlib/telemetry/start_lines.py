@@ -1,4 +1,4 @@
-"""The line by which an agent logs when it started: `Agent invoked - Start time: {ISO}`."""
+"""The log line that an agent writes when it starts: `Agent invoked - Start time: {ISO}`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WINDOW_S: Final = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartLine:
-    """One start of an agent.
+    """One start line of an agent.
 
     Attributes:
         time: The start on the agent's clock, in UTC.
@@ -80,7 +80,7 @@ def choose_start(
     place: int | None = None,
     request_id: str | None = None,
 ) -> StartLine | None:
-    """Return the start line of one invocation of a session, None when it is not there (yet).
+    """Return the start line of one of a session's invocations, None when it is not there (yet).
 
     By request id where a line has it; else by order, as invocations of a session do not overlap; else the line whose
     start is nearest. Its log time lies within `WINDOW_S` of the invocation.

@@ -1,4 +1,4 @@
-"""The search for one invocation's start line: what each lookup finds, and what is stored of it."""
+"""The search for one invocation's start line: what each lookup finds, and what is stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ANSWERED: Final = ("Invocation completed", "Returning streaming response", "Inv
 
 
 class StartSearch:
-    """Looks up the start of one stored invocation; the session's other invocations help to bound the clock skew."""
+    """Looks up one invocation's start; the session's other invocations help to bound the clock skew."""
 
     def __init__(self, store: Store, reader: LogReader, source: RuntimeSource, invocation_id: int) -> None:
         self._store, self._reader, self._source = store, reader, source
@@ -46,13 +46,13 @@ class StartSearch:
 
     @property
     def skew(self) -> SkewBound | None:
-        """The bound of the clock skew, from all of the session's invocations whose start is known."""
+        """The bound of the clock skew, from all of the session's invocations with a known start."""
         rows = sorted(self._session(), key=lambda row: row.id != self._row.id)  # this invocation first
         samples = [_clock_sample(row, self._starts[row.id]) for row in rows if row.id in self._starts]
         return bound_skew(sample for sample in samples if sample is not None)
 
     def lookup(self) -> bool:
-        """Read the log once; return whether another lookup is useless: the start is found, or cannot be there."""
+        """Read the log once; return whether further lookups are useless: the start is found or cannot appear."""
         rows = self._session()
         self._starts.update({row.id: row.agent_start_time for row in rows if row.agent_start_time is not None})
         if self.start is not None or self._row.client_invoke_time is None or self._row.failure in NEVER_BEGAN:
@@ -77,7 +77,7 @@ class StartSearch:
         return self._idle_lookups > 0
 
     def settle(self) -> str:
-        """Store the final state and the starts that were found of the session's other invocations; return the state."""
+        """Store the final state, and found starts of the session's other invocations; return the state."""
         state, skew = self._state(), self.skew
         for row in self._session():
             start = self._starts.get(row.id)

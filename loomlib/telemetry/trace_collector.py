@@ -1,4 +1,4 @@
-"""Collecting traces: the spans of one invocation or of many, polled until they are complete or a deadline passes.
+"""Collect traces: poll for the spans of one or many invocations until they are complete or a deadline passes.
 
 Spans arrive late: within a second locally, two to three minutes after the answer on AWS. So there is no fixed wait, and
 a trace that does not arrive ends in a state that says why.
@@ -53,12 +53,12 @@ class _Lookup:
             self.records = texts
 
     def may_export_nothing(self, late: Set[int]) -> bool:
-        """Whether it is likely enough that the process creates no spans to read its notices."""
+        """Whether the process may create no spans at all, so that its notices should be read."""
         is_new = not self.request.agent_exports
         return is_new or self.attempts > _TRUSTED_ATTEMPTS or self.request.invocation_id in late
 
     def note(self, notices: ExportNotices) -> None:
-        """Take over the export notices; spans exported before a notice may still be in flight at that moment."""
+        """Apply export notices; spans exported before a notice may still be in flight."""
         self.had_problem_before = self.problem is not None
         self.problem = notices.problem_of(self.request)
 
@@ -134,7 +134,7 @@ class TraceCollector:
         now_s: float,
         late: Set[int],
     ) -> None:
-        """Read what the service logged about processes whose spans are missing.
+        """Read the service's notices about processes whose spans are missing.
 
         Whether a process creates spans at all is checked at once when no span of the agent was ever found.
         """
@@ -186,7 +186,7 @@ def _state(lookup: _Lookup, policy: PollingPolicy, has_group: Callable[[str], bo
 
 
 def _is_settled(lookup: _Lookup, policy: PollingPolicy, now_s: float) -> bool:
-    """Whether more polling is useless: the trace is complete, or what is missing had all the time it could need."""
+    """Return whether more polling is useless: the trace is complete, or missing spans are overdue."""
     if _is_too_late(lookup.request, policy, now_s) or (lookup.problem == "silent" and not lookup.trace.spans):
         return True
     if lookup.problem in ("lost", "died") and lookup.had_problem_before and not lookup.grew:

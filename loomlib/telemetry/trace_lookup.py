@@ -1,4 +1,4 @@
-"""Looking up the trace of an invocation: the request, how long to poll, and the result."""
+"""The lookup of an invocation's trace: the request, how long to poll, and the result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FINAL_AFTER_S: Final = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRequest:
-    """An invocation whose trace is wanted.
+    """An invocation whose trace is requested.
 
     Attributes:
         invocation_id: The id of the stored invocation.
@@ -56,7 +56,7 @@ class TraceRequest:
 
     @classmethod
     def of(cls, row: InvocationRow, others: Iterable[str | None] = (), *, agent_exports: bool = False) -> TraceRequest:
-        """Return the request for a stored invocation; where its end was not recorded, its start stands for it.
+        """Return the request for a stored invocation; an unrecorded end is replaced by its start.
 
         Args:
             row: The stored invocation.
@@ -105,7 +105,7 @@ class PollingPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceResult:
-    """The trace of one invocation, or why there is none; then `trace` is empty.
+    """The trace of one invocation, or why there is none (then `trace` is empty).
 
     Attributes:
         request: What was looked up.
@@ -131,7 +131,7 @@ class TraceResult:
 
     @property
     def cut_records(self) -> int:
-        """How many spans and message records have a truncated value."""
+        """Number of spans and message records with a truncated value."""
         spans = sum("values_cut" in span.marks for span in self.trace.spans)
         return spans + sum(record.is_cut for record in self.trace.log_records)
 

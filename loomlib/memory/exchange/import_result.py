@@ -12,7 +12,7 @@ COLUMNS: Final = ("what", "written", "here before", "failed")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ImportResult(TableReport):
-    """What an import wrote, and what the memory already had.
+    """What an import wrote, and what the memory already contained.
 
     Attributes:
         name: The memory's name.
@@ -44,7 +44,7 @@ class ImportResult(TableReport):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the memory now has everything of the export."""
+        """Whether the memory now contains everything in the export."""
         return not self.failed_events and not self.failed_records
 
     def rows(self) -> list[dict[str, Any]]:

@@ -72,7 +72,7 @@ class ImportPreview(TableReport):
         return self.counts.get("record", 0) - self.present.get("record", 0)
 
     def confirm(self, *, extract: bool = False, progress: Progress | None = None) -> ImportResult:
-        """Write what the memory does not have yet; an interrupted import resumes where it stopped.
+        """Write what the memory does not contain yet; an interrupted import resumes where it stopped.
 
         Args:
             extract: Whether the memory's strategies also extract records from the imported events.
@@ -106,7 +106,7 @@ def preview_import(
     progress: Progress | None = None,
     labels: tuple[str, ...] = (),
 ) -> ImportPreview:
-    """Read an export, and find out what of it the memory already has.
+    """Read an export, and determine what the memory already contains of it.
 
     Args:
         reader: Reads the memory to import into.
@@ -166,7 +166,7 @@ def time_of(text: Any) -> datetime:
 
 
 def _ids_in_memory(reader: MemoryReader, sessions: dict[tuple[str, str], None], progress: Progress | None) -> set[str]:
-    """Return the ids that the memory still has, so that importing its own export duplicates nothing."""
+    """Return the ids that the memory still contains, so that importing its own export duplicates nothing."""
     memory, ids = reader.memory, set[str]()
     for actor, session in sessions:
         shapes = writing.iter_event_shapes(

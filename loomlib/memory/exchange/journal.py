@@ -14,7 +14,7 @@ from typing import IO, Any, Self
 
 @dataclass(slots=True)
 class ImportJournal:
-    """The new ids of what was imported.
+    """New ids of imported events and records, by their ids in the export.
 
     Attributes:
         path: The journal's file.
@@ -61,7 +61,7 @@ class ImportJournal:
             self._file = None
 
     def add(self, made: Mapping[str, str]) -> None:
-        """Add new ids by old ids; they are written when this returns."""
+        """Add new ids by old ids; they are on disk when this returns."""
         self.done.update(made)
         if self._file is not None:
             lines = (json.dumps({"of": self.checksum[:16], "old": old, "new": new}) for old, new in made.items())

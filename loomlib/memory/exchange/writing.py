@@ -29,7 +29,7 @@ _MOST_FAILURES: Final = 20
 
 
 def write_import(preview: ImportPreview, *, extract: bool, progress: Progress | None) -> ImportResult:
-    """Write what the memory does not have yet.
+    """Write the events and records that the memory does not contain yet.
 
     Args:
         preview: What to import.
@@ -140,7 +140,7 @@ def _write_events(
     requests: Sequence[Mapping[str, Any]],
     writers: ThreadPoolExecutor,
 ) -> tuple[dict[str, str], LoomError | None]:
-    """Return why events were refused, by id, and the last error. Written events are added to the journal at once."""
+    """Return why events were rejected, by id, and the last error. Written events are journaled at once."""
     reader = preview.reader
 
     def write(request: Mapping[str, Any]) -> str | LoomError:
@@ -165,7 +165,7 @@ def _write_records(
     strategies: Mapping[str, str],
     sources: Mapping[str, str],
 ) -> tuple[dict[str, str], LoomError | None]:
-    """Return why records were refused, by id, and the error when the whole batch failed."""
+    """Return why records were rejected, by id, and the error if the whole batch failed."""
     reader, shapes = preview.reader, list[dict[str, Any]]()
     for number, line in enumerate(lines):
         old_strategy = str(line.get("memoryStrategyId") or "")
@@ -195,7 +195,7 @@ def _write_records(
 
 
 def _strategies(preview: ImportPreview) -> dict[str, str]:
-    """Return ids of this memory's strategies by the ids of the exported ones with the same name."""
+    """Map ids of exported strategies to this memory's strategies of the same name."""
     ids = {strategy.name: strategy.strategy_id for strategy in preview.reader.memory.strategies}
     exported = cast("list[dict[str, Any]]", read_manifest(preview.path).get("strategies") or [])
     return {str(item["strategyId"]): ids[str(item["name"])] for item in exported if item["name"] in ids}

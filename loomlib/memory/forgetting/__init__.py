@@ -1,4 +1,4 @@
-"""Deletes everything of an actor from a memory: previewed first, verified afterwards."""
+"""Delete all data of an actor from a memory: previewed first, verified afterwards."""
 
 from ...dispatch import register
 from .preview import ForgetCount, ForgetPreview, preview_forgetting

@@ -37,7 +37,7 @@ class ActorRecord:
 
 
 def session_ids(reader: MemoryReader, actor_id: str) -> list[str]:
-    """Return the actor's session ids, with emptied sessions: these stay listed for about a day."""
+    """Return the actor's session ids, including emptied sessions, which stay listed for about a day."""
     return [session.session_id for session in reader.sessions(actor_id)]
 
 
@@ -107,7 +107,7 @@ def actor_records(
 
 
 def shared_templates(reader: MemoryReader) -> list[str]:
-    """Return the templates that name neither actor nor session, so that they do not show whose a record is."""
+    """Return the templates that name neither actor nor session, so that a record's owner is unknown."""
     return [
         template
         for strategy in reader.memory.strategies

@@ -1,4 +1,4 @@
-"""Deletes an actor's events, then records, and verifies it; events first, so that nothing more is extracted."""
+"""Delete an actor's events, then records, and verify it; events first, so that nothing more is extracted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of forgetting an actor: what was deleted, and whether a search afterwards found more."""
+"""The result of forgetting an actor: what was deleted, and whether a later search found anything left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAY_STILL_HOLD: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ForgetResult(TableReport):
-    """What was deleted, and what a search afterwards found.
+    """What was deleted, and what a search afterwards still found.
 
     Attributes:
         reader: Reads the memory.
@@ -60,19 +60,19 @@ class ForgetResult(TableReport):
 
     @property
     def is_verified(self) -> bool:
-        """Whether the search afterwards found nothing of the actor."""
+        """Whether the search afterwards found no data of the actor."""
         return not self.left_events and not self.left_records
 
     @property
     def may_still_hold(self) -> tuple[str, ...]:
-        """Where data of the actor may still be stored."""
+        """Where data of the actor may remain stored."""
         verb = "was" if self.unsure == 1 else "were"
         remaining = f"{plural(self.unsure, 'record')} that may belong to another actor and {verb} not deleted"
         unsure = (remaining,) if self.unsure else ()
         return (*unsure, *MAY_STILL_HOLD)
 
     def verify(self) -> ForgetResult:
-        """Search again, because a running extraction may have written records since."""
+        """Search again, because a running extraction may have written records in the meantime."""
         left_events, left_records, unsure = count_left(self.reader, self.actor_id, self.known_events)
         return ForgetResult(
             reader=self.reader,
@@ -95,7 +95,7 @@ class ForgetResult(TableReport):
         ]
 
     def note(self) -> str:
-        """Return whether it is verified, the first failure, and where data may still be stored."""
+        """Return whether the deletion is verified, the first failure, and where data may remain stored."""
         left = f"{plural(self.left_events, 'event')} and {plural(self.left_records, 'record')}"
         state = (
             "verified: a second search found nothing" if self.is_verified else f"NOT complete: {left} are still stored"

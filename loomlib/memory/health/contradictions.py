@@ -1,4 +1,4 @@
-"""Finds records that contradict each other: two values of one attribute, or a statement affirmed and denied."""
+"""Find records that contradict each other: two values of one attribute, or a statement affirmed and denied."""
 
 from __future__ import annotations
 

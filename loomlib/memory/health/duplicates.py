@@ -27,7 +27,7 @@ _SPACE: Final = re.compile(r"\W+")
 
 
 def find_duplicates(scan: MemoryScan) -> Iterator[Finding]:
-    """Yield one finding per group of duplicates; the newest record should stay."""
+    """Yield one finding per group of duplicates; the advice is to keep the newest record."""
     for namespace, records in scan.namespaces.items():
         shown = safe_id(namespace)
         exact: defaultdict[str, list[MemoryRecord]] = defaultdict(list)

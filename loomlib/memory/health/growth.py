@@ -43,7 +43,7 @@ class MemoryPrices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """Events and records of the last 30 days and of the 30 days before, and the cost a month at this pace.
+    """Events and records of the last 30 days and the 30 days before, and the monthly cost at this rate.
 
     Attributes:
         events: Events of the last 30 days.

@@ -69,7 +69,7 @@ class MemoryScan:
 
     @cached_property
     def actor_of_event(self) -> Mapping[str, str]:
-        """The actor of each event, by the event id that records state as their source."""
+        """The actor of each event, by the event id as records state it."""
         return {metadata_event_id(event.event_id): event.actor_id for event in self.events}
 
     def shown(self, text: str) -> str:

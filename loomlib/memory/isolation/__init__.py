@@ -1,4 +1,4 @@
-"""Tests that reads of a memory do not cross from one actor or tenant to another."""
+"""Tests that reads of a memory do not return data of another actor or tenant."""
 
 from .check import check_isolation
 from .report import Crossing, IsolationReport

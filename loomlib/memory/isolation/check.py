@@ -102,7 +102,7 @@ class _IsolationTest:
         return subject.namespace(pattern, self._scratch.root)
 
     def settle(self, test_actors: Sequence[IsolationSubject], settle_s: float) -> list[str]:
-        """Wait until every actor finds its own records; return what was not found, which cannot be checked."""
+        """Wait until every actor finds its own records; return those not found, which cannot be checked."""
         deadline = time.monotonic() + settle_s
         missing = [(subject, pattern) for subject in test_actors for pattern in self._patterns]
         while missing:

@@ -14,7 +14,7 @@ COLUMNS: Final = ("crosses", "reader", "owner", "pattern", "call", "fix")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossing:
-    """A read as one actor that returned data of another.
+    """A read as one actor that returned another actor's data.
 
     Attributes:
         reader: The actor that read.
@@ -41,7 +41,7 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class IsolationReport(TableReport):
-    """Whether a read crosses from one actor or tenant to another; made by `memory.check_isolation()`.
+    """Whether any read returned another actor's or tenant's data; made by `memory.check_isolation()`.
 
     Attributes:
         memory_id: The memory's id.
@@ -76,12 +76,12 @@ class IsolationReport(TableReport):
 
     @property
     def is_isolated(self) -> bool:
-        """Whether everything was tested and no read crossed."""
+        """Whether everything was tested and no read returned another's data."""
         return not self.crossings and not self.not_checked
 
     @property
     def across_tenants(self) -> tuple[Crossing, ...]:
-        """The crossings from one tenant to another."""
+        """The crossings between tenants."""
         return tuple(crossing for crossing in self.crossings if crossing.crosses == "tenant")
 
     @property

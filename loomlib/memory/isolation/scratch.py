@@ -19,7 +19,7 @@ SESSION = "shared-session"
 
 @dataclass(slots=True)
 class ScratchData:
-    """What an isolation test has written.
+    """Test data that an isolation test has written.
 
     Attributes:
         reader: Reads the memory.
@@ -83,7 +83,7 @@ class ScratchData:
             self.events[str(made["eventId"])] = who
 
     def clean(self) -> list[str]:
-        """Delete everything, also what was written by requests without a response.
+        """Delete all test data, including writes that got no response.
 
         Returns:
             What could not be deleted, with the reason.
@@ -106,7 +106,7 @@ class ScratchData:
         return left
 
     def _unanswered(self, left: list[str]) -> list[tuple[str, IsolationSubject]]:
-        """Return the events of actors whose request had no response."""
+        """Return the events of actors whose write got no response."""
         memory, unanswered = self.reader.memory, list[tuple[str, IsolationSubject]]()
         for who in self.speakers:
             if who in self.events.values():

@@ -1,4 +1,4 @@
-"""Alembic's entry: the store hands over a connection inside its own transaction; there is no other way to run this."""
+"""Alembic's entry point: runs migrations on the connection that the store passes, within its transaction."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""Amounts of money that record what is unknown about them."""
+"""Amounts of money with unknown parts."""
 
 from __future__ import annotations
 

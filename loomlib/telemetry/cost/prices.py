@@ -1,4 +1,4 @@
-"""The price table: dated list prices, and the user's own prices on top."""
+"""The price table: dated list prices, overridden by the user's own prices."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class RuntimeUse:
         memory_gb: float | None = None,
         minimum_memory_gb: float = 0.128,
     ) -> RuntimeUse:
-        """Return an estimate.
+        """Estimate the usage of an invocation.
 
         Waiting for a model is not active CPU time: 1.0 is what one busy core costs, an upper bound for a Python agent.
 

@@ -1,4 +1,4 @@
-"""The tokens of an invocation's model calls, as their spans state them or counted afterwards."""
+"""The tokens of an invocation's model calls, as stated in their spans or counted afterwards."""
 
 from __future__ import annotations
 

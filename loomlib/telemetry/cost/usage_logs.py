@@ -131,7 +131,7 @@ def usage_records(lines: Iterable[str], session_id: str) -> list[UsageRecord]:
 
 
 def use_between(records: Iterable[UsageRecord], start_s: float, end_s: float) -> RuntimeUse:
-    """Sum the records of an interval; a record that lies in it only in part makes the sum an estimate.
+    """Sum the records of an interval; a record that overlaps it only in part makes the sum an estimate.
 
     Args:
         records: The records.

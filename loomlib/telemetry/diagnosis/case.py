@@ -1,4 +1,4 @@
-"""What the rules look at: one invocation with its trace, its breakdown and the client's measurements."""
+"""The input of diagnosis rules: one invocation with its trace, breakdown and client timing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ClientSide:
 
 
 def client_side(record: InvocationRow, *, is_cold: bool | None = None, same_clock: bool = False) -> ClientSide | None:
-    """Return the client's measurements of a stored invocation; None when it was never answered.
+    """Return the client's measurements of a stored invocation; None when there was no response.
 
     Args:
         record: The stored invocation.
@@ -86,7 +86,7 @@ def _nanoseconds(seconds: float) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class InvocationCase:
-    """One invocation as the rules see it; made by `InvocationCase.of`. Everything else is computed when first used.
+    """One invocation as rules see it; made by `InvocationCase.of`. Other values are computed when first used.
 
     Attributes:
         trace: The trace.
@@ -111,7 +111,7 @@ class InvocationCase:
 
     @property
     def total_ms(self) -> float:
-        """The whole of the breakdown, in milliseconds."""
+        """The total of the breakdown, in milliseconds."""
         return self.breakdown.total_ms
 
     def part(self, name: str) -> Part:
@@ -119,12 +119,12 @@ class InvocationCase:
         return self.breakdown[name]
 
     def share(self, ms: float) -> float:
-        """Return `ms` as a share of the whole."""
+        """Return `ms` as a share of the total."""
         return ms / self.total_ms if self.total_ms else 0.0
 
     @cached_property
     def calls(self) -> tuple[ModelCall, ...]:
-        """Every attempt to get an answer from a model."""
+        """Every attempt of a model call."""
         return model_calls(self.trace)
 
     @cached_property
@@ -177,7 +177,7 @@ class InvocationCase:
         return {call.span_id: reading for group in self.by_agent for call, reading in measure_prompt_reading(group)}
 
     def agent_above(self, span_id: str) -> str:
-        """Return the id of the agent's span above a span ("" when there is none)."""
+        """Return the id of the nearest agent span above a span, "" when there is none."""
         above = self.trace.ancestors(span_id)
         return next((span.span_id for span in above if self.trace.operation(span) == "invoke_agent"), "")
 
@@ -187,7 +187,7 @@ class InvocationCase:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What makes every number of this trace less certain."""
+        """What reduces the confidence in every number of this trace."""
         return tuple(_CAVEATS[mark] for mark in sorted(self.breakdown.marks) if mark in _CAVEATS)
 
 
@@ -200,7 +200,7 @@ _CAVEATS = {
 
 
 def limits_of(cases: Iterable[InvocationCase]) -> tuple[str, ...]:
-    """Return what the rules could not diagnose in these cases, each once with the number of cases."""
+    """Return what rules could not diagnose in these cases, each limitation once with the number of cases."""
     counts: dict[str, int] = {}
     all_cases: Sequence[InvocationCase] = list(cases)
     for case in all_cases:

@@ -1,4 +1,4 @@
-"""From one invocation, a session or a study to ranked findings."""
+"""Diagnose an invocation, a session or a study: apply the rules and rank their findings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def diagnose(
 
 
 def diagnose_session(cases: Iterable[InvocationCase], *, rules: RuleBook | None = None) -> Diagnosis:
-    """Diagnose why the invocations of one session took their time, including causes that show only between them.
+    """Diagnose why a session's invocations took their time, including causes that span several of them.
 
     Args:
         cases: The session's invocations.
@@ -128,7 +128,7 @@ def _problem(rule: Rule, error: Exception, trace_id: str) -> RuleProblem:
 
 
 def _with_caveats(draft: FindingDraft, case: InvocationCase) -> FindingDraft:
-    """Return the draft with no more confidence than its trace allows, and at most the invocation's time at stake."""
+    """Limit a draft's confidence to its trace's, and its time at stake to the invocation's duration."""
     most = case.total_ms
     draft = replace(draft, ms_at_stake=min(draft.ms_at_stake, most)) if draft.ms_at_stake > most else draft
     if not case.caveats:
@@ -143,7 +143,7 @@ def _with_caveats(draft: FindingDraft, case: InvocationCase) -> FindingDraft:
 def _ranked(
     findings: Iterable[LatencyFinding], book: RuleBook, total_ms: float, *, several: bool = False
 ) -> tuple[LatencyFinding, ...]:
-    """Rank findings, without those too small to report; of several invocations a rare cause may be a small share."""
+    """Rank findings and drop those too small to report; over several invocations a small share may be reported."""
     return rank(
         finding
         for finding in findings
@@ -152,7 +152,7 @@ def _ranked(
 
 
 def _merged(case_findings: Sequence[tuple[InvocationCase, LatencyFinding]], of: int, total_ms: float) -> LatencyFinding:
-    """Merge one cause over several invocations: the sum at stake, the worst invocation's evidence."""
+    """Merge a cause over several invocations: summed time at stake, and the worst invocation's evidence."""
     ordered = sorted(case_findings, key=lambda pair: (-pair[1].ms_at_stake, _order(pair[0])))
     worst = ordered[0][1]
     if len(case_findings) == 1 and of == 1:

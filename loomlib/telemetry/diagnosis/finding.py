@@ -1,4 +1,4 @@
-"""What a rule found: milliseconds at stake, the evidence, the confidence, and what to try."""
+"""The findings of rules: milliseconds at stake, evidence, confidence, and advice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CONFIDENCES = ("high", "medium", "low")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingEvidence:
-    """One fact behind a finding.
+    """One fact that supports a finding.
 
     Attributes:
         text: The fact in words; it may quote names of tools and errors, which are untrusted: escape it before showing
@@ -29,7 +29,7 @@ class FindingEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingDraft:
-    """What a rule's function returns: the finding without the texts of the rule.
+    """The result of a rule's function: the finding without the rule's texts.
 
     Attributes:
         ms_at_stake: The time that would be saved if the cause were gone, in milliseconds.
@@ -54,7 +54,7 @@ class FindingDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyFinding:
-    """One cause of lost time. Over several invocations `ms_at_stake` is the sum.
+    """One cause of latency. Over several invocations `ms_at_stake` is the sum.
 
     Attributes:
         rule: The rule's name.
@@ -109,7 +109,7 @@ class LatencyFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleProblem:
-    """A rule that failed on a case; the other rules were applied.
+    """A rule that raised an error on a case; the other rules were applied.
 
     Attributes:
         rule: The rule's name.

@@ -21,7 +21,7 @@ Thresholds = Mapping[str, float]
 
 
 def too_many_cycles(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
-    """Find more cycles than `cycles`: the model's time in the later ones, without what their longer prompts cost."""
+    """Find more than `cycles` cycles: the model's time in later ones, without the cost of longer prompts."""
     most = int(limits["cycles"])
     loops: dict[str, list[Cycle]] = {}
     for cycle in case.cycles:

@@ -1,4 +1,4 @@
-"""Rules about what is outside the agent: cold start, network, and the client that reads the answer.
+"""Rules about time outside the agent: cold start, network, and a slow client.
 
 Each rule takes a case and its thresholds, and returns a draft, or None where it does not apply.
 """
@@ -41,7 +41,7 @@ def cold_start(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
 
 
 def slow_client(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
-    """Find a client that was still reading long after the agent had finished."""
+    """Find a client that was still reading long after the agent finished."""
     reading = reading_ms(case)
     client = case.client
     if reading is None or client is None:
@@ -143,7 +143,7 @@ def network(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
 
 
 def reading_ms(case: InvocationCase) -> float | None:
-    """Return how long the client read after the agent had finished and the first byte had arrived; None when unknown.
+    """Return how long the client read after the agent finished and the first byte arrived; None when unknown.
 
     The return path is subtracted, as long as the path there. Clocks that had to be shifted tell nothing about it.
     """
@@ -170,7 +170,7 @@ def _agent_start_ms(case: InvocationCase) -> float | None:
 
 
 def _hull(case: InvocationCase) -> tuple[int, int] | None:
-    """Return the agent's first and last moment; None without a client or where its clock had to be shifted."""
+    """Return the agent's first and last moment; None without client timing or with a shifted clock."""
     if case.client is None or case.breakdown.shift_ns:
         return None
     spans = [

@@ -1,4 +1,4 @@
-"""Estimating how much of a model call's time went into reading the prompt.
+"""Estimate how much of a model call's time was spent on reading the prompt.
 
 No span measures that. Where an agent's calls had prompts of clearly different lengths, the slope of time over tokens
 gives the cost of a token; otherwise the time to the first token, divided by the tokens, is an upper bound.
@@ -20,7 +20,7 @@ MIN_RELATIVE_DIFFERENCE = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptReading:
-    """What a prompt token cost in one model call.
+    """The time per prompt token in one model call.
 
     Attributes:
         prompt_tokens: The length of the prompt, cached tokens included.
@@ -36,7 +36,7 @@ class PromptReading:
     basis: str
 
     def ms(self, tokens: float) -> float:
-        """Return the milliseconds that `tokens` of this prompt took, at most `max_ms`."""
+        """Return the milliseconds for `tokens` of this prompt, at most `max_ms`."""
         return min(self.max_ms, max(0.0, tokens) * self.ms_per_token)
 
 
@@ -97,7 +97,7 @@ def token_slope(calls: Sequence[ModelCall]) -> float | None:
 
 
 def _fastest_writing(calls: Sequence[ModelCall]) -> float:
-    """Return the fewest milliseconds per output token; 0 where no time to the first token shows it."""
+    """Return the fewest milliseconds per output token; 0 without a time to first token."""
     rates = [
         (call.duration_ms - call.ttft_ms) / call.output_tokens
         for call in calls

@@ -1,4 +1,4 @@
-"""Rules about what the model must read: a prompt that is large, or that grows from cycle to cycle.
+"""Rules about the prompt: one that is large, or that grows from cycle to cycle.
 
 Each rule takes a case and its thresholds, and returns a draft, or None where it does not apply.
 """
@@ -81,7 +81,7 @@ def token_growth(case: InvocationCase, limits: Thresholds) -> FindingDraft | Non
 
 
 def large_prompt(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
-    """Find a prompt that is large from the first call on: instructions, tools, history."""
+    """Find a prompt that is large from the first call: instructions, tools, history."""
     ms, heavy, calls, basis = 0.0, 0, list[ModelCall](), "slope"
     for group in case.by_agent:
         first = next((tokens for call in group if (tokens := prompt_tokens(call)) is not None), None)
@@ -126,7 +126,7 @@ def large_prompt(case: InvocationCase, limits: Thresholds) -> FindingDraft | Non
 
 
 def growth_ms(case: InvocationCase, limits: Thresholds) -> dict[str, float]:
-    """Return by call what its prompt cost beyond the first prompt of its agent, without what large results explain.
+    """Return each call's cost of prompt growth since its agent's first prompt, without that of large results.
 
     Empty where the growth is below the thresholds, so that its time stays with the cycles themselves.
 

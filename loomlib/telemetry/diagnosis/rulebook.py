@@ -1,4 +1,4 @@
-"""The rules as data: read from the shipped table, changed by a user's file, extended by plugins."""
+"""The diagnosis rules as data: the shipped table, a user's changes, and rules of plugins."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def _plugin_rule(plugins: Plugins, name: str) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class _FailingCheck:
-    """The check of a rule that could not be made: a diagnosis reports its error and continues."""
+    """The check of a rule that could not be created: a diagnosis reports its error and continues."""
 
     error: PluginError
 
@@ -227,7 +227,7 @@ class _Placeholders(dict[str, str]):
 
 
 def _filled(title: str, values: Iterable[tuple[str, str]]) -> str:
-    """Return the title with its placeholders filled; one without a value stays as it is, so that no title can fail."""
+    """Fill in a title's placeholders; one without a value stays, so that no title can fail."""
     try:
         return title.format_map(_Placeholders({key: one_line(value) for key, value in values}))
     except (ValueError, IndexError, AttributeError, KeyError):

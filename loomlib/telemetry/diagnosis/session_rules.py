@@ -1,4 +1,4 @@
-"""Rules about a session: what only shows from one invocation to the next."""
+"""Rules about a session: causes that show only across invocations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Thresholds = Mapping[str, float]
 
 
 def growing_history(cases: Sequence[InvocationCase], limits: Thresholds) -> FindingDraft | None:
-    """Find first prompts that grow from call to call of one session, and model calls that get slower with them."""
+    """Find prompts that grow from invocation to invocation of a session, and model calls that slow down."""
     firsts: list[tuple[ModelCall, int]] = []
     for case in cases:
         call = next((call for call in case.answered if prompt_tokens(call)), None)

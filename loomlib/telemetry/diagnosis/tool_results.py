@@ -1,4 +1,4 @@
-"""The size of tool results, in tokens of the prompts that include them."""
+"""The size of tool results, in prompt tokens."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ToolResultSize:
 def large_results(
     case: InvocationCase, group: Sequence[ModelCall], *, least_tokens: float, least_share: float
 ) -> list[ToolResultSize]:
-    """Return large results, in turns that added much of what the prompt gained in all.
+    """Return large results, from turns that caused much of the prompt's total growth.
 
     Where every turn adds its part, no single result is to blame: that is growth.
 
@@ -62,7 +62,7 @@ def large_results(
 
 
 def tokens_read(group: Sequence[ModelCall], results: Sequence[ToolResultSize]) -> list[float]:
-    """Return the tokens of these results in the prompt of each model call: what was read once is read again.
+    """Return the tokens of these results in each model call's prompt: every later call reads them again.
 
     Args:
         group: The model calls of one agent.

@@ -1,4 +1,4 @@
-"""Rules about tools: slow tools, tools that ran one after another, and large results that the model must read.
+"""Rules about tools: slow tools, tools that ran sequentially, and large results in prompts.
 
 Each rule takes a case and its thresholds, and returns a draft, or None where it does not apply.
 """
@@ -22,7 +22,7 @@ _SERIAL = 1.1
 
 
 def slow_tool(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
-    """Find slow tools, by what their calls add to the whole beside the other tools of their batch."""
+    """Find slow tools, by the time that they add to their batch."""
     added: dict[str, float] = {}
     slow: dict[str, list[ToolCall]] = {}
     alone = _own_ms(case)
@@ -75,7 +75,7 @@ def slow_tool(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
 
 
 def _own_ms(case: InvocationCase) -> dict[str, float]:
-    """Return by tool call its time without model calls and tools below it (an agent that is used as a tool)."""
+    """Return each tool call's time without model and tool calls below it (an agent used as a tool)."""
     inner: dict[str, list[tuple[int, int]]] = {}
     for span in case.trace.of_operation("chat", "execute_tool"):
         for above in case.trace.ancestors(span):
@@ -97,7 +97,7 @@ def _is_slow(longest: float, share: float, limits: Thresholds) -> bool:
 
 
 def serial_tools(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
-    """Find tools that the model requested at once and that ran one after another."""
+    """Find tools that the model requested at once but that ran one after another."""
     ms, calls, most = 0.0, list[ToolCall](), 0
     for batch in batches(case):
         together = parallelism(batch)

@@ -1,4 +1,4 @@
-"""Rules about waiting inside the agent: failed attempts, too many memory calls, the agent's own code.
+"""Rules about waiting inside the agent: failed attempts, many memory calls, the agent's own code.
 
 Each rule takes a case and its thresholds, and returns a draft, or None where it does not apply.
 """
@@ -85,7 +85,7 @@ def failed_attempts(case: InvocationCase, limits: Thresholds) -> FindingDraft | 
 
 
 def chatty_memory(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
-    """Find many memory calls in one invocation: what they take beyond the few that it needs."""
+    """Find many memory calls in one invocation: the time of those beyond the few that it needs."""
     calls = [span for span in _memory_calls(case) if not case.within(span, "execute_tool")]
     if len(calls) < limits["calls"]:
         return None
@@ -138,7 +138,7 @@ def slow_memory(case: InvocationCase, limits: Thresholds) -> FindingDraft | None
 
 
 def agent_overhead(case: InvocationCase, limits: Thresholds) -> FindingDraft | None:
-    """Find time in the agent that is neither model, tool nor memory, nor the wait before a retry."""
+    """Find time in the agent that is neither model, tool, memory, nor a wait before a retry."""
     part = case.part("agent")
     waited = sum(retry.waited_ns for retry in case.retries) / 1e6
     own = max(0.0, part.duration_ns / 1e6 - waited)
@@ -172,7 +172,7 @@ def _lost_ms(retries: Sequence[Retry]) -> float:
 
 
 def _hidden_ms(case: InvocationCase, call: ModelCall, usual_ms: float) -> float:
-    """Return what a call with retries inside took beyond the service's own time for it, or beyond other calls.
+    """Return a call's time beyond the service's own, or beyond comparable calls: retries inside it.
 
     Where there is neither, at most what its first token took beyond `usual_ms`.
     """

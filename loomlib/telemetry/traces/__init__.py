@@ -1,4 +1,4 @@
-"""Traces: reading spans, arranging them as traces, and what they show about time, calls and messages."""
+"""Traces: read spans, arrange them as trees, and compute times, calls and messages."""
 
 from loomlib.dispatch import register
 

@@ -1,4 +1,4 @@
-"""The interval that a breakdown divides, and the shift that brings the agent's clock to the client's."""
+"""The interval of an invocation's breakdown, and the shift from the agent's clock to the client's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLIENT_INTERVAL = "client interval: request sent to end of response"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignedInterval:
-    """The interval of one invocation by the client's clock.
+    """The interval of one invocation on the client's clock.
 
     Attributes:
         start_ns: Start in Unix nanoseconds.
@@ -36,7 +36,7 @@ class AlignedInterval:
 
 
 def has_valid_times(span: Span) -> bool:
-    """Return whether a span has a start and an end in that order."""
+    """Return whether a span has a start and a later end."""
     return span.end_ns >= span.start_ns and "untimed" not in span.marks
 
 
@@ -76,7 +76,7 @@ def agent_servers(trace: Trace) -> tuple[Span, ...]:
 
 
 def align(trace: Trace, client: ClientTiming | None) -> AlignedInterval:
-    """Return the client interval with the clock shift, or the interval of the root spans without client timing."""
+    """Return the client interval with the clock shift; without client timing, the interval of the root spans."""
     if client is None:
         return _of_roots(trace)
     hull = _hull(agent_servers(trace) or trace.of_operation("invoke_agent") or trace.spans)
@@ -106,7 +106,7 @@ def align(trace: Trace, client: ClientTiming | None) -> AlignedInterval:
 
 
 def _of_roots(trace: Trace) -> AlignedInterval:
-    """Use the trees that hold a server or an agent; a detached span beside them is not part of the invocation."""
+    """Return the interval of the trees with a server or agent; detached spans are not part of the invocation."""
     main = agent_servers(trace) or trace.of_operation("invoke_agent")
     roots = list(trace.roots)
     if main:

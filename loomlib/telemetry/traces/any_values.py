@@ -1,4 +1,4 @@
-"""OTLP attribute values (`AnyValue`) as Python values; nothing that a sender can write makes this fail."""
+"""OTLP attribute values (`AnyValue`) as Python values; malformed values raise no error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOO_DEEP = "(nested too deeply)"
 
 
 def attributes_of(pairs: object) -> Mapping[str, Any]:
-    """Return attributes as a mapping, from OTLP's list of keys and values or from a mapping, returned as is."""
+    """Return attributes as a mapping; OTLP's list is converted, a mapping is returned unchanged."""
     if isinstance(pairs, list):
         attributes: dict[str, Any] = {}
         try:
@@ -39,7 +39,7 @@ def _lenient(pairs: list[Any]) -> dict[str, Any]:
 
 
 def plain_value(value: object, depth: int = 0) -> Any:
-    """Return the Python value of an OTLP AnyValue; bytes stay bytes, and what is no AnyValue is returned unchanged."""
+    """Return the Python value of an OTLP AnyValue; bytes stay bytes, other values are returned unchanged."""
     wrapped = mapping_or_none(value)
     if wrapped is None or len(wrapped) != 1:
         return value if wrapped is None or wrapped else None

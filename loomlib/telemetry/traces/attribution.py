@@ -1,4 +1,4 @@
-"""Attributing an invocation's time to the parts of its breakdown (see `breakdown.py` for the parts)."""
+"""Attribute an invocation's time to the parts of its breakdown (see `parts.py`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PAUSE_SCOPE = "loom.local.invocations"  # the scope of the server spans with su
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Basis:
-    """The intervals of one part before overlaps are resolved, and where they come from."""
+    """The intervals of one part before overlaps are resolved, and their origin."""
 
     intervals: Sequence[Interval] = field(default=(), repr=False)
     derived_from: str
@@ -141,7 +141,7 @@ def _of_spans(name: str, trace: Trace, interval: AlignedInterval, caveats: Seque
 
 
 def _pauses(servers: Sequence[Span], interval: AlignedInterval) -> _Basis:
-    """Return the pauses for a full garbage collection, which stops all threads of the agent's process."""
+    """Return the pauses for full garbage collections, which stop all threads of the agent's process."""
     if not any(span.scope == _PAUSE_SCOPE for span in servers):
         return _empty_basis("garbage collections are not reported", "missing", "")
     pauses: list[Interval] = []
@@ -203,7 +203,7 @@ def _agent(
 
 
 def _of_other_services(trace: Trace, servers: Sequence[Span]) -> set[str]:
-    """Return the spans of services that the agent called: servers that are not the agent's, and what is below them."""
+    """Return the server spans of services that the agent called, and the spans below them."""
     if len(trace.of_operation("server")) == len(servers):
         return set()
     own = {span.span_id for span in servers}

@@ -1,4 +1,4 @@
-"""The calls in a trace: to models (first token, streaming, tokens, retries) and to tools (durations, parallelism)."""
+"""Model calls (first token, streaming, tokens, retries) and tool calls (durations, parallelism) of a trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .trace import Trace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """One attempt to get an answer from a model. Values that the span does not state are None.
+    """One attempt of a model call. Values that the span does not state are None.
 
     Attributes:
         span_id: The call's span.
@@ -120,7 +120,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parallelism:
-    """How far tools ran at the same time.
+    """To what extent tools ran at the same time.
 
     Attributes:
         calls: The number of tool calls.
@@ -143,7 +143,7 @@ class Parallelism:
 
 
 def model_calls(trace: Trace) -> tuple[ModelCall, ...]:
-    """Return every model call once, by start; botocore's duplicate only fills in what the framework's lacks."""
+    """Return every model call once, by start; botocore's duplicate only adds what the framework's span lacks."""
     loops = agent_loops(trace)
     duplicates = _Duplicates(trace)
     attempts: dict[str, int] = {}
@@ -166,7 +166,7 @@ def model_calls(trace: Trace) -> tuple[ModelCall, ...]:
 
 
 class _Duplicates:
-    """The model calls that botocore recorded again, found by the call they lie below or within."""
+    """Model calls that botocore recorded again, by the framework's call that contains them."""
 
     def __init__(self, trace: Trace) -> None:
         spans = [span for span in trace.duplicates if span.operation == "chat" and trace.span(span.span_id) is None]
@@ -270,7 +270,7 @@ def retries(calls: Sequence[ModelCall]) -> tuple[Retry, ...]:
 
 
 def parallelism(calls: Iterable[ToolCall]) -> Parallelism:
-    """Measure how far these tool calls ran at the same time."""
+    """Measure to what extent these tool calls ran at the same time."""
     batch = list(calls)
     times = [(call.start_ns, call.start_ns + call.duration_ns) for call in batch]
     return Parallelism(
@@ -323,6 +323,6 @@ def _agent_above(agents: Mapping[str, str], parent: Span | None, trace: Trace) -
 
 
 def _wait_ms(value: object) -> float | None:
-    """Return a wait in milliseconds; None for a negative one, which comes from a clock error."""
+    """Return a wait in milliseconds; None if it is negative because of a clock error."""
     number = number_or_none(value)
     return number if number is not None and number >= 0 else None

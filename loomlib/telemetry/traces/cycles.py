@@ -1,4 +1,4 @@
-"""The cycles of an agent's loop: what each took, and how the prompt grew from one to the next."""
+"""The cycles of an agent's loop: their durations, and the growth of the prompt between them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Cycle:
 
     @property
     def growth_share(self) -> float | None:
-        """Growth relative to the cycle before: 0.1 is 10 % more."""
+        """Growth relative to the previous cycle: 0.1 is 10 % more."""
         if self.growth_tokens is None or self.input_tokens is None:
             return None
         before = self.input_tokens - self.growth_tokens

@@ -1,4 +1,4 @@
-"""Model calls that were recorded twice: by the framework, and by botocore's instrumentation below it."""
+"""Model calls that were recorded twice: by the framework, and by botocore's instrumentation within it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def duplicate_model_calls(
 
 
 def without(removed: frozenset[str], parents: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return `parents` without the removed spans: their children move up to the next span that remains."""
+    """Return `parents` without removed spans, whose children move to the nearest remaining ancestor."""
     remaining: dict[str, str | None] = {}
     for id, parent in parents.items():
         if id in removed:

@@ -29,7 +29,7 @@ _ROW_PX = 24
 def draw_waterfall(
     bars: Sequence[Bar], breakdown: Breakdown | None = None, *, title: str = "What ran when", subtitle: str = ""
 ) -> go.Figure:
-    """One bar a span from its start to its end, indented by depth, coloured by the part it speaks for.
+    """Draw one bar per span from start to end, indented by depth, coloured by its part of the breakdown.
 
     With a `breakdown`, its stretches are a line above them. The lanes are named as `lane` says.
     """
@@ -85,7 +85,7 @@ def lane(place: int, bar: Bar) -> str:
 
 
 def chosen(bars: Sequence[Bar]) -> list[Bar]:
-    """Return the bars that are drawn: all, or the longest in their order."""
+    """Return the bars to draw: all, or the longest in their order."""
     if len(bars) <= MOST_BARS:
         return list(bars)
     longest = {bar.span_id for bar in sorted(bars, key=lambda bar: -bar.duration_ms)[:MOST_BARS]}
@@ -93,7 +93,7 @@ def chosen(bars: Sequence[Bar]) -> list[Bar]:
 
 
 def draw_breakdown(breakdowns: Sequence[tuple[str, Breakdown]], *, title: str = "Where the time went") -> go.Figure:
-    """One stacked bar for each named breakdown; the parts are in milliseconds and add up to the whole."""
+    """Draw one stacked bar for each named breakdown; the parts, in milliseconds, add up to the total."""
     from loomlib.presentation.charts import Chart
 
     labels = [shown(label) for label, _ in breakdowns]

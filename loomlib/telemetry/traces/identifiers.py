@@ -1,4 +1,4 @@
-"""Trace and span ids in one form, lower-case hex without a prefix, whichever way they were written."""
+"""Trace and span ids as lower-case hex without a prefix."""
 
 from __future__ import annotations
 

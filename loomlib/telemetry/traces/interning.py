@@ -1,4 +1,4 @@
-"""Sharing the values that a million records repeat: each line of JSON has its own copy of every name and resource."""
+"""Sharing of values that many records repeat: each line of JSON has its own copy of every name and resource."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_TEXT = 64
 
 
 class InternPool:
-    """Keeps one copy of equal names, short texts and resources, a few thousand at a time."""
+    """Keeps one copy of equal names, short texts and resources, up to a few thousand of each."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}

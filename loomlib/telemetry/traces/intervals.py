@@ -8,7 +8,7 @@ Interval = tuple[int, int]
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
-    """Return the same moments as disjoint intervals in order; empty ones are dropped."""
+    """Return the intervals merged into disjoint ones in order; empty ones are dropped."""
     merged: list[Interval] = []
     last_start = last_end = 0
     for start, end in sorted(intervals):
@@ -53,7 +53,7 @@ def carve(free: Sequence[Interval], wanted: Sequence[Interval]) -> tuple[list[In
 
 
 def total(intervals: Iterable[Interval]) -> int:
-    """Return the nanoseconds in disjoint intervals."""
+    """Return the total length of disjoint intervals in nanoseconds."""
     length = 0
     for start, end in intervals:
         length += end - start
@@ -61,7 +61,7 @@ def total(intervals: Iterable[Interval]) -> int:
 
 
 def most_at_once(intervals: Iterable[Interval]) -> int:
-    """Return how many intervals overlap at the busiest moment; those that only touch do not overlap."""
+    """Return the largest number of overlapping intervals; intervals that only touch do not overlap."""
     edges = sorted(edge for start, end in intervals if end > start for edge in ((start, 1), (end, -1)))
     open_count = maximum = 0
     for _, step in edges:

@@ -1,4 +1,4 @@
-"""The messages around a span: system prompt, input, output, tool calls and results, in either semantic convention.
+"""The messages of a span: system prompt, input, output, tool calls and results, in either semantic convention.
 
 Both conventions are read: events `gen_ai.user.message`, `gen_ai.choice` and so on with Bedrock's content blocks, and
 `gen_ai.input.messages` / `gen_ai.output.messages` with OpenTelemetry's parts, on the span or on an event. ADOT exports
@@ -48,13 +48,13 @@ class Step:
 
     @property
     def is_words(self) -> bool:
-        """Whether it is a message in text: not a tool call or result, an image or the model's reasoning."""
+        """Whether it is a text message, not a tool call or result, an image or reasoning."""
         return self.kind in ("system", "user", "assistant") and not self.name
 
 
 @dataclass(slots=True, kw_only=True)
 class SpanMessages:
-    """The messages around one span.
+    """The messages of one span.
 
     Attributes:
         system: The system prompt.
@@ -94,7 +94,7 @@ def _call_ids(message: Message) -> set[str]:
 
 
 def messages_of(span: Span, records: Iterable[LogRecord] = ()) -> SpanMessages:
-    """Read the messages around a span from its attributes, its events and its log records.
+    """Read a span's messages from its attributes, its events and its log records.
 
     Args:
         span: The span.
@@ -117,7 +117,7 @@ def messages_of(span: Span, records: Iterable[LogRecord] = ()) -> SpanMessages:
 
 
 def _read_attributes(attributes: Mapping[str, Any], messages: SpanMessages) -> bool:
-    """Read the newer convention; return whether there was anything of it."""
+    """Read the newer convention; return whether the span uses it."""
     system = attributes.get("gen_ai.system_instructions")
     inputs = attributes.get("gen_ai.input.messages")
     outputs = attributes.get("gen_ai.output.messages")
@@ -162,7 +162,7 @@ def _read_event(name: str, attributes: Mapping[str, Any], messages: SpanMessages
 
 
 def _read_adot_body(body: Mapping[str, Any], messages: SpanMessages) -> None:
-    """Read ADOT's log record: inputs and outputs, their content wrapped once more."""
+    """Read ADOT's log record: inputs and outputs, with nested content."""
     for item in as_list(as_mapping(body.get("input")).get("messages")):
         message = as_mapping(item)
         role = str(message.get("role") or "")
@@ -184,7 +184,7 @@ def _read_adot_body(body: Mapping[str, Any], messages: SpanMessages) -> None:
 
 
 def _read_results(fields: Mapping[str, Any], messages: SpanMessages) -> None:
-    """Read a cycle's tool results, which Strands records in an attribute of its own beside the model's message."""
+    """Read a cycle's tool results, which Strands records in a separate attribute."""
     if (results := fields.get("tool.result")) is not None:
         messages.results.append(tuple(content_steps(results, "user")))
 
@@ -202,7 +202,7 @@ def _inner(content: object) -> object:
 
 
 def content_steps(content: object, role: str) -> Sequence[Step]:
-    """Return the steps in a message's content: plain text, Bedrock's content blocks or OpenTelemetry's parts.
+    """Return the steps in a message's content: plain text, Bedrock content blocks or OpenTelemetry parts.
 
     Args:
         content: The content as recorded.

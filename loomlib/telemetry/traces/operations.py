@@ -1,4 +1,4 @@
-"""Classifying spans: by `gen_ai.operation.name` first, by name and kind where that is missing.
+"""Classify spans: by `gen_ai.operation.name`, or by name and kind where that is missing.
 
 The rules come from the source of Strands and of the botocore instrumentation; OpenInference's
 `openinference.span.kind` is read too. A span's name alone never overrides a stated operation.
@@ -33,7 +33,7 @@ _MEMORY_CALLS = frozenset({"listevents", "createevent", "getevent", "deleteevent
 
 
 def operation_of(name: str, kind: str, attributes: Mapping[str, Any]) -> str:
-    """Return the operation of a span, one of `OPERATIONS`.
+    """Return a span's operation, one of `OPERATIONS`.
 
     Args:
         name: The span's name.

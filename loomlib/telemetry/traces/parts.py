@@ -35,7 +35,7 @@ PRIORITY = ("garbage_collection", "model", "tools", "memory", "agent", "cold_sta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientTiming:
-    """What the client measured of one invocation, in Unix nanoseconds.
+    """The client's measurements of one invocation, in Unix nanoseconds.
 
     Attributes:
         sent_ns: When the request was sent.
@@ -117,12 +117,12 @@ class Breakdown:
 
     @property
     def total_ns(self) -> int:
-        """The whole in nanoseconds."""
+        """The total in nanoseconds."""
         return self.end_ns - self.start_ns
 
     @property
     def total_ms(self) -> float:
-        """The whole in milliseconds."""
+        """The total in milliseconds."""
         return self.total_ns / 1e6
 
     def __getitem__(self, name: str) -> Part:
@@ -132,7 +132,7 @@ class Breakdown:
         raise KeyError(name)
 
     def shares(self) -> dict[str, float]:
-        """Return each part's share of the whole, between 0 and 1 (all 0 when the whole is empty)."""
+        """Return each part's share of the total, between 0 and 1 (all 0 when the total is 0)."""
         return {part.name: part.share for part in self.parts}
 
     def table(self) -> list[dict[str, Any]]:
@@ -151,6 +151,6 @@ class Breakdown:
         ]
 
     def timeline(self) -> tuple[tuple[str, int, int], ...]:
-        """Return (part, start, end) of every stretch in Unix nanoseconds, in order and without gaps."""
+        """Return each (part, start, end) in Unix nanoseconds, in order and without gaps."""
         stretches = [(start, end, part.name) for part in self.parts for start, end in part.intervals]
         return tuple((name, start, end) for start, end, name in sorted(stretches))

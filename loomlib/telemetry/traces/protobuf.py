@@ -1,4 +1,4 @@
-"""An OTLP export in protobuf, decoded by opentelemetry-proto into the mapping that its JSON form would be.
+"""An OTLP export in protobuf, decoded into the mapping that its JSON form would be.
 
 Attributes are plain mappings already; `any_values.attributes_of` takes both forms. Importing opentelemetry-proto costs
 about 50 ms, so it is imported when the first protobuf export is read.

@@ -1,4 +1,4 @@
-"""Reading spans and log records from any form in which they come.
+"""Read spans and log records in any supported form.
 
 Supported: OTLP JSON (ids in hex or base64; one export, a list or JSON lines of them), OTLP protobuf, the records of
 `aws/spans` and `otel-rt-logs`, the events of FilterLogEvents and the rows of Logs Insights that carry these records,
@@ -30,7 +30,7 @@ _DATA_ERRORS = (ValueError, TypeError, KeyError, AttributeError, OverflowError, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadProblem:
-    """Something that could not be read.
+    """A line or record that could not be read.
 
     Attributes:
         where: Its place in the document.
@@ -43,7 +43,7 @@ class ReadProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanBatch:
-    """The contents of a document.
+    """The spans and log records of a document.
 
     Attributes:
         spans: The spans in document order.
@@ -124,7 +124,7 @@ class _Reader:
         return self.problem(where, f"cannot read spans from {type(document).__name__}")
 
     def take_record(self, line: object) -> bool:
-        """Read one span record in a line of JSON, the common case; return False for anything else."""
+        """Read a span record in a line of JSON, the common case; return False for anything else."""
         if type(line) is not bytes and type(line) is not str:
             return False
         try:
@@ -210,7 +210,7 @@ class _Reader:
         return None
 
     def envelope(self, raw: Mapping[str, Any], where: str, depth: int) -> None:
-        """Unwrap what CloudWatch wraps records in: pages of events, rows of queries, single events."""
+        """Unwrap CloudWatch's envelopes: pages of events, rows of queries, single events."""
         for name in ("events", "results"):
             if isinstance(raw.get(name), list):
                 for index, item in enumerate(as_list(raw[name])):

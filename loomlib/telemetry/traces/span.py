@@ -69,12 +69,12 @@ class Span:
 
     @property
     def duration_ns(self) -> int:
-        """Its duration; 0 where the end lies before the start (marked `negative_duration` in its trace)."""
+        """The duration; 0 where the end is before the start (marked `negative_duration` in its trace)."""
         return max(0, self.end_ns - self.start_ns)
 
     @property
     def operation(self) -> str:
-        """Its operation: `invoke_agent`, `cycle`, `chat`, `execute_tool`, `memory`, `server`, `other`."""
+        """The operation: `invoke_agent`, `cycle`, `chat`, `execute_tool`, `memory`, `server` or `other`."""
         return operation_of(self.name, self.kind, self.attributes)
 
     @property
@@ -85,7 +85,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRecord:
-    """An OpenTelemetry log record: messages that ADOT exports apart from their span, or a line that an agent logged.
+    """An OpenTelemetry log record: messages that ADOT exports separately from their span, or an agent's log line.
 
     Attributes:
         trace_id: Lower-case hex; "" when unknown.

@@ -1,4 +1,4 @@
-"""Decoding one span or log record, for each form in which they are stored or exported.
+"""Decode one span or log record, for each form in which they are stored or exported.
 
 OTLP JSON and the records of `aws/spans` share their field names (`traceId`, `startTimeUnixNano`, …); the SDK's own
 `to_json` has `context` and ISO times; Strands' in-memory exporter returns live `ReadableSpan` objects.
@@ -64,7 +64,7 @@ def _status(value: object) -> str:
 
 
 def _times(start: object, end: object) -> tuple[int, int, frozenset[str]]:
-    """Return start, end and the marks of missing ones; a missing time takes the other's value, so none is made up."""
+    """Return start, end and marks for missing ones; a missing time is replaced by the other."""
     start_ns, end_ns = unix_ns(start), unix_ns(end)
     if start_ns is not None and end_ns is not None:
         return start_ns, end_ns, _NO_MARKS
@@ -130,7 +130,7 @@ def _events(raw: object) -> tuple[SpanEvent, ...]:
 
 
 def stored_span(raw: Mapping[str, Any], pool: InternPool) -> Span:
-    """Decode a record of `aws/spans`: it carries its resource and scope itself, the same ones in each record."""
+    """Decode a record of `aws/spans`, which includes its resource and scope."""
     resource = as_mapping(raw.get("resource"))
     scope = as_mapping(raw.get("scope") or raw.get("instrumentationScope"))
     attributes = attributes_of(resource.get("attributes"))

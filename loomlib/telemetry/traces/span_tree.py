@@ -1,4 +1,4 @@
-"""Building the span tree: duplicates removed, cycles broken, orphans and impossible times marked.
+"""Build the span tree: remove duplicates, break cycles, mark orphans and impossible times.
 
 Every span of the input is in the result exactly once, as a span of the tree or as a duplicate, and the result does not
 depend on the order of the input.
@@ -96,7 +96,7 @@ def sort_key(span: Span) -> tuple[int, int, str]:
 
 
 def _deduplicate(spans: Iterable[Span], marks: set[str]) -> tuple[dict[str, Span], list[Span]]:
-    """Keep the most complete copy of each span id; copies that disagree about their times are marked."""
+    """Keep the most complete copy of each span id; mark copies that disagree about their times."""
     by_id: dict[str, Span] = {}
     duplicates: list[Span] = []
     for span in spans:
@@ -157,7 +157,7 @@ def _mark_orphans(
     parentless: Sequence[str],
     span_marks: dict[str, set[str]],
 ) -> None:
-    """Mark spans whose parent is missing, unless it is plainly the caller's: above a server, or above the only root."""
+    """Mark spans whose parent is missing, unless the parent belongs to the caller: above a server or only root."""
     only_root = sum(1 for parent in parents.values() if parent is None) == 1
     for id in parentless:
         is_callers = operations[id] == "server" or (only_root and operations[id] == "invoke_agent")
@@ -166,7 +166,7 @@ def _mark_orphans(
 
 
 def _mark_times(by_id: Mapping[str, Span], parents: Mapping[str, str | None], span_marks: dict[str, set[str]]) -> None:
-    """Mark ends before starts and children that start before their parents; outliving a parent may be correct."""
+    """Mark ends before starts, and children that start before their parents; ending later may be correct."""
     for id, span in by_id.items():
         if span.end_ns < span.start_ns:
             span_marks.setdefault(id, set()).add("negative_duration")

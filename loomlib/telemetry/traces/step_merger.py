@@ -1,4 +1,4 @@
-"""Merging the messages of an agent's spans into steps, each step once, although every model call repeats the history.
+"""Merge the messages of an agent's spans into steps, each once, although every model call repeats the history.
 
 A tool result is recorded up to three times: by the tool's own span, by the next message to the model, and by the span
 of the cycle. The first that is present counts; the others fill in what it lacks.
@@ -22,7 +22,7 @@ STEP_OPERATIONS = ("chat", "cycle", "execute_tool")
 
 
 class StepMerger:
-    """Merges the messages of one agent's spans into steps in order."""
+    """Merges the messages of one agent's spans into ordered steps."""
 
     def __init__(self, records: Mapping[str, Sequence[LogRecord]]) -> None:
         self._records = records
@@ -92,7 +92,7 @@ class StepMerger:
         return answer
 
     def _add_inputs(self, messages: SpanMessages, span: Span) -> None:
-        """Add the span's input, without what was added before."""
+        """Add the span's input, except what was already added."""
         for step in messages.system:
             if not self._counts["system", step.text]:
                 self._counts["system", step.text] += 1
@@ -110,7 +110,7 @@ class StepMerger:
             self._add_message(tuple(new_steps), span.span_id, span.start_ns, is_new=False)
 
     def _split_history(self) -> None:
-        """Move what precedes this invocation's prompt, the last one in the first model call's input, to the history."""
+        """Move everything before this invocation's prompt in the first model call's input to the history."""
         self._history = [step for step in self._steps[: self._prompt_at] if step.kind != "system"]
         system = [step for step in self._steps[: self._prompt_at] if step.kind == "system"]
         self._steps = system + self._steps[self._prompt_at :]
@@ -231,7 +231,7 @@ class StepMerger:
                     self._steps[index] = replace(step, result=error)
 
     def _final_answer(self, answer: str | None, of_agent: SpanMessages, agent: Span | None) -> str | None:
-        """Return the model's last text; where there is none, the answer that the agent's own span states."""
+        """Return the model's last text, or the answer in the agent's own span if there is none."""
         output = _text(of_agent.outputs[-1]) if of_agent.outputs else ""
         if answer is not None or not output or agent is None:
             return answer

@@ -1,4 +1,4 @@
-"""Timestamps as Unix nanoseconds, from each form in which spans carry them; integers only, as floats lose 100 ns."""
+"""Timestamps as Unix nanoseconds, from every form in spans; integers only, since floats lose 100 ns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a tool's span: which call it answers, with what arguments, and its result."""
+"""Read a tool's span: the call it belongs to, its arguments and its result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .span import LogRecord, Span
 
 
 def call_id_of(span: Span) -> str:
-    """Return the id of the tool call that the span ran for; `span <id>` where it has none."""
+    """Return the id of the tool call that the span executes; `span <id>` when it states none."""
     return to_text(span.attributes.get("gen_ai.tool.call.id")) or f"span {span.span_id}"
 
 
@@ -39,7 +39,7 @@ def tool_error_of(span: Span) -> str:
 
 
 def tool_content(span: Span, records: Iterable[LogRecord]) -> tuple[Any, Any]:
-    """Return arguments and result of a tool call as either convention records them, each None where it is absent.
+    """Return arguments and result of a tool call, in either convention, each None where absent.
 
     Args:
         span: The tool's span.
@@ -56,7 +56,7 @@ def tool_content(span: Span, records: Iterable[LogRecord]) -> tuple[Any, Any]:
 
 
 def _contents(span: Span, records: Iterable[LogRecord]) -> Iterator[tuple[bool, Any]]:
-    """Yield the content of the messages around the span, each with whether it is the tool's result."""
+    """Yield the contents of the span's messages, each with whether it is the tool's result."""
     for source in (span.attributes, *(event.attributes for event in span.events)):
         for is_result, name in ((False, "gen_ai.input.messages"), (True, "gen_ai.output.messages")):
             for message in as_list(parse_embedded(source.get(name))):
@@ -78,7 +78,7 @@ def _contents(span: Span, records: Iterable[LogRecord]) -> Iterator[tuple[bool, 
 
 
 def _arguments(content: Any) -> Any:
-    """Of a list of parts, return the call's arguments; anything else is the arguments themselves."""
+    """Return the call's arguments from a list of parts; anything else is the arguments themselves."""
     value = parse_embedded(content)
     if as_list(value):
         calls = [step for step in content_steps(content, "tool") if step.kind == "tool_call"]

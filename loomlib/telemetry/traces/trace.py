@@ -1,4 +1,4 @@
-"""A trace: the spans of one request as a tree, with the log records that belong to them."""
+"""A trace: the spans of one request as a tree, with their log records."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MARKS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """The spans of one trace id, each counted once, whatever state they arrived in.
+    """The spans of one trace id, each once, however incomplete the export is.
 
     Attributes:
         trace_id: The trace id as lower-case hex; "" for an empty trace.
@@ -113,7 +113,7 @@ class Trace:
             stack.extend((depth + 1, child) for child in reversed(self.children(span)))
 
     def operation(self, span: Span) -> str:
-        """Return the operation of one of the trace's spans; same as `span.operation`, but cached."""
+        """Return the operation of one of the trace's spans; like `span.operation`, but cached."""
         return self._tree.operations[span.span_id]
 
     def of_operation(self, *operations: str) -> tuple[Span, ...]:
@@ -138,7 +138,7 @@ class Trace:
 
     @property
     def end_ns(self) -> int:
-        """End of the last span to end."""
+        """The latest end of a span."""
         return max((span.end_ns for span in self.spans if "untimed" not in span.marks), default=self.start_ns)
 
     @property

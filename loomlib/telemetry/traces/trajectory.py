@@ -85,7 +85,7 @@ class Trajectory:
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """The names of the tools in the order of their calls."""
+        """The names of the called tools in order."""
         return tuple(step.name for step in self.steps if step.kind == "tool_call")
 
     @property
@@ -200,7 +200,7 @@ def _step_dict(step: Step) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """Return the value as JSON would restore it."""
+    """Return the value as it would be after a round trip through JSON."""
     try:
         return json.loads(json.dumps(value, default=to_text))
     except (ValueError, TypeError, RecursionError):

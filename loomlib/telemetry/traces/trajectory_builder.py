@@ -1,4 +1,4 @@
-"""Building the trajectories of a trace: one for each agent, each below the agent that called it."""
+"""Build the trajectories of a trace: one per agent, nested below the agent that called it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _is_below(agent: Span, span: Span, owners: Mapping[str, str]) -> bool:
 
 
 def _levels(agents: Iterable[str], owners: Mapping[str, str]) -> dict[str, int]:
-    """Return how many agents are above each."""
+    """Return the number of agents above each agent."""
     levels: dict[str, int] = {"": -1}
     for id in agents:
         path: list[str] = []
