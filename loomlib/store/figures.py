@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Executable, and_, case, func, literal, nul
 from sqlalchemy.exc import IntegrityError
 
 from .database import Database
-from .invocations import NEVER_BEGAN
+from .invocations import NEVER_BEGAN, Invocations
 from .operation_tables import invocation_costs
 from .tables import invocations, traces
 
@@ -66,7 +66,8 @@ class FigureQueries:
         self._database = database
 
     def outcomes(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> tuple[OutcomeCount, ...]:
-        """Count the invocations by agent, status and failure class."""
+        """Count the invocations by agent, status and failure class; abandoned ones count as interrupted."""
+        Invocations(self._database).close_abandoned()
         agent, status, failure = invocations.c.agent_id, invocations.c.status, invocations.c.failure
         counted = select(agent, status, failure, func.count()).group_by(agent, status, failure)
         succeeded = and_(status == "complete", failure.is_(None))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Select, case, func, select, update
+from sqlalchemy import RowMapping, Select, case, func, select, update
 
 from ..errors import StoreError
 from .database import Database
@@ -14,15 +14,15 @@ from .rows import InvocationRow, SessionRow, row
 from .tables import agents, invocation_events, invocations
 from .writer import Writer, is_alive, this_process
 
-_OPEN = ("pending", "streaming")
+OPEN_STATES: Final = ("pending", "streaming")
 INTERRUPTED: Final = "interrupted"
 """The failure class of an invocation whose client process ended before the response was complete."""
 NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
 """Failure classes of requests that were refused before the agent started: they have no start, no trace and no cost."""
 
-_ABANDONED_AFTER: Final = timedelta(hours=24)
-"""Age at which an open invocation of another machine counts as abandoned; a session lasts 8 hours at most
-(maxLifetime)."""
+_ABANDONED_AFTER: Final = timedelta(hours=8)
+"""The lease of an open invocation of another machine, which cannot be asked whether its process still runs: no session
+lasts longer (AgentCore's maxLifetime). One of this machine is abandoned as soon as its process has ended."""
 
 
 class Invocations:
@@ -170,10 +170,8 @@ class Invocations:
             return tuple(connection.execute(chosen).scalar_one_or_none() or ())
 
     def get(self, id: int) -> InvocationRow | None:
-        """Return the invocation, or None."""
-        with self._database.read() as connection:
-            record = connection.execute(_rows().where(invocations.c.id == id)).mappings().first()
-        return None if record is None else row(InvocationRow, record)
+        """Return the invocation, or None; one that its process left open is closed first."""
+        return next(iter(self._read(_rows().where(invocations.c.id == id))), None)
 
     def list(
         self,
@@ -183,7 +181,7 @@ class Invocations:
         *,
         before_id: int | None = None,
     ) -> tuple[InvocationRow, ...]:
-        """Return invocations, newest first.
+        """Return invocations, newest first; those that their process left open are closed first.
 
         Args:
             agent_id: Only those of this agent.
@@ -198,9 +196,17 @@ class Invocations:
             chosen = chosen.where(invocations.c.session_id == session_id)
         if before_id is not None:
             chosen = chosen.where(invocations.c.id < before_id)
-        with self._database.read() as connection:
-            records = connection.execute(chosen).mappings().all()
+        return self._read(chosen)
+
+    def _read(self, chosen: Select[Any]) -> tuple[InvocationRow, ...]:
+        records = self._records(chosen)
+        if any(record["status"] in OPEN_STATES for record in records) and self.close_abandoned():
+            records = self._records(chosen)
         return tuple(row(InvocationRow, record) for record in records)
+
+    def _records(self, chosen: Select[Any]) -> Sequence[RowMapping]:
+        with self._database.read() as connection:
+            return connection.execute(chosen).mappings().all()
 
     def trace_ids(self, agent_id: int, session_id: str) -> dict[int, str | None]:
         """Return the trace id of each invocation of a session by invocation id, oldest first."""
@@ -215,6 +221,7 @@ class Invocations:
 
         `cold_start_latency_ms` is that of a session's first invocation.
         """
+        self.close_abandoned()
         one = invocations.alias("one")
         first = func.min(invocations.c.id).label("first_id")
         failed = func.sum(case((invocations.c.status == "error", 1), else_=0)).label("failed")
@@ -243,14 +250,21 @@ class Invocations:
             records = connection.execute(summary).mappings().all()
         return tuple(row(SessionRow, record) for record in records)
 
+    def close_abandoned(self) -> int:
+        """Do the same as `abandon_stale` for a reader: a database that cannot be written to stays as it is."""
+        try:
+            return self.abandon_stale()
+        except StoreError:
+            return 0
+
     def abandon_stale(self) -> int:
         """Mark abandoned invocations as errors of class `interrupted`; return their number.
 
         Abandoned are those that ended processes of this machine left open, and those that other machines left open for
-        a day.
+        eight hours. Reading does this by itself.
         """
         writer = (invocations.c.writer_host, invocations.c.writer_pid, invocations.c.writer_born)
-        unfinished = invocations.c.status.in_(_OPEN)
+        unfinished = invocations.c.status.in_(OPEN_STATES)
         with self._database.read() as connection:
             records = connection.execute(select(*writer).where(unfinished).distinct()).all()
         closed = 0
@@ -262,7 +276,8 @@ class Invocations:
             if alive is None:
                 left &= invocations.c.created_at < datetime.now(UTC) - _ABANDONED_AFTER
             message = (
-                f"Loom's process {pid} on {host} ended before the response was complete; what had arrived is stored"
+                f"Abandoned: Loom's process {pid} on {host} ended before the response was complete; "
+                "what had arrived is stored"
             )
             change = update(invocations).where(left)
             change = change.values(status="error", failure=INTERRUPTED, error_message=message)
