@@ -1,4 +1,4 @@
-"""An agent of the catalog: ask it, read its logs and sessions, refresh it, remove it."""
+"""An agent of the catalog: invoke it, read its logs and sessions, refresh it, remove it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Agent:
 
     @property
     def sample_prompt(self) -> str:
-        """A prompt to try: the first of the blueprint of this name, else a sum, which any agent can answer."""
+        """A prompt to try: the first of the agent's blueprint, else an arithmetic question."""
         blueprint = find_blueprint(self.name)
         return blueprint.prompts[0] if blueprint and blueprint.prompts else "What is 2 + 2?"
 
@@ -126,7 +126,7 @@ class Agent:
         return AgentTelemetry(self.context, self.entry, self.qualifier)
 
     def at(self, qualifier: str) -> Agent:
-        """Return the same agent, asked through another of its endpoints.
+        """Return the same agent, invoked through another of its endpoints.
 
         Raises:
             LoomError: The agent has no such endpoint.

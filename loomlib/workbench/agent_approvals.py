@@ -51,7 +51,7 @@ class AgentApprovals:
         return self._decide(id, "approve", note)
 
     def reject(self, id: str | Approval, *, note: str = "") -> Invocation:
-        """Reject an action; the agent is given `note` as the reason and answers.
+        """Reject an action; the agent receives `note` as the reason and answers.
 
         Args:
             id: The approval, or its id.

@@ -75,7 +75,7 @@ class AgentQueries:
         end: datetime | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> pd.DataFrame:
-        """Run any query, by default over the agent's own log group; all values are text."""
+        """Run any query, by default on the agent's own log group; all values are text."""
         until = end or datetime.now(UTC) + _SOON
         since = start or until - timedelta(hours=_LAST_HOURS)
         try:

@@ -1,4 +1,4 @@
-"""An agent's telemetry besides its logs."""
+"""An agent's telemetry other than its logs."""
 
 from __future__ import annotations
 

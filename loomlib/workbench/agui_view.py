@@ -18,7 +18,7 @@ _KINDS = {"finished": "good", "failed": "bad", "cancelled": "bad", "cut off": "b
 
 
 class AguiView:
-    """An answer as AG-UI events; made by `inv.protocols.agui()`. `run` is their result.
+    """A response as AG-UI events; made by `inv.protocols.agui()`. `run` is their result.
 
     `has_ended` says that the answer has ended; a run without an end event was then interrupted.
     """
@@ -61,7 +61,7 @@ class AguiView:
         return self.run.confirmations
 
     def table(self) -> pd.DataFrame:
-        """Return one row per event: its type, its fields, and what is wrong with it."""
+        """Return one row per event: its type, its fields, and any error in it."""
         return rows_frame(
             [
                 {

@@ -52,11 +52,11 @@ class AlertCheckView:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row an alert."""
+        """Return one row per alert."""
         return [check.row() for check in self.checked]
 
     def table(self) -> pd.DataFrame:
-        """One row an alert."""
+        """Return one row per alert."""
         return rows_frame(self.rows(), ("alert", "state", "since", "sentence"))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The actions that an agent may take only after a person has approved them."""
+"""An agent's actions that require a person's approval."""
 
 from __future__ import annotations
 

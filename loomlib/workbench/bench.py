@@ -88,7 +88,7 @@ class Workbench:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
+        """The effective settings."""
         return self.context.settings
 
     @property
@@ -123,7 +123,7 @@ class Workbench:
 
     @property
     def metrics(self) -> BenchMetrics:
-        """How the agents are doing: overview, and the lookups that complete it."""
+        """Metrics of the agents: overview, and the lookups that complete it."""
         return BenchMetrics(self.context)
 
     @property
@@ -248,13 +248,13 @@ class Workbench:
         return self.context.plugins.get("panels", name, bench=self, **options)
 
     def plugins(self) -> PluginView:
-        """Return the installed plugins, Loom's own parts included; of a broken one the error and the fix."""
+        """Return the installed plugins and Loom's built-in ones; for a broken one, the error and the fix."""
         from .plugin_view import PluginView
 
         return PluginView(find_plugins().check().merge_problems(self.context.plugins).lines())
 
     def blueprints(self) -> pd.DataFrame:
-        """Return the templates that `deploy` knows by name; variants have planted faults for evaluation exercises."""
+        """Return the templates that `deploy` accepts by name; variants have planted faults for exercises."""
         return blueprint_frame(list_blueprints())
 
     def studies(self) -> pd.DataFrame:
@@ -262,7 +262,7 @@ class Workbench:
         return study_frame(self.store.studies.list())
 
     def close(self) -> None:
-        """Store what is in progress and close all connections; a local service that only this process used ends."""
+        """Finish pending writes and close all connections; stop a local service that only this process used."""
         self.context.close()
 
     if not TYPE_CHECKING:

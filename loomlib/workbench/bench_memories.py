@@ -155,7 +155,7 @@ class Memories:
 
 
 def memory_variables(memory: Memory, agent_name: str) -> dict[str, str]:
-    """Return the environment variables by which an agent finds its memory: Loom's names and AgentCore's."""
+    """Return the environment variables that tell an agent its memory: Loom's names and AgentCore's."""
     return {"LOOM_MEMORY_ID": memory.id, "BEDROCK_AGENTCORE_MEMORY_ID": memory.id, "LOOM_AGENT_NAME": agent_name}
 
 

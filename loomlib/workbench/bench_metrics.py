@@ -1,4 +1,4 @@
-"""How a workbench's agents are doing: figures from the store, and the lookups that complete them."""
+"""Metrics of a workbench's agents: figures from the store, and the lookups that complete them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class BenchMetrics:
-    """Figures of a workbench's agents; `bench.metrics`."""
+    """Metrics of a workbench's agents; `bench.metrics`."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -79,7 +79,7 @@ class BenchMetrics:
         limit: int = 50,
         progress: Callable[[str], None] | None = None,
     ) -> CaughtUp:
-        """Look up what an overview lacks: the agents' starts in their logs, traces, and what the calls cost.
+        """Look up missing data of an overview: agents' starts in logs, traces, and costs.
 
         On AWS these are reads of CloudWatch. One that fails is counted with its message, and the others go on.
 
@@ -99,7 +99,7 @@ class BenchMetrics:
         return catch_up(self._context, self._entries(agents), window, limit=limit, progress=progress or WaitLine())
 
     def session_count(self) -> int | None:
-        """Return how many runtime sessions are alive, or None on AWS, which has no operation for it."""
+        """Return the number of active runtime sessions, or None on AWS, which has no such operation."""
         return self._context.environment.session_count()
 
     def _entries(self, agents: Sequence[str] | None) -> tuple[AgentEntry, ...]:

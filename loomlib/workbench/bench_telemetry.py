@@ -1,4 +1,4 @@
-"""Traces of any stored invocation, and the rules and prices by which traces are read."""
+"""Traces of stored invocations, and the rules and prices applied to them."""
 
 from __future__ import annotations
 

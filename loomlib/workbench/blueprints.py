@@ -14,7 +14,7 @@ from ..plugins import find_plugins
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
-    """One template of an agent.
+    """One agent template.
 
     `prompts` are prompts to try. `variant_of` names the blueprint that this is a copy of with planted faults, for
     evaluation exercises; "" for most.
@@ -29,7 +29,7 @@ class Blueprint:
 
 
 def list_blueprints() -> list[Blueprint]:
-    """Return all blueprints: built-in ones by name, their variants, then plugins'.
+    """Return all blueprints: built-in ones by name, their variants, then those of plugins.
 
     A plugin's blueprint that cannot be loaded is omitted; `loom plugins` lists it.
     """
@@ -51,7 +51,7 @@ def find_blueprint(name: str) -> Blueprint | None:
 
 
 def find_code(what: str | Path) -> Path:
-    """Return the file or folder of a blueprint's name or a path.
+    """Return the file or folder for a blueprint's name or a path.
 
     Raises:
         LoomError: There is no such blueprint or path; the message lists the blueprints.

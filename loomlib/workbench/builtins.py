@@ -1,4 +1,4 @@
-"""The blueprints that ship with Loom, registered through the same hook as a plugin's."""
+"""The built-in blueprints, registered through the same hook as a plugin's."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def stored_row(context: Context, invocation_id: int) -> InvocationRow:
 def select_rows(
     context: Context, entry: AgentEntry, invocation_ids: Sequence[int] | None, session_id: str | None
 ) -> list[InvocationRow]:
-    """Return stored invocations, oldest first: those of the ids, else of the session, else the agent's last one."""
+    """Return stored invocations, oldest first: by ids, else by session, else the agent's last one."""
     if invocation_ids is not None:
         return [stored_row(context, id) for id in invocation_ids]
     newest_first = context.store.invocations.list(entry.id, session_id, limit=None if session_id else 1)

@@ -1,4 +1,4 @@
-"""Look up what an overview lacks: agents' starts, traces and costs of calls that were not looked up before."""
+"""Look up missing data of an overview: agents' starts, traces and costs that were not looked up before."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _price(context: Context, entry: AgentEntry, ids: Sequence[int], progress: Ca
 
 
 def _store_cost(context: Context, view: TraceView, *, is_settled: bool) -> bool:
-    """Store what a call cost; of a settled call also that it is unknown, so that it is not looked up again."""
+    """Store a call's cost; for a settled call also that it is unknown, so that it is not looked up again."""
     cost = view.cost()
     total = cost.total
     nothing = total.state == "unknown" and not cost.lines
@@ -112,4 +112,4 @@ def _store_cost(context: Context, view: TraceView, *, is_settled: bool) -> bool:
 
 
 def _silently(line: str) -> None:
-    """Show no progress."""
+    """Discard progress."""

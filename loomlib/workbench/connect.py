@@ -1,4 +1,4 @@
-"""`connect()`: the one place that knows whether AgentCore is the local one or AWS's."""
+"""`connect()`: the only place that distinguishes the local AgentCore from AWS."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def connect(
 
 
 def _held_service(home: Path, options: local.ServiceOptions | None) -> tuple[local.ServiceState, local.Lease]:
-    """Start or find a service that runs as long as the lease; if one is just ending, start another."""
+    """Start or find a service and hold a lease on it; if the service is just ending, start another."""
     for _ in range(_TRIES - 1):
         state, _ = local.start(home, options, persistent=False)
         with suppress(LocalServiceNotRunningError):

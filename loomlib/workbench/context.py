@@ -50,7 +50,7 @@ class Context:
 
     @cached_property
     def rules(self) -> RuleBook:
-        """The rules of the diagnosis: built-in ones, plugins' and those of the home folder's `rules.toml`."""
+        """The diagnosis rules: built-in ones, plugins', and changes in the home folder's `rules.toml`."""
         from ..telemetry.diagnosis import rule_book
 
         return rule_book(home=self.settings.home, plugins=self.plugins)
@@ -72,14 +72,14 @@ class Context:
 
     @cached_property
     def runtime_uses(self) -> RuntimeUses:
-        """Reads CPU and memory of invocations from the runtime's usage logs."""
+        """Reads CPU and memory use of invocations from the runtime's usage logs."""
         from ..telemetry.cost import UsageLogs
         from .runtime_uses import RuntimeUses
 
         return RuntimeUses(self.store, UsageLogs(self.clients), settled_s=self.environment.patience().horizon_s)
 
     def close(self) -> None:
-        """Store what is in progress and close all connections; a local service that only this process used ends."""
+        """Finish pending writes and close all connections; stop a local service that only this process used."""
         self.invoker.close()
         self.store.close()
         self.clients.close()

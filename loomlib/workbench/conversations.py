@@ -1,4 +1,4 @@
-"""Stored invocations of a session as a conversation of which an eval case can be made."""
+"""Stored invocations of a session as a conversation for an eval case."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ def conversation_of(
 
 
 def tools_in(trace: Trace | None) -> Any:
-    """Return the tool calls of a trace, or None where there are no spans to know them by."""
+    """Return the tool calls of a trace, or None when it has no spans."""
     return None if trace is None or not trace.spans else tools_of(trace)

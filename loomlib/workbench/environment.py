@@ -21,7 +21,7 @@ _AWS_REMEDY = (
 
 
 class Environment(Protocol):
-    """Where AgentCore runs."""
+    """The place where AgentCore runs."""
 
     def poll_interval_s(self, attempts: int) -> float | None:
         """Return the seconds between lookups of a log line, or None for the settings' interval."""
@@ -41,11 +41,11 @@ class Environment(Protocol):
         ...
 
     def environment(self) -> Mapping[str, str]:
-        """Return the variables that point other AWS clients here; empty on AWS."""
+        """Return the variables that point other AWS clients to this environment; empty on AWS."""
         ...
 
     def session_count(self) -> int | None:
-        """Return how many sessions are alive, or None where AgentCore does not say."""
+        """Return the number of active sessions, or None where AgentCore has no such operation."""
         ...
 
     def check_deploy(self, what: str) -> None:
@@ -58,13 +58,13 @@ class Environment(Protocol):
 
 
 class LocalEnvironment:
-    """The local AgentCore. The lease keeps a service alive that was not started with `loom up`."""
+    """The local AgentCore. The lease keeps a service running that was not started with `loom up`."""
 
     def __init__(self, state: local.ServiceState, lease: local.Lease) -> None:
         self.state, self._lease = state, lease
 
     def poll_interval_s(self, attempts: int) -> float | None:
-        """Return the interval that spreads the lookups over three seconds plus twice the log delay."""
+        """Return the interval that spreads lookups over three seconds plus twice the log delay."""
         return self._wait_s() / attempts
 
     @property
@@ -85,7 +85,7 @@ class LocalEnvironment:
         )
 
     def labels(self) -> tuple[str, ...]:
-        """Return that AgentCore is local, and the model with its simulated latencies."""
+        """Return labels for the local AgentCore and for the model with its simulated latencies."""
         try:
             status = local.status(self.state.home)
         except LocalServiceError:
@@ -99,7 +99,7 @@ class LocalEnvironment:
         return self.state.environment()
 
     def session_count(self) -> int | None:
-        """Return how many sessions the service has."""
+        """Return the number of the service's sessions."""
         return len(local.status(self.state.home).sessions)
 
     def check_deploy(self, what: str) -> None:
@@ -117,7 +117,7 @@ class AwsEnvironment:
     """AWS itself."""
 
     def poll_interval_s(self, attempts: int) -> float | None:
-        """Return None: the settings' interval holds (12 × 5 s by default)."""
+        """Return None: the settings' interval applies (12 × 5 s by default)."""
         return None
 
     @property
@@ -141,7 +141,7 @@ class AwsEnvironment:
         return ()
 
     def environment(self) -> Mapping[str, str]:
-        """Return nothing: AWS clients find AWS without help."""
+        """Return nothing: AWS clients use AWS by default."""
         return {}
 
     def session_count(self) -> int | None:
@@ -149,7 +149,7 @@ class AwsEnvironment:
         return None
 
     def check_deploy(self, what: str) -> None:
-        """Raise: a package for AWS needs dependencies that are built for the runtime's architecture."""
+        """Raise `NotSupportedError`: a package for AWS needs dependencies built for its architecture."""
         raise NotSupportedError(
             "Deploying to AWS is not part of this release",
             on=what,

@@ -26,7 +26,7 @@ _CONCURRENCY = {"local": 4, "aws": 10}
 
 
 class AgentTarget:
-    """The target of `loom.evaluate` when it is given an agent.
+    """The target that `loom.evaluate` uses for an agent.
 
     `key` holds the version that the endpoint serves and the labels of the workbench, so that stored answers of an
     older deployment are not reused. AWS is asked for the version of an endpoint other than DEFAULT; where it states
@@ -75,13 +75,13 @@ class AgentTarget:
         raise _NotAnsweredError(record)
 
     async def collect_tools(self, answers: Sequence[TurnAnswer]) -> Sequence[TurnAnswer]:
-        """Return the answers with tools, tokens and cost of their traces; of a trace without spans with its state."""
+        """Return the answers with tools, tokens and cost from their traces, or with the trace's state."""
         ids = [answer.invocation_id for answer in answers if answer.invocation_id is not None]
         views = await asyncio.to_thread(self._views, ids)
         return [_with_trace(answer, views.get(answer.invocation_id or -1)) for answer in answers]
 
     async def end(self, session_id: str) -> None:
-        """End the session; when that fails, the session ends at its idle timeout."""
+        """End the session; if that fails, the session ends at its idle timeout."""
         with suppress(LoomError):
             await asyncio.to_thread(self._stop_session, session_id)
 

@@ -1,4 +1,4 @@
-"""Attributes of the previous release that are not a new path on the same object; removed with the next release."""
+"""Attributes of the previous release without a new path on the same object; removed with the next release."""
 
 from __future__ import annotations
 

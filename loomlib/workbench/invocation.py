@@ -1,4 +1,4 @@
-"""An invocation: the stored record, and what can be looked up about it."""
+"""An invocation: the stored record, and operations that look up more about it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RENAMED = {
 
 
 class Invocation:
-    """One request to an agent with its answer: `text`, `status`, timings, and from there `latency()` and `trace()`.
+    """One request to an agent with its answer: `text`, `status` and timings; `latency()` and `trace()` look up more.
 
     Durations are milliseconds by a monotonic clock; `started_at` is the client's wall clock. A failed invocation is an
     `Invocation` too: `ok` is False, `failure` its class (`loomlib.agents.FAILURES`), `error` the message.
@@ -49,7 +49,7 @@ class Invocation:
 
     @property
     def text(self) -> str:
-        """The agent's answer, or what arrived of it before it was interrupted."""
+        """The agent's answer, or the part that arrived before an interruption."""
         return self.record.response
 
     @property
@@ -100,7 +100,7 @@ class Invocation:
 
     @property
     def pending(self) -> tuple[Approval, ...]:
-        """The approvals that this session waits for now, from the agent's memory (`agent.approvals`).
+        """The approvals that this session is waiting for, from the agent's memory (`agent.approvals`).
 
         for approval in inv.pending:
             agent.approvals.approve(approval)
@@ -111,7 +111,7 @@ class Invocation:
 
     @property
     def telemetry(self) -> InvocationTelemetry:
-        """Log lines, the six sources of telemetry side by side, and memory records in the prompt."""
+        """Log lines, six sources of telemetry side by side, and memory records in the prompt."""
         from .invocation_details import InvocationTelemetry
 
         return InvocationTelemetry(self.context, self.entry, self.record)
@@ -140,7 +140,7 @@ class Invocation:
         return start
 
     def trace(self, *, source: str | None = None, progress: Callable[[str], None] | None = None) -> TraceView:
-        """Return where the time went: the agent's spans, and how they divide the client's duration.
+        """Return the breakdown of the duration: the agent's spans, and their shares of the client's time.
 
         Spans arrive late (within a second locally, after two to three minutes on AWS), so this polls with a deadline.
         When none are found, the `state` says why and what can be done. A complete trace is stored.

@@ -1,4 +1,4 @@
-"""Details of an invocation besides its trace: logs, layers of telemetry, memory records, protocols."""
+"""Details of an invocation other than its trace: logs, layers of telemetry, memory records, protocols."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SCAN: Final = 10_000
 
 
 class InvocationTelemetry:
-    """Telemetry of one invocation beside its trace; `inv.telemetry`."""
+    """Telemetry of one invocation other than its trace; `inv.telemetry`."""
 
     def __init__(self, context: Context, entry: AgentEntry, record: InvocationRecord) -> None:
         self._context, self._entry, self._record = context, entry, record
@@ -42,7 +42,7 @@ class InvocationTelemetry:
         return log_frame(reader.session_logs(self._entry.arn, record.qualifier, record.session_id, limit=limit))
 
     def layers(self) -> LayersView:
-        """Return what six sources say about this invocation, side by side, each with what it cannot see.
+        """Return what six sources show about this invocation, side by side, each with its limits.
 
         The sources are the client's timing, log lines, spans and messages, embedded metrics, AgentCore's metrics and
         Logs Insights. Only the trace is waited for.
@@ -54,7 +54,7 @@ class InvocationTelemetry:
     def memories_used(
         self, *memories: Memory, scan: int = _SCAN, progress: Callable[[str], None] | None = None
     ) -> MemoryFrame:
-        """Return the long-term memory records that were in this answer's prompt, with the evidence in its trace.
+        """Return the memory records in this answer's prompt, with the evidence in its trace.
 
         Args:
             *memories: Where to look; all memories of the agent's region by default.
@@ -79,7 +79,7 @@ class InvocationProtocols:
         self._context, self._record = context, record
 
     def agui(self) -> AguiView:
-        """Return the answer as AG-UI events, and the text, tools, state and questions that they add up to.
+        """Return the answer as AG-UI events, with the resulting text, tools, state and questions.
 
         inv.protocols.agui().state, inv.protocols.agui().confirmations
         """

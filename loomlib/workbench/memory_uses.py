@@ -1,4 +1,4 @@
-"""Find the memory records that were in an answer's prompt, by the invocation's trace."""
+"""Find the memory records in an answer's prompt, by the invocation's trace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def used_frame(
     scan: int,
     progress: Callable[[str], None],
 ) -> MemoryFrame:
-    """Return the memory records that were in an answer's prompt, one row each.
+    """Return the memory records in an answer's prompt, one row each.
 
     Args:
         view: The invocation's trace.
@@ -58,7 +58,7 @@ def used_frame(
 
 
 def given_in(view: TraceView) -> Iterator[PromptText]:
-    """Yield the texts that the model was given: system prompt, user messages, tool results."""
+    """Yield the texts in the model's input: system prompt, user messages, tool results."""
     yield from _given(view.trajectory())
 
 

@@ -1,4 +1,4 @@
-"""How agents are doing: the figures of several agents, and of one agent with its details."""
+"""Metrics of agents: all together, and one agent in detail."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Overview:
         return headlines(self.total, agents=len(self.entries))
 
     def sentence(self) -> str:
-        """Return the result in a sentence or two."""
+        """Summarize the figures in one or two sentences."""
         return sentence(self.total) if self.entries else _EMPTY
 
     def rows(self) -> list[dict[str, Any]]:
@@ -152,7 +152,7 @@ class AgentOverview:
         return headlines(self.figures)
 
     def sentence(self) -> str:
-        """Return the result in a sentence or two."""
+        """Summarize the figures in one or two sentences."""
         return sentence(self.figures)
 
     def latency(self) -> pd.DataFrame:

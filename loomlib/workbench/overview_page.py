@@ -16,7 +16,7 @@ BINS_SHOWN: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A table of a page; one without rows is not shown. `more` is how many rows are left out."""
+    """A table of a page; omitted if it has no rows. `more` is the number of rows left out."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[object]]

@@ -1,4 +1,4 @@
-"""Several regions and accounts side by side, one row each, with the error of one that does not answer."""
+"""Several regions and accounts side by side, one row each; an unreachable one has its error in the row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One region of one account. `state` is `ok`, `failed` (`why` says what to do) or `not connected`.
+    """One region of one account. `state` is `ok`, `failed` (`why` says how to fix it) or `not connected`.
 
     `figures` are None where the region failed: older figures would not show how it is doing now.
     """

@@ -1,4 +1,4 @@
-"""CPU and memory of invocations, from the runtime's usage logs; stored once they are complete."""
+"""CPU and memory use of invocations, from the runtime's usage logs; stored once complete."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RuntimeUses:
         self._store, self._logs, self._settled_s = store, logs, settled_s
 
     def of(self, arn: RuntimeArn, row: InvocationRow, stored: RuntimeUse | None = None) -> RuntimeUse:
-        """Return vCPU- and GB-seconds of an invocation, with None for what no usage log states.
+        """Return an invocation's vCPU- and GB-seconds, None where no usage log states them.
 
         Args:
             arn: The agent's runtime.

@@ -17,7 +17,7 @@ _SHOWN = 50
 
 
 class LayersView:
-    """What six sources say about one invocation, and what each cannot see; `inv.telemetry.layers()`."""
+    """What six sources show about one invocation, and what each cannot show; `inv.telemetry.layers()`."""
 
     def __init__(self, layers: Sequence[Layer], *, title: str) -> None:
         self.layers, self._title = tuple(layers), title
@@ -46,7 +46,7 @@ class ProcessesView:
         self.found, self._title = listed, title
 
     def sentence(self) -> str:
-        """Return how sessions relate to invocations."""
+        """Return the numbers of processes, sessions and invocations."""
         return self.found.sentence()
 
     def table(self) -> pd.DataFrame:

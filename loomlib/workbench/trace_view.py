@@ -1,4 +1,4 @@
-"""The trace of one invocation: where the time went, span by span, and what the agent did."""
+"""The trace of one invocation: where the time went, its spans, and what the agent did."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class TraceView:
 
     @cached_property
     def case(self) -> diagnosis.InvocationCase:
-        """Trace, breakdown and client timing with the calls, tools, cycles and retries found in them."""
+        """Trace, breakdown and client timing, with calls, tools, cycles and retries."""
         return diagnosis.InvocationCase.of(self.trace, self._found.client)
 
     @property
@@ -153,7 +153,7 @@ class TraceView:
         )
 
     def runtime_use(self) -> cost.RuntimeUse | None:
-        """Return CPU and memory of this invocation from the runtime's usage log, where it has them."""
+        """Return this invocation's CPU and memory use from the runtime's usage log, where available."""
         if self._use is None and self._find_use is not None:
             use = self._find_use()
             if use.vcpu_s is None:
@@ -202,7 +202,7 @@ class TraceView:
         return self.figure_of(self.bars())
 
     def figure_of(self, bars: Sequence[traces.Bar]) -> go.Figure:
-        """Return a plotly chart of these bars only, with the parts of the breakdown above."""
+        """Return a plotly chart of these bars only, below the parts of the breakdown."""
         breakdown = self.breakdown()
         return draw_waterfall(
             bars, breakdown, title=f"Where {milliseconds(breakdown.total_ms)} went", subtitle=self.title()
@@ -214,7 +214,7 @@ class TraceView:
         return " · ".join((self._agent_name, row.qualifier, f"session {row.session_id}", *self._labels))
 
     def sentences(self) -> list[str]:
-        """Return where the time went, how certain that is, and what to do when spans are missing."""
+        """Return where the time went, how certain that is, and how to get missing spans."""
         collected = self._found.collected
         lines = [self._shares()] if self.breakdown().total_ns else []
         if self.state != "found":

@@ -1,4 +1,4 @@
-"""Traces of stored invocations: read from the store where they are complete, else collected and stored."""
+"""Traces of stored invocations: complete ones are read from the store, others are collected and stored."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Tracer:
         return elsewhere.collect(entry.arn, calls, patience, progress=progress)
 
     def _with_start(self, entry: AgentEntry, row: InvocationRow, result: TraceResult) -> InvocationRow:
-        """Look once for the agent's start line where no server span says when the agent began."""
+        """Look once for the agent's start line if no server span shows when the agent began."""
         if row.agent_start_time is not None or result.trace.of_operation("server") or not result.request.reached_agent:
             return row
         find_agent_start(self._store, self._log_reader, entry.arn, row.id, attempts=0)
@@ -109,7 +109,7 @@ class Tracer:
     def _began(
         self, entry: AgentEntry, collected: Mapping[int, TraceResult], opening: Set[int]
     ) -> dict[int, bool | None]:
-        """Return whether each call started its process; calls that open a new session need no lookup."""
+        """Return whether each call started its process; a call that opens a session needs no lookup."""
         calls = [result.request for result in collected.values() if result.request.reached_agent]
         unsure = [call for call in calls if call.invocation_id not in opening]
         began: dict[int, bool | None] = dict.fromkeys(collected)
@@ -142,7 +142,7 @@ class Tracer:
 
 
 def _is_ours(row: InvocationRow) -> bool:
-    """Return whether Loom created the session's id, so that no other process can have used it before."""
+    """Return whether Loom created the session id, so that no earlier process can have used it."""
     return row.session_id.startswith("loom-")
 
 

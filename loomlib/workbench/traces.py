@@ -1,4 +1,4 @@
-"""Traces of several invocations: one row per invocation, and figures of all together."""
+"""Traces of several invocations: one row per invocation, and totals."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Traces(Sequence["TraceView"]):
     def cost(
         self, *, prices: cost.PriceTable | None = None, priced_as: str | None = None, count_missing: bool = False
     ) -> cost.CostTotal:
-        """Return what these invocations cost together (see `TraceView.cost`)."""
+        """Return the total cost of these invocations (see `TraceView.cost`)."""
         return cost.total_cost(
             view.cost(prices=prices, priced_as=priced_as, count_missing=count_missing) for view in self._views
         )
@@ -128,7 +128,7 @@ class Traces(Sequence["TraceView"]):
         return draw_breakdown(shown, title=f"Where the time went: {self._agent_name}, {len(shown)} newest invocations")
 
     def sentence(self) -> str:
-        """Return how many traces were found, and where their time went."""
+        """Return how many traces were found, and where the time went."""
         if not self._views:
             return 'No invocation is stored. agent.invoke("…") creates one.'
         known = [view for view in self._views if view.state in ("found", "partial")]

@@ -59,7 +59,7 @@ def find_traces(
 def find_start(
     context: Context, entry: AgentEntry, invocation_id: int, *, progress: Callable[[str], None] | None = None
 ) -> AgentStart:
-    """Find in the logs when the agent started to work on an invocation; wait as long as the settings allow.
+    """Find in the logs when the agent started an invocation; wait for as long as the settings allow.
 
     Args:
         context: The workbench's resources.

@@ -1,4 +1,4 @@
-"""Progress of a long wait: a line that changes in place in a notebook, log records everywhere else."""
+"""Progress of a wait: a line updated in place in a notebook, log records everywhere else."""
 
 from __future__ import annotations
 

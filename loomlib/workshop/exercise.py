@@ -1,4 +1,4 @@
-"""An exercise of a lesson: a task, hints, and a check of the answer against the real agents."""
+"""An exercise of a lesson: a task, hints, and a check of the answer against real agents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST_QUOTE = 120
 
 
 class NotYet(Exception):
-    """An answer is not right yet; the message tells the learner what is missing."""
+    """The answer is not right yet; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Learners' home folders, for the teacher: everybody's progress, and a reset for the next group."""
+"""Learners' home folders, for teachers: everybody's progress, and a reset for the next group."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SIGNS: Final = ("loom.db", "service.lock")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleared:
-    """The result of a reset: names that were deleted, and names of other files that were kept."""
+    """The result of a reset: names of deleted files, and of other files that were kept."""
 
     home: Path
     deleted: tuple[str, ...]
@@ -77,7 +77,7 @@ def clear_home(home: Path) -> Cleared:
 
 
 def standing(home: Path) -> LearnerProgress:
-    """Return the progress of the learner of that home folder."""
+    """Return a learner's progress from their home folder."""
     progress = {number: read_progress(progress_file(home, number)) for number in TITLES}
     return LearnerProgress(
         home=home,

@@ -48,7 +48,7 @@ class Lesson:
         return all(self._progress.of(id).right for id in self._exercises)
 
     def exercise(self, id: str, answer: object = None) -> ExerciseReply:
-        """Check an answer; the reply says why it is right or what is missing.
+        """Check an answer; the reply says why it is right, or what is missing.
 
         check.exercise("1.2", agent.invoke("What is 2+2?"))
         """
@@ -71,7 +71,7 @@ class Lesson:
         return self._reply(exercise, "right", because[:1].upper() + because[1:])
 
     def hint(self, id: str) -> ExerciseReply:
-        """Return the next hint; each gives away more, the last one nearly everything."""
+        """Return the next hint; each reveals more, the last one nearly everything."""
         exercise = self._exercises.get(str(id))
         if exercise is None:
             return self._unknown(id)

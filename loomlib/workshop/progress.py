@@ -22,7 +22,7 @@ class Done:
 
 
 class LessonProgress:
-    """The exercises of one lesson that a learner has tried. Without a `file` it is lost with the kernel."""
+    """The exercises of one lesson that a learner has tried. Without a `file`, it is kept in memory only."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
@@ -33,12 +33,12 @@ class LessonProgress:
         return self._done.get(id, Done())
 
     def tried(self, id: str, *, right: bool) -> None:
-        """Count a try. A solved exercise stays solved, because cells are run again."""
+        """Count an attempt. A solved exercise stays solved, because cells may run again."""
         before = self.of(id)
         self._keep(id, replace(before, right=before.right or right, tries=before.tries + 1))
 
     def hinted(self, id: str) -> int:
-        """Count a hint and return how many there were."""
+        """Count a hint and return the number of hints so far."""
         before = self.of(id)
         self._keep(id, replace(before, hints=before.hints + 1))
         return before.hints + 1
@@ -60,7 +60,7 @@ def progress_file(home: Path, lesson: int) -> Path:
 
 
 def read_progress(file: Path) -> dict[str, Done]:
-    """Read a file of progress; a missing or unreadable file is a lesson not begun."""
+    """Read a progress file; a missing or unreadable file means a lesson not begun."""
     try:
         content: object = json.loads(file.read_text())
     except (OSError, ValueError):

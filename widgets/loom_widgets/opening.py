@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 
 def build(bench: Workbench, **options: Any) -> Panel:
-    """Deploy a blueprint or a file, register by ARN, and the table of agents."""
+    """Open the Build panel: deploy a blueprint or a file, register by ARN, and list the agents."""
     return _open("build_agents", "BuildPanel", bench, options)
 
 
 def test(bench: Workbench | Agent, **options: Any) -> Panel:
-    """Ask an agent and watch: the answer as it comes, its tools, times, trace and logs."""
+    """Open the Test panel: invoke an agent and follow its answer, tools, times, trace and logs."""
     return _open("test", "TestPanel", bench, options)
 
 
 def operate(bench: Workbench, **options: Any) -> Panel:
-    """All agents at work: invocations, cold starts, errors, cost, and each agent in detail."""
+    """Open the Operate panel: invocations, cold starts, errors and cost of all agents, and each in detail."""
     return _open("operate", "OperatePanel", bench, options)
 
 
 def evaluate(bench: Workbench, **options: Any) -> Panel:
-    """Run eval sets against agents, look at results and compare."""
+    """Open the Evaluate panel: run eval sets against agents, inspect results and compare."""
     return _open("evaluate", "EvaluatePanel", bench, options)
 
 
 def memory(bench: Workbench, **options: Any) -> Panel:
-    """Inspect a memory: actors, sessions, events, records, search."""
+    """Open the Memory panel: actors, sessions, events, records, search."""
     return _open("memory", "MemoryPanel", bench, options)
 
 
 def reopen(opener: str, **place: Any) -> None:
-    """Display a panel in a kernel that was restarted; a panel's button *Reconnect* runs this.
+    """Display a panel in a restarted kernel; a panel's button *Reconnect* runs this.
 
     Args:
         opener: The name of the function above that opens the panel.

@@ -1,4 +1,4 @@
-"""What loom-widgets gives Loom through the entry-point group `loom.plugins`: its panels."""
+"""The panels that loom-widgets registers through the entry-point group `loom.plugins`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a notebook displays Loom's objects: as static HTML, with an interactive view where the front end can draw one."""
+"""Displays of Loom's objects in notebooks: static HTML, and an interactive view where the front end supports it."""
 
 from .registering import disable, enable
 

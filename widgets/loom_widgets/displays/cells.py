@@ -1,4 +1,4 @@
-"""Which cell shows which views: when a cell is run again its old output is gone, and so are the views in it."""
+"""Tracks which cell shows which views: running a cell again removes its old output and closes its views."""
 
 # pyright: basic
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 
 class Cells:
-    """The views of each cell, by the id that the front end gives it (a notebook's cell id)."""
+    """The views of each cell, by the front end's cell id."""
 
     def __init__(self) -> None:
         self._now: str | None = None
         self._shown: dict[str, list[Display]] = {}
 
     def begin(self, info: Any) -> None:
-        """Close the views of a cell's last run. IPython calls this before it runs a cell (`pre_run_cell`)."""
+        """Close the views of a cell's previous run. IPython calls this before it runs a cell (`pre_run_cell`)."""
         self._now = getattr(info, "cell_id", None)
         for display in self._shown.pop(self._now, ()) if self._now else ():
             display.close()
 
     def add(self, display: Display) -> None:
-        """Note that the running cell shows a display.
+        """Record that the running cell shows a display.
 
         A front end whose cells have no ids does not report that a cell was removed.
         """

@@ -1,4 +1,4 @@
-"""A display: a thin panel over one object that a cell shows; the object is released when no view is open."""
+"""A display: a small panel for one object in a cell's output; the object is released when no view is open."""
 
 # pyright: basic
 
@@ -26,7 +26,7 @@ PARTS = ("loom_widgets.displays", "parts.js")
 
 
 class Display(Panel):
-    """The view of one object. Subclasses set `called` and `script`, and define `fill()` and actions for on-demand data.
+    """The interactive view of one object. Subclasses set `called` and `script`, and define `fill()` and actions.
 
     What the view draws first is in `state`, so it is on the page while the kernel still runs the cells below. The
     object is held while a page shows it: after that only weakly, and its tables are dropped.
@@ -46,29 +46,29 @@ class Display(Panel):
 
     @classmethod
     def helps(cls, value: Any) -> bool:
-        """Whether a view gives more than the static face."""
+        """Whether an interactive view shows more than the static HTML."""
         return True
 
     @property
     def value(self) -> Any:
-        """The displayed object. Raises `LoomError` when it was released."""
+        """The displayed object. Raises `LoomError` if it was released."""
         value = self._kept()
         if value is None:
             raise LoomError("The object of this view no longer exists", on=self.title, try_="run the cell again")
         return value
 
     def fill(self) -> Mapping[str, Any]:
-        """Return the state that the view starts with; it must be small.
+        """Return the view's initial state; it must be small.
 
         Tables are filled here too.
         """
         return {}
 
     def begin(self) -> None:
-        """Start the background reads, after the view's first state is set."""
+        """Start background reads, after the initial state is set."""
 
     def view(self) -> dict[str, Any]:
-        """Return the part of a mimebundle that a front end draws."""
+        """Return the mimebundle part from which a front end draws the view."""
         data, _ = self._repr_mimebundle_()
         return {WIDGET_VIEW: data[WIDGET_VIEW]}
 
@@ -80,7 +80,7 @@ class Display(Panel):
         return Markup(display()) if display is not None else ""  # noqa: S704 -- Loom's own displays escape their texts
 
     def receive(self, message: Any) -> None:
-        """Handle a message of a view; that a view has opened or closed is a message too."""
+        """Handle a message from a view; opening and closing a view are messages too."""
         requested = message.get("do") if isinstance(message, Mapping) else None
         if requested not in ("seen", "unseen"):
             super().receive(message)
@@ -95,7 +95,7 @@ class Display(Panel):
                 self._let_go()
 
     def close(self) -> None:
-        """End it; nothing is held any more."""
+        """Close the display and release its object."""
         self._held = None
         if hasattr(self, "_frames"):
             self._drop()
@@ -111,7 +111,7 @@ class Display(Panel):
 
     @action(lane="table")
     def sift(self, form: Form) -> Mapping[str, Any]:
-        """Only the rows of a table that hold a text, in any column."""
+        """Filter a table: keep the rows with a text in any column."""
         name, text = form.text("table"), form.text("text").strip()
         frame, source = self._frame(name)
         has = f"has = table.astype(str).apply(lambda each: each.str.contains({text!r}, case=False, regex=False))"
@@ -121,7 +121,7 @@ class Display(Panel):
 
     @action(lane="table")
     def row(self, form: Form) -> Mapping[str, Any]:
-        """One row of a table in full."""
+        """Return one row of a table in full."""
         frame, source = self._frame(form.text("table"))
         place = form.count("at", most=2**53)
         if place >= len(frame):
@@ -161,7 +161,7 @@ class Display(Panel):
 
 
 def small_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> dict[str, Any]:
-    """Return a table of a few rows, as the state of a view holds it.
+    """Return a table of a few rows as part of a view's state.
 
     Args:
         head: The columns' names.

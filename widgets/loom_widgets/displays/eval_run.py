@@ -1,4 +1,4 @@
-"""An evaluation: its cases, those that failed first; a case opens to answer, expectation, verdicts and paths."""
+"""An evaluation run: its cases, failed ones first; a case opens to answer, expectation, verdicts and paths."""
 
 # pyright: basic
 
@@ -26,7 +26,7 @@ class EvalRunDisplay(Display):
     _rows: Sequence[Mapping[str, Any]] = ()
 
     def fill(self) -> Mapping[str, Any]:
-        """Show the target and the set; the cases are read in the background."""
+        """Return the target and the set; the cases are read in the background."""
         run: EvalRun = self.value
         self.title = f"Evaluation of {run.target.name}"
         self.show_code(self._line(run))
@@ -38,7 +38,7 @@ class EvalRunDisplay(Display):
 
     @action(lane="read")
     def read(self) -> None:
-        """Read every case, those that failed first."""
+        """Read every case, failed ones first."""
         run: EvalRun = self.value
         rows = case_rows(run)
         head = run_header(run, rows)
@@ -50,7 +50,7 @@ class EvalRunDisplay(Display):
 
     @action(lane="look")
     def filter(self, form: Form) -> Mapping[str, Any]:
-        """Only the cases of a state, that hold a text."""
+        """Filter the cases by state and text."""
         state, text = form.text("state"), form.text("text").strip().casefold()
         rows = [
             row
@@ -62,7 +62,7 @@ class EvalRunDisplay(Display):
 
     @action(lane="look")
     def case(self, form: Form) -> Mapping[str, Any]:
-        """One case with all that is known of it."""
+        """Return one case in full."""
         run: EvalRun = self.value
         judgements = run.judgements_at([(form.count("place"), form.count("repeat"))])
         if not judgements:

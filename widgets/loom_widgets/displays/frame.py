@@ -1,4 +1,4 @@
-"""A table of Loom's: sorted, filtered and paged where it lies."""
+"""A table: sorted, filtered and paged in the kernel."""
 
 # pyright: basic
 
@@ -26,7 +26,7 @@ class FrameDisplay(Display):
         return len(value) > FEW_ROWS and value.shape[1] > 0
 
     def fill(self) -> Mapping[str, Any]:
-        """Its first rows."""
+        """Return the first rows."""
         frame = self.value
         self.title = str(frame.attrs.get("title") or self.called)
         rows, columns = frame.shape

@@ -1,4 +1,4 @@
-"""An invocation: answer and duration; its trace, start, events and logs are read on demand."""
+"""An invocation: answer and duration; trace, start, events and logs are read on demand."""
 
 # pyright: basic
 
@@ -49,7 +49,7 @@ class InvocationDisplay(Traced):
 
     @action(lane="after")
     def start(self, form: Form, cancel: Cancel) -> None:
-        """When the agent began, by its logs."""
+        """Show when the agent started, by its logs."""
         invocation: Invocation = self.value
         self.show_code(f"{self._line(invocation)}\ninv.latency()")
         latency = invocation.latency(progress=self._progress(cancel))
@@ -59,7 +59,7 @@ class InvocationDisplay(Traced):
 
     @action(lane="after")
     def trace(self, form: Form, cancel: Cancel) -> None:
-        """Where the time went: the agent's spans, as far as they have arrived."""
+        """Show where the time went: the agent's spans that have arrived."""
         invocation: Invocation = self.value
         line = f"{self._line(invocation)}\ntrace = inv.trace()"
         self.show_code(line)
@@ -70,7 +70,7 @@ class InvocationDisplay(Traced):
 
     @action(lane="look")
     def events(self) -> None:
-        """Show what arrived, piece by piece, with its times, and the typed events of an answer that has some."""
+        """Show the received chunks with their times, and the typed events of a protocol, if any."""
         invocation: Invocation = self.value
         line = f"{self._line(invocation)}\n"
         offsets = invocation.record.chunk_offsets_ms

@@ -1,4 +1,4 @@
-"""A memory: its actors, their sessions, the events in them, the records made of them, and search."""
+"""A memory: its actors, their sessions and events, the extracted records, and search."""
 
 # pyright: basic
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class MemoryDisplay(Display, Reading):
-    """One memory, looked into."""
+    """One memory."""
 
     called: ClassVar[str] = "Memory"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.displays", "memory.js")
 
     @property
     def memory(self) -> Memory:
-        """The memory that is shown."""
+        """The displayed memory."""
         return self.value
 
     def fill(self) -> Mapping[str, Any]:
@@ -51,7 +51,7 @@ class MemoryDisplay(Display, Reading):
 
     @action(lane="look")
     def choose(self, form: Any) -> None:
-        """Another actor or session."""
+        """Choose another actor or session."""
         actor, session = form.text("actor"), form.text("session")
         self.choose_actor(actor, session)
         self.show_call(f"memory.sessions({actor!r})" if actor else "memory.actors()")

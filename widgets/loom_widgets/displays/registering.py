@@ -1,4 +1,4 @@
-"""Which of Loom's objects get a view, and how IPython comes to know: by their names, so that nothing is imported."""
+"""Registers views for Loom's objects with IPython, by class name, so that nothing is imported."""
 
 # pyright: basic
 
@@ -30,7 +30,7 @@ _enabled: tuple[Any, Cells, dict[str, Any]] | None = None
 
 
 def enable(shell: InteractiveShell | None = None) -> None:
-    """Show Loom's objects as views that can be clicked: invocations, traces, studies, evaluations, memories, tables.
+    """Show invocations, traces, studies, evaluations, memories and tables as interactive views.
 
     Each keeps its static HTML and its text, in the same output; where nobody could draw a view (papermill, nbconvert,
     a terminal) nothing else goes out. Outside of IPython this does nothing. `%load_ext loom_widgets` calls it.
@@ -55,7 +55,7 @@ def enable(shell: InteractiveShell | None = None) -> None:
 
 
 def disable() -> None:
-    """Show the static faces alone again; views that are open stay. `%unload_ext loom_widgets` calls it."""
+    """Show only static HTML again; open views stay. `%unload_ext loom_widgets` calls this."""
     global _enabled
     if _enabled is None:
         return
@@ -70,7 +70,7 @@ def disable() -> None:
 
 
 def _shown_as(shell: Any, cells: Cells, module: str, name: str) -> Callable[[Any], dict[str, Any] | None]:
-    """Return the function that makes an object's view; IPython adds the object's own displays to it."""
+    """Return the function that creates an object's view; IPython adds the object's own displays to it."""
 
     def view_of(value: Any) -> dict[str, Any] | None:
         if "text/html" not in shell.display_formatter.active_types:  # a terminal

@@ -1,4 +1,4 @@
-"""A DataFrame as a view's table: rows are converted page by page, and pandas sorts and filters."""
+"""A DataFrame as a view's table: rows are converted page by page; pandas sorts and filters."""
 
 # pyright: basic
 
@@ -20,7 +20,7 @@ _WIDTHS = (5, 44)
 
 
 class FrameRows(Sequence[Mapping[str, Any]]):
-    """The rows of a DataFrame as JSON values under `c0`, `c1` …, each with its position in the DataFrame as `at`."""
+    """The rows of a DataFrame as JSON values under `c0`, `c1` …, each with its row position as `at`."""
 
     def __init__(self, frame: pd.DataFrame, places: Sequence[int] | None = None) -> None:
         self._frame = frame
@@ -57,7 +57,7 @@ class FrameRows(Sequence[Mapping[str, Any]]):
         return FrameRows(self._frame, [self._places[label] for label in ordered.index])
 
     def holding(self, text: str) -> FrameRows:
-        """Those rows that hold a text in any column, whatever its case."""
+        """Return the rows that contain a text in any column, ignoring case."""
         wanted, matching = text.casefold(), set[int]()
         for number in range(self._frame.shape[1]):
             for at, value in enumerate(self._frame.iloc[:, number]):
@@ -66,7 +66,7 @@ class FrameRows(Sequence[Mapping[str, Any]]):
         return FrameRows(self._frame, sorted(matching))
 
     def whole(self, place: int, longest: int) -> list[list[str]]:
-        """Return one row as pairs of name and full text."""
+        """Return one row as pairs of column name and full text."""
         names = names_of(self._frame)
         return [
             [name, "–" if (shown := cell(value)) is None else _cut(str(shown), longest)]
@@ -92,7 +92,7 @@ def frame_details(name: str, frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with plain columns; an index with a meaning becomes one.
+    """Return the frame with plain columns; a meaningful index becomes a column.
 
     Later changes of the original do not affect it.
     """
@@ -106,12 +106,12 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def names_of(frame: pd.DataFrame) -> list[str]:
-    """Return the columns' names as texts."""
+    """Return the column names as texts."""
     return [well_formed(str(column)) for column in frame.columns]
 
 
 def cell(value: Any) -> Any:
-    """One value as JSON has it."""
+    """Convert a value to JSON."""
     if value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, str):
@@ -145,7 +145,7 @@ def _kind(name: str, values: pd.Series[Any]) -> str:
 
 
 def _width(name: str, key: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """As wide as its longest text among the first, within bounds; in em."""
+    """Return a column's width in em: that of its longest text among the first rows, within bounds."""
     longest = max((len(str(row[key])) for row in rows if row[key] is not None), default=0)
     least, most = _WIDTHS
     return f"{max(least, min(most, max(longest, len(name) + 2))) * 0.58 + 1.4:.1f}em"

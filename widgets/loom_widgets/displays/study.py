@@ -1,4 +1,4 @@
-"""A latency study: the answer, each scenario with its interval, each call as a dot, and the calls as a table."""
+"""A latency study: the conclusion, each scenario with its interval, each call as a dot, and a table of calls."""
 
 # pyright: basic
 
@@ -25,7 +25,7 @@ class StudyDisplay(Display):
     script: ClassVar[tuple[str, str]] = ("loom_widgets.displays", "study.js")
 
     def fill(self) -> Mapping[str, Any]:
-        """All of it."""
+        """Return the whole study."""
         result: StudyResult = self.value
         estimates = result.estimates()
         self.title = f"Latency of {result.agent_name}"

@@ -1,4 +1,4 @@
-"""A trace: the waterfall whose spans open, the spans as a table, where the time went and why."""
+"""A trace: a waterfall with span details, the spans as a table, where the time went and why."""
 
 # pyright: basic
 
@@ -18,7 +18,7 @@ class TraceDisplay(Traced):
     parts: ClassVar[tuple[tuple[str, str], ...]] = (*Traced.parts, ("loom_widgets.displays", "spans.js"))
 
     def fill(self) -> Mapping[str, Any]:
-        """Everything of it but its costs."""
+        """Return everything except costs."""
         trace = self.value
         self.title = f"Trace of {trace.agent_name}"
         code = f"trace = bench.agent({trace.agent_name!r}).history.get({trace.invocation_id}).trace()"

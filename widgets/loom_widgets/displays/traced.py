@@ -1,4 +1,4 @@
-"""A trace as a view has it: the answer, the parts, the causes, the waterfall and the spans."""
+"""The trace part of a display: conclusion, parts, causes, waterfall and spans."""
 
 # pyright: basic
 
@@ -31,12 +31,12 @@ _MOST_CAUSES = 20
 
 
 class Traced(Display):
-    """A display that has a trace, at once or when it was asked for."""
+    """A display with a trace, loaded at once or on demand."""
 
     _trace: TraceView | None = None
 
     def put_trace(self, trace: TraceView, source: str) -> dict[str, Any]:
-        """Keep the trace's tables; what the view needs to draw it. `source` is Python that names it `trace`."""
+        """Store the trace's tables; return what the view needs to draw it. `source` is Python that assigns `trace`."""
         self._trace, self._source = trace, source
         bars = bar_rows(trace)
         self.tables.put("bars", bars)
@@ -80,7 +80,7 @@ class Traced(Display):
 
     @action(lane="look")
     def cost(self) -> Mapping[str, Any]:
-        """Return the cost, line by line."""
+        """Return the cost, item by item."""
         trace = self._known_trace()
         self.show_code(f"{self._source}\ntrace.cost().total, trace.costs()")
         cost = trace.cost()

@@ -1,4 +1,4 @@
-"""The parts that all panels share: the widget with its actions, lanes and streams, the script and the style."""
+"""Parts that all panels share: the widget with actions, lanes and streams, the script and the style."""
 
 from .actions import Cancel, Cancelled, Form, action
 from .panel import Panel

@@ -1,4 +1,4 @@
-"""Actions: a click names one and sends the form's content; it runs in a thread beside the kernel's main thread."""
+"""Actions: a click names one and sends the form's content; it runs on a thread beside the kernel's main thread."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Cancelled(Exception):
-    """The action was stopped by its user; nothing failed."""
+    """The user stopped the action; nothing failed."""
 
 
 class Cancel:
-    """Tells an action whether Stop was clicked. Long actions check it between steps or register a callback."""
+    """A cancel token for an action. Long actions check it between steps or register a callback."""
 
     def __init__(self) -> None:
         self._event, self._lock, self._then = Event(), Lock(), list[Callable[[], object]]()
 
     @property
     def is_set(self) -> bool:
-        """Whether the action shall end."""
+        """Whether the action should end."""
         return self._event.is_set()
 
     def check(self) -> None:
-        """Stop the action if its cancellation was requested.
+        """Raise `Cancelled` if Stop was clicked.
 
         Raises:
             Cancelled: It was.
@@ -40,11 +40,11 @@ class Cancel:
             raise Cancelled
 
     def wait(self, seconds: float) -> bool:
-        """Sleep until the time is over or Stop is clicked; return True for Stop."""
+        """Sleep until the timeout or until Stop is clicked; return True for Stop."""
         return self._event.wait(seconds)
 
     def then(self, callback: Callable[[], object]) -> None:
-        """Call this once on Stop, immediately if Stop was clicked already, in a thread of its own."""
+        """Register a callback for Stop. It runs once on a separate thread, immediately if Stop was clicked already."""
         with self._lock:
             if not self._event.is_set():
                 self._then.append(callback)
@@ -61,13 +61,13 @@ class Cancel:
 
 
 class Form(dict[str, Any]):
-    """A form's content as the click carried it, read with the types that are expected.
+    """A form's content as sent with a click, read with the expected types.
 
     form.text("prompt"), form.number("limit", 100), form.flag("refresh")
     """
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a text; `default` if there is none."""
+        """Return a text; `default` if the field is missing."""
         value = self.get(name)
         if value is None:
             return default
@@ -86,7 +86,7 @@ class Form(dict[str, Any]):
             raise ValueError(f"{text.partition('/')[0]} names no user of this machine") from None
 
     def number(self, name: str, default: float = 0.0) -> float:
-        """Return a finite number; a text is read as one."""
+        """Return a finite number; a text is parsed."""
         value = self.get(name)
         if value is None or value == "":
             return default
@@ -105,11 +105,11 @@ class Form(dict[str, Any]):
         return max(0, min(int(self.number(name, default)), most))
 
     def flag(self, name: str) -> bool:
-        """Whether it is ticked."""
+        """Return whether a checkbox is ticked."""
         return self.get(name) is True
 
     def texts(self, name: str) -> list[str]:
-        """Return several texts, such as the ticked entries of a list."""
+        """Return several texts, such as the ticked items of a list."""
         value = self.get(name)
         if value is None:
             return []
@@ -121,7 +121,7 @@ class Form(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """A method that a click may call: its lane, and whether it takes the form and the cancel token."""
+    """A method that a view may call: its lane, and whether it takes the form and the cancel token."""
 
     name: str
     lane: str | Callable[[Any, Form], str]
@@ -129,7 +129,7 @@ class Action:
 
 
 def action(method: Callable[..., Any] | None = None, *, lane: str | Callable[[Any, Form], str] = "main") -> Any:
-    """Lets a view call this method by its name: `def name(self)`, `(self, form)` or `(self, form, cancel)`.
+    """Allow views to call this method by its name: `def name(self)`, `(self, form)` or `(self, form, cancel)`.
 
     It runs on a thread of the panel. Actions of one `lane` run one after the other, those of different lanes side by
     side; Stop ends all of a lane. A lane may be found by a function of the panel and the form. What it returns (a

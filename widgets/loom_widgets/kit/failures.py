@@ -1,4 +1,4 @@
-"""An error as a panel shows it: what failed, on what, and what to try. Never a stack trace, never a secret."""
+"""An error as a panel shows it: what failed, on what, and what to try; never a stack trace or a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a front end could draw a widget that a cell displays now."""
+"""Whether a front end can draw a widget that a cell displays now."""
 
 # pyright: basic
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def cannot_draw() -> bool:
-    """Return whether the notebook runs without a reader, from beginning to end (nbconvert, papermill).
+    """Return whether the notebook is executed without a user (nbconvert, papermill).
 
     The kernel is gone before such a notebook is opened, and its export would have an empty place where the view
     belongs.

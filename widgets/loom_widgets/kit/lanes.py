@@ -1,4 +1,4 @@
-"""Lanes: queues of jobs beside the kernel's main thread. A thread exists only while there is work."""
+"""Lanes: queues of jobs beside the kernel's main thread. A lane has a thread only while it has jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Job = Callable[[Cancel], None]
 
 
 class Lanes:
-    """The lanes of one panel; `changed` is called when one begins or ends. Jobs must catch what they raise."""
+    """The lanes of one panel; `changed` is called when a job begins or ends. Jobs must catch their exceptions."""
 
     def __init__(self, name: str, changed: Callable[[], None] = lambda: None) -> None:
         self._name, self._changed = name, changed
@@ -22,7 +22,7 @@ class Lanes:
         self._closed = False
 
     def add(self, lane: str, job: Job) -> bool:
-        """Run the job when those before it in its lane are done; False when the panel is closed."""
+        """Queue a job in its lane; return False when the panel is closed."""
         with self._lock:
             if self._closed:
                 return False
@@ -35,7 +35,7 @@ class Lanes:
         return True
 
     def stop(self, lane: str | None = None) -> bool:
-        """Cancel what runs and waits in a lane (in all of them); True when there was something."""
+        """Cancel the running and queued jobs of a lane (or of all lanes); return True when there were any."""
         with self._lock:
             chosen = [*self._running] if lane is None else [lane]
             tokens = [self._running[item][1] for item in chosen if item in self._running]
@@ -46,17 +46,17 @@ class Lanes:
 
     @property
     def busy(self) -> tuple[str, ...]:
-        """The lanes in which something runs or waits."""
+        """The lanes with a running or queued job."""
         with self._lock:
             return tuple(sorted(self._running))
 
     @property
     def is_closed(self) -> bool:
-        """Whether the lanes refuse new jobs."""
+        """Whether the lanes reject new jobs."""
         return self._closed
 
     def close(self, *, wait_s: float = 2.0) -> None:
-        """Cancel all jobs, refuse new ones, and wait briefly for the threads to end."""
+        """Cancel all jobs, reject new ones, and wait briefly for the threads to end."""
         with self._lock:
             self._closed = True
             threads = [thread for thread, _ in self._running.values()]

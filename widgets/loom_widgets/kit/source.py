@@ -1,4 +1,4 @@
-"""What panels show as code, and how they read frames."""
+"""The Python code that panels show, and the conversion of DataFrames to rows."""
 
 # pyright: basic
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def connect_code(bench: Workbench) -> str:
-    """Return the lines before a call: the import, and a workbench of the same place."""
+    """Return the lines before a call: the import, and a workbench on the same environment."""
     given = [] if bench.where == "local" else [repr(bench.where), f"region={bench.region!r}"]
     if (home := bench.settings.home.resolve()) != _usual_home():
         given.append(f"home={str(home)!r}")
@@ -25,7 +25,7 @@ def connect_code(bench: Workbench) -> str:
 
 
 def reopen_code(opener: str, bench: Workbench) -> str:
-    """Return Python that opens a panel on the same workbench in another process, without any variable.
+    """Return Python that opens a panel on the same workbench in another process, without using variables.
 
     Args:
         opener: The function of `loom_widgets` that opens the panel.
@@ -46,7 +46,7 @@ def reopen_code(opener: str, bench: Workbench) -> str:
 
 
 def _usual_home() -> Path | None:
-    """Return the home folder of a workbench without settings of its own; None when the settings cannot be read."""
+    """Return the default home folder of a workbench; None when the settings cannot be read."""
     try:
         return Settings.load().home.resolve()
     except SettingsError:
@@ -59,7 +59,7 @@ def frame_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """One value as JSON has it; a list as its values with commas between."""
+    """Convert a value to JSON; a list becomes its values separated by commas."""
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""A sender that gathers: the first item leaves at once, later ones together, so that a fast answer is a calm kernel."""
+"""Batches frequent messages: the first item is sent at once, later ones together, to keep the kernel responsive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INTERVAL_S = 0.033
 
 
 class Stream:
-    """Sends items in batches; made by `Panel.stream`. Closing it sends what is left and ends its thread.
+    """Sends items in batches; made by `Panel.stream`. Closing it sends the remaining items and ends its thread.
 
     with self.stream("chunks") as chunks:
         chunks.put({"text": "…"})
@@ -28,7 +28,7 @@ class Stream:
         self._closed = False
 
     def put(self, item: Any) -> None:
-        """Send this, now or with the next batch."""
+        """Send an item now or with the next batch."""
         with self._changed:
             if self._closed:
                 raise ValueError("the stream is closed")
@@ -45,7 +45,7 @@ class Stream:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send the remaining items."""
         with self._changed:
             self._closed = True
             self._flush()

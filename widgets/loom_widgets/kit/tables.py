@@ -1,4 +1,4 @@
-"""Tables that stay in the kernel: a view asks for the rows that it shows."""
+"""Tables in the kernel: a view requests the rows that it shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_TEXT = 2_000
 
 @runtime_checkable
 class Ordered(Protocol):
-    """Rows that sort themselves faster than row by row."""
+    """Rows with their own, faster way to sort."""
 
     def in_order(self, column: str, down: bool) -> Sequence[Mapping[str, Any]]:
         """Return the rows sorted by a column; missing values come last."""
@@ -24,7 +24,7 @@ class Ordered(Protocol):
 
 
 class Tables:
-    """The tables of one panel by their names. `put` replaces a whole table; views ask for pages."""
+    """The tables of one panel by name. `put` replaces a whole table; views request pages."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -55,7 +55,7 @@ class Tables:
             return self._rows.get(name, ())
 
     def page(self, form: Form) -> dict[str, Any]:
-        """Rows `from` … `from + count` of a table, `sort`ed by a column, with the `total`.
+        """Return rows `from` … `from + count` of a table, `sort`ed by a column, with the `total`.
 
         `find` (values by column) asks where a row is now that was at `near`: `at` says so, None when it is gone.
         """
@@ -90,7 +90,7 @@ class Tables:
 
 
 def _place(rows: Sequence[Mapping[str, Any]], wanted: Mapping[str, Any], near: int) -> int | None:
-    """Where the row with these values is; where it was is looked at first."""
+    """Return the index of the row with these values; its previous index is tried first."""
 
     def fits(row: Mapping[str, Any]) -> bool:
         return all(_short(row.get(name)) == value for name, value in wanted.items())

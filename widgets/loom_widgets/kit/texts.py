@@ -1,10 +1,10 @@
-"""Texts of strangers, as a message to a page and a file's name can carry them."""
+"""Untrusted texts made safe for a message to a page or for a file name."""
 
 from __future__ import annotations
 
 
 def well_formed(text: str) -> str:
-    """Replace lone surrogates, which no message to a page can carry, by U+FFFD."""
+    """Replace lone surrogates, which a message cannot contain, by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The requested run: cases, agents, evaluators and limits, read from the form; and the same as Python."""
+"""A requested run: cases, agents, evaluators and limits from the form; and the same as Python."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def set_details(evalset: EvalSet, request: RunRequest) -> dict[str, Any]:
 
 
 class Watch:
-    """Receives a run's progress and passes it to the panel."""
+    """Passes a run's progress to the panel."""
 
     def __init__(self, tell: Callable[[Snapshot], None]) -> None:
         self._tell = tell

@@ -1,4 +1,4 @@
-"""The part of the panel that makes cases from an agent's invocations."""
+"""The part of the panel that turns invocations into cases."""
 
 # pyright: basic
 
@@ -19,14 +19,14 @@ class CaptureActions(Panel):
 
     @action(lane="look")
     def asked(self, form: Form) -> Mapping[str, Any]:
-        """List an agent's invocations, to choose from."""
+        """List an agent's invocations to choose from."""
         name = form.text("agent")
         rows = invocation_rows(self.bench.agent(name)) if name else []
         return {"count": self.tables.put("asked", rows), "agent": name}
 
     @action(lane="capture")
     def capture(self, form: Form) -> Mapping[str, Any]:
-        """Make a redacted case of an invocation or its session, to write into the file or only to preview."""
+        """Make a redacted case of an invocation or its session; write it to the file or preview it."""
         name, path, id = form.text("agent"), form.path("path"), form.count("invocation", most=2**60)
         if path is None:
             raise LoomError("No file is named", try_="captured.json; it is created when there is none")

@@ -47,7 +47,7 @@ def case_rows(run: EvalRun) -> list[dict[str, Any]]:
 
 
 def run_header(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[GateVerdict] = ()) -> dict[str, Any]:
-    """Return what is shown above the cases: the target, the set, the outcome, and the sentences."""
+    """Return the text above the cases: target, set, outcome, and sentences."""
     tags = Counter(tag for row in rows for tag in row["tags"])
     summary = run.summary()
     return {

@@ -1,4 +1,4 @@
-"""Memory maintenance: health, changes, copies, forgetting an actor, isolation."""
+"""Memory maintenance: health, changes, exports and imports, forgetting an actor, isolation."""
 
 # pyright: basic
 
@@ -123,7 +123,7 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def import_now(self, _form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Write what was previewed."""
+        """Write the previewed import."""
         if self._import is None:
             raise LoomError("There is no preview of an import", try_="preview the file first")
         self._is_of_this_memory(self._import)
@@ -153,7 +153,7 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def forget_for_good(self, form: Form) -> Mapping[str, Any]:
-        """Delete what was previewed. The actor's id must have been typed; Stop does not interrupt the deletion."""
+        """Delete the previewed data. The actor's id must be typed; Stop does not interrupt the deletion."""
         if self._forget is None or form.text("typed") != self._forget.actor_id:
             raise LoomError(
                 "Nothing was deleted: the text does not match the actor's id",
@@ -169,7 +169,7 @@ class Keeping(MemoryView):
 
     @action(lane="keep")
     def verify(self) -> Mapping[str, Any]:
-        """Search again: an extraction that was running may have written since."""
+        """Search again: a running extraction may have written records in the meantime."""
         if self._forgotten is None:
             raise LoomError("No actor has been forgotten here", try_="preview, then delete")
         self._forgotten = self._forgotten.verify()

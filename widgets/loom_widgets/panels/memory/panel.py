@@ -1,4 +1,4 @@
-"""Memory: events and records by actor, where records came from, and the memory's health."""
+"""Memory: events and records by actor, the sources of records, and the memory's health."""
 
 # pyright: basic
 
@@ -62,7 +62,7 @@ class MemoryPanel(Reading, Keeping):
 
     @action(lane="look")
     def choose_memory(self, form: Form) -> None:
-        """Another memory."""
+        """Choose another memory."""
         self.stop("read")
         self.stop("keep")
         self._events = self._records = None

@@ -1,4 +1,4 @@
-"""Reading a memory: events, records, search, provenance, the timeline, and the records that answers used."""
+"""Read a memory: events, records, search, provenance, the timeline, and the records in answers' prompts."""
 
 # pyright: basic
 
@@ -26,7 +26,7 @@ _OLDEST_DAYS = 36_500  # whatever is older is so for every memory
 
 
 class Reading(MemoryView):
-    """Actions that read."""
+    """Actions that read the memory."""
 
     _events: Pages | None = None
     _records: Pages | None = None
@@ -46,14 +46,14 @@ class Reading(MemoryView):
 
     @action(lane="read")
     def more(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Read a number of further events or records, or all remaining ones."""
+        """Read more events or records, a given number or all remaining ones."""
         what = form.text("what", "events")
         pages = self._records if what == "records" else self._events
         return self._read_on(what, pages, form.count("count", 10_000, most=10_000_000), cancel)
 
     @action(lane="read")
     def event(self, form: Form) -> Mapping[str, Any]:
-        """Return an event that was read, in full."""
+        """Return one of the events read so far in full."""
         place = self._place(form.text("id"))
         event = self._events.values[place]  # type: ignore[union-attr]
         self.say(f"An event of {event.actor_id}, session {event.session_id}, is shown below.")

@@ -18,7 +18,7 @@ _SERVICE_KEYS = "x-loom-"
 
 
 class Pages(Sequence[Mapping[str, Any]]):
-    """The rows read so far of a long listing; more are read on demand.
+    """The rows read so far from a long listing; more are read on demand.
 
     Rows are made while reading, on the panel's thread: sorting them is the kernel's main thread's.
     """
@@ -55,7 +55,7 @@ class Pages(Sequence[Mapping[str, Any]]):
 
 
 class ThrottledProgress:
-    """Throttled progress: shows a sentence now and then instead of every one."""
+    """Throttled progress: shows at most one sentence per interval."""
 
     def __init__(self, say: Callable[[str], None], check: Callable[[], None] = lambda: None) -> None:
         self._say, self._check, self._last = say, check, 0.0
