@@ -1,0 +1,196 @@
+"""CodeBuild's builds of images: StartBuild and BatchGetBuilds. Projects, and everything else, are moto's."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import time
+import uuid
+import zipfile
+from collections.abc import Mapping
+from typing import Any, Final
+
+from moto.codebuild.models import codebuild_backends
+from moto.core.exceptions import ServiceException
+from moto.ecr.models import ecr_backends
+from moto.s3.models import s3_backends
+
+from ..contract import LogSink
+from ..runtimes.extraction import UNZIPPED_LIMIT_BYTES
+from .building import build_image
+from .buildspec import BuildspecError, read_buildspec
+from .dockerfile import DockerfileError
+from .store import ImageStore, repository_of
+
+_MANIFEST_TYPE: Final = "application/vnd.docker.distribution.manifest.v2+json"
+_MOST_BUILDS: Final = 1_000
+
+
+class CodeBuild:
+    """Builds images from sources in S3, each in a thread of its own.
+
+    Args:
+        images: Where built images go.
+        account_id: Owner of projects, buckets and repositories.
+        sink: Takes the builds' logs.
+    """
+
+    def __init__(self, images: ImageStore, *, account_id: str, sink: LogSink) -> None:
+        self._images, self._account_id, self._sink = images, account_id, sink
+        self._builds: dict[str, dict[str, Any]] = {}
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def start_build(self, parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Start a build; None for a project that does not exist, which moto refuses."""
+        found = self._project(str(parameters.get("projectName", "")))
+        if found is None:
+            return None
+        region, project = found
+        build = self._new_build(region, project, parameters)
+        self._builds[build["id"]] = build
+        while len(self._builds) > _MOST_BUILDS:
+            del self._builds[next(iter(self._builds))]
+        task = asyncio.create_task(asyncio.to_thread(self._run, region, project, dict(parameters), build))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return {"build": dict(build)}
+
+    async def batch_get_builds(self, parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return builds by their ids or ARNs; None when moto has them."""
+        wanted = [str(name).rpartition("build/")[2] for name in parameters.get("ids") or ()]
+        known = [dict(self._builds[name]) for name in wanted if name in self._builds]
+        if not known:
+            return None
+        return {"builds": known, "buildsNotFound": [name for name in wanted if name not in self._builds]}
+
+    def _project(self, name: str) -> tuple[str, dict[str, Any]] | None:
+        backends: Any = codebuild_backends[self._account_id]
+        for region, backend in list(backends.items()):
+            if name in backend.codebuild_projects:
+                return str(region), backend.codebuild_projects[name].project_metadata
+        return None
+
+    def _new_build(self, region: str, project: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+        name, number, moment = str(project["name"]), str(uuid.uuid4()), time.time()
+        source = dict(project.get("source") or {})
+        for member, override in (("type", "sourceTypeOverride"), ("location", "sourceLocationOverride")):
+            source[member] = parameters.get(override) or source.get(member, "")
+        source["buildspec"] = parameters.get("buildspecOverride") or source.get("buildspec", "")
+        group = f"/aws/codebuild/{name}"
+        arn = f"arn:aws:logs:{region}:{self._account_id}:log-group:{group}:log-stream:{number}"
+        return {
+            "id": f"{name}:{number}",
+            "arn": f"arn:aws:codebuild:{region}:{self._account_id}:build/{name}:{number}",
+            "projectName": name,
+            "startTime": moment,
+            "currentPhase": "QUEUED",
+            "buildStatus": "IN_PROGRESS",
+            "buildComplete": False,
+            "phases": [_phase("SUBMITTED", moment)],
+            "source": source,
+            "environment": project.get("environment") or {},
+            "serviceRole": project.get("serviceRole", ""),
+            "logs": {"groupName": group, "streamName": number, "cloudWatchLogsArn": arn},
+        }
+
+    def _run(
+        self, region: str, project: Mapping[str, Any], parameters: Mapping[str, Any], build: dict[str, Any]
+    ) -> None:
+        try:
+            self._build(region, project, parameters, build)
+        except (BuildspecError, DockerfileError, zipfile.BadZipFile, ServiceException) as error:
+            self._finish(build, "FAILED", f"{error}")
+        except Exception as error:  # noqa: BLE001 - whatever failed, the build must end in a clear state
+            self._finish(build, "FAULT", f"the local AgentCore failed: {error!r}")
+        else:
+            self._finish(build, "SUCCEEDED", "")
+
+    def _build(
+        self, region: str, project: Mapping[str, Any], parameters: Mapping[str, Any], build: dict[str, Any]
+    ) -> None:
+        self._enter(build, "DOWNLOAD_SOURCE")
+        context = self._source(build["source"])
+        self._enter(build, "BUILD")
+        environment = {
+            "AWS_DEFAULT_REGION": region,
+            "AWS_REGION": region,
+            "AWS_ACCOUNT_ID": self._account_id,
+            "CODEBUILD_BUILD_ID": build["id"],
+        }
+        given = [*((project.get("environment") or {}).get("environmentVariables") or ())]
+        for variable in [*given, *(parameters.get("environmentVariablesOverride") or ())]:
+            environment[str(variable["name"])] = str(variable["value"])
+        text = str(build["source"]["buildspec"])
+        if "\n" not in text:
+            name = text or "buildspec.yml"
+            if name not in context.namelist():
+                raise BuildspecError(f"the source has no file {name}")
+            text = context.read(name).decode("utf-8", "replace")
+        plan = read_buildspec(text, environment)
+        image = build_image(context, plan.dockerfile, plan.folder, plan.arguments)
+        for note in image.notes:
+            self._log(build, note)
+        self._enter(build, "POST_BUILD")
+        for uri in dict.fromkeys(plan.pushed):
+            digest = self._images.put(uri, image)
+            self._push(region, uri, digest)
+            self._log(build, f"pushed {uri} ({digest}): a package that runs without a container")
+
+    def _source(self, source: Mapping[str, Any]) -> zipfile.ZipFile:
+        if source["type"] != "S3":
+            raise BuildspecError(f"a source of type {source['type']} is not supported, only a zip file in S3")
+        bucket, _, key = str(source["location"]).removeprefix("arn:aws:s3:::").partition("/")
+        stored = s3_backends[self._account_id]["aws"].get_object(bucket, key)
+        if stored is None:
+            raise BuildspecError(f"s3://{bucket}/{key} does not exist")
+        context = zipfile.ZipFile(io.BytesIO(stored.value))
+        if sum(entry.file_size for entry in context.infolist()) > UNZIPPED_LIMIT_BYTES:
+            raise BuildspecError(f"s3://{bucket}/{key} is larger than {UNZIPPED_LIMIT_BYTES:,} bytes when unzipped")
+        return context
+
+    def _push(self, region: str, uri: str, digest: str) -> None:
+        """Show the image in ECR, whose repository must exist as on AWS."""
+        name = repository_of(uri).partition("/")[2]
+        tag = uri.rpartition("/")[2].partition(":")[2] or "latest"
+        backend: Any = ecr_backends[self._account_id][region]
+        if name not in backend.repositories:
+            raise BuildspecError(f"the ECR repository {name} does not exist in {region}")
+        manifest = {"schemaVersion": 2, "mediaType": _MANIFEST_TYPE, "config": {"digest": digest}, "layers": []}
+        backend.put_image(name, json.dumps(manifest), tag, _MANIFEST_TYPE, None)
+
+    def _enter(self, build: dict[str, Any], phase: str) -> None:
+        build["currentPhase"] = phase
+        build["phases"] = [*build["phases"], _phase(phase, time.time())]
+        self._log(build, f"phase {phase}")
+
+    def _finish(self, build: dict[str, Any], status: str, failure: str) -> None:
+        moment = time.time()
+        phases = [*build["phases"]]
+        if failure:
+            self._log(build, f"{status}: {failure}")
+            contexts = [{"statusCode": "COMMAND_EXECUTION_ERROR", "message": failure}]
+            phases[-1] = {**phases[-1], "phaseStatus": status, "contexts": contexts}
+        build.update(
+            phases=[*phases, _phase("COMPLETED", moment)],
+            currentPhase="COMPLETED",
+            buildStatus=status,
+            buildComplete=True,
+            endTime=moment,
+        )
+
+    def _log(self, build: Mapping[str, Any], line: str) -> None:
+        logs = build["logs"]
+        self._sink.write(
+            group=logs["groupName"], stream=logs["streamName"], timestamp_ms=int(time.time() * 1000), message=line
+        )
+
+
+def _phase(name: str, moment: float) -> dict[str, Any]:
+    return {
+        "phaseType": name,
+        "phaseStatus": "SUCCEEDED",
+        "startTime": moment,
+        "endTime": moment,
+        "durationInSeconds": 0,
+    }

@@ -1,0 +1,197 @@
+"""Reads a Dockerfile into instructions, with its variables replaced.
+
+Syntax: https://docs.docker.com/reference/dockerfile/. Only what an agent's image usually needs is understood; anything
+else is refused by name, so that an image never differs from its Dockerfile unnoticed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final, cast
+
+_VARIABLE: Final = re.compile(r"(?<!\\)\$(?:\{(\w+)(?::([-+])([^}]*))?\}|(\w+))")
+_PYTHON_IMAGE: Final = re.compile(
+    r"(?:(?:[\w.-]+/)*python(?::[\w.-]+)?|(?:[\w.-]+/)*uv:(?:[\w.]+-)?python[\w.-]*)(?:@sha256:[0-9a-f]{64})?"
+)
+_NO_EFFECT: Final = frozenset({"LABEL", "MAINTAINER", "HEALTHCHECK", "STOPSIGNAL", "USER", "EXPOSE", "SHELL"})
+"""Instructions that do not change what runs here: a session runs as its own user and has its own port."""
+
+
+class DockerfileError(ValueError):
+    """An instruction that cannot be followed here; the message names its line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copy files of the build's context.
+
+    Attributes:
+        sources: Paths in the context, with wildcards.
+        target: Path in the image; a folder if it ends with a slash.
+    """
+
+    sources: tuple[str, ...]
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run a shell command in a folder of the image."""
+
+    command: str
+    folder: PurePosixPath
+
+
+@dataclass(slots=True)
+class Dockerfile:
+    """What a Dockerfile asks for.
+
+    Attributes:
+        steps: Files to copy and commands to run, in order.
+        folder: The working folder at its end.
+        environment: Variables of the image.
+        command: The words that start the agent: ENTRYPOINT, then CMD.
+    """
+
+    steps: list[Copy | Run] = field(default_factory=list[Copy | Run])
+    folder: PurePosixPath = field(default_factory=lambda: PurePosixPath("/"))
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+    command: tuple[str, ...] = ()
+
+
+def read_dockerfile(text: str, arguments: Mapping[str, str]) -> Dockerfile:
+    """Read a Dockerfile.
+
+    Args:
+        text: Its content.
+        arguments: Values of `--build-arg`.
+
+    Raises:
+        DockerfileError: An instruction cannot be followed here.
+    """
+    result = Dockerfile()
+    values: dict[str, str] = {}
+    entry: tuple[str, ...] = ()
+    for line, name, rest in _instructions(text):
+        rest = _replaced(rest, {**values, **result.environment}) if name not in ("RUN", "CMD", "ENTRYPOINT") else rest
+        if name == "FROM":
+            _check_base(line, rest, has_base=bool(values.get("FROM ")))
+            values["FROM "] = rest  # no variable has a space
+        elif name == "ARG":
+            for variable, default in _pairs(line, rest):
+                values[variable] = arguments.get(variable, default)
+        elif name == "ENV":
+            result.environment.update(_pairs(line, rest))
+        elif name == "WORKDIR":
+            result.folder = result.folder / rest.strip("\"'")
+        elif name in ("COPY", "ADD"):
+            if step := _copy(line, rest, result.folder):
+                result.steps.append(step)
+        elif name == "RUN":
+            command = _replaced(_run_text(rest), {**values, **result.environment})
+            result.steps.append(Run(command, result.folder))
+        elif name in ("CMD", "ENTRYPOINT"):
+            words = _command(line, rest, {**values, **result.environment})
+            entry, result.command = (words, ()) if name == "ENTRYPOINT" else (entry, words)
+        elif name not in _NO_EFFECT:
+            raise DockerfileError(f"line {line}: the instruction {name} is not supported")
+    result.command = (*entry, *result.command)
+    if not result.command:
+        raise DockerfileError("the Dockerfile has no CMD or ENTRYPOINT that starts the agent")
+    return result
+
+
+def _instructions(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield line number, instruction and the rest, with continued lines joined and comments removed."""
+    parts: list[str] = []
+    first = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("#") or (not line.strip() and parts):
+            continue
+        first = first if parts else number
+        if line.rstrip().endswith("\\"):
+            parts.append(line.rstrip()[:-1])
+            continue
+        parts.append(line)
+        joined = " ".join(part.strip() for part in parts).strip()
+        parts = []
+        if joined:
+            name, _, rest = joined.partition(" ")
+            yield first, name.upper(), rest.strip()
+    if parts:
+        raise DockerfileError(f"line {first}: the last line is continued by nothing")
+
+
+def _check_base(line: int, rest: str, *, has_base: bool) -> None:
+    words = [word for word in rest.split() if not word.startswith("--platform")]
+    if has_base or len(words) > 1:
+        raise DockerfileError(f"line {line}: builds in several stages (FROM … AS …) are not supported")
+    if not words or not _PYTHON_IMAGE.fullmatch(words[0]):
+        raise DockerfileError(f"line {line}: the base image {rest} is not supported, only python and uv images")
+
+
+def _pairs(line: int, rest: str) -> Iterator[tuple[str, str]]:
+    words = shlex.split(rest)
+    if len(words) > 1 and "=" not in words[0]:
+        yield words[0], rest.partition(" ")[2].strip()  # the old form: ENV NAME value
+        return
+    for word in words:
+        variable, _, value = word.partition("=")
+        if not variable.isidentifier():
+            raise DockerfileError(f"line {line}: {word} is not NAME=value")
+        yield variable, value
+
+
+def _copy(line: int, rest: str, folder: PurePosixPath) -> Copy | None:
+    words = _json_words(rest) or shlex.split(rest)
+    flags, paths = [word for word in words if word.startswith("--")], [word for word in words if word[:2] != "--"]
+    if origin := next((flag for flag in flags if flag.startswith("--from=")), None):
+        if "astral-sh/uv" in origin and all(path.rpartition("/")[2] in ("uv", "uvx") for path in paths[:-1]):
+            return None  # uv itself: requirements are installed by the service
+        raise DockerfileError(f"line {line}: COPY {origin} is not supported")
+    if len(paths) < 2:
+        raise DockerfileError(f"line {line}: COPY needs a source and a target")
+    if any("://" in path for path in paths[:-1]):
+        raise DockerfileError(f"line {line}: ADD of an address is not supported; put the file into the source")
+    target = str(folder / paths[-1]) + ("/" if paths[-1].endswith(("/", ".")) or len(paths) > 2 else "")
+    return Copy(tuple(paths[:-1]), target)
+
+
+def _run_text(rest: str) -> str:
+    words = _json_words(rest)
+    text = shlex.join(words) if words else rest
+    return re.sub(r"^(?:--(?:mount|network|security)=\S+\s+)+", "", text)
+
+
+def _command(line: int, rest: str, values: Mapping[str, str]) -> tuple[str, ...]:
+    if words := _json_words(rest):
+        return tuple(words)
+    text = _replaced(rest, values)
+    if re.search(r"[;&|<>`$]", text):
+        raise DockerfileError(f"line {line}: the shell command {rest} is not supported; write it as a JSON list")
+    return tuple(shlex.split(text))
+
+
+def _json_words(rest: str) -> list[str]:
+    if not rest.startswith("["):
+        return []
+    try:
+        words = json.loads(rest)
+    except ValueError:
+        return []
+    return [str(word) for word in cast("list[object]", words)] if isinstance(words, list) else []
+
+
+def _replaced(text: str, values: Mapping[str, str]) -> str:
+    def value(match: re.Match[str]) -> str:
+        name, sign, other = match[1] or match[4], match[2], match[3] or ""
+        if sign == "+":
+            return other if values.get(name) else ""
+        return values.get(name) or (other if sign == "-" else "")
+
+    return _VARIABLE.sub(value, text)
