@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
 from moto.core.model import OperationModel
@@ -78,8 +78,15 @@ class Router:
         limit_bytes: int = _BODY_LIMIT_BYTES,
     ) -> None:
         self._components, self._resources, self._limit_bytes = components, resources, limit_bytes
-        self._moto_methods = moto_methods(service_name)
-        self._router = get_service_router(service_name)
+        self._service_name = service_name
+
+    @cached_property
+    def _moto_methods(self) -> frozenset[str]:
+        return moto_methods(self._service_name)
+
+    @cached_property
+    def _router(self) -> Any:  # reading a service's model takes 50 ms, which a service that nobody asks does not cost
+        return get_service_router(self._service_name)
 
     def match(self, scope: Scope) -> Match | None:
         """Return the operation of a request, or None when the service model does not have it."""

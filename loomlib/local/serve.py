@@ -26,6 +26,7 @@ from .admin import AdminRoutes
 from .application import Application
 from .evaluations import EVALUATOR, EvaluationPlane
 from .guard import Guard, listening_socket
+from .images import CodeBuild, ImageStore
 from .leases import ServiceLeases
 from .logs.events import LogEvents
 from .logs.filter import LogFilter
@@ -142,7 +143,8 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         otlp=OtlpTarget(url=f"{state.url}/otlp", access_key=state.access_key),
     )
     models = make_model(options.model, options.profile, options.model_url)
-    deployments = Deployments(home, account_id=state.account_id)
+    images = ImageStore(home)
+    deployments = Deployments(home, images, account_id=state.account_id)
     moto = MotoFallback(logs, region=state.region)
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
@@ -172,6 +174,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
                 Router("bedrock-agentcore-control", resources=engine),
                 Router("bedrock-agentcore", EvaluationPlane(models), events, *long_term.planes),
             ),
+            "codebuild": (Router("codebuild", CodeBuild(images, account_id=state.account_id, sink=logs)),),
             "logs": (
                 Router(
                     "logs",

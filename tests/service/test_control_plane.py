@@ -114,7 +114,7 @@ def test_what_cannot_run_here_is_refused_with_a_reason(aws: Any, change: dict[st
 
 def test_a_container_is_refused_with_a_reason(aws: Any) -> None:
     image = {"containerConfiguration": {"containerUri": "123456789012.dkr.ecr.us-east-1.amazonaws.com/a:latest"}}
-    with pytest.raises(ClientError, match="Python code deployments only"):
+    with pytest.raises(ClientError, match="was not built here"):
         aws.create("container", image)
 
 

@@ -17,7 +17,6 @@ from moto.ecr.models import ecr_backends
 from moto.s3.models import s3_backends
 
 from ..contract import LogSink
-from ..runtimes.extraction import UNZIPPED_LIMIT_BYTES
 from .building import build_image
 from .buildspec import BuildspecError, read_buildspec
 from .dockerfile import DockerfileError
@@ -25,6 +24,7 @@ from .store import ImageStore, repository_of
 
 _MANIFEST_TYPE: Final = "application/vnd.docker.distribution.manifest.v2+json"
 _MOST_BUILDS: Final = 1_000
+_SOURCE_LIMIT_BYTES: Final = 750_000_000  # unzipped, as for direct code deployment
 
 
 class CodeBuild:
@@ -118,8 +118,12 @@ class CodeBuild:
             "AWS_ACCOUNT_ID": self._account_id,
             "CODEBUILD_BUILD_ID": build["id"],
         }
-        given = [*((project.get("environment") or {}).get("environmentVariables") or ())]
-        for variable in [*given, *(parameters.get("environmentVariablesOverride") or ())]:
+        own: Mapping[str, Any] = project.get("environment") or {}
+        variables: list[Mapping[str, Any]] = [
+            *(own.get("environmentVariables") or ()),
+            *(parameters.get("environmentVariablesOverride") or ()),
+        ]
+        for variable in variables:
             environment[str(variable["name"])] = str(variable["value"])
         text = str(build["source"]["buildspec"])
         if "\n" not in text:
@@ -145,8 +149,8 @@ class CodeBuild:
         if stored is None:
             raise BuildspecError(f"s3://{bucket}/{key} does not exist")
         context = zipfile.ZipFile(io.BytesIO(stored.value))
-        if sum(entry.file_size for entry in context.infolist()) > UNZIPPED_LIMIT_BYTES:
-            raise BuildspecError(f"s3://{bucket}/{key} is larger than {UNZIPPED_LIMIT_BYTES:,} bytes when unzipped")
+        if sum(entry.file_size for entry in context.infolist()) > _SOURCE_LIMIT_BYTES:
+            raise BuildspecError(f"s3://{bucket}/{key} is larger than {_SOURCE_LIMIT_BYTES:,} bytes when unzipped")
         return context
 
     def _push(self, region: str, uri: str, digest: str) -> None:
@@ -156,7 +160,8 @@ class CodeBuild:
         backend: Any = ecr_backends[self._account_id][region]
         if name not in backend.repositories:
             raise BuildspecError(f"the ECR repository {name} does not exist in {region}")
-        manifest = {"schemaVersion": 2, "mediaType": _MANIFEST_TYPE, "config": {"digest": digest}, "layers": []}
+        content: dict[str, Any] = {"config": {"digest": digest}, "layers": []}
+        manifest = {"schemaVersion": 2, "mediaType": _MANIFEST_TYPE, **content}
         backend.put_image(name, json.dumps(manifest), tag, _MANIFEST_TYPE, None)
 
     def _enter(self, build: dict[str, Any], phase: str) -> None:

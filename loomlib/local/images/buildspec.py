@@ -152,7 +152,7 @@ def _read_build(words: list[str], result: Buildspec) -> None:
 def _mapping(spec: Mapping[str, Any], *names: str) -> dict[str, Any]:
     value: Any = spec
     for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
+        value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import platform
 import shutil
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ..contract import RuntimeVersion
+from ..images.store import Image, ImageStore
 from ..resources import ResourceRecord
+from ..wire import invalid
 from .environments import Environments
 from .packages import extract_limited, fetch
 
@@ -20,17 +23,28 @@ _log = logging.getLogger(__name__)
 IDLE_TIMEOUT = "LOOM_LOCAL_IDLE_TIMEOUT_S"
 """Environment variable of a runtime: its idle time-out on the local service, in seconds; may be below 60."""
 
+_IMAGE_START = "image.json"
+
 
 class Deployments:
-    """The files of every version, under `runtimes/{runtime id}/{version}`."""
+    """The files of every version, under `runtimes/{runtime id}/{version}`.
 
-    def __init__(self, home: Path, *, account_id: str) -> None:
-        self._folder, self._account_id = home / "runtimes", account_id
+    Args:
+        home: The home folder.
+        images: The images that were built here.
+        account_id: Owner of the packages' buckets.
+    """
+
+    def __init__(self, home: Path, images: ImageStore, *, account_id: str) -> None:
+        self._folder, self._images, self._account_id = home / "runtimes", images, account_id
         self._environments = Environments(home / "environments")
         self._runnable: dict[tuple[str, int], RuntimeVersion] = {}
 
     async def fetch(self, version: ResourceRecord) -> None:
-        """Copy the package now, so that a later change of the S3 object does not change this version."""
+        """Copy the package now, so that a later change of the S3 object or the tag does not change this version."""
+        if container := version.document["agentRuntimeArtifact"].get("containerConfiguration"):
+            await asyncio.to_thread(self._copy_image, version, self.image(container["containerUri"]))
+            return
         s3 = _code_configuration(version)["code"]["s3"]
         await asyncio.to_thread(
             fetch,
@@ -42,6 +56,33 @@ class Deployments:
             to=self._package(version),
         )
 
+    def image(self, uri: str) -> Image:
+        """Return the image of a `containerUri`.
+
+        Raises:
+            RefusedError: It was not built here.
+        """
+        if image := self._images.find(uri):
+            return image
+        raise invalid(
+            f"The image {uri} was not built here: the local AgentCore has no containers. Build it by CodeBuild from a "
+            "Dockerfile (StartBuild on this service), or deploy the code directly with codeConfiguration"
+        )
+
+    def _copy_image(self, version: ResourceRecord, image: Image) -> None:
+        package = self._package(version)
+        package.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(image.package, package)
+        start = {"entry_point": image.entry_point, "environment": image.environment}
+        (self._files(version) / _IMAGE_START).write_text(json.dumps(start), "utf-8")
+
+    def _start(self, version: ResourceRecord) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Return a version's entry point, and the variables of its image."""
+        if "containerConfiguration" not in version.document["agentRuntimeArtifact"]:
+            return tuple(_code_configuration(version)["entryPoint"]), {}
+        start = json.loads((self._files(version) / _IMAGE_START).read_text("utf-8"))
+        return tuple(start["entry_point"]), start["environment"]
+
     async def make(self, version: ResourceRecord) -> Path | None:
         """Extract a fetched package; return its folder and the requirements overlay, if one was needed.
 
@@ -49,10 +90,11 @@ class Deployments:
             InvalidPackageError: The package cannot run here.
         """
         code = self._files(version) / "code"
-        await extract_limited(self._package(version), code, _entry_point(version))
+        await extract_limited(self._package(version), code, self._start(version)[0])
         overlay = await self._environments.overlay(code)
-        wanted, installed = _code_configuration(version)["runtime"], platform.python_version_tuple()[:2]
-        if wanted != "PYTHON_" + "_".join(installed):
+        configuration = version.document["agentRuntimeArtifact"].get("codeConfiguration")
+        wanted, installed = configuration and configuration["runtime"], platform.python_version_tuple()[:2]
+        if wanted and wanted != "PYTHON_" + "_".join(installed):
             own = ".".join(installed)
             _log.warning("%s asks for %s; sessions run on the workbench's Python %s", version.id, wanted, own)
         return overlay
@@ -67,14 +109,15 @@ class Deployments:
         if key not in self._runnable:
             given, overlay = version.document, version.internal.get("overlay")
             lifecycle: Mapping[str, Any] = given.get("lifecycleConfiguration") or {}
-            environment: Mapping[str, str] = given.get("environmentVariables") or {}
+            entry_point, of_image = self._start(version)
+            environment: Mapping[str, str] = {**of_image, **(given.get("environmentVariables") or {})}
             headers: Mapping[str, Any] = given.get("requestHeaderConfiguration") or {}
             self._runnable[key] = RuntimeVersion(
                 runtime_id=version.id,
                 arn=version.arn,
                 version=str(version.version),
                 code=self._files(version) / "code",
-                entry_point=_entry_point(version),
+                entry_point=entry_point,
                 environment=environment,
                 search_path=(Path(overlay),) if overlay else (),
                 # AgentCore's least is 60 s; studies of idle sessions scale it down on the local service.
@@ -100,7 +143,3 @@ class Deployments:
 
 def _code_configuration(version: ResourceRecord) -> Mapping[str, Any]:
     return version.document["agentRuntimeArtifact"]["codeConfiguration"]
-
-
-def _entry_point(version: ResourceRecord) -> tuple[str, ...]:
-    return tuple(_code_configuration(version)["entryPoint"])

@@ -43,7 +43,7 @@ class RuntimeBehaviour(Behaviour):
 
     async def before_create(self, draft: Draft) -> None:
         """Copy the package and create the DEFAULT endpoint."""
-        draft.record = _checked(draft.record)
+        draft.record = self._checked(draft.record)
         await self._deployments.fetch(draft.record)
         runtime = draft.record
         draft.also.append(
@@ -63,7 +63,7 @@ class RuntimeBehaviour(Behaviour):
 
     async def before_update(self, draft: Draft) -> None:
         """Copy the package and point DEFAULT at the new version."""
-        draft.record = _checked(draft.record)
+        draft.record = self._checked(draft.record)
         await self._deployments.fetch(draft.record)
         if endpoint := endpoint_of(self._store, draft.record, DEFAULT_ENDPOINT):
             document = {**endpoint.document, "targetVersion": str(draft.record.version)}
@@ -124,6 +124,23 @@ class RuntimeBehaviour(Behaviour):
             "workloadIdentityDetails": {"workloadIdentityArn": f"{directory}/workload-identity/{record.id}"},
         }
 
+    def _checked(self, record: ResourceRecord) -> ResourceRecord:
+        """Return the record with a network configuration, refused when the version cannot run here."""
+        given = record.document
+        artifact: Mapping[str, Any] = given["agentRuntimeArtifact"]
+        if container := artifact.get("containerConfiguration"):
+            self._deployments.image(container["containerUri"])
+        else:
+            _check_code(artifact.get("codeConfiguration"))
+        configured: Mapping[str, Any] = given.get("protocolConfiguration") or {}
+        if (protocol := configured.get("serverProtocol", "HTTP")) != "HTTP":
+            raise invalid(f"The local AgentCore does not serve the {protocol} protocol yet, only HTTP")
+        if given.get("authorizerConfiguration"):
+            raise invalid(
+                "The local AgentCore identifies callers by access key only: leave out authorizerConfiguration"
+            )
+        return replace(record, document={"networkConfiguration": {"networkMode": "PUBLIC"}, **given})
+
 
 class EndpointBehaviour(Behaviour):
     """Points endpoints at versions that are READY; DEFAULT follows the newest version and cannot be changed."""
@@ -165,19 +182,10 @@ def endpoint_of(store: ResourceStore, runtime: ResourceRecord, name: str) -> Res
     return store.find(AGENT_RUNTIME_ENDPOINT.noun, runtime.region, name, parent=runtime.arn, by_name=True)
 
 
-def _checked(record: ResourceRecord) -> ResourceRecord:
-    """Return the record with its network configuration; reject a version that cannot run here."""
-    given = record.document
-    code = given["agentRuntimeArtifact"].get("codeConfiguration")
+def _check_code(code: Mapping[str, Any] | None) -> None:
     if code is None or "s3" not in code["code"] or not code["runtime"].startswith("PYTHON_"):
         raise invalid("The local AgentCore runs Python code deployments only (codeConfiguration with a PYTHON runtime)")
     if re.search(r"(^|/)\.\.(/|$)", code["entryPoint"][-1]) or not code["entryPoint"][-1].endswith(".py"):
         raise invalid("entryPoint must end with a .py file of the package")
     if len(code["entryPoint"]) == 2 and code["entryPoint"][0] != "opentelemetry-instrument":
         raise invalid("entryPoint of two items must begin with opentelemetry-instrument")
-    configured: Mapping[str, Any] = given.get("protocolConfiguration") or {}
-    if (protocol := configured.get("serverProtocol", "HTTP")) != "HTTP":
-        raise invalid(f"The local AgentCore does not serve the {protocol} protocol yet, only HTTP")
-    if given.get("authorizerConfiguration"):
-        raise invalid("The local AgentCore identifies callers by access key only: leave out authorizerConfiguration")
-    return replace(record, document={"networkConfiguration": {"networkMode": "PUBLIC"}, **given})

@@ -1,0 +1,150 @@
+"""The toolkit's way to deploy: a repository, a build from a Dockerfile, a runtime of the image. All by plain boto3."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from conftest import Aws
+from echo_agent import ECHO_AGENT
+from waiting import wait_until
+
+DOCKERFILE = """\
+FROM ghcr.io/astral-sh/uv:python3.11-bookworm-slim
+WORKDIR /app
+ENV GREETING="from the image" DOCKER_CONTAINER=1
+COPY requirements.txt requirements.txt
+RUN uv pip install -r requirements.txt
+RUN useradd -m -u 1000 bedrock_agentcore
+USER bedrock_agentcore
+EXPOSE 8080
+COPY . .
+CMD ["opentelemetry-instrument", "python", "-m", "agent"]
+"""
+BUILDSPEC = """\
+version: 0.2
+phases:
+  build:
+    commands:
+      - |
+        docker build -t agent-arm64 . &
+        BUILD_PID=$!
+        aws ecr get-login-password --region $AWS_DEFAULT_REGION | \\
+        docker login --username AWS --password-stdin {uri} &
+        wait $BUILD_PID
+        if [ $? -ne 0 ]; then
+          exit 1
+        fi
+      - docker tag agent-arm64:latest {uri}:{tag}
+  post_build:
+    commands: ["docker push {uri}:{tag}"]
+"""
+AGENT = ECHO_AGENT.replace('"echo": payload', '"echo": payload, "greeting": __import__("os").environ.get("GREETING")')
+
+
+class Builder:
+    """A repository, a bucket and projects."""
+
+    def __init__(self, aws: Aws) -> None:
+        self.aws, self.builds, self._count = aws, aws.client("codebuild"), 0
+        self.uri = aws.client("ecr").create_repository(repositoryName="agents")["repository"]["repositoryUri"]
+        aws.client("s3").create_bucket(Bucket="sources")
+
+    def build(self, dockerfile: str, tag: str, **more: Any) -> dict[str, Any]:
+        """The build, when it has ended."""
+        self._count += 1
+        packed, name = io.BytesIO(), f"project{self._count}"
+        with zipfile.ZipFile(packed, "w") as source:
+            for path, content in {"Dockerfile": dockerfile, "requirements.txt": "boto3\n", "agent.py": AGENT}.items():
+                source.writestr(path, content)
+        self.aws.client("s3").put_object(Bucket="sources", Key=f"{name}.zip", Body=packed.getvalue())
+        self.builds.create_project(
+            name=name,
+            source={
+                "type": "S3",
+                "location": f"sources/{name}.zip",
+                "buildspec": BUILDSPEC.format(uri=self.uri, tag=tag),
+            },
+            artifacts={"type": "NO_ARTIFACTS"},
+            environment={
+                "type": "ARM_CONTAINER",
+                "image": "aws/codebuild/standard:3.0",
+                "computeType": "BUILD_GENERAL1_MEDIUM",
+            },
+            serviceRole="arn:aws:iam::123456789012:role/builds",
+        )
+        number = self.builds.start_build(projectName=name, **more)["build"]["id"]
+
+        def ended() -> dict[str, Any] | None:
+            build = self.builds.batch_get_builds(ids=[number])["builds"][0]
+            return build if build["buildComplete"] else None
+
+        build = wait_until(ended, what=f"the build {number}")
+        assert build is not None
+        return build
+
+
+@pytest.fixture(scope="module")
+def builder(aws: Aws) -> Builder:
+    return Builder(aws)
+
+
+def _artifact(uri: str) -> dict[str, Any]:
+    return {"containerConfiguration": {"containerUri": uri}}
+
+
+def test_an_image_is_built_from_its_dockerfile_and_runs(builder: Builder, aws: Aws) -> None:
+    build = builder.build(DOCKERFILE, "v1")
+    assert build["buildStatus"] == "SUCCEEDED", build["phases"]
+    assert [phase["phaseType"] for phase in build["phases"]][-1] == "COMPLETED"
+    images = aws.client("ecr").describe_images(repositoryName="agents")["imageDetails"]
+    assert ["v1"] in [image["imageTags"] for image in images]
+    created = aws.create("image_agent", _artifact(f"{builder.uri}:v1"))
+    described = aws.settled(created["agentRuntimeId"])
+    assert described["status"] == "READY", described
+    assert described["agentRuntimeArtifact"] == _artifact(f"{builder.uri}:v1")
+    _, body = aws.invoke(described["agentRuntimeArn"])
+    assert json.loads(body)["greeting"] == "from the image"
+
+
+def test_a_runtime_keeps_its_image_when_the_tag_moves(builder: Builder, aws: Aws) -> None:
+    builder.build(DOCKERFILE.replace("from the image", "first"), "moving")
+    runtime = aws.settled(aws.create("moving_agent", _artifact(f"{builder.uri}:moving"))["agentRuntimeId"])
+    builder.build(DOCKERFILE.replace("from the image", "second"), "moving")
+    _, body = aws.invoke(runtime["agentRuntimeArn"])
+    assert json.loads(body)["greeting"] == "first"
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "named"),
+    [
+        (DOCKERFILE.replace("RUN useradd -m -u 1000 bedrock_agentcore", "RUN make everything"), "make"),
+        (DOCKERFILE.replace("FROM ghcr.io/astral-sh/uv:python3.11-bookworm-slim", "FROM node:22"), "node:22"),
+    ],
+)
+def test_a_build_that_cannot_be_done_fails_and_says_why(builder: Builder, dockerfile: str, named: str) -> None:
+    build = builder.build(dockerfile, "failed")
+    assert build["buildStatus"] == "FAILED"
+    failed = next(phase for phase in build["phases"] if phase["phaseStatus"] == "FAILED")
+    assert named in failed["contexts"][0]["message"]
+
+
+def test_an_image_that_was_not_built_here_is_refused(aws: Aws) -> None:
+    with pytest.raises(ClientError, match="was not built here") as refused:
+        aws.create("foreign_agent", _artifact("123456789012.dkr.ecr.us-east-1.amazonaws.com/other:latest"))
+    assert refused.value.response["Error"]["Code"] == "ValidationException"
+
+
+def test_the_log_of_a_build_is_in_its_log_group(builder: Builder, aws: Aws) -> None:
+    build = builder.build(DOCKERFILE, "logged")
+
+    def lines() -> list[str] | None:
+        events = aws.client("logs").filter_log_events(logGroupName=build["logs"]["groupName"])["events"]
+        return [event["message"] for event in events] or None
+
+    found = wait_until(lines, what="the build's log") or []
+    assert any("pushed" in line for line in found)

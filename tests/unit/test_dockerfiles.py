@@ -1,0 +1,155 @@
+"""What a Dockerfile becomes: a package, its requirements, its variables and its command, or a refusal by name."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+
+from loomlib.local.images.building import LAUNCHER, BuiltImage, build_image
+from loomlib.local.images.buildspec import BuildspecError, read_buildspec
+from loomlib.local.images.dockerfile import DockerfileError
+
+TOOLKIT = """\
+FROM ghcr.io/astral-sh/uv:python3.11-bookworm-slim
+WORKDIR /app
+
+# All environment variables in one layer
+ENV UV_SYSTEM_PYTHON=1 \\
+    PYTHONUNBUFFERED=1 \\
+    DOCKER_CONTAINER=1 \\
+    GREETING="hello there"
+
+COPY requirements.txt requirements.txt
+RUN uv pip install -r requirements.txt
+RUN uv pip install "aws-opentelemetry-distro>=0.18.0,<1.0.0"
+
+RUN useradd -m -u 1000 bedrock_agentcore
+USER bedrock_agentcore
+EXPOSE 8080
+COPY . .
+CMD ["opentelemetry-instrument", "python", "-m", "agent"]
+"""
+SOURCE = {"agent.py": "print('agent')\n", "requirements.txt": "boto3\nrequests>=2\n", "tools/one.py": "ONE = 1\n"}
+
+
+def _built(dockerfile: str, files: dict[str, str] = SOURCE, **more: object) -> BuiltImage:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as source:
+        for name, content in {**files, "Dockerfile": dockerfile}.items():
+            source.writestr(name, content)
+    return build_image(zipfile.ZipFile(buffer), **more)  # type: ignore[arg-type]
+
+
+def _files(image: BuiltImage) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(image.package)) as package:
+        return {name: package.read(name).decode() for name in package.namelist()}
+
+
+def test_the_toolkits_dockerfile_becomes_a_package() -> None:
+    image = _built(TOOLKIT)
+    files = _files(image)
+    assert image.entry_point == ("opentelemetry-instrument", LAUNCHER)
+    assert image.environment == {"PYTHONUNBUFFERED": "1", "DOCKER_CONTAINER": "1", "GREETING": "hello there"}
+    assert files["requirements.txt"].split() == ["boto3", "requests>=2", "aws-opentelemetry-distro>=0.18.0,<1.0.0"]
+    assert files["tools/one.py"] == "ONE = 1\n"
+    assert "run_module('agent'" in files[LAUNCHER]
+    assert any("useradd" in note for note in image.notes)
+
+
+def test_the_same_source_makes_the_same_package() -> None:
+    assert _built(TOOLKIT).package == _built(TOOLKIT).package
+
+
+@pytest.mark.parametrize(
+    ("command", "launched"),
+    [
+        ('CMD ["python", "agent.py", "--port", "8080"]', "run_path('agent.py'"),
+        ("CMD python -u agent.py", "run_path('agent.py'"),
+        ('CMD ["uv", "run", "agent.py"]', "run_path('agent.py'"),
+        ('CMD ["uvicorn", "agent:app", "--host", "0.0.0.0", "--port", "8080"]', "run_module('uvicorn'"),
+        ('ENTRYPOINT ["python"]\nCMD ["-m", "tools.one"]', "run_module('tools.one'"),
+    ],
+)
+def test_commands_that_start_an_agent(command: str, launched: str) -> None:
+    assert launched in _files(_built(f"FROM python:3.11\nWORKDIR /app\nCOPY . .\n{command}\n"))[LAUNCHER]
+
+
+def test_arguments_variables_and_a_project_file() -> None:
+    files = {"pyproject.toml": '[project]\nname = "a"\ndependencies = ["httpx>=0.27"]\n', "src/main.py": ""}
+    dockerfile = (
+        "ARG VERSION=3.11\nFROM --platform=linux/arm64 public.ecr.aws/docker/library/python:${VERSION}-slim\n"
+        "ARG MODE=test\nENV MODE=${MODE} LEVEL ${MODE:-x}\n"
+        "WORKDIR /srv/app\nCOPY pyproject.toml ./\nRUN uv sync --frozen --no-dev && rm -rf /root/.cache\n"
+        'COPY src/ ./\nCMD ["python", "main.py"]\n'
+    ).replace(" LEVEL ${MODE:-x}", "")
+    image = _built(dockerfile, files, arguments={"MODE": "production"})
+    assert image.environment == {"MODE": "production"}
+    assert _files(image)["requirements.txt"].split() == ["httpx>=0.27"]
+    assert "main.py" in _files(image)
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        ("FROM node:22", "node:22"),
+        ("FROM python:3.11 AS builder\nFROM python:3.11", "several stages"),
+        ("FROM python:3.11\nRUN make install", "make"),
+        ("FROM python:3.11\nRUN apt-get install -y no-such-program-here", "no-such-program-here"),
+        ("FROM python:3.11\nVOLUME /data", "VOLUME"),
+        ("FROM python:3.11\nCOPY missing.py .", "missing.py"),
+        ("FROM python:3.11\nADD http://example.org/x.tgz /", "address"),
+        ("FROM python:3.11\nWORKDIR /app\nCOPY agent.py /opt/agent.py", "/opt/agent.py"),
+        ("FROM python:3.11\nCOPY --from=other /x /y", "--from=other"),
+        ("FROM python:3.11\nRUN pip install -r absent.txt", "absent.txt"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_by_name(lines: str, named: str) -> None:
+    with pytest.raises(DockerfileError, match=named):
+        _built(f'{lines}\nCOPY agent.py .\nCMD ["python", "agent.py"]\n')
+
+
+@pytest.mark.parametrize(
+    "command", ["", 'CMD ["node", "x.js"]', 'CMD ["python"]', "CMD sh -c 'x; y'", 'CMD ["python", "b.py"]']
+)
+def test_a_command_that_starts_no_agent_is_refused(command: str) -> None:
+    with pytest.raises(DockerfileError, match=r"CMD|ENTRYPOINT|line"):
+        _built(f"FROM python:3.11\nCOPY . .\n{command}\n")
+
+
+def test_a_buildspec_with_variables() -> None:
+    text = """
+version: 0.2
+env:
+  variables: {REPOSITORY: agents}
+phases:
+  pre_build:
+    commands:
+      - aws ecr get-login-password | docker login --username AWS --password-stdin $URL
+      - export TAG=${IMAGE_TAG:-v1}
+  build:
+    commands:
+      - docker build -t $REPOSITORY:$TAG -f docker/Dockerfile --build-arg MODE=x ./service
+      - docker tag $REPOSITORY:$TAG $URL/$REPOSITORY:$TAG
+  post_build:
+    commands: ["docker push $URL/$REPOSITORY:$TAG"]
+"""
+    spec = read_buildspec(text, {"URL": "123456789012.dkr.ecr.us-east-1.amazonaws.com"})
+    assert spec.pushed == ["123456789012.dkr.ecr.us-east-1.amazonaws.com/agents:v1"]
+    assert (spec.dockerfile, spec.folder, spec.arguments) == ("docker/Dockerfile", "service/", {"MODE": "x"})
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("phases: {build: {commands: [make]}}", "make"),
+        ("phases: {build: {commands: [echo hi]}}", "no docker build"),
+        ("phases: {build: {commands: [docker build .]}}", "no docker push"),
+        ("- a", "mapping"),
+        ("a: [", "YAML"),
+    ],
+)
+def test_a_buildspec_that_cannot_be_followed_is_refused(text: str, named: str) -> None:
+    with pytest.raises(BuildspecError, match=named):
+        read_buildspec(text, {})
