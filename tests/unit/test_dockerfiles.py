@@ -81,7 +81,7 @@ def test_arguments_variables_and_a_project_file() -> None:
     dockerfile = (
         "ARG VERSION=3.11\nFROM --platform=linux/arm64 public.ecr.aws/docker/library/python:${VERSION}-slim\n"
         "ARG MODE=test\nENV MODE=${MODE} LEVEL ${MODE:-x}\n"
-        "WORKDIR /srv/app\nCOPY pyproject.toml ./\nRUN uv sync --frozen --no-dev && rm -rf /root/.cache\n"
+        "WORKDIR /srv/app\nCOPY pyproject.toml ./\nRUN uv sync --frozen --no-dev && rm -rf /var/cache/apt\n"
         'COPY src/ ./\nCMD ["python", "main.py"]\n'
     ).replace(" LEVEL ${MODE:-x}", "")
     image = _built(dockerfile, files, arguments={"MODE": "production"})
