@@ -16,6 +16,7 @@
     │   ├── ConflictError                   409
     │   ├── QuotaExceededError              402
     │   ├── AgentFailedError                424, the agent's own failure
+    │   │   └── ResourceLimitError          the session reached a limit of memory, processes, disk or answer size
     │   ├── ThrottledError                  429
     │   ├── ServiceFailedError              5xx
     │   ├── TransportError                  no connection, a cut stream
@@ -121,6 +122,10 @@ class QuotaExceededError(AwsError):
 
 class AgentFailedError(AwsError):
     """The agent itself failed: it died, raised, or answered garbage (RuntimeClientError, 424)."""
+
+
+class ResourceLimitError(AgentFailedError):
+    """The session reached a limit of the local AgentCore, which the message names (RuntimeClientError, 424)."""
 
 
 class ThrottledError(AwsError):

@@ -35,6 +35,7 @@ _FAILURE_OF: Final[Mapping[type[errors.AwsError], str]] = {
     errors.ThrottledError: "throttle",
     errors.QuotaExceededError: "quota",
     errors.AgentFailedError: "agent_error",
+    errors.ResourceLimitError: "resource_limit",
     errors.TransportError: "transport",
     errors.RequestTimeoutError: "timeout",
     errors.MalformedResponseError: "malformed_stream",

@@ -17,6 +17,7 @@ from loomlib.errors import (
     QuotaExceededError,
     RequestRejectedError,
     RequestTimeoutError,
+    ResourceLimitError,
     ResourceNotFoundError,
     ServiceFailedError,
     ThrottledError,
@@ -28,6 +29,9 @@ from .rules import rule_in
 
 MESSAGE_LIMIT = 4000
 """Characters kept of a message from AWS: a 424 carries the agent's last log lines."""
+
+LIMIT_REACHED = "Resource limit reached"
+"""How the local AgentCore begins the message of a 424 for a session that reached a limit."""
 
 _BY_STATUS: Mapping[int, type[AwsError]] = {
     402: QuotaExceededError,
@@ -62,6 +66,7 @@ _ADVICE: Mapping[type[AwsError], str] = {
     ConflictError: "wait until the change that is under way has ended, then call again",
     QuotaExceededError: "end sessions that are not needed, or ask AWS for a higher quota",
     AgentFailedError: "read the agent's log",
+    ResourceLimitError: "let the agent use less, or start the local AgentCore with a higher limit: loom up --limits",
     ThrottledError: "call less often",
     ServiceFailedError: "call again later",
     TransportError: "check the address and the network; `loom status` for the local service",
@@ -98,6 +103,8 @@ def error_from_response(
     """Build the error for an HTTP response, with AWS's message."""
     kind = error_class(status, code)
     text = bounded(message.strip()) or f"HTTP {status}"
+    if kind is AgentFailedError and text.startswith(LIMIT_REACHED):
+        kind = ResourceLimitError
     full = f"{what}: {code}: {text}" if code else f"{what}: {text}"
     advice = rule_in(text) if kind is RequestRejectedError else ""
     return kind(full, on=on, try_=advice or _ADVICE.get(kind, ""), code=code, status=status, request_id=request_id)

@@ -44,7 +44,7 @@ class Check:
 @click.command()
 @pass_command_context
 def doctor(command: CommandContext) -> int:
-    """Check Python, packages, home folder, loopback, database, AgentCore and plugins."""
+    """Check Python, packages, home folder, loopback, database, AgentCore, isolation and plugins."""
     checks = [
         _python(),
         *(_package(name) for name in _NEEDED),
@@ -52,6 +52,7 @@ def doctor(command: CommandContext) -> int:
         _guarded("loopback", _loopback),
         _guarded("store", lambda: _store(command)),
         _guarded("AgentCore", lambda: _agentcore(command)),
+        _guarded("isolation of sessions", local.isolation_sentence),
         _plugins(),
     ]
     well = all(check.ok for check in checks)

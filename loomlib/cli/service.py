@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-import threading
 import time
-from pathlib import Path
 
 import click
 
@@ -43,6 +41,36 @@ from .output import emit_json, emit_table, say, seconds_since
     default=None,
     help="What extracts memory records: offline rules (default), or the model of --model.",
 )
+@click.option(
+    "--sandbox",
+    type=click.Choice(["required", "best", "off"]),
+    default=None,
+    help="Isolation of sessions: the strongest that this machine has (best, default), bubblewrap or nothing "
+    "(required), or none (off).",
+)
+@click.option(
+    "--sandbox-network",
+    type=click.Choice(["open", "service"]),
+    default=None,
+    help="What isolated sessions reach: the internet (open, default), or the local AgentCore only (service).",
+)
+@click.option(
+    "--sandbox-read",
+    multiple=True,
+    type=click.Path(exists=True, resolve_path=True),
+    help="A file or folder that isolated sessions may read; may be repeated.",
+)
+@click.option(
+    "--sandbox-write",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    help="A folder that isolated sessions may write; may be repeated.",
+)
+@click.option(
+    "--limits",
+    default=None,
+    help="Limits of one session: aws (default), none, or figures such as memory=512m,processes=64.",
+)
 @pass_command_context
 def up(
     command: CommandContext,
@@ -55,6 +83,11 @@ def up(
     latency_profile: str | None,
     memory_delay: float | None,
     memory_extractor: str | None,
+    sandbox: str | None,
+    sandbox_network: str | None,
+    sandbox_read: tuple[str, ...],
+    sandbox_write: tuple[str, ...],
+    limits: str | None,
 ) -> None:
     """Start the local AgentCore in the background and print its address."""
     given = {
@@ -65,15 +98,18 @@ def up(
         "profile": latency_profile,
         "memory_delay_s": memory_delay,
         "memory_extractor": memory_extractor,
+        "sandbox": sandbox,
+        "sandbox_network": sandbox_network,
+        "sandbox_read": sandbox_read or None,
+        "sandbox_write": sandbox_write or None,
+        "limits": limits,
     }
     wanted = {name: value for name, value in given.items() if value is not None}
     options = dataclasses.replace(local.ServiceOptions(), **wanted) if wanted else None
     start = time.perf_counter()
     if foreground:
-        threading.Thread(target=_say_where, args=(command.settings.home,), daemon=True).start()
-        from ..local.foreground import serve_in_foreground  # the whole service, which other commands do not import
-
-        serve_in_foreground(command.settings.home, options)
+        serving = local.serve_in_foreground(command.settings.home, options)
+        say(f"local AgentCore was already up · {serving.url} · process {serving.pid}")
         return
     state, started = local.start(command.settings.home, options, persistent=True)
     if export:
@@ -121,6 +157,7 @@ def status(command: CommandContext) -> None:
         return
     say(f"local AgentCore up · {state.url} · pid {state.pid} · since {state.started_at.astimezone():%Y-%m-%d %H:%M}")
     say(f"model: {service.model} · quotas {state.options.quotas} · log delay {state.options.log_delay_s:g} s")
+    say(f"isolation of sessions: {service.isolation} · limits {service.limits}")
     say(f"{len(service.runtimes)} runtimes · {len(service.sessions)} sessions · {service.rss_bytes / 2**20:.0f} MB")
     for name in service.damaged:
         say(f"damaged and set aside: {name} · {state.home / 'service.log'} says what was recovered")
@@ -136,15 +173,6 @@ def status(command: CommandContext) -> None:
         for session in service.sessions
     ]
     emit_table(rows, empty="No sessions. An invocation starts one.")
-
-
-def _say_where(home: Path) -> None:
-    """Print the address as soon as the service, which runs in this process, accepts connections."""
-    for _ in range(300):
-        if state := local.find(home):
-            say(f"local AgentCore in the foreground · {state.url} · stop it with Ctrl-C")
-            return
-        time.sleep(0.1)
 
 
 COMMANDS = (up, down, status)

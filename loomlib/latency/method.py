@@ -60,6 +60,7 @@ def _limits(result: StudyResult) -> list[str]:
     ]
     if any("simulated" in label for label in result.labels):
         limits.append("The model is simulated: its part of the time is a setting, not a measurement.")
+    limits += [f"Agents ran with this isolation: {label}." for label in result.labels if label.startswith("sessions: ")]
     if result.scope == "local":
         limits.append("The agent ran on this machine: network, microVM and AWS's own queues are not in these numbers.")
     return limits

@@ -3,8 +3,9 @@
 from loomlib.deprecation import renamed_names
 
 from .contract import RuntimeInfo, SessionInfo
+from .foreground import serve_in_foreground
 from .health import ServiceStatus, status
-from .lifecycle import find, start, stop
+from .lifecycle import find, isolation_sentence, start, stop
 from .loopback import ServiceLease, hold
 from .state import FOREIGN_VARIABLES, ServiceOptions, ServiceState
 
@@ -18,6 +19,8 @@ __all__ = [
     "SessionInfo",
     "find",
     "hold",
+    "isolation_sentence",
+    "serve_in_foreground",
     "start",
     "status",
     "stop",

@@ -1,4 +1,4 @@
-"""`python -m loomlib.local`: the background service, as `lifecycle` starts it, with its options as JSON on stdin."""
+"""`python -m loomlib.local`: the service, as `lifecycle` and `foreground` start it; its options are JSON on stdin."""
 
 from __future__ import annotations
 
@@ -16,13 +16,26 @@ from .state import ServiceOptions, ServiceState
 
 
 def main() -> None:
-    """Fork into the background, then serve until stopped."""
+    """Fork into the background, or stay with `--foreground`, then serve until stopped."""
     parser = argparse.ArgumentParser(prog="python -m loomlib.local", description="The local AgentCore")
     parser.add_argument("--home", type=Path, required=True, help="home folder")
     parser.add_argument("--persistent", action="store_true", help="run until stopped, whether or not there is a lease")
-    parser.add_argument("--ready-fd", type=int, required=True, help="descriptor to write `ready` to")
+    parser.add_argument("--foreground", action="store_true", help="do not fork")
+    parser.add_argument("--ready-fd", type=int, help="descriptor to write `ready` to")
     arguments = parser.parse_args()
-    options = ServiceOptions.of(json.loads(sys.stdin.read()))
+    given = json.loads(sys.stdin.read())
+    options = ServiceOptions.of(given["options"])
+    if arguments.foreground:
+        from .serve import serve
+
+        serve(
+            arguments.home,
+            options,
+            persistent=True,
+            on_ready=_say_address,
+            model_settings=given["model_settings"],
+        )
+        return
     if os.fork():
         os._exit(0)
     handler = logging.StreamHandler()
@@ -38,7 +51,18 @@ def main() -> None:
 
     from .serve import serve  # after the fork, because it starts threads
 
-    serve(arguments.home, options, persistent=arguments.persistent, on_ready=on_ready)
+    serve(
+        arguments.home,
+        options,
+        persistent=arguments.persistent,
+        on_ready=on_ready,
+        model_settings=given["model_settings"],
+    )
+
+
+def _say_address(state: ServiceState) -> None:
+    sys.stdout.write(f"loom  local AgentCore in the foreground · {state.url} · stop it with Ctrl-C\n")
+    sys.stdout.flush()
 
 
 main()

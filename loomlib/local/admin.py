@@ -18,6 +18,7 @@ from .contract import RuntimeInfo
 from .leases import ServiceLeases
 from .resources.store import ResourceStore
 from .runtimes.resource import AGENT_RUNTIME
+from .sandbox.isolation import Isolation
 from .sessions import SessionPool
 from .state import ServiceOptions
 from .wire import Receive, Send, not_found, send_body, send_json
@@ -33,6 +34,7 @@ class AdminRoutes:
         leases: What keeps the service running.
         label: Name of the model that answers.
         simulated: Whether that model's latencies are simulated.
+        isolation: What separates sessions from this machine.
         on_persist: Called when the service is told to run until it is stopped.
     """
 
@@ -45,10 +47,12 @@ class AdminRoutes:
         leases: ServiceLeases,
         label: str,
         simulated: bool,
+        isolation: Isolation,
         on_persist: Callable[[], None],
     ) -> None:
         self._options, self._resources, self._sessions, self._leases = options, resources, sessions, leases
         self._label, self._simulated, self._on_persist = label, simulated, on_persist
+        self._isolation = isolation
 
     async def answer(self, path: str, method: str, receive: Receive, send: Send) -> None:
         """Answer a request below `/_loom/`."""
@@ -95,6 +99,8 @@ class AdminRoutes:
             "profile": self._options.profile,
             "quotas": self._options.quotas,
             "log_delay_s": self._options.log_delay_s,
+            "limits": self._options.limits,
+            "isolation": self._isolation.as_document(),
             "persistent": self._leases.is_persistent,
             "rss_bytes": _rss_bytes(),
         }

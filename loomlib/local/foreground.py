@@ -1,25 +1,34 @@
-"""The local AgentCore in this process, until it is stopped."""
+"""The local AgentCore in place of this process, until it is stopped."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from .lifecycle import starting
-from .serve import serve
+from .lifecycle import service_command, service_input, service_variables, starting
 from .state import ServiceOptions, ServiceState
 
 
-def serve_in_foreground(home: Path, options: ServiceOptions | None = None) -> tuple[ServiceState, bool]:
-    """Serve in this process and return when the service has been stopped.
+def serve_in_foreground(home: Path, options: ServiceOptions | None = None) -> ServiceState:
+    """Replace this process by the service of a home folder; return only if one is running there already.
+
+    The service runs in a new program, because a program cannot remove the user's secrets from its own
+    `/proc/<pid>/environ`.
 
     Args:
         home: The home folder.
         options: How the service behaves.
 
     Returns:
-        The service, and whether it ran here: one that was running already continues in its own process.
+        The service that is running already.
     """
     with starting(home, persistent=True) as running:
         if running:
-            return running, False
-    return serve(home, options or ServiceOptions(), persistent=True), True
+            return running
+    reading, writing = os.pipe()
+    os.write(writing, service_input(options or ServiceOptions()))  # a pipe holds 64 KiB
+    os.close(writing)
+    os.dup2(reading, 0)
+    os.close(reading)
+    command = [*service_command(home), "--foreground"]
+    return os.execve(command[0], command, service_variables())  # noqa: S606 (this very interpreter)

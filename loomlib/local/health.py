@@ -25,6 +25,9 @@ class ServiceStatus:
         simulated: Whether model latencies come from a profile rather than from a model.
         rss_bytes: Resident memory of the service itself, without its sessions.
         damaged: Files of the home folder that were damaged and set aside, by the name that they have now.
+        isolation: What separates sessions from this machine, in a sentence; "unknown" of an earlier release.
+        isolation_label: The same as a provenance label.
+        limits: The limits of one session, as given to `ServiceOptions`.
     """
 
     state: ServiceState
@@ -38,6 +41,9 @@ class ServiceStatus:
     log_delay_s: float
     rss_bytes: int
     damaged: tuple[str, ...] = ()
+    isolation: str = "unknown"
+    isolation_label: str = ""
+    limits: str = "aws"
 
 
 def status(home: Path) -> ServiceStatus:
@@ -62,6 +68,9 @@ def status(home: Path) -> ServiceStatus:
         log_delay_s=document["log_delay_s"],
         rss_bytes=document["rss_bytes"],
         damaged=tuple(item.aside.name for item in damaged_files(home)),
+        isolation=document.get("isolation", {}).get("sentence", "unknown"),
+        isolation_label=document.get("isolation", {}).get("label", ""),
+        limits=document.get("limits", "none"),
     )
 
 

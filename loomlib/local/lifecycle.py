@@ -17,6 +17,8 @@ from pathlib import Path
 
 from ..errors import LocalServiceError, LocalServiceNotRunningError, LocalServiceNotStartedError
 from .loopback import ask
+from .sandbox.isolation import choose
+from .sandbox.variables import model_settings, service_environment
 from .state import ServiceLock, ServiceOptions, ServiceState, has_damaged_state, log_file, make_home, read_state
 
 _READY_WITHIN_S = 60.0
@@ -45,12 +47,16 @@ def start(home: Path, options: ServiceOptions | None = None, *, persistent: bool
         The service, and whether this call started it.
 
     Raises:
+        LocalServiceError: Sessions must be isolated, and this machine cannot do it.
         LocalServiceNotStartedError: It could not start; the error has the last lines of its log.
     """
     with starting(home, persistent=persistent) as running:
         if running:
             return running, False
-        return _spawn(home, options or ServiceOptions(), persistent), True
+        options = options or ServiceOptions()
+        if options.sandbox == "required":
+            choose(options.sandbox, options.sandbox_network)  # raises here, where the caller sees it
+        return _spawn(home, options, persistent), True
 
 
 @contextmanager
@@ -96,6 +102,11 @@ def stop(home: Path) -> bool:
     raise LocalServiceError("The local AgentCore does not stop", on=f"process {pid}", try_=f"kill -9 {pid}")
 
 
+def isolation_sentence() -> str:
+    """Return the isolation that sessions of a new service would have on this machine, after a trial of it."""
+    return choose().sentence
+
+
 def _answering(home: Path) -> ServiceState | None:
     """Return the running service once it has answered; None when there is none, or when it is about to end."""
     deadline = time.monotonic() + _STOPPED_WITHIN_S
@@ -127,20 +138,18 @@ def _spawn(home: Path, options: ServiceOptions, persistent: bool) -> ServiceStat
     log_begin = os.fstat(log).st_size
     ready, notify = os.pipe()
     try:
-        # The options travel by standard input: a model address may hold a key, and `ps` shows arguments to everybody.
         with subprocess.Popen(
-            [sys.executable, "-P", "-m", "loomlib.local", "--home", str(home), "--ready-fd", str(notify)]
-            + (["--persistent"] if persistent else []),
+            [*service_command(home), "--ready-fd", str(notify)] + (["--persistent"] if persistent else []),
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
             start_new_session=True,
             pass_fds=(notify,),
-            env=os.environ | {"PYTHONPATH": _import_path()},
+            env=service_variables(),
         ) as process:
             os.close(notify)
             notify = -1
-            process.communicate(json.dumps(asdict(options)).encode())
+            process.communicate(service_input(options))
         # The process above was only the parent of the service, which it forks so that nobody inherits a zombie.
         answered, _, _ = select.select([ready], [], [], _READY_WITHIN_S)
         if answered and os.read(ready, 16).startswith(b"ready") and (state := find(home)):
@@ -158,10 +167,24 @@ def _spawn(home: Path, options: ServiceOptions, persistent: bool) -> ServiceStat
     )
 
 
-def _import_path() -> str:
-    """Return a `PYTHONPATH` with which the new process imports this same loomlib, also from a source tree."""
+def service_command(home: Path) -> list[str]:
+    """Return the command of a service."""
+    return [sys.executable, "-P", "-m", "loomlib.local", "--home", str(home)]
+
+
+def service_variables() -> dict[str, str]:
+    """Return the environment of a service: an allow-list, with a `PYTHONPATH` that imports this same loomlib."""
     ours = str(Path(__file__).parents[2])
-    return os.pathsep.join(filter(None, (ours, os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (ours, os.environ.get("PYTHONPATH"))))
+    return service_environment(os.environ) | {"PYTHONPATH": path}
+
+
+def service_input(options: ServiceOptions) -> bytes:
+    """Return what a service reads from standard input: its options, and the settings of a real model.
+
+    Either may hold a key, and other processes can read arguments and environments.
+    """
+    return json.dumps({"options": asdict(options), "model_settings": model_settings(os.environ)}).encode()
 
 
 def _open_log(home: Path) -> int:

@@ -14,11 +14,12 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import uvicorn
 
@@ -43,7 +44,7 @@ from .memory import (
     MemorySweeper,
     extraction_settings,
 )
-from .models import make_model
+from .models import ConverseModel, make_model
 from .moto_fallback import MotoFallback
 from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
 from .quotas import QuotaKeeper, Quotas
@@ -56,6 +57,8 @@ from .router import Router
 from .runtimes.deployments import Deployments
 from .runtimes.invoke import Invoke
 from .runtimes.resource import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT, EndpointBehaviour, RuntimeBehaviour
+from .sandbox.isolation import choose
+from .sandbox.limits import Limits
 from .sessions import OtlpTarget, SessionPool
 from .state import ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
 
@@ -75,6 +78,7 @@ def serve(
     persistent: bool,
     host: str = "127.0.0.1",
     on_ready: Callable[[ServiceState], None] | None = None,
+    model_settings: Mapping[str, str] | None = None,
 ) -> ServiceState:
     """Serve in this process until stopped.
 
@@ -84,6 +88,7 @@ def serve(
         persistent: Whether it runs until it is stopped, rather than until the last lease on it ends.
         host: Address to listen on; no other than loopback is accepted.
         on_ready: Called as soon as requests are answered.
+        model_settings: Variables for the model only, such as its key; they are not in the environment.
 
     Returns:
         The service as it was, once it has stopped.
@@ -107,11 +112,16 @@ def serve(
     )
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     os.environ.setdefault("MOTO_ALLOW_NONEXISTENT_REGION", "true")  # AWS has more regions than moto knows
-    asyncio.run(_serve(state, listener, on_ready))
+    asyncio.run(_serve(state, listener, on_ready, model_settings or {}))
     return state
 
 
-async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callable[[ServiceState], None] | None) -> None:
+async def _serve(
+    state: ServiceState,
+    listener: socket.socket,
+    on_ready: Callable[[ServiceState], None] | None,
+    model_settings: Mapping[str, str],
+) -> None:
     home, options = state.home, state.options
     place = {"account_id": state.account_id, "region": state.region}
     leases = ServiceLeases(persistent=state.persistent, linger_s=options.linger_s)
@@ -130,6 +140,8 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
     logs.on_forgotten = forget
     resources = ResourceStore(home)
     import_older_databases(resources)
+    isolation = choose(options.sandbox, options.sandbox_network)
+    _log.info("Sessions are isolated by %s", isolation.sentence)
     quotas = QuotaKeeper(Quotas.of(options.quotas, state.region))
     sessions = SessionPool(
         home=home,
@@ -141,10 +153,16 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         announces_starts=True,
         logs_usage=True,
         otlp=OtlpTarget(url=f"{state.url}/otlp", access_key=state.access_key),
+        isolation=isolation,
+        limits=Limits.of(options.limits),
+        readable=[Path(path) for path in options.sandbox_read],
+        writable=[Path(path) for path in options.sandbox_write],
+        port=state.port,
+        serve_endpoint=lambda endpoint: server.serve_also(endpoint),
     )
-    models = make_model(options.model, options.profile, options.model_url)
+    models = _make_model(options, model_settings)
     images = ImageStore(home)
-    deployments = Deployments(home, images, account_id=state.account_id)
+    deployments = Deployments(home, images, account_id=state.account_id, isolation=isolation)
     moto = MotoFallback(logs, region=state.region)
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
@@ -194,6 +212,7 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
             leases=leases,
             label=models.label,
             simulated=models.simulated,
+            isolation=isolation,
             on_persist=lambda: write_state(replace(state, persistent=True)),
         ),
         otlp=OtlpIntake(collector, telemetry, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),
@@ -245,8 +264,29 @@ async def _serve(state: ServiceState, listener: socket.socket, on_ready: Callabl
         _log.info("Ended")
 
 
+def _make_model(options: ServiceOptions, settings: Mapping[str, str]) -> ConverseModel:
+    """Make the model while its settings are in the environment, where no process that starts later inherits them."""
+    added = {name: value for name, value in settings.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        return make_model(options.model, options.profile, options.model_url)
+    finally:
+        for name in added:
+            del os.environ[name]
+
+
 class _Server(uvicorn.Server):
     """uvicorn without its signal handlers: sessions must end before connections do."""
+
+    async def serve_also(self, listener: socket.socket) -> Callable[[], None]:
+        """Answer requests on a further listening socket, until the returned function is called."""
+        loop = asyncio.get_running_loop()
+        serving = await loop.create_server(self._protocol, sock=listener)
+        return serving.close
+
+    def _protocol(self) -> asyncio.Protocol:
+        protocol = cast(Callable[..., asyncio.Protocol], self.config.http_protocol_class)
+        return protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -17,6 +17,8 @@ from typing import Any
 from ..errors import LocalServiceError
 from ..trust import check_discovered
 from .quotas import Quotas
+from .sandbox.isolation import MODES, NETWORKS, Mode, Network
+from .sandbox.limits import Limits
 
 FOREIGN_VARIABLES: tuple[str, ...] = (
     "AWS_PROFILE",
@@ -46,6 +48,12 @@ class ServiceOptions:
             LOOM_MEMORY_DELAY_S takes precedence.
         memory_extractor: "offline" or "model".
         linger_s: How long a service that is not persistent outlives the last lease on it.
+        sandbox: "best" (the strongest isolation of sessions that this machine has), "required" (refuse to start
+            without bubblewrap) or "off".
+        sandbox_network: "open" (the internet, as in AWS's PUBLIC mode) or "service" (the local AgentCore only).
+        limits: "aws", "none" or figures such as "memory=512m,processes=64" (see `sandbox.limits.Limits`).
+        sandbox_read: Further files and folders of this machine that isolated sessions may read.
+        sandbox_write: Further folders that they may write.
 
     Example:
         >>> ServiceOptions(quotas="aws", log_delay_s=2.0).quotas
@@ -62,6 +70,11 @@ class ServiceOptions:
     memory_delay_s: float = 1.0
     memory_extractor: str = "offline"
     linger_s: float = 2.0
+    sandbox: Mode = "best"
+    sandbox_network: Network = "open"
+    limits: str = "aws"
+    sandbox_read: tuple[str, ...] = ()
+    sandbox_write: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.log_delay_s < 0 or self.invoke_timeout_s <= 0 or self.start_timeout_s <= 0:
@@ -70,13 +83,20 @@ class ServiceOptions:
             raise ValueError(
                 'memory_delay_s and linger_s must not be negative, and memory_extractor is "offline" or "model"'
             )
+        if self.sandbox not in MODES or self.sandbox_network not in NETWORKS:
+            raise ValueError(f"sandbox is one of {', '.join(MODES)}, and sandbox_network one of {', '.join(NETWORKS)}")
+        Limits.of(self.limits)
         Quotas.of(self.quotas, "")  # raises for an invalid text
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> ServiceOptions:
         """Return the options of a state file; names that this release does not know are ignored."""
         known = {item.name for item in fields(cls)}
-        return cls(**{name: value for name, value in document.items() if name in known})
+        values: dict[str, Any] = {name: value for name, value in document.items() if name in known}
+        for name in ("sandbox_read", "sandbox_write"):
+            if name in values:
+                values[name] = tuple(values[name])  # JSON has lists
+        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,7 +92,7 @@ class LocalEnvironment:
             # The service has ended: the options it was started with are the best that is known.
             options = self.state.options
             return ("local AgentCore", f"model: {options.model} (profile {options.profile})")
-        return ("local AgentCore", f"model: {status.model}")
+        return tuple(filter(None, ("local AgentCore", f"model: {status.model}", status.isolation_label)))
 
     def environment(self) -> Mapping[str, str]:
         """Return endpoint variables, dummy credentials and region."""

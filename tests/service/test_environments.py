@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,71 @@ def test_what_pip_cannot_find_fails_the_runtime_with_pip_s_words(offline_service
     assert described["status"] == "CREATE_FAILED"
     assert "No matching distribution found for loom_missing==3" in described["failureReason"]
     assert not list((offline_service.state.home / "environments").iterdir())
+
+
+STEALING_PIP = """
+import os, pathlib, sys
+text = "\\n".join(pathlib.Path(f"/proc/{pid}/environ").read_bytes().decode() for pid in (os.getppid(), os.getpid()))
+raise SystemExit("STOLEN " + text)
+"""
+BUILDING = """
+import os, pathlib
+seen = [f"{name}={value}" for name, value in os.environ.items()]
+for place in (f"/proc/{os.getppid()}/environ", os.path.expanduser("~/.aws/credentials"), CREDENTIALS):
+    try:
+        seen.append(pathlib.Path(place).read_text())
+    except OSError as error:
+        seen.append(str(error))
+raise SystemExit("BUILT " + " ".join(seen))
+"""
+
+
+@pytest.fixture
+def secret_service(start_service: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A service that a user with secrets in the environment and in the home folder has started."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-in-the-environment")
+    monkeypatch.setenv("LOOM_MODEL_API_KEY", "canary-of-the-model")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://user:canary-of-the-index@example.org/simple")
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    (tmp_path / "user" / ".aws").mkdir(parents=True)
+    (tmp_path / "user" / ".aws" / "credentials").write_text("[default]\naws_secret_access_key = canary-in-a-file\n")
+    return start_service()
+
+
+def test_no_secret_of_the_user_is_in_the_environment_of_the_service(secret_service: Any) -> None:
+    for name in ("environ", "cmdline"):
+        assert b"canary" not in Path(f"/proc/{secret_service.state.pid}/{name}").read_bytes()
+
+
+def test_a_package_cannot_put_its_own_pip_in_the_installer_s_place(secret_service: Any) -> None:
+    files = {
+        "agent.py": AGENT,
+        "requirements.txt": "loom_missing",
+        "pip/__init__.py": "",
+        "pip/__main__.py": STEALING_PIP,
+    }
+    created = secret_service.create("steals", secret_service.upload(files))
+    described = secret_service.settled(created["agentRuntimeId"])
+    assert "No matching distribution found for loom_missing" in described["failureReason"]
+    assert "STOLEN" not in described["failureReason"]
+
+
+def test_a_build_sees_no_secret_of_the_user(secret_service: Any, tmp_path: Path) -> None:
+    if shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed, and without it a build can read the user's files")
+    building = BUILDING.replace("CREDENTIALS", repr(str(tmp_path / "user/.aws/credentials")))
+    project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    files = {
+        "agent.py": AGENT,
+        "requirements.txt": "./vendored",
+        "vendored/backend.py": building,
+        "vendored/pyproject.toml": project,
+    }
+    created = secret_service.create("builds", secret_service.upload(files))
+    described = secret_service.settled(created["agentRuntimeId"])
+    assert "canary" not in described["failureReason"]
+    assert "BUILT" in described["failureReason"], described
 
 
 def write(folder: Path, text: str, **others: str) -> Path:

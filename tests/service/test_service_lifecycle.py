@@ -183,7 +183,7 @@ def test_a_second_service_does_not_move_into_a_home_in_use(tmp_path: Path) -> No
 def test_in_the_foreground_it_serves_until_it_is_stopped(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from loomlib.local.foreground import serve_in_foreground\n"
-        "serve_in_foreground(Path(sys.argv[1])); print('ended', flush=True)"
+        "serve_in_foreground(Path(sys.argv[1])); print('not reached', flush=True)"
     )
     environment = os.environ | {"PYTHONPATH": str(Path(local.__file__).parents[2])}
     with subprocess.Popen(
@@ -195,7 +195,7 @@ def test_in_the_foreground_it_serves_until_it_is_stopped(tmp_path: Path) -> None
         assert state.pid == foreground.pid
         foreground.send_signal(signal.SIGINT)
         assert foreground.stdout is not None
-        assert foreground.stdout.read() == b"ended\n"
+        assert f"in the foreground · {state.url}".encode() in foreground.stdout.read()
     assert foreground.returncode == 0
 
 

@@ -28,8 +28,8 @@ _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
 class OpenAiModel:
     """Forwards Converse requests to `{url}/chat/completions`.
 
-    The key comes from LOOM_MODEL_API_KEY only; the model is the request's model id unless LOOM_MODEL_NAME names one.
-    A connection may take 10 s, a pause in the answer 300 s.
+    The key comes from LOOM_MODEL_API_KEY only, which is read here; the model is the request's model id unless
+    LOOM_MODEL_NAME names one. A connection may take 10 s, a pause in the answer 300 s.
     """
 
     simulated = False
@@ -43,6 +43,7 @@ class OpenAiModel:
         self._url = f"{(url or '').rstrip('/')}/chat/completions"
         self._host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
         self._timeout = timeout
+        self._key = os.environ.get(API_KEY_VARIABLE)
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -115,8 +116,7 @@ class OpenAiModel:
         """
         read_request(model_id, request)
         model = os.environ.get(MODEL_NAME_VARIABLE) or model_id
-        key = os.environ.get(API_KEY_VARIABLE)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=self._timeout)
         try:

@@ -14,6 +14,7 @@ from typing import Any
 from ..contract import RuntimeVersion
 from ..images.store import Image, ImageStore
 from ..resources import ResourceRecord
+from ..sandbox.isolation import Isolation
 from ..wire import invalid
 from .environments import Environments
 from .packages import extract_limited, fetch
@@ -33,11 +34,12 @@ class Deployments:
         home: The home folder.
         images: The images that were built here.
         account_id: Owner of the packages' buckets.
+        isolation: What separates installers from this machine.
     """
 
-    def __init__(self, home: Path, images: ImageStore, *, account_id: str) -> None:
+    def __init__(self, home: Path, images: ImageStore, *, account_id: str, isolation: Isolation | None = None) -> None:
         self._folder, self._images, self._account_id = home / "runtimes", images, account_id
-        self._environments = Environments(home / "environments")
+        self._environments = Environments(home / "environments", isolation=isolation)
         self._runnable: dict[tuple[str, int], RuntimeVersion] = {}
 
     async def fetch(self, version: ResourceRecord) -> None:

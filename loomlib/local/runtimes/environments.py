@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib.metadata
+import os
 import platform
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from ..sandbox.bubblewrap import View, isolating
+from ..sandbox.isolation import Isolation
+from ..sandbox.variables import installer_environment, named_paths
+from ..sessions.processes import signal_group
 from .packages import InvalidPackageError
 
 _PIP_LINES_SHOWN = 12
@@ -21,8 +27,8 @@ _PIP_LINES_SHOWN = 12
 class Environments:
     """The overlays of one home folder, in `environments/{digest}`; the same requirements are installed once."""
 
-    def __init__(self, folder: Path, interpreter: str = sys.executable) -> None:
-        self._folder, self._interpreter = folder, interpreter
+    def __init__(self, folder: Path, interpreter: str = sys.executable, isolation: Isolation | None = None) -> None:
+        self._folder, self._interpreter, self._isolation = folder, interpreter, isolation or Isolation()
         self._building: dict[str, asyncio.Lock] = {}
 
     async def overlay(self, code: Path) -> Path | None:
@@ -48,22 +54,39 @@ class Environments:
     async def _install(self, wanted: list[str], folder: Path, code: Path) -> None:
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
+        (partial / "scratch").mkdir(parents=True)
         lines = partial / "requirements.txt"
-        lines.write_text("\n".join(wanted) + "\n", "utf-8")
+        lines.write_text("\n".join(_with_paths(wanted, code, partial / "source")) + "\n", "utf-8")
+        environment = installer_environment(os.environ, partial / "scratch")
+        # Isolated mode and another working folder: a package's own `pip` must not run in pip's place.
         # pip byte-compiles what it installs, so that the first session does not.
-        process = await asyncio.create_subprocess_exec(
-            *(self._interpreter, "-m", "pip", "install", "--target", str(partial / "packages"), "-r", str(lines)),
-            *("--disable-pip-version-check", "--no-input", "--no-warn-script-location", "--quiet"),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            cwd=code,  # relative paths in the file are the package's
-        )
+        command = [
+            *(self._interpreter, "-I", "-m", "pip", "install", "--target", str(partial / "packages"), "-r", str(lines)),
+            *("--no-input", "--no-warn-script-location", "--quiet"),
+        ]
+        descriptors: list[int] = []
+        if self._isolation.level == "bubblewrap":
+            view = View(folder=partial, read=(code, *named_paths(environment)), own_network=False)
+            command, descriptors = isolating(self._isolation.program, view, environment, command)
+            environment = {}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                cwd=partial,
+                env=environment,
+                pass_fds=descriptors,
+                start_new_session=True,
+            )
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
         try:
             output, _ = await process.communicate()
         except asyncio.CancelledError:
-            process.kill()
+            signal_group(process.pid, signal.SIGKILL)
             await process.wait()
             raise
         finally:
@@ -75,6 +98,24 @@ class Environments:
         (partial / "packages").mkdir(exist_ok=True)
         (partial / "packages").replace(folder)
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _with_paths(lines: list[str], code: Path, source: Path) -> list[str]:
+    """Return the lines with the package's own paths made absolute: those of a copy, in which a build may write."""
+    local = [[word.startswith(("./", "../")) or word == "." for word in line.split()] for line in lines]
+    if not any(map(any, local)):
+        return lines
+    shutil.copytree(code, source, symlinks=True)
+    result: list[str] = []
+    for line, flags in zip(lines, local, strict=True):
+        words: list[str] = []
+        for word, is_local in zip(line.split(), flags, strict=True):
+            path = (source / word).resolve()
+            if is_local and not path.is_relative_to(source.resolve()):
+                raise InvalidPackageError(f"requirements.txt names a path that is not in the package: {word}")
+            words.append(str(path) if is_local else word)
+        result.append(" ".join(words))
+    return result
 
 
 def lacking(code: Path) -> list[str]:

@@ -10,6 +10,10 @@ from ..contract import AgentProcessError, SessionEndedError
 from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 
 
+class AnswerTooLargeError(Exception):
+    """The answer is larger than the limit."""
+
+
 class AnswerChunks(AsyncIterator[bytes]):
     """The chunks of a response as they arrive.
 
@@ -23,6 +27,7 @@ class AnswerChunks(AsyncIterator[bytes]):
         connection: AgentConnection,
         *,
         timeout_s: float,
+        limit_bytes: int | None,
         release: Callable[[AgentConnection], None],
         explain: Callable[[Exception], Awaitable[AgentProcessError | SessionEndedError]],
     ) -> None:
@@ -30,6 +35,7 @@ class AnswerChunks(AsyncIterator[bytes]):
         self._release, self._explain = release, explain
         self._loop = asyncio.get_running_loop()
         self._done = False
+        self._left_bytes = limit_bytes
 
     def __aiter__(self) -> AnswerChunks:
         return self
@@ -56,6 +62,11 @@ class AnswerChunks(AsyncIterator[bytes]):
         if chunk is None:
             self._finish()
             raise StopAsyncIteration
+        if self._left_bytes is not None:
+            self._left_bytes -= len(chunk)
+            if self._left_bytes < 0:
+                self._finish()
+                raise await self._explain(AnswerTooLargeError())
         return chunk
 
     async def aclose(self) -> None:

@@ -1,7 +1,9 @@
 """The entry point of a session's process: it turns `python bootstrap.py … agent.py` into `python agent.py`.
 
 It runs in the agent's interpreter, so it uses the standard library only, imports almost nothing, and leaves no name in
-the agent's `__main__`. Arguments: the descriptors of the listening socket and of the lifeline, the mark, the script.
+the agent's `__main__`. Arguments: the descriptors of the listening socket and of the lifeline, the mark, the limits,
+the service's port, the script. The port is `-` without a boundary, `0` where loopback is this machine's own, and ends
+with `+` where the network comes up while the agent is imported.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import io
 import os
 import sys
 from _frozen_importlib_external import PathFinder
-from _thread import start_new_thread
+from _thread import LockType, allocate_lock, start_new_thread
 
 TYPE_CHECKING = False  # `typing` itself takes two milliseconds
 if TYPE_CHECKING:
@@ -31,6 +33,10 @@ OPTIONAL_CHECKERS = frozenset(
 )
 
 
+NETWORK_WITHIN_S = 10.0
+"""How long the first import of `socket` waits for the network, which comes up beside the start of the interpreter."""
+
+
 class StartHook:
     """An import hook for the agent's process.
 
@@ -40,7 +46,10 @@ class StartHook:
 
     def __init__(self, listener_fd: int, package_path: list[str], spans: Spans | None) -> None:
         self.listener_fd, self.package_path, self.spans, self.taken = listener_fd, package_path, spans, False
-        self.after: dict[str, Callable[[ModuleType], object]] = {"uvicorn.server": self.patch}
+        self.after: dict[str, Callable[[ModuleType], object]] = {
+            "uvicorn.server": self.patch,
+            "uvicorn.protocols.utils": give_addresses,
+        }
         if spans is not None:
             self.after |= spans.hooks()
 
@@ -86,6 +95,23 @@ class StartHook:
             await serve(server, sockets)
 
         server_class.serve = serve_on_session_socket  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def give_addresses(module: ModuleType) -> None:
+    """Make uvicorn report loopback addresses for connections over a Unix socket, which have none.
+
+    Agents read `request.client.host`, and on AWS there is always one.
+    """
+    remote, local = module.get_remote_addr, module.get_local_addr
+
+    def get_remote_addr(transport: object) -> tuple[str, int]:
+        return remote(transport) or ("127.0.0.1", 0)
+
+    def get_local_addr(transport: object) -> tuple[str, int]:
+        address = local(transport)
+        return address if address is not None and address[1] is not None else ("127.0.0.1", 8080)
+
+    vars(module).update(get_remote_addr=get_remote_addr, get_local_addr=get_local_addr)
 
 
 class OutputStream(io.TextIOWrapper):
@@ -148,14 +174,43 @@ def on_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def follow_the_service(lifeline_fd: int, mark: str) -> None:
-    """Wait until the service closes the lifeline (or is killed), then end the whole session.
+def announce(lifeline_fd: int, port: int) -> None:
+    """Tell the service this process's pid, and give it a listening socket at its own port (see `sandbox.handshake`)."""
+    from _socket import AF_INET, IPPROTO_TCP, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
+
+    control: list[tuple[int, int, bytes]] = []
+    if port:
+        endpoint = socket(AF_INET, SOCK_STREAM, IPPROTO_TCP)
+        endpoint.bind(("127.0.0.1", port))
+        endpoint.listen(2_048)
+        control.append((SOL_SOCKET, SCM_RIGHTS, endpoint.fileno().to_bytes(4, sys.byteorder)))
+    lifeline = socket(fileno=lifeline_fd)
+    lifeline.sendmsg([b"@"], control)
+    lifeline.detach()
+
+
+def keep_limits(text: str) -> None:
+    """Set the limits in `text`, such as `7:1024,6:1024`: numbers of resources and their values, as setrlimit(2) has."""
+    from resource import RLIM_INFINITY, getrlimit, setrlimit
+
+    for pair in filter(None, text.split(",")):
+        number, value = map(int, pair.split(":"))
+        most = getrlimit(number)[1]
+        least = value if most == RLIM_INFINITY else min(value, most)
+        setrlimit(number, (least, least))
+
+
+def follow_the_service(lifeline_fd: int, mark: str, network: LockType) -> None:
+    """Wait until the service closes the lifeline, also by being killed; then end the whole session.
+
+    The lock `network` is released when the service says that the network is there.
 
     Where this thread cannot run, because foreign code holds the interpreter, the service's keeper does it.
     """
     try:
-        while os.read(lifeline_fd, 1):
-            pass
+        while data := os.read(lifeline_fd, 1):
+            if data == b"n":
+                network.release()
     except OSError:
         pass
     end_session(mark)
@@ -200,14 +255,23 @@ def run_script(script: str) -> None:
 
 def start() -> None:
     """Prepare the process and run the agent's script."""
-    listener_fd, lifeline_fd, mark, script = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+    listener_fd, lifeline_fd = int(sys.argv[1]), int(sys.argv[2])
+    mark, limits, port, script = sys.argv[3:7]
     os.set_inheritable(listener_fd, False)
     os.set_inheritable(lifeline_fd, False)
+    if port != "-":
+        announce(lifeline_fd, int(port.rstrip("+")))
+    keep_limits(limits)
     share_output()
-    start_new_thread(follow_the_service, (lifeline_fd, mark))
+    network = allocate_lock()
+    network.acquire()
+    start_new_thread(follow_the_service, (lifeline_fd, mark, network))
     package_path = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     spans = load_spans(lifeline_fd) if "LOOM_SPANS" in os.environ else None
-    sys.meta_path.insert(0, StartHook(listener_fd, package_path, spans))  # pyright: ignore[reportArgumentType]
+    hook = StartHook(listener_fd, package_path, spans)
+    if port.endswith("+"):
+        hook.after["socket"] = lambda module: network.acquire(timeout=NETWORK_WITHIN_S)
+    sys.meta_path.insert(0, hook)  # pyright: ignore[reportArgumentType]
     run_script(script)
 
 

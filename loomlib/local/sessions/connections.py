@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 from .wire import AgentConnection, ConnectionClosedError
+
+Address = tuple[str, int] | bytes | str
+"""Host and port, or the name of a Unix socket."""
 
 
 class Connections:
     """Connections to one agent's address: the newest idle one is used first, a new one is opened when none is idle."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: Address) -> None:
         self._address = address
         self._idle: list[AgentConnection] = []
         self._open: set[AgentConnection] = set()
@@ -26,7 +30,11 @@ class Connections:
         if self._closed:
             raise ConnectionClosedError("the session has ended")
         try:
-            _, connection = await asyncio.get_running_loop().create_connection(AgentConnection, *self._address)
+            loop = asyncio.get_running_loop()
+            if isinstance(self._address, tuple):
+                _, connection = await loop.create_connection(AgentConnection, *self._address)
+            else:
+                _, connection = await loop.create_unix_connection(AgentConnection, os.fsdecode(self._address))
         except OSError as failure:
             raise ConnectionClosedError(str(failure)) from failure
         self._open.add(connection)

@@ -6,11 +6,7 @@ import os
 from collections.abc import Mapping
 
 from ..contract import RuntimeVersion
-
-_FROM_THE_USER = frozenset(
-    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TMPDIR", "TEMP", "TMP"}
-    | {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR"}
-)
+from ..sandbox.variables import FOR_AGENTS
 
 MARK = "LOOM_SESSION"
 """The variable that identifies a session's processes, whatever group they moved to."""
@@ -23,6 +19,7 @@ def session_environment(
     *,
     mark: str,
     telemetry: Mapping[str, str] | None = None,
+    home: str = "",
 ) -> dict[str, str]:
     """Return the variables of one process; later sources take precedence.
 
@@ -35,8 +32,13 @@ def session_environment(
         user: The user's variables, of which an allow-list is passed on.
         mark: The session's mark.
         telemetry: Variables for OpenTelemetry exporters.
+        home: The home folder behind the boundary, where /tmp is the session's own too; empty without a boundary.
     """
-    environment = {name: value for name, value in user.items() if name in _FROM_THE_USER or name.startswith("LC_")}
+    environment = {name: value for name, value in user.items() if name in FOR_AGENTS or name.startswith("LC_")}
+    if home:
+        environment["HOME"] = home
+        for name in ("TMPDIR", "TEMP", "TMP"):
+            environment.pop(name, None)
     environment["AWS_CONFIG_FILE"] = environment["AWS_SHARED_CREDENTIALS_FILE"] = os.devnull
     environment["TZ"] = "UTC"
     environment["PYTHONUNBUFFERED"] = "1"

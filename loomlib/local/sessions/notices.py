@@ -39,6 +39,10 @@ class SessionNotices:
         message = self._text(f"its process {how}; what it had not exported by then is lost")
         self._sink.write(group=self._group, stream=self._stream, timestamp_ms=_now_ms(), message=message)
 
+    def reached_limit(self, sentence: str) -> None:
+        """Record that the session reached a limit; `sentence` names it."""
+        self._sink.write(group=self._group, stream=self._stream, timestamp_ms=_now_ms(), message=self._text(sentence))
+
     def _text(self, what: str) -> str:
         return f"Loom: session {self._session_id}: {what}"
 

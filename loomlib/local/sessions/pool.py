@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..contract import AgentAnswer, AgentCall, AgentProcessError, LogSink, SessionEndedError, SessionInfo
+from ..sandbox.cgroups import Cgroups
+from ..sandbox.isolation import Isolation, choose
+from ..sandbox.limits import Limits
+from ..sandbox.watching import Watch
 from .keeper import Keeper
 from .otel import OtlpTarget
 from .running import ProcessGoneError
-from .session import RuntimeSession, SessionPlace
+from .session import RuntimeSession, ServeEndpoint, SessionPlace
 from .usage import MeteredChunks, UsageMeter
 from .workspace import sweep_leftovers
 
@@ -37,6 +42,12 @@ class SessionPool:
         otlp: Where agents send telemetry.
         announces_starts: Whether each process's log begins with `START_LINE`.
         logs_usage: Whether CPU time and memory go to the runtime's usage log.
+        isolation: What separates sessions from this machine; if None, the strongest that it has, on its own network.
+        limits: Limits of one session's resources.
+        readable: Further files and folders that agents may read.
+        writable: Further folders that agents may write.
+        port: The service's port.
+        serve_endpoint: Answers on the socket on which a session with a network of its own reaches the service.
     """
 
     def __init__(
@@ -52,10 +63,18 @@ class SessionPool:
         otlp: OtlpTarget | None = None,
         announces_starts: bool = False,
         logs_usage: bool = False,
+        isolation: Isolation | None = None,
+        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        readable: Sequence[Path] = (),
+        writable: Sequence[Path] = (),
+        port: int = 0,
+        serve_endpoint: ServeEndpoint | None = None,
     ) -> None:
         folder = (home / "sessions").absolute()
         sweep_leftovers(folder)
         self._keeper = Keeper(folder)
+        self._cgroups = Cgroups(f"loom-{os.getpid()}-{secrets.token_hex(4)}")
+        self._watch = Watch(limits, self._cgroups)
         self._place = SessionPlace(
             folder=folder,
             sink=sink,
@@ -66,6 +85,14 @@ class SessionPool:
             answer_timeout_s=answer_timeout_s,
             otlp=otlp,
             announces_starts=announces_starts,
+            isolation=_without_endpoint(choose()) if isolation is None else isolation,
+            limits=limits,
+            cgroups=self._cgroups,
+            watch=self._watch,
+            readable=(*readable, *_certificates()),
+            writable=tuple(writable),
+            port=port,
+            serve_endpoint=serve_endpoint,
         )
         self._usage = UsageMeter(sink) if logs_usage else None
         self._admit = admit
@@ -142,8 +169,19 @@ class SessionPool:
         """End every session and wait until all processes have ended."""
         self._closing = True
         await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in list(self._processes)))
+        self._watch.close()
+        self._cgroups.close()
         await asyncio.to_thread(self._keeper.close)
 
     def _forget(self, session: RuntimeSession) -> None:
         if self._sessions.get(session.key) is session:
             del self._sessions[session.key]
+
+
+def _without_endpoint(isolation: Isolation) -> Isolation:
+    return replace(isolation, network="shared", network_program="") if isolation.has_own_network else isolation
+
+
+def _certificates() -> list[Path]:
+    """Return the certificates that the user's variables name, which the agents' variables name as well."""
+    return [Path(os.environ[name]) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]

@@ -5,23 +5,38 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import signal
 import socket
 import subprocess
+import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from .processes import kill_marked, signal_group
+from ..sandbox import supervisor
+from ..sandbox.bubblewrap import View, isolating
+from ..sandbox.handshake import expect_credentials, receive_hello
+from ..sandbox.isolation import Isolation
+from ..sandbox.network import RESOLVER, OpenNetwork
+from .connections import Address
+from .environment import MARK
+from .processes import group_of, kill_marked, parent_of, signal_group, signal_process, wait_for_end
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
+_SUPERVISOR = Path(supervisor.__file__)
+_NAMESPACE_ENDS_WITHIN_S = 10.0
+_SUPERVISOR_ENDS_WITHIN_S = 5.0
+# A process cannot be put into a group between its start and its first fork, so it goes there itself.
+_JOIN_GROUPS = ("/bin/sh", "-c", 'while [ "$1" != -- ]; do echo 0 >"$1"; shift; done; shift; exec "$@"', "sh")
 
 
 class AgentProcess:
     """A running agent script; connections to its `address` are accepted at once and wait until the agent serves them.
 
-    The listening socket is made here and inherited, so ports are not raced for and only loopback is bound. Our copy is
-    closed at once, so that the end of the agent resets the connections that still wait.
+    The listening socket is made here and inherited, so ports are not raced for and nothing but this machine is bound.
+    Our copy is closed at once, so that the end of the agent resets the connections that still wait. Where the session
+    has a network of its own it is a Unix socket: a TCP socket of this machine's could be connected to its loopback.
 
     Create it on the event loop's own thread, which must run as long as the service: Linux ends the agent together with
     the thread that started it.
@@ -32,8 +47,15 @@ class AgentProcess:
         folder: The working folder.
         environment: The process's variables.
         mark: The session's mark, by which all its processes are found.
+        isolation: What separates it from this machine.
+        read: Further files and folders that it may read.
+        write: Further folders that it may write.
+        limits: Limits for `setrlimit`, in the bootstrap's form.
+        groups: Files of control groups that the process joins.
+        port: The service's port.
         on_signal: Called with each byte that the process sends over its lifeline, the socket pair whose closing shows
             it that the service has ended.
+        on_endpoint: Called with the socket on which the agent reaches the service, if it has a network of its own.
     """
 
     def __init__(
@@ -44,26 +66,61 @@ class AgentProcess:
         folder: Path,
         environment: Mapping[str, str],
         mark: str,
+        isolation: Isolation,
         on_signal: Callable[[bytes], None],
+        on_endpoint: Callable[[socket.socket], None],
+        read: Sequence[Path] = (),
+        write: Sequence[Path] = (),
+        limits: str = "",
+        groups: Sequence[Path] = (),
+        port: int = 0,
     ) -> None:
         self.mark = mark
         self.exit_code: int | None = None
         self.ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
+        self._isolation, self._init = isolation, 0
+        isolated = isolation.level == "bubblewrap"
+        supervised = not isolated and sys.platform == "linux"
+        self._has_leader = isolated or supervised
+        self._network: OpenNetwork | None = None
         output_end, output_child_end = os.pipe()
         self._lifeline, lifeline_child_end = socket.socketpair()
+        descriptors: list[int] = []
         try:
-            with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-                self.address: tuple[str, int] = listener.getsockname()
-                arguments = [str(listener.fileno()), str(lifeline_child_end.fileno()), mark, script]
+            if self._has_leader:
+                expect_credentials(self._lifeline)
+            with _listener(mark, isolation) as listener:
+                self.address: Address = listener.getsockname()
+                where = str(port if isolation.has_own_network else 0) if self._has_leader else "-"
+                if isolation.network_program:
+                    where += "+"
+                inherited = [listener.fileno(), lifeline_child_end.fileno()]
+                command = [interpreter, "-X", "frozen_modules=on", str(_BOOTSTRAP), *map(str, inherited)]
+                command += [mark, limits, where, script]
+                variables = dict(environment)
+                if isolated:
+                    view = View(
+                        folder=folder,
+                        read=read,
+                        write=write,
+                        files={"/etc/resolv.conf": RESOLVER} if isolation.network_program else {},
+                        own_network=isolation.has_own_network,
+                    )
+                    command, descriptors = isolating(isolation.program, view, environment, command)
+                    variables = {MARK: mark}
+                elif supervised:
+                    command = [interpreter, "-I", "-S", str(_SUPERVISOR), *map(str, inherited), *command]
+                if groups:
+                    command = [*_JOIN_GROUPS, *map(str, groups), "--", *command]
                 self._popen = subprocess.Popen(
-                    [interpreter, "-X", "frozen_modules=on", str(_BOOTSTRAP), *arguments],
+                    command,
                     cwd=folder,
-                    env=dict(environment),
+                    env=variables,
                     stdin=subprocess.DEVNULL,
                     stdout=output_child_end,
                     stderr=output_child_end,
-                    pass_fds=(listener.fileno(), lifeline_child_end.fileno()),
+                    pass_fds=(*inherited, *descriptors),
                     start_new_session=True,
                 )
         except BaseException:
@@ -71,11 +128,13 @@ class AgentProcess:
             self._lifeline.close()
             raise
         finally:
-            os.close(output_child_end)
+            for descriptor in (output_child_end, *descriptors):
+                os.close(descriptor)
             lifeline_child_end.close()
         self.output_fd = output_end
-        self.pid = self._popen.pid
-        self._on_signal = on_signal
+        self.leader = self._popen.pid
+        self.pid = 0 if self._has_leader else self._popen.pid
+        self._on_signal, self._on_endpoint = on_signal, on_endpoint
         self._lifeline.setblocking(False)
         self._loop.add_reader(self._lifeline, self._listen)
         self._watch_exit()
@@ -87,26 +146,38 @@ class AgentProcess:
         if not hasattr(os, "waitid"):  # macOS before Python 3.13
             return True
         try:
-            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+            return os.waitid(os.P_PID, self.leader, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
         except ChildProcessError:
             return False
 
     async def end(self, *, grace_s: float) -> None:
         """Send SIGTERM to the group and SIGKILL after `grace_s` seconds; return when the process has ended."""
         if self.exit_code is None:
-            if grace_s > 0:
-                signal_group(self.pid, signal.SIGTERM)
+            if grace_s > 0 and self.pid:
+                signal_group(group_of(self.pid), signal.SIGTERM)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self.ended.wait(), grace_s)
             if self.exit_code is None:
-                signal_group(self.pid, signal.SIGKILL)
+                self._kill()
         await self.ended.wait()
+
+    def _kill(self) -> None:
+        if self._init:
+            # The first process of a pid namespace takes all others along, and ends after them.
+            signal_process(self._init, signal.SIGKILL)
+        elif self._has_leader and self._isolation.level == "none":
+            signal_process(self.leader, signal.SIGTERM)  # the supervisor then ends all others
+            self._loop.call_later(_SUPERVISOR_ENDS_WITHIN_S, signal_group, self.leader, signal.SIGKILL)
+        else:
+            signal_group(self.leader, signal.SIGKILL)
 
     def how_it_ended(self) -> str:
         """Describe the exit by its exit code or the signal's name."""
         code = self.exit_code
         if code is None:
             return "is still running"
+        if self._has_leader and code > 128:
+            code = 128 - code  # as a shell reports a signal
         if code < 0:
             with contextlib.suppress(ValueError):
                 return f"was killed by {signal.Signals(-code).name}"
@@ -115,17 +186,17 @@ class AgentProcess:
     def _watch_exit(self) -> None:
         if hasattr(os, "pidfd_open"):
             try:
-                pidfd = os.pidfd_open(self.pid)
+                pidfd = os.pidfd_open(self.leader)
             except OSError:
                 pass
             else:
                 self._loop.add_reader(pidfd, self._on_exit, pidfd)
                 return
-        threading.Thread(target=self._wait_in_thread, name=f"loom-session-{self.pid}", daemon=True).start()
+        threading.Thread(target=self._wait_in_thread, name=f"loom-session-{self.leader}", daemon=True).start()
 
     def _wait_in_thread(self) -> None:
         if hasattr(os, "waitid"):
-            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            os.waitid(os.P_PID, self.leader, os.WEXITED | os.WNOWAIT)
         else:
             self._popen.wait()
         with contextlib.suppress(RuntimeError):  # the loop is closed
@@ -140,7 +211,11 @@ class AgentProcess:
 
     def _end_the_rest(self) -> int:
         # Before the leader is reaped: while it is a zombie its pid, which is the group's, is not reused.
-        signal_group(self.pid, signal.SIGKILL)
+        if self._network is not None:
+            self._network.close()
+        signal_group(self.leader, signal.SIGKILL)
+        if self._init:
+            wait_for_end(self._init, within_s=_NAMESPACE_ENDS_WITHIN_S)
         kill_marked([self.mark])
         return self._popen.wait()
 
@@ -152,14 +227,49 @@ class AgentProcess:
         self.ended.set()
 
     def _listen(self) -> None:
-        """Read the bytes that the process sends through its lifeline."""
+        """Read the bytes that the process sends over its lifeline."""
+        hello = None
         try:
-            data = self._lifeline.recv(4_096)
+            if self._has_leader and not self.pid:
+                data, hello = receive_hello(self._lifeline)
+            else:
+                data = self._lifeline.recv(4_096)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
             data = b""
         if not data:
             self._loop.remove_reader(self._lifeline)  # its end is closed
+        if hello is not None:
+            self.pid = hello.pid
+            if self._isolation.level == "bubblewrap":
+                self._init = parent_of(hello.pid)
+            if self._isolation.network_program:
+                self._open_network()
+            if hello.endpoint is not None:
+                self._on_endpoint(hello.endpoint)
         for index in range(len(data)):
             self._on_signal(data[index : index + 1])
+
+    def _open_network(self) -> None:
+        """Give the session its way to the internet, and tell the bootstrap, which waits for it, when it is there."""
+        try:
+            network = self._network = OpenNetwork(self._isolation.network_program, self.pid)
+        except OSError:
+            return  # it has ended already
+
+        def tell() -> None:
+            self._loop.remove_reader(network.ready)
+            with contextlib.suppress(OSError):
+                self._lifeline.send(b"n")
+
+        self._loop.add_reader(network.ready, tell)
+
+
+def _listener(mark: str, isolation: Isolation) -> socket.socket:
+    if not isolation.has_own_network:
+        return socket.create_server(("127.0.0.1", 0), backlog=128)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"\0loom-{mark}-{secrets.token_hex(8)}")  # abstract: no file, and out of the session's reach
+    listener.listen(128)
+    return listener

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 from collections.abc import Collection
 from pathlib import Path
@@ -44,6 +45,40 @@ def marked_processes(marks: Collection[str]) -> list[int]:
             if not wanted.isdisjoint((_PROC / name / "environ").read_bytes().split(b"\0")):
                 pids.append(int(name))
     return pids
+
+
+def parent_of(pid: int) -> int:
+    """Return the parent's pid; 0 when unknown."""
+    try:
+        return int((_PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
+    except (OSError, IndexError):
+        return 0
+
+
+def group_of(pid: int) -> int:
+    """Return the process group of a process; the pid itself when it has ended."""
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return pid
+
+
+def wait_for_end(pid: int, *, within_s: float) -> None:
+    """Block until a process that is no child of this one has ended, at most `within_s` seconds."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return
+    try:
+        select.select([descriptor], [], [], within_s)
+    finally:
+        os.close(descriptor)
+
+
+def signal_process(pid: int, number: signal.Signals) -> None:
+    """Signal one process, if it still exists."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
 
 
 def signal_group(pid: int, number: signal.Signals) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,12 @@ from ..contract import (
     SessionEndedError,
     SessionInfo,
 )
-from .answer import AnswerChunks
+from ..sandbox.bubblewrap import HOME
+from ..sandbox.cgroups import Cgroups
+from ..sandbox.isolation import Isolation
+from ..sandbox.limits import Limits
+from ..sandbox.watching import Watch
+from .answer import AnswerChunks, AnswerTooLargeError
 from .clocks import SessionClocks
 from .connections import Connections
 from .environment import session_environment
@@ -38,6 +44,10 @@ _PING_TIMEOUT_S = 5.0
 _SESSION_HEADER = "x-amzn-bedrock-agentcore-runtime-session-id"
 
 
+ServeEndpoint = Callable[[socket.socket], Awaitable[Callable[[], None]]]
+"""Answers requests on a session's own socket; returns a function that stops it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPlace:
     """Settings that all sessions of a pool share."""
@@ -51,6 +61,14 @@ class SessionPlace:
     answer_timeout_s: float
     otlp: OtlpTarget | None = None
     announces_starts: bool = False
+    cgroups: Cgroups
+    watch: Watch
+    isolation: Isolation = Isolation()  # noqa: RUF009 (frozen)
+    limits: Limits = Limits()  # noqa: RUF009 (frozen)
+    readable: Sequence[Path] = ()
+    writable: Sequence[Path] = ()
+    port: int = 0
+    serve_endpoint: ServeEndpoint | None = None
 
 
 class RuntimeSession:
@@ -89,6 +107,8 @@ class RuntimeSession:
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
         self._drained, self._gone = asyncio.Event(), asyncio.Event()
+        self._endpoint_taken = False
+        self._limit, self._limits_noted = "", set[str]()
         self._tasks: set[asyncio.Task[None]] = set()
         self._start = self._spawn(self._start_up())
 
@@ -147,7 +167,11 @@ class RuntimeSession:
             self._release(connection)
             raise
         chunks = AnswerChunks(
-            connection, timeout_s=self._place.answer_timeout_s, release=self._release, explain=self._explain_cut_answer
+            connection,
+            timeout_s=self._place.answer_timeout_s,
+            limit_bytes=self._place.limits.answer,
+            release=self._release,
+            explain=self._explain_cut_answer,
         )
         return AgentAnswer(status=head.status, headers=head.headers, chunks=chunks)
 
@@ -209,14 +233,29 @@ class RuntimeSession:
             place.service_environment,
             place.user_environment,
             mark=self.mark,
+            home=HOME if place.isolation.level == "bubblewrap" else "",
             telemetry=otel_environment(
                 place.otlp, self.runtime, qualifier=self.qualifier, session_id=self.session_id, stream=self.mark
             ),
         )
-        how = {"interpreter": place.interpreter, "script": script, "mark": self.mark}
-        process = AgentProcess(**how, folder=folder, environment=environment, on_signal=self._notices.on_signal)
+        process = AgentProcess(
+            interpreter=place.interpreter,
+            script=script,
+            folder=folder,
+            environment=environment,
+            mark=self.mark,
+            isolation=place.isolation,
+            read=(self.runtime.code, *self.runtime.search_path, *place.readable),
+            write=place.writable,
+            limits=place.limits.for_setrlimit(own_users=place.isolation.level == "bubblewrap"),
+            groups=place.cgroups.make(self.mark, place.limits),
+            port=place.port,
+            on_signal=self._notices.on_signal,
+            on_endpoint=self._connect_endpoint,
+        )
+        place.watch.add(self.mark, process.leader, folder, self._on_limit)
         output = SessionOutput(process.output_fd, place.sink, group=self._group, stream=self._stream)
-        write_record(place.folder, self.mark, process.pid)
+        write_record(place.folder, self.mark, process.leader)
         if place.announces_starts:
             now_ms = int(time.time() * 1000)  # not by `output`, whose last lines explain why an agent failed
             place.sink.write(group=self._group, stream=self._stream, timestamp_ms=now_ms, message=START_LINE)
@@ -235,10 +274,28 @@ class RuntimeSession:
         )
         return Running(process=process, output=output, connections=Connections(process.address), clocks=clocks)
 
+    def _connect_endpoint(self, endpoint: socket.socket) -> None:
+        """Answer the agent's own requests to the service, which arrive at a socket of its network."""
+        if self._place.serve_endpoint is None or self._endpoint_taken:
+            endpoint.close()
+            return
+        self._endpoint_taken = True
+        self._spawn(self._serve_endpoint(self._place.serve_endpoint, endpoint))
+
+    async def _serve_endpoint(self, serve: ServeEndpoint, endpoint: socket.socket) -> None:
+        stop = await serve(endpoint)
+        try:
+            await self._gone.wait()
+        finally:
+            stop()
+
     async def _clean_up(self, running: Running) -> None:
         """Wait for the process to end and remove its files."""
         await running.process.ended.wait()
-        was_stopping = self._stopping
+        self._place.watch.remove(self.mark)
+        if name := self._place.cgroups.reached(self.mark):
+            self._note_limit(name)
+        was_stopping = self._stopping or bool(self._limit)
         self._on_end(self)
         running.clocks.stop()
         running.connections.close_idle()
@@ -248,7 +305,23 @@ class RuntimeSession:
         self._drained.set()
         await self._leave()
 
+    def _on_limit(self, name: str) -> None:
+        """Record that the session reached a limit, and end it; a process with too many files fails by itself."""
+        self._note_limit(name)
+        if name != "open_files":
+            self._limit = self._place.limits.reached(name)
+            self._spawn(self.end(self._limit, grace_s=0))
+
+    def _note_limit(self, name: str) -> None:
+        if name in self._limits_noted:
+            return
+        self._limits_noted.add(name)
+        if name != "open_files":
+            self._limit = self._place.limits.reached(name)
+        self._notices.reached_limit(self._place.limits.reached(name))
+
     async def _leave(self) -> None:
+        self._place.cgroups.remove(self.mark)
         await asyncio.to_thread(remove_workspace, self._place.folder, self.mark)
         self._on_removed(self)
         self._gone.set()
@@ -256,6 +329,8 @@ class RuntimeSession:
     # Calls
 
     def _raise_unless_running(self) -> Running:
+        if self._limit:
+            raise AgentProcessError(self._limit, self._log_tail())
         if self._stopping:
             raise SessionEndedError(self._why_ended)
         if self._failed or self._running is None:
@@ -277,6 +352,8 @@ class RuntimeSession:
 
     async def _explain(self, failure: Exception, *, mid_answer: bool) -> AgentProcessError | SessionEndedError:
         """Return the error for a failed invocation, with the process's exit if that was the cause."""
+        if self._limit:
+            return AgentProcessError(self._limit, self._log_tail())
         if self._stopping:
             return SessionEndedError(self._why_ended)
         if isinstance(failure, TimeoutError):
@@ -284,6 +361,9 @@ class RuntimeSession:
             return AgentProcessError(
                 f"The agent sent {what} within {self._place.answer_timeout_s:g} s", self._log_tail()
             )
+        if isinstance(failure, AnswerTooLargeError):
+            self._notices.reached_limit(self._place.limits.reached("answer"))
+            return AgentProcessError(self._place.limits.reached("answer"), self._log_tail())
         if isinstance(failure, NotHttpError):
             return AgentProcessError(f"The agent answered something that is not HTTP: {failure}", self._log_tail())
         when = "in the middle of its answer" if mid_answer else "without an answer"
@@ -294,6 +374,8 @@ class RuntimeSession:
                     await self._drained.wait()
             except TimeoutError:
                 pass
+            if self._limit:
+                return AgentProcessError(self._limit, self._log_tail())
             if self._running.process.exit_code is not None:
                 at = when if self._start.done() else "before it served a request"
                 return AgentProcessError(

@@ -21,7 +21,6 @@ def build(tmp_path: Path) -> Iterator[Callable[..., FaultLab]]:
 
     def make(**options: Any) -> FaultLab:
         built.append(FaultLab(tmp_path / str(len(built)), local.ServiceOptions(**options)))
-        built[-1].home.parent.mkdir()
         return built[-1]
 
     with contextlib.ExitStack() as closing:

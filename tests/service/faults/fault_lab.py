@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import signal
 from pathlib import Path
@@ -41,7 +42,10 @@ class FaultLab:
     """One home folder: its service, workbenches on it, and agents that record their invocations."""
 
     def __init__(self, folder: Path, options: local.ServiceOptions | None = None) -> None:
-        self.home, self.tally, self.options = folder / "home", folder / "tally", options
+        shared = folder / "shared"  # agents write their tally here, outside their boundary
+        shared.mkdir(parents=True)
+        self.home, self.tally = folder / "home", shared / "tally"
+        self.options = dataclasses.replace(options or local.ServiceOptions(), sandbox_write=(str(shared),))
         self._benches: list[loom.Workbench] = []
 
     def open(self, where: str = "local", **settings: Any) -> loom.Workbench:

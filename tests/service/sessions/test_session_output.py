@@ -87,7 +87,7 @@ async def test_a_line_beyond_cloudwatchs_limit_is_split_and_bad_bytes_are_replac
     assert (cafe, full, last) == ("caf\ufffd", "x" * 262_118, "last")
 
 
-async def test_a_flood_of_output_leaves_the_loop_free_for_others(lab, call, read, tmp_path):
+async def test_a_flood_of_output_leaves_the_loop_free_for_others(lab, call, read):
     pool = lab.pool()
     flooding = lab.asgi("""
         async def invoke(payload, scope, receive, send):
@@ -99,11 +99,11 @@ async def test_a_flood_of_output_leaves_the_loop_free_for_others(lab, call, read
     """)
     quiet = lab.asgi(QUIET, name="two")
     await read(await pool.invoke(call(quiet)))
-    flood = asyncio.ensure_future(pool.invoke(call(flooding, str(tmp_path / "enough"))))
+    flood = asyncio.ensure_future(pool.invoke(call(flooding, str(lab.shared / "enough"))))
     for _ in range(10):
         assert await read(await pool.invoke(call(quiet))) == b"done"
     assert not flood.done(), "it goes on until it is told"
-    (tmp_path / "enough").touch()
+    (lab.shared / "enough").touch()
     count = int(await read(await flood))
     await pool.close()
     assert [line for line in lab.lines.messages if line.startswith("flood")] == [f"flood {n}" for n in range(count)]

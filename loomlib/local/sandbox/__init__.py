@@ -1,0 +1,1 @@
+"""The boundary around agent code: what its processes may see, reach and use."""

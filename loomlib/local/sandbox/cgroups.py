@@ -1,0 +1,115 @@
+"""Control groups of sessions, where this machine lets the service make some: hard limits that the kernel keeps.
+
+As root this is usual, as another user it needs a delegated group. Elsewhere the limits are kept by setrlimit(2) and by
+looking at the session's processes every second, which a process can pass in between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from .limits import Limits
+
+_ROOT = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class _Controller:
+    """One controller's folder for the service, and the names of its files."""
+
+    folder: Path
+    maximum: str
+    events: str
+    counter: str
+
+
+class Cgroups:
+    """The groups of one service's sessions; without effect where none can be made.
+
+    Args:
+        name: A name for the service's own group, unique on this machine.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._controllers: dict[str, _Controller] = {}
+        for resource, controller in _candidates(name).items():
+            if _works(controller):
+                self._controllers[resource] = controller
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The names of the limits that the kernel keeps: of "memory" and "processes"."""
+        return tuple(self._controllers)
+
+    def make(self, mark: str, limits: Limits) -> list[Path]:
+        """Make a session's groups; return the files into which its first process writes `0` to join."""
+        joined: list[Path] = []
+        for resource, controller in self._controllers.items():
+            limit = limits.memory if resource == "memory" else limits.processes
+            if limit is None:
+                continue
+            group = controller.folder / mark
+            with contextlib.suppress(OSError):
+                group.mkdir()
+                (group / controller.maximum).write_text(str(limit))
+                joined.append(group / "cgroup.procs")
+        return list(dict.fromkeys(joined))
+
+    def reached(self, mark: str) -> str:
+        """Return the name of the limit that a session reached, or an empty string."""
+        for resource, controller in self._controllers.items():
+            with contextlib.suppress(OSError, ValueError):
+                for line in (controller.folder / mark / controller.events).read_text().splitlines():
+                    counter, _, value = line.partition(" ")
+                    if counter == controller.counter and int(value) > 0:
+                        return resource
+        return ""
+
+    def remove(self, mark: str) -> None:
+        """Remove a session's groups, once its processes have ended."""
+        for controller in self._controllers.values():
+            with contextlib.suppress(OSError):
+                (controller.folder / mark).rmdir()
+
+    def close(self) -> None:
+        """Remove the service's own groups."""
+        for controller in self._controllers.values():
+            with contextlib.suppress(OSError):
+                controller.folder.rmdir()
+
+
+def _candidates(name: str) -> dict[str, _Controller]:
+    own: dict[str, str] = {}
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            for controller in controllers.split(","):
+                own[controller] = path.lstrip("/")
+    candidates: dict[str, _Controller] = {}
+    if "memory" in own:
+        folder = _ROOT / "memory" / own["memory"] / name
+        candidates["memory"] = _Controller(folder, "memory.limit_in_bytes", "memory.oom_control", "oom_kill")
+    elif "" in own:
+        candidates["memory"] = _Controller(_ROOT / own[""] / name, "memory.max", "memory.events", "oom_kill")
+    if "pids" in own:
+        candidates["processes"] = _Controller(_ROOT / "pids" / own["pids"] / name, "pids.max", "pids.events", "max")
+    elif "" in own:
+        candidates["processes"] = _Controller(_ROOT / own[""] / name, "pids.max", "pids.events", "max")
+    return candidates
+
+
+def _works(controller: _Controller) -> bool:
+    """Try a group of a session's, and leave the service's own group there if that works."""
+    trial = controller.folder / f"trial-{os.getpid()}"
+    try:
+        controller.folder.mkdir(exist_ok=True)
+        trial.mkdir()
+    except OSError:
+        return False
+    try:
+        return (trial / controller.maximum).is_file()
+    finally:
+        trial.rmdir()

@@ -1,0 +1,136 @@
+"""Which isolation sessions run in on this machine, and the sentences that say so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from ...errors import LocalServiceError
+from .bubblewrap import View, isolating
+
+Mode = Literal["required", "best", "off"]
+Level = Literal["bubblewrap", "none"]
+Network = Literal["open", "service", "shared"]
+
+MODES = get_args(Mode)
+NETWORKS: tuple[Network, ...] = ("open", "service")
+"""What may be asked for; "shared" is what "open" becomes where slirp4netns is missing."""
+
+_PROBE_WITHIN_S = 20.0
+_LEVELS: Mapping[Level, str] = {
+    "bubblewrap": "bubblewrap: own view of files, processes and users",
+    "none": "none: agents run with your user's permissions and can read your files",
+}
+_NETWORKS: Mapping[Network, str] = {
+    "open": "network open, other ports of this machine's loopback closed",
+    "service": "network closed except to the local AgentCore",
+    "shared": "network shared with this machine, other ports of its loopback included",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isolation:
+    """The isolation of sessions.
+
+    Attributes:
+        level: What separates an agent from this machine.
+        network: What an agent can reach.
+        program: bubblewrap's path; empty for other levels.
+        network_program: slirp4netns's path; empty unless the network is "open".
+        reason: Why it is no stronger; empty if it is the strongest.
+    """
+
+    level: Level = "none"
+    network: Network = "shared"
+    program: str = ""
+    network_program: str = ""
+    reason: str = ""
+
+    @property
+    def has_own_network(self) -> bool:
+        """Whether a session has a network namespace of its own."""
+        return self.level == "bubblewrap" and self.network != "shared"
+
+    @property
+    def sentence(self) -> str:
+        """One line for `loom status`, `loom doctor` and reports."""
+        parts = [_LEVELS[self.level]]
+        if self.level != "none":
+            parts.append(_NETWORKS[self.network])
+        return "; ".join(parts) + (f" ({self.reason})" if self.reason else "")
+
+    @property
+    def label(self) -> str:
+        """A provenance label, such as "sessions: bubblewrap, network open"."""
+        return "sessions: not isolated" if self.level == "none" else f"sessions: {self.level}, network {self.network}"
+
+    def as_document(self) -> dict[str, str]:
+        """Return the values for a JSON document."""
+        return {**asdict(self), "sentence": self.sentence, "label": self.label}
+
+
+def choose(mode: Mode = "best", network: Network = "open") -> Isolation:
+    """Return the isolation that this machine offers, after a trial of it (about 50 ms).
+
+    Args:
+        mode: "required" fails without bubblewrap, "best" takes what there is, "off" uses none.
+        network: "open" or "service".
+
+    Raises:
+        LocalServiceError: The mode is "required" and bubblewrap is missing or does not work here.
+    """
+    if mode == "off":
+        return Isolation(reason="switched off with --sandbox off")
+    program, failure = _find_bubblewrap()
+    if not program:
+        if mode == "required":
+            raise LocalServiceError(
+                f"Sessions cannot be isolated as --sandbox required asks: {failure}",
+                on=f"bubblewrap on {sys.platform}",
+                try_="apt-get install bubblewrap, or start with --sandbox best",
+            )
+        return Isolation(reason=failure)
+    if network == "service":
+        return Isolation(level="bubblewrap", network="service", program=program)
+    slirp = shutil.which("slirp4netns")
+    if slirp and os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        return Isolation(level="bubblewrap", network="open", program=program, network_program=slirp)
+    missing = "this user may not open /dev/net/tun" if slirp else "slirp4netns is not installed"
+    return Isolation(level="bubblewrap", network="shared", program=program, reason=missing)
+
+
+def _find_bubblewrap() -> tuple[str, str]:
+    """Return bubblewrap's path, or an empty string and why it cannot be used."""
+    if sys.platform != "linux":
+        return "", "bubblewrap needs Linux"
+    program = shutil.which("bwrap")
+    if program is None:
+        return "", "bubblewrap is not installed"
+    with tempfile.TemporaryDirectory(prefix="loom-probe-") as folder:
+        command, descriptors = isolating(program, View(folder=Path(folder)), {}, [sys.executable, "-I", "-S", "-c", ""])
+        try:
+            tried = subprocess.run(
+                command,
+                pass_fds=descriptors,
+                env={},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_WITHIN_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return "", f"bubblewrap does not work here: {error}"
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+    if tried.returncode:
+        words = tried.stderr.decode("utf-8", "replace").strip().splitlines()
+        return "", f"bubblewrap does not work here: {words[-1] if words else f'exit code {tried.returncode}'}"
+    return program, ""

@@ -1,0 +1,85 @@
+"""Limits of one session's resources, with AWS's values as defaults where AWS documents them."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+_UNITS: Mapping[str, int] = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+_SIZE = re.compile(r"(\d+)([kmg]?)b?", re.IGNORECASE)
+
+REACHED = "Resource limit reached"
+"""How the message of an error begins, and the log event: `Resource limit reached: memory (8,589,934,592 bytes)`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of one session; None is no limit.
+
+    Attributes:
+        memory: Bytes of memory of all its processes. AgentCore Runtime quotas: 8 GB a session; at most three quarters
+            of this machine's memory.
+        processes: Processes and threads. AgentCore documents none; AWS Lambda quotas: 1,024.
+        open_files: Open files of one process. AgentCore documents none; AWS Lambda quotas: 1,024.
+        storage: Bytes of the session's working folder. AgentCore documents none for a session's own disk; this is the
+            size of a microVM's unzipped package (750 MB, AgentCore Runtime quotas) and 1 GB beside it.
+        answer: Bytes of one answer. AgentCore Runtime quotas: payload at most 100 MB.
+    """
+
+    memory: int | None = 8 * 2**30
+    processes: int | None = 1_024
+    open_files: int | None = 1_024
+    storage: int | None = 750_000_000 + 2**30
+    answer: int | None = 100_000_000
+
+    @classmethod
+    def of(cls, text: str) -> Limits:
+        """Parse limits.
+
+        Args:
+            text: "aws", "none" or figures such as "memory=512m,processes=64"; those that are not named are AWS's.
+
+        Raises:
+            ValueError: The text is none of these.
+        """
+        names = [field.name for field in fields(cls)]
+        if text == "none":
+            return cls(**dict.fromkeys(names))
+        if text == "aws":
+            memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+            return cls(memory=min(8 * 2**30, memory))
+        figures: dict[str, int] = {}
+        for item in text.split(","):
+            name, _, size = item.strip().partition("=")
+            match = _SIZE.fullmatch(size)
+            if name not in names or match is None:
+                raise ValueError(f"limits must be aws, none or figures of {', '.join(names)}, not {text!r}")
+            figures[name] = int(match[1]) * _UNITS[match[2].lower()]
+        return replace(cls.of("aws"), **figures)
+
+    def for_setrlimit(self, *, own_users: bool) -> str:
+        """Return what the bootstrap sets in the agent's process, as numbers of resources and values.
+
+        The number of processes is only set where the session has users of its own: it counts all of a user's.
+        Address space (RLIMIT_AS) is not limited, because runtimes reserve far more of it than they use.
+
+        Args:
+            own_users: Whether the session has a user namespace.
+        """
+        values: list[tuple[int, int]] = [(resource.RLIMIT_CORE, 0)]
+        if self.open_files is not None:
+            values.append((resource.RLIMIT_NOFILE, self.open_files))
+        if self.storage is not None:
+            values.append((resource.RLIMIT_FSIZE, self.storage))  # one file cannot pass it between two looks
+        if self.processes is not None and own_users:
+            values.append((resource.RLIMIT_NPROC, self.processes))
+        return ",".join(f"{number}:{value}" for number, value in values)
+
+    def reached(self, name: str) -> str:
+        """Return the sentence that says that a limit was reached."""
+        value = getattr(self, name)
+        unit = "" if name in ("processes", "open_files") else " bytes"
+        return f"{REACHED}: {name} ({value:,}{unit})"
