@@ -20,6 +20,7 @@ from .scan import SCANNED, scan_memory
 from .sensitive import find_sensitive
 from .stale import EXTRACTION, UNTOUCHED, find_stale
 from .strategies import find_unused
+from .withdrawn import find_withdrawn
 
 
 def check_health(
@@ -69,6 +70,7 @@ def check_health(
         ("secrets and personal data", lambda: find_sensitive(scan, allow=allow)),
         ("contradictions", lambda: find_contradictions(scan)),
         ("stale records", lambda: find_stale(scan, untouched=untouched, extraction=extraction)),
+        ("withdrawn facts", lambda: find_withdrawn(scan, extraction=extraction)),
         ("duplicates", lambda: find_duplicates(scan)),
         ("unused strategies", lambda: find_unused(scan, reader, extraction=extraction)),
         ("growth", lambda: find_growth(growth)),

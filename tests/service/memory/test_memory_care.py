@@ -50,6 +50,22 @@ def planted(memory: Memory) -> None:
 SECRETS = (KEY, TOKEN, CARD, "hidden-in-a-field", "correct-horse-battery", "ann@example.org", "plain-words-here")
 
 
+def test_health_finds_a_withdrawn_fact_in_the_summary_of_the_session_that_stated_it(memory_bench: loom.Workbench):
+    memory = new_memory(memory_bench, "semantic", "summary")
+    say(memory, "I live in Berlin.", "Noted.", session="s1")
+    until(memory, "anna", 2)  # the fact and the summary
+    withdrawn = say(memory, "I no longer live in Berlin.", "Noted.", session="s2")
+
+    def texts() -> list[str]:
+        return [record.text for record in memory.iter_records()]
+
+    wait_until(lambda: "The user lives in Berlin." not in texts(), what="the record of the fact is deleted")
+    [summary] = [record for record in memory.iter_records() if "lives in Berlin" in record.text]
+    found = memory.health(extraction=timedelta(0), now=datetime.now(UTC) + timedelta(seconds=5))
+    [finding] = [finding for finding in found.findings if "withdrew" in finding.what]
+    assert {evidence.id for evidence in finding.evidence} == {summary.record_id, withdrawn}
+
+
 def test_health_finds_what_is_planted_and_nothing_in_a_healthy_memory(memory_bench: loom.Workbench):
     memory = new_memory(memory_bench, "semantic")
     say(memory, "I live in Berlin.")

@@ -17,6 +17,7 @@ from loomlib.memory.health.presidio import presidio_finder
 from loomlib.memory.health.report import HealthReport
 from loomlib.memory.health.sensitive import find_sensitive
 from loomlib.memory.health.stale import find_stale
+from loomlib.memory.health.withdrawn import find_withdrawn
 from loomlib.redaction import Redactor
 
 KEY = "AKIA" + "QQQQWWWWEEEERRRR"
@@ -52,7 +53,7 @@ def test_a_healthy_memory_is_left_in_peace():
     records = [record(text) for text in HEALTHY]
     events = [event("I live in Berlin and I like tea."), event("I work at Siemens.", "bert", session="s9")]
     healthy = scan([*records, record("The user works at Siemens.", "/facts/bert/")], events)
-    for look in (find_duplicates, find_contradictions, find_stale, find_leaks, find_sensitive):
+    for look in (find_duplicates, find_contradictions, find_stale, find_withdrawn, find_leaks, find_sensitive):
         assert list(look(healthy)) == [], look.__name__
 
 
@@ -248,3 +249,73 @@ def test_what_strangers_wrote_is_never_markup():
     )  # fmt: skip
     assert "<img" not in report._repr_html_()
     assert "<b>" not in report._repr_html_()
+
+
+SUMMARIES = [strategy(), strategy("/summaries/{actorId}/{sessionId}/", id="summary-1")]
+
+
+def summary(*lines, session="s1", days_ago=20.0):
+    text = '<topic name="Small talk">\n' + "\n".join(lines) + "\n</topic>"
+    return record(text, f"/summaries/anna/{session}/", days_ago=days_ago, strategy="summary-1")
+
+
+@pytest.mark.parametrize(
+    ("stated", "withdrawn"),
+    [
+        ("The user lives in Berlin.", "I no longer live in Berlin."),
+        ("The user lives in Berlin.", "Please forget that I live in Berlin."),
+        ("The user lives in Berlin, Germany.", "Hi! I don't live in Berlin anymore. Can you help me?"),
+        ("The user is vegetarian.", "I'm no longer vegetarian."),
+        ("The user is vegetarian.", "I'm not vegetarian any more."),
+        ("The user likes coffee.", "Actually, I no longer like coffee."),
+        ("The user is allergic to nuts.", "I am no longer allergic to nuts."),
+        ("The user works at Acme.", "I left Acme."),
+        ("The user said: My phone number is 030 1234.", "Please forget my phone number."),
+        ("The user's phone number is 030 1234.", "Delete my phone number from your memory."),
+        ("The user went to Lisbon with Clara.", "Forget what I told you about Clara."),
+    ],
+)
+def test_a_withdrawn_fact_that_still_stands_in_a_summary_is_found(stated, withdrawn):
+    old, taken_back = summary("The user asked: How are you?", stated), event(withdrawn, session="s2", days_ago=2)
+    (found,) = find_withdrawn(scan([old], [taken_back], strategies=SUMMARIES))
+    assert (found.kind, found.severity) == ("stale", "warning")
+    assert "summary" in found.what
+    assert {each.id for each in found.evidence} == {old.record_id, taken_back.event_id}
+    rewritten = summary(stated, days_ago=1)
+    assert ids(find_withdrawn(scan([rewritten], [taken_back], strategies=SUMMARIES))) != []
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ("The user lives in Berlin.", ["I no longer live in Rome."]),
+        ("The user lives in Berlin.", ["I no longer live in Berlin.", "I live in Berlin again."]),
+        ("The user lives in Berlin.", ["Don't forget that I live in Berlin."]),
+        ("The user lives in Berlin.", ["Never mind, forget it.", "Forget about that.", "I forgot my umbrella."]),
+        ("The user no longer lives in Berlin.", ["I no longer live in Berlin."]),
+        ("The user said: Please forget my phone number.", ["Please forget my phone number."]),
+        ("The user likes tea.", ["I no longer like coffee."]),
+        ("The user lives in Berlin.", ["Why do I no longer get letters in Berlin?"]),
+    ],
+)
+def test_what_was_not_withdrawn_is_left_in_peace(stated, said):
+    events = [event(text, session="s2", days_ago=5 - place) for place, text in enumerate(said)]
+    assert list(find_withdrawn(scan([summary(stated)], events, strategies=SUMMARIES))) == []
+
+
+def test_another_actors_withdrawal_and_one_of_this_moment_do_not_count():
+    old = summary("The user lives in Berlin.")
+    for other in (event("I no longer live in Berlin.", "bert"), event("I no longer live in Berlin.", days_ago=0.01)):
+        assert list(find_withdrawn(scan([old], [other], strategies=SUMMARIES))) == []
+
+
+def test_a_record_of_facts_is_found_when_extraction_left_it_and_not_when_it_was_written_since():
+    taken_back = event("I no longer live in Berlin.", days_ago=2)
+    old, new = (record("The user lives in Berlin.", days_ago=days_ago) for days_ago in (20, 1))
+    assert ids(find_withdrawn(scan([old, new], [taken_back]))) == [{old.record_id, taken_back.event_id}]
+
+
+def test_hundreds_of_withdrawals_are_matched_one_by_one():
+    withdrawals = [event(f"I no longer like dish {n}.", session=f"s{n}", days_ago=2) for n in range(500)]
+    summaries = [summary(f"The user likes dish {n}.", session=f"s{n}") for n in range(500)]
+    assert len(list(find_withdrawn(scan(summaries, withdrawals, strategies=SUMMARIES)))) == 500

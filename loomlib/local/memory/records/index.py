@@ -48,6 +48,7 @@ _COMPARED = 512  # rows of a large memory whose cosines are computed exactly
 
 _Matrix: TypeAlias = NDArray[np.float32]
 _Mask: TypeAlias = NDArray[np.bool_]
+_Scores: TypeAlias = NDArray[np.floating[Any]]
 Wanted = Callable[[Mapping[str, Any]], bool]
 
 
@@ -285,7 +286,7 @@ class _Memory:
             rows, scores = rows[kept], scores[kept]
         return self._ranked(rows, scores, wanted, k)
 
-    def _with_neighbours(self, own: _Matrix, rows: NDArray[np.intp]) -> _Matrix:
+    def _with_neighbours(self, own: _Matrix, rows: NDArray[np.intp]) -> _Scores:
         """Return the scores of some rows with what their neighbours' own scores add."""
         mine = own[rows]
         return mine + NEIGHBOUR_SHARE * (1 - mine) * (own[self._before[rows]] + own[self._after[rows]])
@@ -312,7 +313,7 @@ class _Memory:
         return self._ranked(rows, scores, wanted, k)
 
     def _ranked(
-        self, rows: NDArray[np.intp], scores: _Matrix, wanted: Wanted | None, k: int
+        self, rows: NDArray[np.intp], scores: _Scores, wanted: Wanted | None, k: int
     ) -> list[tuple[str, float]]:
         """Return the ids and scores of the `k` best rows that are wanted."""
         ranked: list[tuple[float, str]] = []
@@ -354,7 +355,7 @@ class Shortlist:
         self._kept[row] = vector @ self._directions
         self._rest[row] = _rest(vector, self._kept[row])
 
-    def approximate(self, question: _Matrix, rows: NDArray[np.intp], size: int) -> _Matrix:
+    def approximate(self, question: _Matrix, rows: NDArray[np.intp], size: int) -> _Scores:
         """Return the cosines of some of the first `size` rows as far as the strongest directions tell."""
         projected = question @ self._directions
         if rows.size < size * _GATHERED_SHARE:
@@ -386,7 +387,7 @@ class Shortlist:
         return rows if rows.size <= max(_BLOCK, size * _LARGEST_SHARE) else None
 
 
-def _own(lexical: _Matrix, cosines: _Matrix) -> _Matrix:
+def _own(lexical: _Matrix, cosines: _Scores) -> _Scores:
     """Return scores from words and meaning; `lexical` has its weight already."""
     return lexical + (1 - WORDS_SHARE) * np.maximum(cosines, 0)
 
