@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 _PROCESSES: Final = "20"
-"""`YYYY/MM/DD/[runtime-logs]<uuid>`: how the names of all process streams begin, in this century."""
+"""How the names of all process streams begin, in this century: `YYYY/MM/DD/[runtime-logs]<uuid>`, also spelled
+`[runtime-logs-<session id>]<uuid>`."""
 
 SHARED_STREAM: Final = "BedrockAgentCoreRuntime_ApplicationLogs"
 """The stream of older layouts that all processes write to: a session's lines there are those that name it."""

@@ -24,7 +24,7 @@ SPANS_GROUP: Final = "aws/spans"
 MESSAGES_STREAM: Final = "otel-rt-logs"
 """The stream in a runtime's own group with the OpenTelemetry log records and metrics of all its processes."""
 
-_LINES_STREAM: Final = "[runtime-logs]"
+_LINES_STREAM: Final = "[runtime-logs"  # followed by `]`, or by `-<session id>]`
 _MAX_PAGES: Final = 60
 _NON_WORD: Final = re.compile(r"[^\w-]")
 

@@ -174,5 +174,6 @@ def _matches(pattern: str, value: str) -> bool:
 
 
 def _digest(parameters: Parameters) -> bytes:
-    content = {name: value for name, value in parameters.items() if name != "clientToken"}
+    """Return what must be equal when a client token is used again: a repeated call may have another timestamp."""
+    content = {name: value for name, value in parameters.items() if name not in ("clientToken", "eventTimestamp")}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()

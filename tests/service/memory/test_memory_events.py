@@ -179,6 +179,7 @@ def test_a_branch_needs_a_root_of_its_session_and_keeps_it(aws: Any, session: Se
 def test_the_same_token_makes_the_same_event_and_no_other(session: Session) -> None:
     told = session.add(clientToken="once")
     assert session.add(clientToken="once") == told
+    assert session.add(clientToken="once", at_s=5) == told, "a repeated call may have another timestamp"
     assert session.ids() == [told["eventId"]]
     refused = refusal(session.add, "something else", clientToken="once")
     assert refused == (400, "ValidationException", "IdempotentParameterMismatchException")
