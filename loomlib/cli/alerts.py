@@ -27,7 +27,7 @@ def list_(command: CommandContext) -> None:
         emit_json(rows)
     else:
         emit_table(
-            [_in_words(row) for row in rows],
+            [_readable_row(row) for row in rows],
             empty="No alerts. `loom alerts add error_rate --above 5% --min-n 20` adds one.",
         )
 
@@ -152,7 +152,7 @@ def history(command: CommandContext, name: str | None, limit: int) -> None:
         emit_table(rows, empty="No events yet.")
 
 
-def _in_words(row: Mapping[str, Any]) -> dict[str, Any]:
+def _readable_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Format a row for people: the limit in the metric's unit, the window in hours."""
     from ..metrics import limit_text
 

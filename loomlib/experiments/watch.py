@@ -14,7 +14,7 @@ from .machine import MachineCounters, MachineFiles, processor_count
 INTERVAL_S = 0.1
 """Time between two samples. A sample takes about 0.1 ms of CPU time: a thousandth of one processor."""
 
-_KEPT = 100_000
+_MAX_SAMPLES = 100_000
 
 
 class MachineWatch:
@@ -27,8 +27,8 @@ class MachineWatch:
     def __init__(self, files: MachineFiles | None = None) -> None:
         self._files = files or MachineFiles()
         self._began: MachineCounters = self._files.counters()
-        self._delays_ms: deque[float] = deque(maxlen=_KEPT)
-        self._tasks: deque[int] = deque(maxlen=_KEPT)
+        self._delays_ms: deque[float] = deque(maxlen=_MAX_SAMPLES)
+        self._tasks: deque[int] = deque(maxlen=_MAX_SAMPLES)
         self._load: float | None = self._files.load()
 
     async def sample(self) -> None:

@@ -27,7 +27,7 @@ def begin(function: Callable[[], T]) -> asyncio.Future[T]:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
-    def tell(result: T | None, error: BaseException | None) -> None:
+    def deliver(result: T | None, error: BaseException | None) -> None:
         if future.done():  # given up meanwhile
             return
         if error is not None:
@@ -46,7 +46,7 @@ def begin(function: Callable[[], T]) -> asyncio.Future[T]:
         except BaseException as error:  # noqa: BLE001 - carried over to the waiter, who raises it
             raised = error
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(tell, result, raised)
+            loop.call_soon_threadsafe(deliver, result, raised)
 
     threading.Thread(target=copy_context().run, args=(call,), name="loom-function", daemon=True).start()
     return future

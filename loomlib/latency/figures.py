@@ -16,7 +16,7 @@ from .measurements import Measurement, of_scenario
 from .parts import split_time
 from .result import StudyResult
 from .scenarios import Scenario
-from .theme import FAILED_COLOUR, FAILED_SYMBOL, LOOKS, PART_COLOURS, PART_PATTERNS
+from .theme import FAILED_COLOUR, FAILED_SYMBOL, PART_COLOURS, PART_PATTERNS, SCENARIO_STYLES
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -96,7 +96,12 @@ def _distribution(measurements: Sequence[Measurement]) -> dict[str, Any]:
                     "name": f"{scenario.value} (n {len(durations)})",
                     "x": durations,
                     "y": [(rank + 1) / len(durations) for rank in range(len(durations))],
-                    "line": {"shape": "hv", "width": 1.2, "color": LOOKS[scenario].colour, "dash": _DASHES[scenario]},
+                    "line": {
+                        "shape": "hv",
+                        "width": 1.2,
+                        "color": SCENARIO_STYLES[scenario].colour,
+                        "dash": _DASHES[scenario],
+                    },
                     "marker": _marker(scenario),
                     "hovertemplate": "%{y:.0%} within %{x:.1f} ms<extra>" + scenario.value + "</extra>",
                 }
@@ -148,8 +153,8 @@ def _time(measurements: Sequence[Measurement], floor: Floor) -> dict[str, Any]:
 
 
 def _marker(scenario: Scenario) -> dict[str, Any]:
-    look = LOOKS[scenario]
-    return {"color": look.colour, "symbol": look.symbol, "size": 7, "opacity": 0.85}
+    style = SCENARIO_STYLES[scenario]
+    return {"color": style.colour, "symbol": style.symbol, "size": 7, "opacity": 0.85}
 
 
 def _scale(values: Sequence[float]) -> dict[str, Any]:

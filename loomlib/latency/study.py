@@ -18,7 +18,7 @@ from .measured_agent import AgentWithStudyTarget, MeasuredAgent
 from .measurements import Measurement
 from .result import StudyResult
 from .starts import find_starts
-from .theme import LOOKS
+from .theme import SCENARIO_STYLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
     @property
     def colours(self) -> Mapping[str, str]:
         """The colours of the scenarios."""
-        return {scenario.value: look.colour for scenario, look in LOOKS.items()}
+        return {scenario.value: style.colour for scenario, style in SCENARIO_STYLES.items()}
 
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the calls in the order in which they are made."""

@@ -12,7 +12,7 @@ from loomlib.statistics.estimates import Estimate
 from .measurements import FOUND, NOT_FOUND_YET, Measurement
 from .result import StudyResult
 from .summaries import ScenarioSummary
-from .theme import LOOKS
+from .theme import SCENARIO_STYLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ def table(result: StudyResult) -> StudyTable:
     floor = summary.floor
     shown = number(floor.value) if floor.value is not None else str(floor)
     corrected = summary.clocks is not None and not summary.clocks.allows_agreement
-    styles = [LOOKS[scenario.scenario] for scenario in summary.scenarios]
+    styles = [SCENARIO_STYLES[scenario.scenario] for scenario in summary.scenarios]
     return StudyTable(
         columns=COLUMNS,
         rows=[_row(scenario, shown, corrected=corrected) for scenario in summary.scenarios],

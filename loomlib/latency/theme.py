@@ -12,7 +12,7 @@ from .scenarios import Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioLook:
+class ScenarioStyle:
     """Appearance of a scenario: a CSS colour, a plotly symbol, and a character of the same shape for text."""
 
     colour: str
@@ -20,10 +20,10 @@ class ScenarioLook:
     mark: str
 
 
-LOOKS = {
-    Scenario.COLD: ScenarioLook(colour="#0072B2", symbol="circle", mark="●"),
-    Scenario.WARM: ScenarioLook(colour="#D55E00", symbol="square", mark="■"),
-    Scenario.STICKY: ScenarioLook(colour="#009E73", symbol="diamond", mark="◆"),
+SCENARIO_STYLES = {
+    Scenario.COLD: ScenarioStyle(colour="#0072B2", symbol="circle", mark="●"),
+    Scenario.WARM: ScenarioStyle(colour="#D55E00", symbol="square", mark="■"),
+    Scenario.STICKY: ScenarioStyle(colour="#009E73", symbol="diamond", mark="◆"),
 }
 
 FAILED_COLOUR = "#8a8f98"

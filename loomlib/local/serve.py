@@ -39,7 +39,7 @@ from .memory import (
     EventPlane,
     LongTermMemory,
     MemoryBehaviour,
-    MemoryLookup,
+    MemoryDirectory,
     MemoryStore,
     MemorySweeper,
     extraction_settings,
@@ -171,7 +171,7 @@ async def _serve(
         sweeper.wake(memory_id)
         long_term.forget(memory_id)
 
-    long_term = LongTermMemory(home, memory, MemoryLookup(resources), extraction_settings(state))
+    long_term = LongTermMemory(home, memory, MemoryDirectory(resources), extraction_settings(state))
     events = EventPlane(memory, on_event=long_term.wake)
     engine = ResourceEngine(
         resources,

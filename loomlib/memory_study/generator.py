@@ -24,8 +24,8 @@ class FactPool:
     Attributes:
         key: Name of the fact.
         values: Possible values.
-        told: Sentences that state the fact.
-        asked: Questions about it.
+        statements: Sentences that state the fact.
+        questions: Questions about it.
         query: What a model would search for.
         changed: Sentence that changes the value; empty where that makes no sense.
         ended: Sentence that takes the fact back; empty where that makes no sense.
@@ -33,8 +33,8 @@ class FactPool:
 
     key: str
     values: tuple[str, ...]
-    told: tuple[str, ...]
-    asked: tuple[str, ...]
+    statements: tuple[str, ...]
+    questions: tuple[str, ...]
     query: str
     changed: str = ""
     ended: str = ""
@@ -62,7 +62,7 @@ def pool() -> Pool:
 
 
 def _fact(stored: dict[str, Any]) -> FactPool:
-    lists: dict[str, Any] = {name: tuple(stored[name]) for name in ("values", "told", "asked")}
+    lists: dict[str, Any] = {name: tuple(stored[name]) for name in ("values", "statements", "questions")}
     values: dict[str, Any] = {**stored, **lists}
     return FactPool(**values)
 
@@ -101,7 +101,7 @@ def _conversation(number: int, sessions: int, facts: int, seed: int) -> Scripted
             turns[session].append(turn)
         for position in {middle, last}:
             if first < position:
-                text = draw.choice(fact.asked)
+                text = draw.choice(fact.questions)
                 questions.append(ScriptedQuestion(session=position, text=text, fact=fact.key, query=fact.query))
     idle = pool().idle_questions
     questions += [ScriptedQuestion(session=session, text=draw.choice(idle)) for session in sorted({middle, last})]
@@ -116,7 +116,7 @@ def _conversation(number: int, sessions: int, facts: int, seed: int) -> Scripted
 def _turns_of(draw: random.Random, fact: FactPool, first: int, last: int) -> list[tuple[int, ScriptedTurn]]:
     """Return a fact's turns, each with its session: stated once, and possibly changed or retracted later."""
     values = draw.sample(fact.values, 2)
-    text = draw.choice(fact.told).format(v=values[0])
+    text = draw.choice(fact.statements).format(v=values[0])
     turns = [(first, ScriptedTurn(text=text, fact=fact.key, value=values[0]))]
     later = draw.randint(first + 1, last - 1)
     chance = draw.random()

@@ -11,12 +11,12 @@ from .formats import NARROW_SPACE, cell, number
 LONGEST_TEXT: Final = 20_000
 """Characters of a text that a card shows."""
 
-_KEPT = f"\n\t\u00a0{NARROW_SPACE}"
+_ALLOWED = f"\n\t\u00a0{NARROW_SPACE}"
 
 
 def printable(text: str) -> str:
     """Replace terminal control characters, and what UTF-8 cannot encode, by U+FFFD; line breaks and tabs stay."""
-    return "".join(char if char.isprintable() or char in _KEPT else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return "".join(char if char.isprintable() or char in _ALLOWED else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def one_line(text: str, longest: int = 80) -> str:

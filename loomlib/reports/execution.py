@@ -117,9 +117,9 @@ class _KernelDied(Exception):
         super().__init__(cell, source)
         self.cell, self.source = cell, source
 
-    def failure(self, last_words: str) -> Failure:
+    def failure(self, last_output: str) -> Failure:
         """Return the failure, with the last line that the kernel process wrote."""
-        what = f"the kernel died; {last_words or 'it left no word, most often the memory ran out'}"
+        what = f"the kernel died; {last_output or 'it wrote nothing; most often the machine ran out of memory'}"
         return Failure(cell=self.cell, source=_first_line(self.source), error="DeadKernel", message=what)
 
 

@@ -17,7 +17,7 @@ from .invocations import Invocations
 from .measurements import Measurements
 from .schema import migrate
 from .studies import Studies
-from .traces import Traces
+from .traces import StoredTraces
 
 
 class Store:
@@ -36,7 +36,7 @@ class Store:
         self.invocations = Invocations(database)
         self.studies = Studies(database)
         self.measurements = Measurements(database)
-        self.traces = Traces(database)
+        self.traces = StoredTraces(database)
         self.eval_runs = EvalRuns(database)
         self.eval_answers = EvalAnswers(database)
         self.figures = FigureQueries(database)

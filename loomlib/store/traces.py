@@ -18,7 +18,7 @@ _BATCH = 500
 """Ids per query; every build of SQLite allows 999 variables (SQLITE_MAX_VARIABLE_NUMBER)."""
 
 
-class Traces:
+class StoredTraces:
     """The most recently collected trace of each invocation."""
 
     def __init__(self, database: Database) -> None:

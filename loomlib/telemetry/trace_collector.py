@@ -138,7 +138,7 @@ class TraceCollector:
 
         Whether a process creates spans at all is checked at once when no span of the agent was ever found.
         """
-        missing = [lookup for lookup in lookups if policy.reports_exports and not _is_whole(lookup.trace)]
+        missing = [lookup for lookup in lookups if policy.reports_exports and not _is_complete(lookup.trace)]
         doubtful = [lookup for lookup in missing if not lookup.trace.spans and lookup.may_export_nothing(late)]
         others = [lookup for lookup in missing if lookup not in doubtful]
         for group, with_export_status in ((doubtful, True), (others, False)):
@@ -172,8 +172,8 @@ def _state(lookup: _Lookup, policy: PollingPolicy, has_group: Callable[[str], bo
     if not lookup.request.reached_agent:
         return "not_reached"
     if lookup.trace.spans:
-        is_whole = "partial" not in lookup.trace.marks and (lookup.is_settled or _has_top(lookup.trace))
-        return "found" if is_whole else "partial"
+        is_complete = "partial" not in lookup.trace.marks and (lookup.is_settled or _has_top(lookup.trace))
+        return "found" if is_complete else "partial"
     if not lookup.records and not has_group(lookup.request.qualifier):
         return "no_group"
     if lookup.problem is not None:
@@ -191,7 +191,7 @@ def _is_settled(lookup: _Lookup, policy: PollingPolicy, now_s: float) -> bool:
         return True
     if lookup.problem in ("lost", "died") and lookup.had_problem_before and not lookup.grew:
         return True
-    if not _is_whole(lookup.trace):
+    if not _is_complete(lookup.trace):
         return False
     # The server's span ends last and is exported last. Without one, only a lookup that finds nothing new can tell.
     young = lookup.request.done_s is None or now_s - lookup.request.done_s < policy.settle_s
@@ -202,7 +202,7 @@ def _is_too_late(request: TraceRequest, policy: PollingPolicy, now_s: float) -> 
     return request.done_s is not None and now_s - request.done_s > policy.horizon_s
 
 
-def _is_whole(trace: Trace) -> bool:
+def _is_complete(trace: Trace) -> bool:
     return bool(trace.spans) and "partial" not in trace.marks and _has_top(trace)
 
 

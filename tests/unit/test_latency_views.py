@@ -15,7 +15,7 @@ from latency_agent import Reply, ScriptedAgent, Start
 from loomlib.experiments import StudySnapshot, bar_html
 from loomlib.jobs import is_watched_notebook
 from loomlib.latency import LatencyStudy, Scenario, Silent, StudyResult
-from loomlib.latency.theme import LOOKS
+from loomlib.latency.theme import SCENARIO_STYLES
 from loomlib.store import Store
 
 HOSTILE = "<script>alert(1)</script>"
@@ -93,14 +93,18 @@ def test_every_call_is_a_dot_in_its_scenarios_colour_and_symbol(result: StudyRes
     assert isinstance(figure, go.Figure)
     drawn = {trace.name: trace for trace in figure.data}
     for scenario in Scenario:
-        assert drawn[scenario.value].marker.color == LOOKS[scenario].colour
-        assert drawn[scenario.value].marker.symbol == LOOKS[scenario].symbol
+        assert drawn[scenario.value].marker.color == SCENARIO_STYLES[scenario].colour
+        assert drawn[scenario.value].marker.symbol == SCENARIO_STYLES[scenario].symbol
     assert sum(len(trace.x) for trace in figure.data) == 24
     assert len(drawn["failed (no duration)"].x) == 1
 
 
 def test_no_two_scenarios_share_a_colour_or_a_symbol() -> None:
-    assert len({look.colour for look in LOOKS.values()}) == len({look.symbol for look in LOOKS.values()}) == 3
+    assert (
+        len({style.colour for style in SCENARIO_STYLES.values()})
+        == len({style.symbol for style in SCENARIO_STYLES.values()})
+        == 3
+    )
 
 
 def test_the_labels_stay_on_every_chart_and_in_the_json(result: StudyResult) -> None:

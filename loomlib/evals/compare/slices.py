@@ -15,7 +15,7 @@ from .estimate_text import estimate_cell
 from .gathered import EvaluatorResults, gather
 from .page import page, table
 from .pairing import Pairing, Unpaired, pair
-from .summaries import EvaluatorSummary, no_score_words, summarize_cases
+from .summaries import EvaluatorSummary, no_score_text, summarize_cases
 from .verdicts import LEVEL, NO_DIFFERENCE, TOO_FEW, EvaluatorComparison, compare_pairs
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Slices:
         return [
             (
                 tag, summary.evaluator, number(summary.cases, 0), estimate_cell(summary.mean),
-                estimate_cell(summary.pass_rate, percent=True), no_score_words(summary) or "–",
+                estimate_cell(summary.pass_rate, percent=True), no_score_text(summary) or "–",
             )
             for tag, summary in self.slices
         ]  # fmt: skip

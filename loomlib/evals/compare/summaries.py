@@ -88,7 +88,7 @@ class EvaluatorSummary:
             result = f"mean {interval_text(self.mean)} over {plural(self.cases, 'case')}"
         else:
             result = f"no result from {plural(self.cases, 'case')} ({self.mean.reason})"
-        without = no_score_words(self)
+        without = no_score_text(self)
         return f"{self.evaluator}{marks}: {result}{'; ' + without if without else ''}."
 
     def summary(self) -> dict[str, object]:
@@ -294,7 +294,7 @@ def _best(scored: Sequence[CaseScores], passes: Sequence[int], *, has_bar: bool)
     return max((case.value for case in scored), default=None)
 
 
-def no_score_words(summary: EvaluatorSummary) -> str:
+def no_score_text(summary: EvaluatorSummary) -> str:
     """Describe attempts without a score, such as `3 not answered, 1 not judged, 12 not applicable`; "" without any."""
     counted = (
         (summary.answer_failed, "not answered"),
@@ -325,7 +325,7 @@ def _row(summary: EvaluatorSummary) -> tuple[str, ...]:
         estimate_cell(summary.pass_rate, percent=True),
         _by_k(summary.pass_at),
         _by_k(summary.pass_all),
-        no_score_words(summary) or "–",
+        no_score_text(summary) or "–",
     )
 
 

@@ -58,7 +58,7 @@ class FunctionEvaluator:
 
     @cached_property
     def _digest(self) -> str:
-        return digest_of("function", _words(self.function), self.threshold, self.version)
+        return digest_of("function", _plain(self.function), self.threshold, self.version)
 
     @cached_property
     def _takes(self) -> tuple[int, bool]:
@@ -102,40 +102,40 @@ class FunctionEvaluator:
         )
 
 
-def _words(value: object, depth: int = 0) -> Any:
+def _plain(value: object, depth: int = 0) -> Any:
     """Return the values that a function's verdict depends on, in a form that is equal in every process."""
     if isinstance(value, _PLAIN):
         return repr(value)
     if depth > 8:
         return type(value).__qualname__
     if isinstance(value, types.CodeType):
-        consts = [_words(item, depth + 1) for item in value.co_consts]
+        consts = [_plain(item, depth + 1) for item in value.co_consts]
         return [value.co_code.hex(), consts, list(value.co_names), list(value.co_varnames)]
     if isinstance(value, (tuple, list)):
-        return [_words(item, depth + 1) for item in cast("Sequence[object]", value)]
+        return [_plain(item, depth + 1) for item in cast("Sequence[object]", value)]
     if isinstance(value, (set, frozenset)):
         return sorted(repr(item) for item in cast("frozenset[object]", value))
     if isinstance(value, Mapping):
         items = cast("Mapping[object, object]", value).items()
-        return sorted([repr(key), repr(_words(item, depth + 1))] for key, item in items)
+        return sorted([repr(key), repr(_plain(item, depth + 1))] for key, item in items)
     if isinstance(value, partial):
         partial_call = cast("partial[Any]", value)
-        return [_words(part, depth + 1) for part in (partial_call.func, partial_call.args, partial_call.keywords)]
+        return [_plain(part, depth + 1) for part in (partial_call.func, partial_call.args, partial_call.keywords)]
     if isinstance(value, type):
         return value.__qualname__
     if isinstance(value, types.MethodType):
         return [
-            _words(value.__func__, depth + 1),
-            _words(vars(value.__self__), depth + 1) if hasattr(value.__self__, "__dict__") else "",
+            _plain(value.__func__, depth + 1),
+            _plain(vars(value.__self__), depth + 1) if hasattr(value.__self__, "__dict__") else "",
         ]
     if isinstance(value, types.FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
         inside = [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
-        return [_words(part, depth + 1) for part in inside]
+        return [_plain(part, depth + 1) for part in inside]
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     call = vars(type(value)).get("__call__")
     if isinstance(call, types.FunctionType):
-        return [kind, _words(call, depth + 1), _words(getattr(value, "__dict__", {}), depth + 1)]
+        return [kind, _plain(call, depth + 1), _plain(getattr(value, "__dict__", {}), depth + 1)]
     return kind
 
 

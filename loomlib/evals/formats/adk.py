@@ -14,10 +14,10 @@ from typing import Any, Final, cast
 from ..values.cases import EvalCase, Rubric, Turn, UserScenario
 from ..values.eval_set import EvalSet
 from .adk_parts import both, named, parts_of, text_of, tools_of_parts, with_results
-from .fields import Fields, tell_twice
+from .fields import Fields, report_duplicates
 from .problems import Path, Problems
 
-KEPT: Final = "adk"
+METADATA_KEY: Final = "adk"
 USER: Final = "user"
 _OF_AN_INVOCATION: Final = ("invocation_id", "creation_timestamp", "app_details", "inference_call_count", "duration")
 
@@ -40,7 +40,7 @@ def read_document(document: Any, name: str, problems: Problems) -> EvalSet | Non
         extras["eval_set_id"] = id  # pyright: ignore[reportArgumentType]
     description = fields.text("description") or ""
     cases = [_case(value, path, set_name, problems) for value, path in fields.items(*both("eval_cases"))]
-    tell_twice(
+    report_duplicates(
         [case.id if case else None for case in cases], (fields.take(*both("eval_cases"))[1],), "eval_id", problems
     )
     fields.nothing_else()
@@ -56,7 +56,7 @@ def read_document(document: Any, name: str, problems: Problems) -> EvalSet | Non
 
 def _under_adk(extras: Mapping[str, Any]) -> dict[str, Any]:
     present = {name: value for name, value in extras.items() if value}
-    return {KEPT: present} if present else {}
+    return {METADATA_KEY: present} if present else {}
 
 
 def _case(value: object, path: Path, set_name: str, problems: Problems) -> EvalCase | None:
@@ -240,7 +240,7 @@ def _read_old(document: Any, name: str, problems: Problems) -> EvalSet | None:
             metadata = _under_adk({"session_input": session})
             cases.append(EvalCase(id=id, turns=turns, initial_state=state, metadata=metadata))
     if not problems.count:
-        tell_twice([case.id for case in cases], (), "name", problems)
+        report_duplicates([case.id for case in cases], (), "name", problems)
     return None if problems.count else EvalSet(name=name, cases=tuple(cases))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from ..values.cases import EvalCase, UserScenario
 from ..values.eval_set import EvalSet
-from .adk import KEPT, USER, persona_of
+from .adk import METADATA_KEY, USER, persona_of
 from .adk_parts import text_of, wrapped
 from .json_text import dump
 from .native import case_fields, set_fields
@@ -44,7 +44,7 @@ def write_text(evalset: EvalSet) -> str:
 
 def _kept(metadata: object) -> dict[str, Any]:
     """Return the metadata stored for ADK."""
-    value = cast("Mapping[str, Any]", metadata).get(KEPT) if isinstance(metadata, Mapping) else None
+    value = cast("Mapping[str, Any]", metadata).get(METADATA_KEY) if isinstance(metadata, Mapping) else None
     return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
 
 

@@ -14,14 +14,14 @@ from typing import Any, Final, cast
 from ..values.cases import EvalCase, Turn, UserScenario
 from ..values.eval_set import EvalSet
 from ..values.tool_use import ExpectedTool
-from .fields import Fields, tell_twice
+from .fields import Fields, report_duplicates
 from .json_text import dump
 from .native import case_fields
 from .problems import Path, Problems, shown
 
 _PREDEFINED: Final = "AGENTCORE_EVALUATION_PREDEFINED_V1"
 _SIMULATED: Final = "AGENTCORE_EVALUATION_SIMULATED_V1"
-_KEPT: Final = "agentcore"
+_METADATA_KEY: Final = "agentcore"
 """Metadata key of what only AgentCore has (an actor's traits), so that it can be written again."""
 
 REASONS: Final = {
@@ -47,7 +47,7 @@ def read_document(document: Mapping[str, Any], name: str, problems: Problems) ->
     """Return the set of a parsed dataset; None when `problems` has an entry."""
     fields = Fields(document, (), problems)
     cases = [read_scenario(value, path, problems) for value, path in fields.items("scenarios")]
-    tell_twice([case.id if case else None for case in cases], ("scenarios",), "scenario_id", problems)
+    report_duplicates([case.id if case else None for case in cases], ("scenarios",), "scenario_id", problems)
     fields.nothing_else()
     return None if problems.count else EvalSet(name=name, cases=tuple(case for case in cases if case))
 
@@ -66,7 +66,7 @@ def read_scenario(value: object, path: Path, problems: Problems) -> EvalCase | N
         values["turns"], values["session_tools"] = _turns(fields)
     elif fields.has("actor_profile"):
         values["scenario"], extras = _simulated(fields)
-        metadata = {**metadata, _KEPT: extras} if extras else metadata
+        metadata = {**metadata, _METADATA_KEY: extras} if extras else metadata
     else:
         problems.add(path, "it has neither turns nor an actor_profile", 'add "turns": [{"input": "…"}]')
     fields.nothing_else()
@@ -148,9 +148,9 @@ def _scenario(case: EvalCase) -> dict[str, Any]:
     metadata: dict[str, Any] = fields.get("metadata", {})
     document: dict[str, Any] = {"schema_type": _SIMULATED if case.scenario else _PREDEFINED, "scenario_id": case.id}
     if case.scenario is not None:
-        extras = _kept(metadata.get(_KEPT))
+        extras = _kept(metadata.get(_METADATA_KEY))
         if extras:
-            metadata = {name: value for name, value in metadata.items() if name != _KEPT}
+            metadata = {name: value for name, value in metadata.items() if name != _METADATA_KEY}
         if case.scenario.max_turns < 1:
             raise ValueError(f"case {case.id!r}: AgentCore's simulated users take at least one turn")
         context = case.scenario.persona or ""

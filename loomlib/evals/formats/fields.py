@@ -164,7 +164,7 @@ class Fields:
             self.wrong(key, "unknown field", fix)
 
 
-def tell_twice(ids: Sequence[str | None], path: Path, name: str, problems: Problems) -> None:
+def report_duplicates(ids: Sequence[str | None], path: Path, name: str, problems: Problems) -> None:
     """Add a problem for every duplicate id.
 
     Args:

@@ -17,7 +17,7 @@ from ..values.eval_set import EvalSet
 from ..values.losses import Losses
 from . import adk, adk_config, adk_write, agentcore, csv_text, jsonl, native, strands
 from .detect import ADK, AGENTCORE, CSV, JSONL, LOOM, ROWS, STRANDS, form_of_document, form_of_lines
-from .fields import tell_twice
+from .fields import report_duplicates
 from .json_text import lines_of, parse
 from .losses import measure
 from .native import read_case
@@ -115,7 +115,7 @@ def _of_rows(rows: Iterable[tuple[int | None, Mapping[str, Any]]], name: str, pr
         lines.append(line)
         problems.found[before:] = [replace(problem, line=problem.line or line) for problem in problems.found[before:]]
     before = len(problems.found)
-    tell_twice([case.id if case else None for case in cases], ("cases",), "id", problems)
+    report_duplicates([case.id if case else None for case in cases], ("cases",), "id", problems)
     problems.found[before:] = [
         replace(problem, line=lines[int(problem.path[1])]) if len(problem.path) > 1 else problem
         for problem in problems.found[before:]
@@ -164,7 +164,7 @@ def _configured(evalset: EvalSet, source: Source) -> EvalSet:
     problems.raise_if_any()
     metadata = dict(evalset.metadata)
     if extras:
-        metadata[adk.KEPT] = {**metadata.get(adk.KEPT, {}), **extras}
+        metadata[adk.METADATA_KEY] = {**metadata.get(adk.METADATA_KEY, {}), **extras}
     return replace(evalset, evaluators=evaluators, metadata=metadata)
 
 
@@ -195,7 +195,7 @@ def render(evalset: EvalSet, format: str = LOOM, *, name: str | None = None) -> 
     again = _read(Source(name or evalset.name, "the written text", None, text), format)
     config = None
     if format == ADK:
-        extras: Any = evalset.metadata.get(adk.KEPT)
+        extras: Any = evalset.metadata.get(adk.METADATA_KEY)
         config = adk_config.write_text(
             evalset.evaluators, cast("Mapping[str, Any]", extras) if isinstance(extras, Mapping) else {}
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..values.eval_set import EvalSet
-from .fields import Fields, tell_twice
+from .fields import Fields, report_duplicates
 from .native import MARK, read_case, read_head, set_fields
 from .problems import Problems
 from .rows import COLUMNS, canonical, case_documents, rows_of
@@ -72,7 +72,7 @@ def _read(
         read_case(document, ("cases", n), problems)
         for n, (_, document) in enumerate(case_documents(plain_rows, problems))
     ]
-    tell_twice([case.id if case else None for case in cases], ("cases",), "id", problems)
+    report_duplicates([case.id if case else None for case in cases], ("cases",), "id", problems)
     problems.raise_if_any()
     return EvalSet(cases=tuple(case for case in cases if case), **set_values)
 

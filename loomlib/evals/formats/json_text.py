@@ -62,13 +62,13 @@ def parse(text: str, problems: Problems, *, line: int = 1) -> Any:
     except RecursionError:
         problems.add((), "the JSON is nested too deeply", "keep it below 100 levels", line=line)
     except _Refused:
-        _tell_refused(text, problems, line)
+        _report_invalid_json(text, problems, line)
     except ValueError:  # an integer past the interpreter's limit of digits
         problems.add((), "a number has too many digits", "put it in quotes", line=line)
     return None
 
 
-def _tell_refused(text: str, problems: Problems, line: int) -> None:
+def _report_invalid_json(text: str, problems: Problems, line: int) -> None:
     scan = scan_text(text)
     for path, at in scan.twice:
         problems.add(path, "this key occurs twice in one object", "keep one of the two", line=line - 1 + at)

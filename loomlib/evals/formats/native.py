@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from ..values.cases import EvalCase, EvaluatorChoice, Rubric, Turn, UserScenario
 from ..values.eval_set import EvalSet
 from ..values.tool_use import ExpectedTool
-from .fields import Fields, tell_twice
+from .fields import Fields, report_duplicates
 from .json_text import dump
 from .plain import NotPlainError, given, plain
 from .problems import Path, Problems, field_of
@@ -85,7 +85,7 @@ def read_document(document: Mapping[str, Any], name: str, problems: Problems) ->
     cases = [read_case(value, path, problems) for value, path in fields.items("cases")]
     if not fields.has("cases"):
         fields.wrong("cases", "it is missing", 'add "cases": […]')
-    tell_twice([case.id if case else None for case in cases], ("cases",), "id", problems)
+    report_duplicates([case.id if case else None for case in cases], ("cases",), "id", problems)
     fields.nothing_else()
     return None if problems.count else EvalSet(cases=tuple(case for case in cases if case), **head)
 

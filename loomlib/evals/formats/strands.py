@@ -14,7 +14,7 @@ from ..values.cases import EvalCase, EvaluatorChoice, Turn
 from ..values.eval_set import EvalSet
 from ..values.tool_use import ExpectedTool
 from .agentcore import prompt_of
-from .fields import Fields, tell_twice
+from .fields import Fields, report_duplicates
 from .json_text import dump
 from .native import case_fields, read_mappings
 from .plain import plain
@@ -48,7 +48,7 @@ def read_document(document: Mapping[str, Any], name: str, problems: Problems) ->
     fields = Fields(document, (), problems)
     cases = [_case(value, path, n, problems) for n, (value, path) in enumerate(fields.items("cases"), 1)]
     evaluators = tuple(_evaluator(value, path, problems) for value, path in fields.items("evaluators"))
-    tell_twice([case.id if case else None for case in cases], ("cases",), "name", problems)
+    report_duplicates([case.id if case else None for case in cases], ("cases",), "name", problems)
     fields.nothing_else()
     if problems.count:
         return None

@@ -29,7 +29,7 @@ def judged_of(returned: object, evaluator: str) -> Judged:
     if isinstance(returned, bool):
         return (Score(value=float(returned), passed=returned),)
     if isinstance(returned, Score):
-        return (returned,) if not returned.part else _with_whole((returned,))
+        return (returned,) if not returned.part else _with_overall_score((returned,))
     if isinstance(returned, (NotApplicable, CaseFailure)):
         return returned
     if isinstance(returned, (int, float)):
@@ -39,7 +39,7 @@ def judged_of(returned: object, evaluator: str) -> Judged:
         if not scores:
             return NotApplicable("The evaluator returned no scores")
         if all(isinstance(score, Score) for score in scores):
-            return _with_whole(cast("Sequence[Score]", scores))
+            return _with_overall_score(cast("Sequence[Score]", scores))
     kind: str = type(cast("object", returned)).__name__
     raise TypeError(f"{evaluator} returned {kind}; return a Score, a bool, a float or several Scores")
 
@@ -71,7 +71,7 @@ def failure_of(error: BaseException, evaluator: Evaluator, answer: CaseAnswer) -
     )
 
 
-def _with_whole(scores: Sequence[Score]) -> tuple[Score, ...]:
+def _with_overall_score(scores: Sequence[Score]) -> tuple[Score, ...]:
     """Put the overall score first: the evaluator's own, else the mean of the parts."""
     wholes = [score for score in scores if not score.part]
     if len(wholes) == 1:

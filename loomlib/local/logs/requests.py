@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from ..otlp import StoredEvent
+from ..otlp import TelemetryEvent
 from ..wire import RefusedError
 
 LARGEST_PAGE: Final = 10_000
@@ -43,7 +43,7 @@ def limit_of(parameters: Mapping[str, Any], largest: int) -> int:
     return limit
 
 
-def page_of(events: Iterable[StoredEvent], limit: int) -> Iterator[StoredEvent]:
+def page_of(events: Iterable[TelemetryEvent], limit: int) -> Iterator[TelemetryEvent]:
     """Yield the events of one page: at most `limit` events and 1 MB."""
     size = 0
     for event in itertools.islice(events, limit):

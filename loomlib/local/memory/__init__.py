@@ -1,6 +1,6 @@
 """AgentCore Memory: memories and their strategies, events by session and actor, long-term records."""
 
-from .control_plane import MEMORY, MemoryBehaviour, MemoryLookup
+from .control_plane import MEMORY, MemoryBehaviour, MemoryDirectory
 from .events import EventPlane
 from .journal import JournalEntry, open_journal, read_journal
 from .long_term import LongTermMemory, extraction_settings
@@ -13,7 +13,7 @@ __all__ = [
     "JournalEntry",
     "LongTermMemory",
     "MemoryBehaviour",
-    "MemoryLookup",
+    "MemoryDirectory",
     "MemoryStore",
     "MemorySweeper",
     "extraction_settings",

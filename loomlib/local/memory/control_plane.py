@@ -63,7 +63,7 @@ class MemoryBehaviour(Behaviour):
         return {"strategies": [{**strategy, "status": record.status} for strategy in record.document["strategies"]]}
 
 
-class MemoryLookup:
+class MemoryDirectory:
     """Finds memories by id, in any region. Thread-safe."""
 
     def __init__(self, resources: ResourceStore) -> None:

@@ -28,7 +28,7 @@ def as_texts(value: object) -> tuple[str, ...]:
     return tuple(item for item in as_list(value) if isinstance(item, str))
 
 
-def as_whole(value: object) -> int | None:
+def as_integer(value: object) -> int | None:
     """Return `value` as an integer; None for anything else, including booleans."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 
-from .json_values import JsonObject, as_list, as_object, as_text, as_whole
+from .json_values import JsonObject, as_integer, as_list, as_object, as_text
 from .openai_wire import STOP_REASONS, tokens_of
 from .reply import encode_event
 
@@ -59,7 +59,7 @@ class ChatStream:
         function = as_object(call.get("function"))
         frames: list[bytes] = []
         identity = as_text(call.get("id"))
-        key = f"call {as_whole(call.get('index')) or 0}"
+        key = f"call {as_integer(call.get('index')) or 0}"
         if self._open != key:
             start: JsonObject = {
                 "toolUse": {"toolUseId": identity or f"call_{self._block + 1}", "name": as_text(function.get("name"))}

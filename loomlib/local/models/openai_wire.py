@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from .json_values import JsonObject, as_list, as_object, as_text, as_whole, field_of
+from .json_values import JsonObject, as_integer, as_list, as_object, as_text, field_of
 from .reply import Reply
-from .request import ToolCall
+from .request import ModelToolCall
 
 STOP_REASONS = {
     "stop": "end_turn",
@@ -78,7 +78,7 @@ def from_chat(answer: JsonObject) -> Reply:
 def tokens_of(answer: JsonObject) -> tuple[int, int]:
     """Return input and output tokens of a completion or a stream's last event; 0 where not stated."""
     usage = as_object(answer.get("usage"))
-    return as_whole(usage.get("prompt_tokens")) or 0, as_whole(usage.get("completion_tokens")) or 0
+    return as_integer(usage.get("prompt_tokens")) or 0, as_integer(usage.get("completion_tokens")) or 0
 
 
 def _messages(message: JsonObject) -> list[JsonObject]:
@@ -144,10 +144,10 @@ def _tool_choice(choice: JsonObject) -> object:
     return "required" if "any" in choice else "auto"
 
 
-def _call(entry: JsonObject) -> ToolCall:
+def _call(entry: JsonObject) -> ModelToolCall:
     function = as_object(entry.get("function"))
     try:
         arguments = as_object(json.loads(as_text(function.get("arguments")) or "{}"))
     except ValueError as error:
         raise ValueError(f"the arguments of {as_text(function.get('name'))} are not JSON: {error}") from error
-    return ToolCall(id=as_text(entry.get("id")), name=as_text(function.get("name")), arguments=arguments)
+    return ModelToolCall(id=as_text(entry.get("id")), name=as_text(function.get("name")), arguments=arguments)

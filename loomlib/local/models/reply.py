@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from moto.core.eventstream import EventStreamEncoder
 
 from .json_values import JsonObject
-from .request import ConverseRequest, ToolCall
+from .request import ConverseRequest, ModelToolCall
 from .tokens import estimate_tokens, split_tokens
 
 _ENCODER = EventStreamEncoder()
@@ -21,7 +21,7 @@ class Reply:
     """A complete reply. `text` comes before `calls`; `additional` is model-specific JSON beside them."""
 
     text: str = ""
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[ModelToolCall, ...] = ()
     stop_reason: str = "end_turn"
     input_tokens: int = 0
     output_tokens: int = 0
@@ -44,7 +44,7 @@ def within_limits(reply: Reply, request: ConverseRequest) -> Reply:
     if budget is not None and estimate_tokens(text) > budget:
         text, stop, calls = _first_tokens(text, budget), "max_tokens", ()
     spent = estimate_tokens(text)
-    whole: list[ToolCall] = []
+    whole: list[ModelToolCall] = []
     for call in calls:
         cost = call_tokens(call)
         # Half a tool call is useless: a call that does not fit is left out.
@@ -58,7 +58,7 @@ def within_limits(reply: Reply, request: ConverseRequest) -> Reply:
     )
 
 
-def call_tokens(call: ToolCall) -> int:
+def call_tokens(call: ModelToolCall) -> int:
     """Estimate the tokens of a tool call."""
     return (
         8 + estimate_tokens(call.name) + estimate_tokens(json.dumps(call.arguments, ensure_ascii=False, default=repr))

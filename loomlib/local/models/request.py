@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .json_values import JsonObject, as_list, as_object, as_text, as_texts, as_whole, field_of
+from .json_values import JsonObject, as_integer, as_list, as_object, as_text, as_texts, field_of
 from .refusals import invalid
 from .tokens import estimate_input_tokens
 
@@ -28,7 +28,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ModelToolCall:
     """A tool call that a model asked for."""
 
     id: str
@@ -46,7 +46,7 @@ class ToolOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class ChatTurn:
     """One message of the conversation.
 
     Attributes:
@@ -61,7 +61,7 @@ class Turn:
 
     role: str
     text: str = ""
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[ModelToolCall, ...] = ()
     outcomes: tuple[ToolOutcome, ...] = ()
     attachments: tuple[str, ...] = ()
     remembered: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class ConverseRequest:
     model_id: str
     body: JsonObject = field(repr=False)
     system: str = ""
-    turns: tuple[Turn, ...]
+    turns: tuple[ChatTurn, ...]
     tools: tuple[Tool, ...] = ()
     choice: str = "auto"
     forced_tool: str | None = None
@@ -127,7 +127,7 @@ def read_request(model_id: str, body: JsonObject) -> ConverseRequest:
     _check_tool_traffic(turns, has_tools="toolConfig" in body)
     choice, forced_tool = _read_choice(as_object(tool_config.get("toolChoice")), tools)
     limits = as_object(body.get("inferenceConfig"))
-    max_tokens = as_whole(limits.get("maxTokens"))
+    max_tokens = as_integer(limits.get("maxTokens"))
     if max_tokens is not None and max_tokens < 1:
         raise invalid("inferenceConfig.maxTokens must be at least 1.")
     canonical = json.dumps([model_id, body], sort_keys=True, ensure_ascii=False, default=repr)
@@ -162,13 +162,13 @@ def record_lines(text: str) -> list[str]:
     return [line for line in lines if line]
 
 
-def _read_turn(index: int, message: JsonObject) -> Turn:
+def _read_turn(index: int, message: JsonObject) -> ChatTurn:
     role = as_text(message.get("role"))
     if role not in ("user", "assistant"):
         raise invalid(f"messages.{index}.role is {role!r}; it must be 'user' or 'assistant'.")
     texts: list[str] = []
     remembered: list[str] = []
-    calls: list[ToolCall] = []
+    calls: list[ModelToolCall] = []
     outcomes: list[ToolOutcome] = []
     attachments: list[str] = []
     for place, entry in enumerate(as_list(message.get("content"))):
@@ -186,14 +186,16 @@ def _read_turn(index: int, message: JsonObject) -> Turn:
         elif "toolUse" in block:
             use = as_object(block["toolUse"])
             arguments = as_object(use.get("input"))
-            calls.append(ToolCall(id=as_text(use.get("toolUseId")), name=as_text(use.get("name")), arguments=arguments))
+            calls.append(
+                ModelToolCall(id=as_text(use.get("toolUseId")), name=as_text(use.get("name")), arguments=arguments)
+            )
         elif "toolResult" in block:
             outcomes.append(_read_outcome(as_object(block["toolResult"])))
         else:
             kind = next(iter(block), "")
             if kind and kind not in ("cachePoint", "reasoningContent"):
                 attachments.append(kind)
-    return Turn(
+    return ChatTurn(
         role=role,
         text="\n".join(texts),
         calls=tuple(calls),
@@ -246,7 +248,7 @@ def _read_output_schema(config: JsonObject) -> JsonObject | None:
         raise invalid(f"outputConfig.textFormat.structure.jsonSchema.schema is not JSON: {error}") from error
 
 
-def _check_tool_traffic(turns: tuple[Turn, ...], *, has_tools: bool) -> None:
+def _check_tool_traffic(turns: tuple[ChatTurn, ...], *, has_tools: bool) -> None:
     """Check that every call of the previous turn has a result, and every result a call."""
     if not has_tools and any(turn.calls or turn.outcomes for turn in turns):
         raise invalid("The toolConfig field must be defined when using toolUse and toolResult content blocks.")

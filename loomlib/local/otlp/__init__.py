@@ -3,6 +3,6 @@
 from .collector import Collector
 from .intake import PREFIX, OtlpIntake
 from .origins import SessionOrigins
-from .reader import StoredEvent, StreamTimes, TelemetryReader
+from .reader import StreamTimes, TelemetryEvent, TelemetryReader
 
-__all__ = ["PREFIX", "Collector", "OtlpIntake", "SessionOrigins", "StoredEvent", "StreamTimes", "TelemetryReader"]
+__all__ = ["PREFIX", "Collector", "OtlpIntake", "SessionOrigins", "StreamTimes", "TelemetryEvent", "TelemetryReader"]

@@ -15,7 +15,7 @@ from .store import FILE_NAME, Place
 _ID = re.compile(r"(?<![\w-])(?:[0-9a-f]{32}|[\w-]{33,256})(?![\w-])")
 
 
-class StoredEvent(NamedTuple):
+class TelemetryEvent(NamedTuple):
     """A stored record as a log event, which was invisible before `visible_ms`."""
 
     id: int
@@ -90,7 +90,7 @@ class TelemetryReader:
         after: tuple[int, int] = (-1, -1),
         before: tuple[int, int] = (2**62, 0),
         newest_first: bool = False,
-    ) -> Generator[StoredEvent]:
+    ) -> Generator[TelemetryEvent]:
         """Yield a group's visible events between two positions, ordered by (time, id).
 
         Only events that contain every text of `containing` are returned. A trace id or session id among these texts
@@ -126,7 +126,7 @@ class TelemetryReader:
             )
             for number, place, timestamp_ms, visible_ms, message in database.execute(query, values):
                 if after < (timestamp_ms, number) < before:
-                    yield StoredEvent(number, names[place], timestamp_ms, visible_ms, message)
+                    yield TelemetryEvent(number, names[place], timestamp_ms, visible_ms, message)
 
     def whole(self, identifier: str) -> list[tuple[Place, str]]:
         """Return all records of a trace or session, untruncated, oldest first."""

@@ -285,7 +285,7 @@ class ResourceEngine:
             record = record if record and (record.kind, record.parent) == (family.kind, place) else None
         if record is None:
             below = f" in {parent.id}" if parent else ""
-            raise not_found(f"{_words(family.kind)} not found{below}: {key}")
+            raise not_found(f"{_sentence_noun(family.kind)} not found{below}: {key}")
         return record
 
     def _parent(self, family: _Family, parameters: Parameters, region: str) -> ResourceRecord | None:
@@ -362,7 +362,7 @@ def _given(binding: Binding, parameters: Parameters) -> dict[str, Any]:
 
 
 def _taken(resource: Resource, record: ResourceRecord) -> RefusedError:
-    message = f"{_words(resource.noun)} with name {record.name} already exists: {record.id}"
+    message = f"{_sentence_noun(resource.noun)} with name {record.name} already exists: {record.id}"
     return conflict(message) if resource.duplicate == "ConflictException" else invalid(message, "ResourceConflict")
 
 
@@ -371,7 +371,7 @@ def _check_tags(tags: Mapping[str, str]) -> None:
         raise invalid(f"A resource can have at most {_MOST_TAGS} tags")
 
 
-def _words(noun: str) -> str:
+def _sentence_noun(noun: str) -> str:
     """Return `AgentRuntime` as `Agent runtime`."""
     spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in noun).strip()
     return spaced.capitalize()

@@ -98,14 +98,14 @@ async def extract_limited(
             await process.wait()
         if process.returncode != 0:
             await asyncio.to_thread(shutil.rmtree, partial_folder(code), ignore_errors=True)
-    said = output.decode("utf-8", "replace").strip()
+    message = output.decode("utf-8", "replace").strip()
     match process.returncode:
         case 0:
             return
         case extraction.REFUSED:
-            raise InvalidPackageError(said)
+            raise InvalidPackageError(message)
         case extraction.FAILED:
-            raise InvalidPackageError(f"The package could not be stored on this machine: {said}")
+            raise InvalidPackageError(f"The package could not be stored on this machine: {message}")
         case code_ if code_ in (-signal.SIGXCPU, -signal.SIGKILL):
             raise InvalidPackageError(
                 f"The package needs more than {cpu_s:,} s of processor time to be extracted and compiled"

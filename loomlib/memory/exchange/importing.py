@@ -19,7 +19,7 @@ from ..displays import TableReport
 from ..reading import MemoryReader
 from .import_result import ImportResult
 from .journal import ImportJournal
-from .reading import check_whole, read_lines, read_manifest
+from .reading import check_complete, read_lines, read_manifest
 
 Progress = Callable[[str], None]
 COLUMNS: Final = ("what", "in the export", "here already", "to write")
@@ -117,7 +117,7 @@ def preview_import(
     Raises:
         SettingsError: The file is not an export, or was truncated or changed.
     """
-    manifest, checksum = read_manifest(path), check_whole(path)
+    manifest, checksum = read_manifest(path), check_complete(path)
     counts: Counter[str] = Counter()
     oldest: datetime | None = None
     sessions: dict[tuple[str, str], None] = {}

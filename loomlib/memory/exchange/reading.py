@@ -47,7 +47,7 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
             yield line
 
 
-def check_whole(path: str | os.PathLike[str]) -> str:
+def check_complete(path: str | os.PathLike[str]) -> str:
     """Verify that an export is complete, and return its checksum.
 
     Raises:

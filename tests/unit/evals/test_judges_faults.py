@@ -24,8 +24,8 @@ from loomlib.evals.judges.judge_input import of_turn
 from loomlib.evals.judges.material import folded
 from loomlib.evals.judges.scales import BINARY
 from loomlib.evals.judges.trajectory_text import trajectory_text
+from loomlib.local.models.request import ChatTurn as ModelTurn
 from loomlib.local.models.request import ConverseRequest
-from loomlib.local.models.request import Turn as ModelTurn
 from loomlib.local.models.scripted.judging.material import read_material
 
 LINE_ENDS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"]

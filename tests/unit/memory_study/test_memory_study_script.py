@@ -68,7 +68,11 @@ def test_a_generated_conversation_begins_with_a_fact_that_is_asked_at_the_end():
 
 def test_no_value_stands_in_a_text_that_does_not_tell_it():
     texts = [text for pair in pool().small_talk for text in pair] + [*pool().idle_questions]
-    texts += [text for fact in pool().facts for text in (*fact.asked, fact.query, *fact.told, fact.changed, fact.ended)]
+    texts += [
+        text
+        for fact in pool().facts
+        for text in (*fact.questions, fact.query, *fact.statements, fact.changed, fact.ended)
+    ]
     values = [value for fact in pool().facts for value in fact.values]
     assert len(values) == len(set(values))
     for value in values:

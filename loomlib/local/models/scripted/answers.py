@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..json_values import as_list, as_object
-from ..request import ConverseRequest, Tool, ToolCall, ToolOutcome
+from ..request import ConverseRequest, ModelToolCall, Tool, ToolOutcome
 from .choosing import Unfilled, describe
 from .language import pattern, split_name
 from .memories import (
@@ -31,7 +31,9 @@ _VERBS = ("get", "fetch", "tool", "current", "lookup", "find", "run")
 
 
 def answer_with_results(
-    request: ConverseRequest, results: Sequence[tuple[ToolCall, ToolOutcome]], unfilled: Sequence[Unfilled] = ()
+    request: ConverseRequest,
+    results: Sequence[tuple[ModelToolCall, ToolOutcome]],
+    unfilled: Sequence[Unfilled] = (),
 ) -> str:
     """Answer with one sentence per result, after what the prompt states or asks about the user.
 
@@ -48,7 +50,7 @@ def answer_with_results(
     return ("\n" if any("\n" in sentence for sentence in sentences) else " ").join(sentences)
 
 
-def say_result(call: ToolCall, outcome: ToolOutcome) -> str:
+def say_result(call: ModelToolCall, outcome: ToolOutcome) -> str:
     """Word the result of one call."""
     texts = [_readable(value, call.arguments) for value in outcome.values]
     text = "\n".join(text for text in texts if text).strip()
@@ -129,7 +131,7 @@ def _ask_for(unfilled: Unfilled) -> str:
     return f"For {unfilled.tool.name} I still need: {needed}. Which should I use?"
 
 
-def _subject(call: ToolCall) -> str:
+def _subject(call: ModelToolCall) -> str:
     name = " ".join(word for word in split_name(call.name) if word not in _VERBS) or call.name
     return f"{name[:1].upper()}{name[1:]}{_for(call.arguments)}"
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..json_values import JsonObject, as_list, as_number, as_object, as_texts, as_whole
+from ..json_values import JsonObject, as_integer, as_list, as_number, as_object, as_texts
 from .numbers import find_numbers
 from .parameters import MISSING, Found, allowed_in, mentioned, number_for, strings_for
 from .recognize import labelled
@@ -146,7 +146,7 @@ class _Source:
             value = self.inner()._object(item)
             entries = [] if value is MISSING else [value]
         valid = [entry for entry in entries if entry != "" and is_valid(entry, item, self.root)]
-        valid = valid[: as_whole(schema.get("maxItems"))]
+        valid = valid[: as_integer(schema.get("maxItems"))]
         return valid if valid and is_valid(valid, schema, self.root) else MISSING
 
     def _object(self, schema: Schema) -> Found:

@@ -8,7 +8,7 @@ import json
 from ..json_values import as_object
 from ..refusals import ModelRefused
 from ..reply import Reply, within_limits
-from ..request import ConverseRequest, ToolCall, ToolOutcome
+from ..request import ConverseRequest, ModelToolCall, ToolOutcome
 from .answers import answer_with_results, answer_without_tools
 from .choosing import CandidateCall, Plan, call_key, plan_calls
 from .filling import MISSING, fill_anyway
@@ -66,7 +66,7 @@ def _plan(request: ConverseRequest) -> Plan:
     return Plan(calls=(*plan.calls, lookup), unfilled=unfilled)
 
 
-def _made_calls(request: ConverseRequest) -> list[tuple[ToolCall, ToolOutcome]]:
+def _made_calls(request: ConverseRequest) -> list[tuple[ModelToolCall, ToolOutcome]]:
     """Return the calls since the newest question, with their results."""
     since = request.turns[request.newest_question :]
     outcomes = {outcome.id: outcome for turn in since for outcome in turn.outcomes}
@@ -118,9 +118,9 @@ def _evidence(request: ConverseRequest) -> list[str]:
     return [*prompts, *results, *answered]
 
 
-def _with_ids(request: ConverseRequest, calls: list[CandidateCall]) -> tuple[ToolCall, ...]:
+def _with_ids(request: ConverseRequest, calls: list[CandidateCall]) -> tuple[ModelToolCall, ...]:
     return tuple(
-        ToolCall(
+        ModelToolCall(
             id=f"tooluse_{hashlib.sha256(f'{request.digest} {i}'.encode()).hexdigest()[:22]}",
             name=call.tool.name,
             arguments=call.arguments,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from ...patterns import Pattern, PatternError
-from ..json_values import as_list, as_number, as_object, as_text, as_texts, as_whole
+from ..json_values import as_integer, as_list, as_number, as_object, as_text, as_texts
 
 Schema = Mapping[str, object]
 
@@ -126,7 +126,7 @@ def default_value(declared: object, root: Schema, depth: int = 0) -> object:
         required = as_texts(schema.get("required")) if depth < MAX_VALUE_DEPTH else ()
         return {name: default_value(properties.get(name, {}), root, depth + 1) for name in required}
     if kind == "array":
-        count = min(as_whole(schema.get("minItems")) or 0, 20) if depth < MAX_VALUE_DEPTH else 0
+        count = min(as_integer(schema.get("minItems")) or 0, 20) if depth < MAX_VALUE_DEPTH else 0
         return [default_value(schema.get("items", {}), root, depth + 1) for _ in range(count)]
     if kind in ("number", "integer"):
         return _default_number(schema, root)
@@ -171,7 +171,7 @@ def _fits_type(value: object, rules: Schema) -> bool:
 
 def _is_of_type(value: object, name: str) -> bool:
     if name == "integer":
-        return as_whole(value) is not None or (isinstance(value, float) and value.is_integer())
+        return as_integer(value) is not None or (isinstance(value, float) and value.is_integer())
     if name == "number":
         return as_number(value) is not None
     return name in _TYPES and isinstance(value, _TYPES[name])
@@ -254,7 +254,7 @@ def _default_number(schema: Schema, root: Schema) -> int | float:
 
 def _default_text(schema: Schema, root: Schema) -> str:
     text = _FORMATS.get(as_text(schema.get("format")), "")
-    shortest = min(as_whole(schema.get("minLength")) or 0, _LONGEST)
+    shortest = min(as_integer(schema.get("minLength")) or 0, _LONGEST)
     for attempt in (text, "unknown", "n/a", "a", "A", "0", "1", "a1", "00000", "x" * shortest):
         for candidate in (attempt, attempt.ljust(shortest, ".") if text == "" else attempt):
             if is_valid(candidate, schema, root):

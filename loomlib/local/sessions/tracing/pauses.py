@@ -14,7 +14,7 @@ from time import time_ns
 
 _OLDEST = 2
 _SHORTEST_NS = 1_000_000
-_KEPT = 256
+_MAX_PAUSES = 256
 
 
 class Pauses:
@@ -24,7 +24,7 @@ class Pauses:
         self._began_ns = 0
         # Only remembered here: a span could not be made now, because the collection may have interrupted code that
         # holds a lock of a span processor.
-        self._pauses: deque[tuple[int, int]] = deque(maxlen=_KEPT)
+        self._pauses: deque[tuple[int, int]] = deque(maxlen=_MAX_PAUSES)
         gc.callbacks.append(self._note)
 
     def between(self, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
