@@ -10,6 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from .access.actions import Action, agentcore_action, model_action, other_action
+from .access.bodies import Body
+from .access.errors import AccessRefusedError
+from .access.permissions import require
 from .admin import AdminRoutes
 from .contract import AgentProcessError, SessionEndedError
 from .error_forms import protocol_of
@@ -40,6 +44,7 @@ class Application:
         admin: Answers Loom's own requests.
         otlp: Takes telemetry.
         name_damage: Returns the names of the home's damaged databases if an error comes from one.
+        account_id: The account.
     """
 
     def __init__(
@@ -53,7 +58,9 @@ class Application:
         admin: AdminRoutes,
         otlp: OtlpIntake,
         name_damage: Callable[[BaseException], Sequence[str]],
+        account_id: str,
     ) -> None:
+        self._account_id = account_id
         self._guard, self._invoke, self._models = guard, invoke, models
         self._name_damage = name_damage
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
@@ -64,7 +71,7 @@ class Application:
             await send({"type": "websocket.close", "code": 1008})
             return
         request_id = str(uuid.uuid4())
-        begun, service = False, ""
+        begun, service, body = False, "", None
 
         async def sending(message: Any) -> None:
             nonlocal begun
@@ -73,11 +80,15 @@ class Application:
 
         try:
             headers: dict[bytes, bytes] = dict(scope["headers"])
-            caller = self._guard.admit(headers, scope["path"], scope["query_string"])
+            caller = self._guard.admit(scope)
             service = caller.service
+            if caller.signature is not None:
+                body = scope["loom.body"] = await caller.read(scope, receive)
+                receive = body.replayed(receive)
             await self._route(caller, scope, headers, receive, sending, request_id)
         except RefusedError as refused:
             if not begun:
+                service = refused.service if isinstance(refused, AccessRefusedError) else service
                 await send_refusal(send, refused, request_id, protocol=_protocol(service, scope))
         except ConnectionAbortedError:
             return  # the client disconnected while sending
@@ -96,6 +107,9 @@ class Application:
                     )
                 refused = RefusedError("InternalServerException", 500, message)
                 await send_refusal(send, refused, request_id, protocol=_protocol(service, scope))
+        finally:
+            if body is not None:
+                body.close()
 
     async def _route(
         self,
@@ -109,24 +123,34 @@ class Application:
         path, service = scope["raw_path"].decode("latin-1"), caller.service
         if service == "loom":
             if path.startswith(OTLP_PATHS):
-                await self._otlp.answer(path, scope["method"], headers, receive, send)
+                await self._otlp.answer(path, scope["method"], headers, receive, send, principal=caller.principal)
             else:
+                require(caller.principal, "loom:" + scope["method"] + path, ["*"], service)
                 await self._admin.answer(path, scope["method"], receive, send)
             return
         if service == "bedrock" and path.startswith("/model/"):
+            model_id, _, operation = path.removeprefix("/model/").rpartition("/")
+            require(caller.principal, *model_action(operation, unquote(model_id), caller.region), service)
             await self._converse(path, headers, receive, send, request_id)
             return
         if service == "bedrock-agentcore":
             parts = path.split("/")
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] == "POST":
                 if parts[3] == "invocations":
+                    require(caller.principal, "bedrock-agentcore:InvokeAgentRuntime", [unquote(parts[2])], service)
                     await self._invoke.invoke(unquote(parts[2]), scope, headers, receive, send, request_id)
                     return
                 if parts[3] == "stopruntimesession":
+                    require(caller.principal, "bedrock-agentcore:StopRuntimeSession", [unquote(parts[2])], service)
                     await self._invoke.stop_session(unquote(parts[2]), scope, headers, receive, send, request_id)
                     return
+        if service != "bedrock-agentcore" and caller.principal is not None:
+            require(caller.principal, *self._other_action(caller, scope), service)
         for router in self._routers.get(service, ()):
             if match := router.match(scope):
+                if service == "bedrock-agentcore":
+                    action = agentcore_action(match.name, match.path_parameters, caller.region, self._account_id)
+                    require(caller.principal, *action, service)
                 body = await router.answer(match, receive, send, region=caller.region, request_id=request_id)
                 if body is None:
                     return
@@ -137,6 +161,19 @@ class Application:
                 raise not_implemented(f"{scope['method']} {path}")
         scope["loom.service"] = service
         await self._moto(scope, receive, send)
+
+    def _other_action(self, caller: Caller, scope: Scope) -> Action:
+        body: Body = scope["loom.body"]
+        return other_action(
+            caller.service,
+            scope["method"],
+            scope["raw_path"].decode("latin-1"),
+            scope["query_string"].decode("latin-1"),
+            {name: values[0] for name, values in caller.fields.items()},
+            lambda: body.opened().read(),
+            region=caller.region,
+            account_id=self._account_id,
+        )
 
     async def _converse(
         self, path: str, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str

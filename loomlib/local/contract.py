@@ -19,6 +19,7 @@ class RuntimeVersion:
         environment: The runtime's own variables.
         search_path: Folders that precede the workbench's own packages on `sys.path`, such as installed requirements.
         header_allowlist: Further request headers that the agent may see, in lower case.
+        role_arn: The role that its sessions run as.
     """
 
     runtime_id: str
@@ -31,6 +32,7 @@ class RuntimeVersion:
     idle_timeout_s: float = 900.0
     max_lifetime_s: float = 28_800.0
     header_allowlist: tuple[str, ...] = ()
+    role_arn: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,26 @@ class RuntimeInfo:
     arn: str
     version: str
     status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionKey:
+    """A session's own key: the variables for AWS SDKs, and the bearer token for its telemetry."""
+
+    environment: Mapping[str, str] = field(repr=False)
+    token: str = field(repr=False)
+
+
+class KeyIssuer(Protocol):
+    """Issues a key for each session's process."""
+
+    def issue(self, runtime: RuntimeVersion, *, qualifier: str, session_id: str, mark: str) -> SessionKey:
+        """Return a new key."""
+        ...
+
+    def end(self, mark: str) -> None:
+        """End the key of a session."""
+        ...
 
 
 class LogSink(Protocol):

@@ -3,27 +3,82 @@
 from __future__ import annotations
 
 import re
-import secrets
 import socket
-from collections.abc import Mapping
-from dataclasses import dataclass
-from urllib.parse import parse_qs
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from ..errors import LocalServiceError
-from .wire import RefusedError
+from .access.bodies import Body, largest_body, read_whole
+from .access.errors import UNKNOWN_KEY, refusal
+from .access.keys import Key, Keyring, SessionPrincipal
+from .access.signatures import Signature, check_body, declared_payload, read_signature, verify
+from .wire import Receive, RefusedError, Scope
 
-_LOOPBACK_HOST = re.compile(rb"(127\.0\.0\.1|localhost)(:\d{1,5})?\Z")
-_CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/([^,\s]+)")
-
+_LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?\Z")
 _BEARER_PATHS = ("/_loom/", "/otlp/")  # not signed with SigV4: Loom's own requests and OpenTelemetry exporters
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """An admitted request: the AWS service and region of its credential scope, or service "loom"."""
+    """The caller of a request.
+
+    Attributes:
+        service: The AWS service of the credential scope, or "loom" for Loom's own requests.
+        region: The region of the scope.
+        key: The key that the request names.
+        signature: Its signature; None with a bearer token.
+        fields: Its header fields by lower-case names.
+    """
 
     service: str
     region: str = ""
+    key: Key
+    signature: Signature | None = None
+    fields: Mapping[str, Sequence[str]] = field(default_factory=dict[str, list[str]], repr=False)
+
+    @property
+    def principal(self) -> SessionPrincipal | None:
+        """The session that calls; None for the owner."""
+        return self.key.principal
+
+    def header(self, name: str) -> str:
+        """Return a header by its lower-case name, "" when there is none."""
+        return next(iter(self.fields.get(name, ())), "")
+
+    async def read(self, scope: Scope, receive: Receive) -> Body:
+        """Read the body of a signed request and verify the signature.
+
+        Raises:
+            RefusedError: The signature is not the key's, or the body is too large or not the one that was signed.
+            ConnectionAbortedError: The client disconnected.
+        """
+        signature = self.signature
+        assert signature is not None
+        declared = declared_payload(signature, self.fields)
+        if declared is not None:
+            self._verify(signature, scope, declared)  # before the body is read
+        body = await read_whole(
+            receive,
+            largest_body(self.service, scope["path"]),
+            self.header("content-length"),
+            self.service,
+            spools=self.service not in ("bedrock", "bedrock-agentcore", "logs"),
+        )
+        try:
+            if declared is None:
+                self._verify(signature, scope, body.sha256)
+            else:
+                check_body(signature, self.key, declared, digest=body.sha256, body=body.opened())
+        except BaseException:
+            body.close()
+            raise
+        return body
+
+    def _verify(self, signature: Signature, scope: Scope, payload: str) -> None:
+        query = scope["query_string"].decode("latin-1")
+        target = scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
+        verify(signature, self.key, method=scope["method"], target=target, headers=self.fields, payload=payload)
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -51,37 +106,53 @@ def listening_socket(host: str, port: int) -> socket.socket:
 class Guard:
     """Admits or refuses a request by its headers and query, before its body is read."""
 
-    def __init__(self, access_key: str) -> None:
-        self._access_key = access_key.encode()
+    def __init__(self, keys: Keyring) -> None:
+        self._keys = keys
 
-    def admit(self, headers: Mapping[bytes, bytes], path: str, query: bytes) -> Caller:
-        """Return the caller of an admitted request. Raise `RefusedError` with one of AWS's 403 errors otherwise."""
-        if not _LOOPBACK_HOST.match(headers.get(b"host", b"")):
+    def admit(self, scope: Scope) -> Caller:
+        """Return the caller of a request.
+
+        The caller of a signed request is not proven until `Caller.read` has verified the signature.
+
+        Raises:
+            RefusedError: One of AWS's errors for a request without a valid key.
+        """
+        fields: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            fields.setdefault(name.decode("latin-1"), []).append(_text(value))
+        hosts = fields.get("host", [""])
+        if len(hosts) > 1 or not _LOOPBACK_HOST.match(hosts[0]):
             # A web page whose host name was rebound to 127.0.0.1 still sends its own host name.
             raise _denied("This service answers only to the hosts 127.0.0.1 and localhost")
-        if b"origin" in headers or headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+        if "origin" in fields or fields.get("sec-fetch-site", ["none"])[0] not in ("none", "same-origin"):
             raise _denied("This service does not answer web pages")
-        authorization = headers.get(b"authorization", b"").decode("latin-1")
-        if path.startswith(_BEARER_PATHS):
-            key, scope = authorization.removeprefix("Bearer "), ["", "", "loom"]
-        else:
-            key, scope = _signed_by(authorization, query)
-        if not secrets.compare_digest(key.encode(), self._access_key):
-            raise RefusedError(
-                "UnrecognizedClientException",
-                403,
-                "The access key is missing or not this service's; see `bench.environment()` or `loom up --export`",
-            )
-        return Caller(scope[2], scope[1]) if len(scope) > 2 else Caller("")
+        query = scope["query_string"].decode("latin-1")
+        if scope["path"].startswith(_BEARER_PATHS):
+            token = fields.get("authorization", [""])[0].removeprefix("Bearer ")
+            key = self._keys.find_token(token)
+            if key is None:
+                raise self._unknown(token, "loom")
+            return Caller(service="loom", key=key)
+        signature = read_signature(fields, query)
+        if signature is None:
+            raise refusal("missing", "", "Missing Authentication Token")
+        key = self._keys.find(signature.access_key)
+        if key is None:
+            raise self._unknown(signature.access_key, signature.service)
+        signature.check_time(datetime.now(UTC))
+        return Caller(service=signature.service, region=signature.region, key=key, signature=signature, fields=fields)
+
+    def _unknown(self, identifier: str, service: str) -> RefusedError:
+        if self._keys.has_ended(identifier):
+            return refusal("expired", service, "The security token included in the request is expired")
+        return refusal("unknown", service, UNKNOWN_KEY)
 
 
-def _signed_by(authorization: str, query: bytes) -> tuple[str, list[str]]:
-    """Return access key and scope (date, region, service, "aws4_request") of a SigV4 header or presigned query."""
-    if match := _CREDENTIAL.search(authorization):
-        return match[1], match[2].split("/")
-    presigned = parse_qs(query.decode("latin-1")).get("X-Amz-Credential", [""]) if query else [""]
-    key, *scope = presigned[0].split("/")
-    return key, scope
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def _denied(message: str) -> RefusedError:

@@ -25,7 +25,7 @@ def ask(state: ServiceState, method: str, path: str, *, timeout_s: float = 10.0)
     """
     connection = http.client.HTTPConnection("127.0.0.1", state.port, timeout=timeout_s)
     try:
-        connection.request(method, path, headers={"Authorization": f"Bearer {state.access_key}"})
+        connection.request(method, path, headers={"Authorization": f"Bearer {state.token}"})
         answer = connection.getresponse()
         body = answer.read()
     except (OSError, http.client.HTTPException) as error:
@@ -84,7 +84,7 @@ def hold(state: ServiceState) -> ServiceLease:
     try:
         connection.sendall(
             f"GET /_loom/lease HTTP/1.1\r\nHost: 127.0.0.1:{state.port}\r\n"
-            f"Authorization: Bearer {state.access_key}\r\n\r\n".encode()
+            f"Authorization: Bearer {state.token}\r\n\r\n".encode()
         )
         try:
             head = connection.recv(1024)

@@ -78,6 +78,7 @@ class MotoFallback:
         # moto needs the raw path: a percent-encoded slash belongs to an S3 key.
         scope = environ["asgi.scope"]
         environ["RAW_URI"] = scope["raw_path"].decode("latin-1")
+        environ["wsgi.input"] = scope["loom.body"].opened()
         environ["wsgi.input_terminated"] = True
         request = _Described(environ)
         try:

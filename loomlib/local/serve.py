@@ -23,6 +23,8 @@ from typing import cast
 
 import uvicorn
 
+from .access.keys import Key, Keyring
+from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .application import Application
 from .evaluations import EVALUATOR, EvaluationPlane
@@ -142,6 +144,7 @@ async def _serve(
     import_older_databases(resources)
     isolation = choose(options.sandbox, options.sandbox_network)
     _log.info("Sessions are isolated by %s", isolation.sentence)
+    keys = Keyring(Key(access_key=state.access_key, secret_key=state.secret_key))
     quotas = QuotaKeeper(Quotas.of(options.quotas, state.region))
     sessions = SessionPool(
         home=home,
@@ -152,7 +155,8 @@ async def _serve(
         answer_timeout_s=options.invoke_timeout_s,
         announces_starts=True,
         logs_usage=True,
-        otlp=OtlpTarget(url=f"{state.url}/otlp", access_key=state.access_key),
+        otlp=OtlpTarget(url=f"{state.url}/otlp", access_key=state.token),
+        keys=SessionKeys(keys, account_id=state.account_id),
         isolation=isolation,
         limits=Limits.of(options.limits),
         readable=[Path(path) for path in options.sandbox_read],
@@ -184,7 +188,8 @@ async def _serve(
         account_id=state.account_id,
     )
     application = Application(
-        guard=Guard(state.access_key),
+        guard=Guard(keys),
+        account_id=state.account_id,
         invoke=Invoke(resources, deployments, sessions, quotas),
         models=models,
         routers={

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import LocalServiceError
 from ..trust import check_discovered
+from .access.keys import bearer_token
 from .quotas import Quotas
 from .sandbox.isolation import MODES, NETWORKS, Mode, Network
 from .sandbox.limits import Limits
@@ -118,6 +119,11 @@ class ServiceState:
     def url(self) -> str:
         """The service's address."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def token(self) -> str:
+        """The bearer token of the owner's requests to `/_loom/` and `/otlp/`."""
+        return bearer_token(self.secret_key)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that point every client of an AWS SDK in another process at this service.

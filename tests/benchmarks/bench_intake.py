@@ -33,7 +33,7 @@ def intake(laboratory: Laboratory, blocks: int = 4) -> Iterator[Row]:
     caller = Caller(laboratory.state.port)
     caller.ask(signed_request(laboratory.signed("bare", session, _BODY)))
     command = [sys.executable, "-m", "tests.benchmarks.span_sender"]
-    arguments = [str(laboratory.state.port), laboratory.state.access_key, str(_SENT_PER_S)]
+    arguments = [str(laboratory.state.port), laboratory.state.token, str(_SENT_PER_S)]
     quiet: list[float] = []
     beside: list[float] = []
     stored, took_s, answers_ms = 0, 0.0, list[float]()

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError, ResponseStreamingError
+from signed_requests import signed_headers
 from urllib3.exceptions import ProtocolError
 from waiting import wait_until
 
@@ -69,9 +70,9 @@ def test_an_answer_carries_session_trace_and_content_type(aws: Any, echo: dict[s
 
 def test_a_session_id_is_made_up_when_none_is_given(aws: Any, echo: dict[str, Any]) -> None:
     path = f"/runtimes/{quote(echo['agentRuntimeArn'], safe='')}/invocations"
-    credential = f"AWS4-HMAC-SHA256 Credential={aws.state.access_key}/20261121/us-east-1/bedrock-agentcore/aws4_request"
     connection = http.client.HTTPConnection("127.0.0.1", aws.state.port, timeout=60)
-    connection.request("POST", path, b"{}", {"Authorization": credential, "Content-Type": "application/json"})
+    headers = signed_headers(aws.state, "POST", path, b"{}", headers={"Content-Type": "application/json"})
+    connection.request("POST", path, b"{}", headers)
     answer = connection.getresponse()
     session_id = answer.getheader("X-Amzn-Bedrock-AgentCore-Runtime-Session-Id", "")
     assert (answer.status, len(session_id)) == (200, 36)
@@ -202,10 +203,9 @@ def test_a_payload_over_100_mb_is_refused_and_one_of_20_mb_is_not(aws: Any, echo
 
 def test_an_endless_payload_is_refused_once_it_passes_100_mb(aws: Any, echo: dict[str, Any]) -> None:
     path = f"/runtimes/{quote(echo['agentRuntimeArn'], safe='')}/invocations"
-    credential = f"AWS4-HMAC-SHA256 Credential={aws.state.access_key}/20261121/us-east-1/bedrock-agentcore/aws4_request"
     connection = http.client.HTTPConnection("127.0.0.1", aws.state.port, timeout=60)
     pieces = (b"x" * 1_000_000 for _ in range(102))
-    connection.request("POST", path, pieces, {"Authorization": credential}, encode_chunked=True)
+    connection.request("POST", path, pieces, signed_headers(aws.state, "POST", path), encode_chunked=True)
     answer = connection.getresponse()
     assert answer.status == 400
     assert json.loads(answer.read())["__type"] == "ValidationException"
@@ -216,15 +216,13 @@ def test_only_custom_and_allowed_headers_reach_the_agent(aws: Any) -> None:
     allowed = {"requestHeaderConfiguration": {"requestHeaderAllowlist": ["X-Team"]}}
     arn = aws.deploy("headers", **allowed)["agentRuntimeArn"]
     path = f"/runtimes/{quote(arn, safe='')}/invocations"
-    credential = f"AWS4-HMAC-SHA256 Credential={aws.state.access_key}/20261121/us-east-1/bedrock-agentcore/aws4_request"
     connection = http.client.HTTPConnection("127.0.0.1", aws.state.port, timeout=60)
     headers = {
-        "Authorization": credential,
         "X-Team": "loom",
         "X-Secret": "not for agents",
         "X-Amzn-Bedrock-AgentCore-Runtime-Custom-Colour": "blue",
     }
-    connection.request("POST", path, b"{}", headers)
+    connection.request("POST", path, b"{}", signed_headers(aws.state, "POST", path, b"{}", headers=headers))
     seen = {name.lower(): value for name, value in json.loads(connection.getresponse().read())["headers"].items()}
     connection.close()
     assert seen["x-team"] == "loom"

@@ -21,6 +21,7 @@ def extraction_settings(state: ServiceState) -> ExtractionSettings:
         simulated=options.model == "scripted",
         url=state.url,
         access_key=state.access_key,
+        secret_key=state.secret_key,
     )
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
+from ..access.keys import SessionPrincipal
+from ..access.permissions import require
 from ..wire import Receive, RefusedError, Send, not_found, read_body, send_body
 from .answers import JSON, PROTOBUF, Answer
 from .bodies import BODY_LIMIT_BYTES
@@ -40,10 +42,27 @@ class OtlpIntake:
         self._delay_s, self._find_origin = delay_s, find_origin
 
     async def answer(
-        self, path: str, method: str, headers: Mapping[bytes, bytes], receive: Receive, send: Send
+        self,
+        path: str,
+        method: str,
+        headers: Mapping[bytes, bytes],
+        receive: Receive,
+        send: Send,
+        *,
+        principal: SessionPrincipal | None = None,
     ) -> None:
-        """Answer one request; errors are OTLP messages too, in the sender's encoding."""
+        """Answer one request; errors are OTLP messages too, in the sender's encoding.
+
+        A session writes into its own log group, whatever its headers say, and reads nothing.
+        """
+        if principal is not None:
+            mine = {
+                b"x-loom-session": quote(principal.session_id).encode(),
+                b"x-aws-log-group": principal.group.encode(),
+            }
+            headers = {**headers, **mine}
         if method == "GET" and path.startswith(_RECORDS):
+            require(principal, "loom:GetTelemetry", ["*"], "loom")
             records = await asyncio.to_thread(self._telemetry.whole, unquote(path.removeprefix(_RECORDS)))
             lines = b"".join(message.encode() + b"\n" for _, message in records)
             await send_body(send, lines, 200, [(b"content-type", b"application/x-ndjson")])

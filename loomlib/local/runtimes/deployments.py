@@ -125,6 +125,7 @@ class Deployments:
                 # AgentCore's least is 60 s; studies of idle sessions scale it down on the local service.
                 idle_timeout_s=float(environment.get(IDLE_TIMEOUT) or lifecycle.get("idleRuntimeSessionTimeout", 900)),
                 max_lifetime_s=float(lifecycle.get("maxLifetime", 28_800)),
+                role_arn=str(given.get("roleArn") or ""),
                 header_allowlist=tuple(name.lower() for name in headers.get("requestHeaderAllowlist", ())),
             )
         return self._runnable[key]

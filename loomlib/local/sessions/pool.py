@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..contract import AgentAnswer, AgentCall, AgentProcessError, LogSink, SessionEndedError, SessionInfo
+from ..contract import AgentAnswer, AgentCall, AgentProcessError, KeyIssuer, LogSink, SessionEndedError, SessionInfo
 from ..sandbox.cgroups import Cgroups
 from ..sandbox.isolation import Isolation, choose
 from ..sandbox.limits import Limits
@@ -41,6 +41,7 @@ class SessionPool:
         interpreter: The Python interpreter of the agents.
         otlp: Where agents send telemetry.
         announces_starts: Whether each process's log begins with `START_LINE`.
+        keys: Issues a key for each session; without it all have the one in `environment`.
         logs_usage: Whether CPU time and memory go to the runtime's usage log.
         isolation: What separates sessions from this machine; if None, the strongest that it has, on its own network.
         limits: Limits of one session's resources.
@@ -69,6 +70,7 @@ class SessionPool:
         writable: Sequence[Path] = (),
         port: int = 0,
         serve_endpoint: ServeEndpoint | None = None,
+        keys: KeyIssuer | None = None,
     ) -> None:
         folder = (home / "sessions").absolute()
         sweep_leftovers(folder)
@@ -93,6 +95,7 @@ class SessionPool:
             writable=tuple(writable),
             port=port,
             serve_endpoint=serve_endpoint,
+            keys=keys,
         )
         self._usage = UsageMeter(sink) if logs_usage else None
         self._admit = admit

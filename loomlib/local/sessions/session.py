@@ -6,7 +6,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from ..contract import (
     AgentAnswer,
     AgentCall,
     AgentProcessError,
+    KeyIssuer,
     LogSink,
     RuntimeVersion,
     SessionEndedError,
@@ -69,6 +70,7 @@ class SessionPlace:
     writable: Sequence[Path] = ()
     port: int = 0
     serve_endpoint: ServeEndpoint | None = None
+    keys: KeyIssuer | None = None
 
 
 class RuntimeSession:
@@ -228,14 +230,19 @@ class RuntimeSession:
             raise FileNotFoundError(f"its entry point {script} is not in the package")
         if self._stopping:
             raise InterruptedError(self._why_ended)
+        service_environment, otlp = place.service_environment, place.otlp
+        if place.keys is not None:
+            key = place.keys.issue(self.runtime, qualifier=self.qualifier, session_id=self.session_id, mark=self.mark)
+            service_environment = {**service_environment, **key.environment}
+            otlp = replace(otlp, access_key=key.token) if otlp is not None else None
         environment = session_environment(
             self.runtime,
-            place.service_environment,
+            service_environment,
             place.user_environment,
             mark=self.mark,
             home=HOME if place.isolation.level == "bubblewrap" else "",
             telemetry=otel_environment(
-                place.otlp, self.runtime, qualifier=self.qualifier, session_id=self.session_id, stream=self.mark
+                otlp, self.runtime, qualifier=self.qualifier, session_id=self.session_id, stream=self.mark
             ),
         )
         process = AgentProcess(
@@ -322,6 +329,8 @@ class RuntimeSession:
 
     async def _leave(self) -> None:
         self._place.cgroups.remove(self.mark)
+        if self._place.keys is not None:
+            self._place.keys.end(self.mark)
         await asyncio.to_thread(remove_workspace, self._place.folder, self.mark)
         self._on_removed(self)
         self._gone.set()

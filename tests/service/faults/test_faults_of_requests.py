@@ -13,6 +13,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
 from fault_lab import FaultLab
+from signed_requests import signed_headers
 
 import loomlib as loom
 from loomlib import local
@@ -33,9 +34,8 @@ class Raw:
 
     def post(self, body: bytes | Iterator[bytes], **headers: str) -> tuple[int, str, str]:
         """Status, error type and message of the answer."""
-        scope = f"20261121/{self._state.region}/bedrock-agentcore/aws4_request"
-        signed = {"Authorization": f"AWS4-HMAC-SHA256 Credential={self._state.access_key}/{scope}"}
         named = {name.replace("_", "-"): value for name, value in headers.items()}
+        signed = signed_headers(self._state, "POST", self._path, body if isinstance(body, bytes) else b"")
         connection = http.client.HTTPConnection("127.0.0.1", self._state.port, timeout=60)
         # Refused before the whole body was sent: the answer is there to be read all the same.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):

@@ -46,7 +46,7 @@ def test_two_learners_share_nothing_and_one_can_start_over(homes: list[Path], lo
             ben.memories.get("diary")
 
         crossed = urllib.request.Request(
-            f"{states[1].url}/_loom/status", headers={"Authorization": f"Bearer {states[0].access_key}"}
+            f"{states[1].url}/_loom/status", headers={"Authorization": f"Bearer {states[0].token}"}
         )
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(crossed, timeout=30)

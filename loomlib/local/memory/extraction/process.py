@@ -27,6 +27,7 @@ class ExtractionSettings:
         url: The service's address, for a model.
         simulated: Whether the model is simulated; its records then say so.
         access_key: The service's access key, for a model.
+        secret_key: The secret of this key.
     """
 
     delay_s: float = 1.0
@@ -34,6 +35,7 @@ class ExtractionSettings:
     url: str = ""
     simulated: bool = False
     access_key: str = field(default="", repr=False)
+    secret_key: str = field(default="", repr=False)
 
 
 class ExtractionProcess:

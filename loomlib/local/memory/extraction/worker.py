@@ -43,7 +43,7 @@ class Extraction:
         self._consolidator = Consolidator(self._store)
         self._sessions = SessionRecords(self._store, self._consolidator)
         uses_model = settings.extractor == "model"
-        self._model = ModelExtractor(settings.url, settings.access_key) if uses_model else None
+        self._model = ModelExtractor(settings.url, settings.access_key, settings.secret_key) if uses_model else None
 
     def close(self) -> None:
         """Close both files."""

@@ -53,7 +53,7 @@ class Exporter:
         request = urllib.request.Request(
             self.aws.state.url + path,
             data=data,
-            headers={"content-type": content_type, "authorization": f"Bearer {self.aws.state.access_key}", **named},
+            headers={"content-type": content_type, "authorization": f"Bearer {self.aws.state.token}", **named},
         )
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:

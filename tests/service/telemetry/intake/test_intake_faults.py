@@ -108,7 +108,7 @@ def test_a_batch_that_is_cut_off_is_not_stored(exporter: Exporter) -> None:
     state = exporter.aws.state
     head = (
         f"POST /otlp/v1/traces HTTP/1.1\r\nHost: 127.0.0.1:{state.port}\r\nContent-Type: application/json\r\n"
-        f"Authorization: Bearer {state.access_key}\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"Authorization: Bearer {state.token}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     with socket.create_connection(("127.0.0.1", state.port)) as connection:
         connection.sendall(head.encode() + body[: len(body) // 2])

@@ -1,6 +1,7 @@
 """An agent that asks AWS itself for all it needs: memory, a model, a bucket. Its memory is throttled once."""
 
 import contextlib
+import os
 
 import boto3
 from bedrock_agentcore import BedrockAgentCoreApp
@@ -33,8 +34,9 @@ def throttle_once(client):
 
 
 def remember():
-    memory_id = boto3.client("bedrock-agentcore-control").create_memory(name="notes", eventExpiryDuration=30)
-    memory, of = boto3.client("bedrock-agentcore"), {"memoryId": memory_id["memory"]["id"], "sessionId": "one"}
+    memory_id = os.environ["MEMORY_ID"]
+    boto3.client("bedrock-agentcore-control").get_memory(memoryId=memory_id)
+    memory, of = boto3.client("bedrock-agentcore"), {"memoryId": memory_id, "sessionId": "one"}
     throttle_once(memory)
     said = {"conversational": {"content": {"text": "hello"}, "role": "USER"}}
     memory.create_event(actorId="me", eventTimestamp=0, payload=[said], **of)

@@ -1,0 +1,151 @@
+"""The IAM action of a request, and the ARNs of what it touches."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+from urllib.parse import unquote
+
+from ..error_forms import operation_of, protocol_of
+
+_IAM_NAMES = {"monitoring": "cloudwatch", "email": "ses"}  # where IAM names a service unlike its signatures
+_S3_BUCKET = {"GET": "ListBucket", "HEAD": "ListBucket", "PUT": "CreateBucket", "DELETE": "DeleteBucket"}
+_S3_OBJECT = {
+    "GET": "GetObject",
+    "HEAD": "GetObject",
+    "PUT": "PutObject",
+    "POST": "PutObject",
+    "DELETE": "DeleteObject",
+}
+_S3_UPLOADS = frozenset({"uploads", "uploadId", "partNumber"})
+_S3_PLAIN = frozenset({"list-type", "prefix", "delimiter", "max-keys", "marker", "encoding-type", "start-after"}) | {
+    *("continuation-token", "fetch-owner", "x-id", "versionId", "allow-unordered", "key-marker", "upload-id-marker")
+}
+_NAMED_IN_BODY = {
+    # service: (member of the body, the end of its ARN)
+    "dynamodb": ("TableName", "table/{}"),
+    "secretsmanager": ("SecretId", "secret:{}"),
+    "ssm": ("Name", "parameter/{}"),
+}
+_GROUP_MEMBERS = ("logGroupName", "logGroupIdentifier", "logGroupNamePrefix", "logGroupNames", "logGroupIdentifiers")
+
+Action = tuple[str, Sequence[str]]
+
+
+def model_action(operation: str, model_id: str, region: str) -> Action:
+    """Return the action of a call to a model.
+
+    Args:
+        operation: The last part of its path, such as `converse-stream`.
+        model_id: The model's id or ARN.
+        region: The caller's region.
+    """
+    streams = operation in ("converse-stream", "invoke-with-response-stream")
+    name = "CountTokens" if operation == "count-tokens" else f"InvokeModel{'WithResponseStream' * streams}"
+    arn = model_id if model_id.startswith("arn:") else f"arn:aws:bedrock:{region}::foundation-model/{model_id}"
+    return f"bedrock:{name}", [arn]
+
+
+def agentcore_action(operation: str, path_parameters: Mapping[str, Any], region: str, account_id: str) -> Action:
+    """Return the action of an AgentCore operation.
+
+    Args:
+        operation: The operation's name.
+        path_parameters: The parameters in its path.
+        region: The caller's region.
+        account_id: The account.
+    """
+    start = f"arn:aws:bedrock-agentcore:{region}:{account_id}"
+    for member, kind in (("memoryId", "memory"), ("agentRuntimeId", "runtime"), ("evaluatorId", "evaluator")):
+        if member in path_parameters:
+            identifier = unquote(str(path_parameters[member]))
+            return f"bedrock-agentcore:{operation}", [
+                identifier if identifier.startswith("arn:") else f"{start}:{kind}/{identifier}"
+            ]
+    named = next((unquote(str(value)) for value in path_parameters.values() if "arn" in str(value)), f"{start}:*")
+    return f"bedrock-agentcore:{operation}", [named]
+
+
+def other_action(
+    service: str,
+    method: str,
+    path: str,
+    query: str,
+    headers: Mapping[str, str],
+    body: Callable[[], bytes],
+    *,
+    region: str,
+    account_id: str,
+) -> Action:
+    """Return the action of a request to any other service.
+
+    Args:
+        service: The service that it is signed for.
+        method: The HTTP method.
+        path: The raw path.
+        query: The raw query.
+        headers: The headers by their lower-case names.
+        body: Returns the body.
+        region: The caller's region.
+        account_id: The account.
+    """
+    if service == "s3":
+        return _s3_action(method, path, query, headers)
+    protocol = protocol_of(service, headers, query)
+    form = body().decode("latin-1") if protocol in ("query", "ec2") else ""
+    operation = operation_of(
+        service, protocol, method=method, raw_path=path, query=query, headers=headers, form=form
+    ).removeprefix(f"{service}:")
+    resources = _named(service, body(), region, account_id) if protocol == "json" else ["*"]
+    return f"{_IAM_NAMES.get(service, service)}:{operation}", resources
+
+
+def _s3_action(method: str, path: str, query: str, headers: Mapping[str, str]) -> Action:
+    bucket, _, key = path.removeprefix("/").partition("/")
+    names = [part.partition("=")[0] for part in query.split("&") if part]
+    if not bucket:
+        return "s3:ListAllMyBuckets", ["*"]
+    arn = f"arn:aws:s3:::{unquote(bucket)}" + (f"/{unquote(key)}" if key else "")
+    special = [name for name in names if name not in _S3_PLAIN and name not in _S3_UPLOADS]
+    special = [name for name in special if not name.lower().startswith(("x-amz-", "response-"))]
+    if not key and method == "POST" and special == ["delete"]:
+        return "s3:DeleteObject", [f"{arn}/*"]
+    if special:  # a setting such as ?policy or ?acl
+        doing = {"GET": "Get", "HEAD": "Get", "PUT": "Put", "DELETE": "Delete", "POST": "Put"}.get(method, method)
+        return f"s3:{doing}{'Object' if key else 'Bucket'}{special[0].title()}", [arn]
+    if not key:
+        return f"s3:{_S3_BUCKET.get(method, method)}", [arn]
+    if method == "DELETE" and "uploadId" in names:
+        return "s3:AbortMultipartUpload", [arn]
+    source = unquote(headers.get("x-amz-copy-source", "")).removeprefix("/").partition("?")[0]
+    if source:  # copying reads as well: the narrower of the two actions on what it reads is part of writing
+        return "s3:PutObject", [arn, f"arn:aws:s3:::{source}"]
+    return f"s3:{_S3_OBJECT.get(method, method)}", [arn]
+
+
+def _named(service: str, body: bytes, region: str, account_id: str) -> list[str]:
+    """Return the ARNs that the body of a JSON request names."""
+    try:
+        content = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        return ["*"]
+    document = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+    start = f"arn:aws:{service}:{region}:{account_id}"
+    if service == "logs":
+        groups: list[str] = []
+        for member in _GROUP_MEMBERS:
+            value = document.get(member)
+            groups += [
+                str(item) for item in (cast("list[object]", value) if isinstance(value, list) else [value]) if item
+            ]
+        # One region has the log groups of all (see MotoFallback), so the region of an ARN says nothing.
+        names = [re.sub(r"^arn:[^/]*?:log-group:|:\*$", "", group) for group in groups]
+        return [f"{start}:log-group:{name}" for name in names] or ["*"]
+    if service in _NAMED_IN_BODY:
+        member, end = _NAMED_IN_BODY[service]
+        value = document.get(member)
+        if isinstance(value, str):
+            return [value if value.startswith("arn:") else f"{start}:{end.format(value.lstrip('/'))}"]
+    return ["*"]

@@ -1,0 +1,112 @@
+"""Access keys: the owner's, and one for each session, which ends with it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+_REMEMBERED: Final = 10_000  # ended keys, whose callers are told that they have expired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPrincipal:
+    """The session that a key belongs to.
+
+    Attributes:
+        mark: The session's unique id.
+        runtime_id: Its runtime.
+        role_arn: The role that the runtime runs as.
+        session_id: The runtime session id.
+        group: Its log group.
+        named: The values of its runtime's variables: memories and runtimes named there are given to it.
+    """
+
+    mark: str
+    runtime_id: str
+    role_arn: str
+    session_id: str = ""
+    group: str = ""
+    named: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    @property
+    def account_id(self) -> str:
+        """The account of the role."""
+        return (self.role_arn.split(":") + [""] * 5)[4]
+
+    @property
+    def role_name(self) -> str:
+        """The role's name, without its path."""
+        return self.role_arn.rpartition("/")[2]
+
+    @property
+    def arn(self) -> str:
+        """The assumed role, as AWS's errors name a caller."""
+        return f"arn:aws:sts::{self.account_id}:assumed-role/{self.role_name}/BedrockAgentCore-{self.mark}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """An access key; without a principal it is the owner's and may do everything."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    principal: SessionPrincipal | None = None
+
+    @property
+    def token(self) -> str:
+        """The bearer token of requests that are not signed."""
+        return bearer_token(self.secret_key)
+
+
+class Keyring:
+    """The keys that are valid.
+
+    Args:
+        owner: The owner's key.
+    """
+
+    def __init__(self, owner: Key) -> None:
+        self._keys: dict[str, Key] = {owner.access_key: owner}
+        self._by_token: dict[str, Key] = {owner.token: owner}
+        self._by_mark: dict[str, Key] = {}
+        self._ended: OrderedDict[str, None] = OrderedDict()
+
+    def issue(self, principal: SessionPrincipal) -> Key:
+        """Return a new key for a session."""
+        access_key = "ASIA" + secrets.token_hex(8).upper()  # AWS's prefix of temporary keys
+        key = Key(access_key=access_key, secret_key=secrets.token_urlsafe(30), principal=principal)
+        self._keys[key.access_key] = self._by_token[key.token] = self._by_mark[principal.mark] = key
+        return key
+
+    def end(self, mark: str) -> None:
+        """End the key of a session."""
+        key = self._by_mark.pop(mark, None)
+        if key is None:
+            return
+        del self._keys[key.access_key], self._by_token[key.token]
+        for identifier in (key.access_key, key.token):
+            self._ended[identifier] = None
+        while len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+
+    def find(self, access_key: str) -> Key | None:
+        """Return the key with an id."""
+        return self._keys.get(access_key)
+
+    def find_token(self, token: str) -> Key | None:
+        """Return the key with a bearer token."""
+        return self._by_token.get(token)
+
+    def has_ended(self, identifier: str) -> bool:
+        """Return whether a key id or a bearer token was a session's that has ended."""
+        return identifier in self._ended
+
+
+def bearer_token(secret_key: str) -> str:
+    """Return the bearer token of a secret key, which it does not reveal."""
+    return hmac.new(secret_key.encode(), b"loom bearer token", hashlib.sha256).hexdigest()

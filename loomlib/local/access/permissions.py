@@ -1,0 +1,59 @@
+"""What a session's key may do: what the policies of its runtime's role say."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import refusal
+from .keys import SessionPrincipal
+from .policies import Statement, decision, default_statements, read_statements
+
+_ALWAYS = frozenset({"sts:GetCallerIdentity"})  # AWS: "No permissions are required to perform this operation"
+
+
+def require(principal: SessionPrincipal | None, action: str, resources: Sequence[str], service: str) -> None:
+    """Refuse an action that a caller may not perform.
+
+    Args:
+        principal: The session that calls; the owner, who is None, may do everything.
+        action: IAM's name of the action.
+        resources: The ARNs of all resources that it touches.
+        service: The service that the request is signed for.
+
+    Raises:
+        RefusedError: No policy allows the action, or one denies it.
+    """
+    if principal is None or action in _ALWAYS:
+        return
+    statements = role_statements(principal)
+    decided = decision(default_statements(principal) if statements is None else statements, action, resources)
+    if decided:
+        return
+    why = (
+        f"no identity-based policy allows the {action} action"
+        if decided is None
+        else "of an explicit deny in an identity-based policy"
+    )
+    raise refusal(
+        "denied",
+        service,
+        f"User: {principal.arn} is not authorized to perform: {action} on resource: {resources[0]} because {why}",
+    )
+
+
+def role_statements(principal: SessionPrincipal) -> list[Statement] | None:
+    """Return the statements of a role that was created in the local IAM; None for any other."""
+    # moto's IAM takes half a second to import: if nobody has used it, it has no roles.
+    models: Any = sys.modules.get("moto.iam.models")
+    if models is None or principal.account_id not in models.iam_backends:
+        return None
+    backend = models.iam_backends[principal.account_id].get("aws")
+    if backend is None:
+        return None
+    role = next((role for role in list(backend.roles.values()) if role.arn == principal.role_arn), None)
+    if role is None:
+        return None
+    documents = [*role.policies.values(), *(policy.document for policy in role.managed_policies.values())]
+    return [statement for document in documents for statement in read_statements(document)]

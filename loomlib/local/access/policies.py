@@ -1,0 +1,106 @@
+"""IAM policies: what a document allows, and the policy of a runtime whose role is not described locally.
+
+Source: AWS, "Policy evaluation logic" and "Execution role for running an agent in AgentCore Runtime".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from ..patterns import Pattern
+from .keys import SessionPrincipal
+
+_MEMORY_ACTIONS = (
+    *("CreateEvent", "GetEvent", "ListEvents", "DeleteEvent", "ListActors", "ListSessions", "GetMemory"),
+    *("RetrieveMemoryRecords", "GetMemoryRecord", "ListMemoryRecords", "DeleteMemoryRecord"),
+    *("BatchCreateMemoryRecords", "BatchUpdateMemoryRecords", "BatchDeleteMemoryRecords"),
+    *("ListMemoryExtractionJobs", "StartMemoryExtractionJob"),
+)
+_MODEL_ACTIONS = ("InvokeModel", "InvokeModelWithResponseStream", "CountTokens", "ApplyGuardrail")
+_TELEMETRY_ACTIONS = (
+    *("xray:PutTraceSegments", "xray:PutTelemetryRecords", "xray:GetSamplingRules", "xray:GetSamplingTargets"),
+    "cloudwatch:PutMetricData",
+)
+_GROUPS = "/aws/bedrock-agentcore/runtimes/"
+_GIVEN = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}")  # ids of memories and runtimes
+
+Statement = Mapping[str, Any]
+
+
+def default_statements(principal: SessionPrincipal) -> list[Statement]:
+    """Return what a session may do when its runtime's role has no policies here.
+
+    Models, telemetry, its runtime's own log group, and the memories and runtimes that its runtime's variables name.
+    """
+    arn = f"arn:aws:{{}}:*:{principal.account_id}:{{}}"
+    groups = [arn.format("logs", f"log-group:{_GROUPS}{principal.runtime_id}-*")]
+    given = sorted({match for value in principal.named.values() for match in _GIVEN.findall(value)})
+    memories = [arn.format("bedrock-agentcore", f"memory/{identifier}") for identifier in given]
+    runtimes = [
+        arn.format("bedrock-agentcore", f"runtime/{identifier}{end}") for identifier in given for end in ("", "/*")
+    ]
+    logs = ("CreateLogGroup", "CreateLogStream", "PutLogEvents", "DescribeLogStreams")
+    return [
+        {"Effect": "Allow", "Action": [f"bedrock:{name}" for name in _MODEL_ACTIONS], "Resource": "*"},
+        {"Effect": "Allow", "Action": list(_TELEMETRY_ACTIONS), "Resource": "*"},
+        {"Effect": "Allow", "Action": [f"logs:{name}" for name in logs], "Resource": groups},
+        {"Effect": "Allow", "Action": [f"bedrock-agentcore:{name}" for name in _MEMORY_ACTIONS], "Resource": memories},
+        {"Effect": "Allow", "Action": "bedrock-agentcore:InvokeAgentRuntime", "Resource": runtimes},
+    ]
+
+
+def read_statements(document: str) -> list[Statement]:
+    """Return the statements of a policy document; none of one that cannot be read."""
+    try:
+        content = json.loads(document)
+    except ValueError:
+        return []
+    found = _listed(cast("dict[str, Any]", content).get("Statement")) if isinstance(content, dict) else []
+    return [cast("Statement", item) for item in found if isinstance(item, dict)]
+
+
+def decision(statements: Iterable[Statement], action: str, resources: Sequence[str]) -> bool | None:
+    """Return whether statements allow (True) or deny (False) an action on all resources; None when none of them speaks.
+
+    A statement with a condition denies, but does not allow: conditions are not evaluated.
+    """
+    allowed = dict.fromkeys(resources, False)
+    for statement in statements:
+        if not _names(statement, "Action", action, ignore_case=True):
+            continue
+        for resource in resources:
+            if not _names(statement, "Resource", resource):
+                continue
+            if statement.get("Effect") == "Deny":
+                return False
+            if statement.get("Effect") == "Allow" and not statement.get("Condition"):
+                allowed[resource] = True
+    return True if all(allowed.values()) else None
+
+
+def _names(statement: Statement, member: str, value: str, *, ignore_case: bool = False) -> bool:
+    if f"Not{member}" in statement:
+        return not _matches_any(_texts(statement[f"Not{member}"]), value, ignore_case)
+    return _matches_any(_texts(statement.get(member)), value, ignore_case)
+
+
+def _matches_any(wildcards: Sequence[str], value: str, ignore_case: bool) -> bool:
+    return any(_wildcard(text, ignore_case).matches_whole(value) for text in wildcards)
+
+
+@lru_cache(maxsize=2_048)
+def _wildcard(text: str, ignore_case: bool) -> Pattern:
+    body = "".join(".*" if piece == "*" else "." if piece == "?" else re.escape(piece) for piece in text[:2_048])
+    return Pattern(f"(?i){body}" if ignore_case else body, dot_all=True)
+
+
+def _texts(value: object) -> list[str]:
+    return [item for item in _listed(value) if isinstance(item, str)]
+
+
+def _listed(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else [value]

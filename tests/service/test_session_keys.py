@@ -1,0 +1,260 @@
+"""A session's key may do what its runtime's role says, and ends with the session."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import time
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from waiting import wait_until
+
+from loomlib.local.access.keys import Key, Keyring, SessionPrincipal
+from loomlib.local.access.policies import decision, default_statements, read_statements
+
+AGENT = """
+import json
+import os
+
+import boto3
+from bedrock_agentcore.runtime import BedrockAgentCoreApp
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+app = BedrockAgentCoreApp()
+
+
+@app.entrypoint
+def answer(payload):
+    if payload.get("keys"):
+        spans = {name: value for name, value in os.environ.items() if name.startswith(("AWS_", "OTEL_"))}
+        return spans
+    client = boto3.client(payload["service"], config=Config(retries={"total_max_attempts": 1}))
+    try:
+        given = getattr(client, payload["operation"])(**payload["parameters"])
+    except ClientError as error:
+        return {"code": error.response["Error"]["Code"], "message": error.response["Error"]["Message"]}
+    given.pop("ResponseMetadata", None)
+    return {"code": "", "members": sorted(given)}
+
+
+app.run()
+"""
+ROLE = "arn:aws:iam::123456789012:role/described"
+
+
+class Caller:
+    """An agent that makes calls to AWS with the key of its session."""
+
+    def __init__(self, aws: Any, runtime: dict[str, Any], memory: str, other: str) -> None:
+        self.aws, self.runtime, self.memory, self.other = aws, runtime, memory, other
+        self.session = "s" * 40
+
+    def ask(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:
+        payload = {"service": service, "operation": operation, "parameters": parameters}
+        return self.send(payload)
+
+    def send(self, payload: dict[str, Any]) -> dict[str, Any]:
+        arn = self.runtime["agentRuntimeArn"]
+        return json.loads(self.aws.invoke(arn, json.dumps(payload).encode(), runtimeSessionId=self.session)[1])
+
+    @property
+    def group(self) -> str:
+        return f"/aws/bedrock-agentcore/runtimes/{self.runtime['agentRuntimeId']}-DEFAULT"
+
+
+@pytest.fixture(scope="module")
+def caller(aws: Any) -> Caller:
+    given, other = (
+        aws.control.create_memory(name=name, eventExpiryDuration=30)["memory"]["id"] for name in ("given", "other")
+    )
+    runtime = aws.deploy("caller", AGENT, environmentVariables={"LOOM_MEMORY_ID": given})
+    return Caller(aws, runtime, given, other)
+
+
+def event(memory: str) -> dict[str, Any]:
+    return {
+        "memoryId": memory,
+        "actorId": "ann",
+        "sessionId": "s" * 40,
+        "eventTimestamp": 1_795_294_030,
+        "payload": [{"conversational": {"role": "USER", "content": {"text": "hi"}}}],
+    }
+
+
+def test_models_its_own_log_group_and_the_memories_it_was_given_are_allowed(caller: Caller) -> None:
+    messages = [{"role": "user", "content": [{"text": "hello"}]}]
+    stream = {"logGroupName": caller.group, "logStreamName": "own"}
+    lines = [{"timestamp": int(time.time() * 1000), "message": "a line of its own"}]
+    for service, operation, parameters in (
+        ("bedrock-runtime", "converse", {"modelId": "loom.scripted", "messages": messages}),
+        ("bedrock-agentcore", "create_event", event(caller.memory)),
+        ("bedrock-agentcore", "list_events", {"memoryId": caller.memory, "actorId": "ann", "sessionId": "s" * 40}),
+        ("bedrock-agentcore-control", "get_memory", {"memoryId": caller.memory}),
+        ("logs", "create_log_stream", stream),
+        ("logs", "put_log_events", {**stream, "logEvents": lines}),
+        ("sts", "get_caller_identity", {}),
+    ):
+        assert caller.ask(service, operation, **parameters)["code"] == "", (service, operation)
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "action"),
+    [
+        ("bedrock-agentcore-control", "list_agent_runtimes", "bedrock-agentcore:ListAgentRuntimes"),
+        ("bedrock-agentcore-control", "get_agent_runtime", "bedrock-agentcore:GetAgentRuntime"),
+        ("bedrock-agentcore-control", "delete_agent_runtime", "bedrock-agentcore:DeleteAgentRuntime"),
+        ("bedrock-agentcore-control", "delete_memory", "bedrock-agentcore:DeleteMemory"),
+        ("bedrock-agentcore-control", "get_memory", "bedrock-agentcore:GetMemory"),
+        ("bedrock-agentcore", "create_event", "bedrock-agentcore:CreateEvent"),
+        ("bedrock-agentcore", "invoke_agent_runtime", "bedrock-agentcore:InvokeAgentRuntime"),
+        ("bedrock-agentcore", "stop_runtime_session", "bedrock-agentcore:StopRuntimeSession"),
+        ("logs", "describe_log_groups", "logs:DescribeLogGroups"),
+        ("logs", "filter_log_events", "logs:FilterLogEvents"),
+        ("logs", "delete_log_group", "logs:DeleteLogGroup"),
+        ("logs", "start_query", "logs:StartQuery"),
+        ("s3", "list_buckets", "s3:ListAllMyBuckets"),
+        ("s3", "get_object", "s3:GetObject"),
+        ("s3", "put_object", "s3:PutObject"),
+        ("secretsmanager", "list_secrets", "secretsmanager:ListSecrets"),
+        ("dynamodb", "list_tables", "dynamodb:ListTables"),
+        ("iam", "list_roles", "iam:ListRoles"),
+        ("sts", "assume_role", "sts:AssumeRole"),
+    ],
+)
+def test_everything_else_is_denied_in_aws_s_own_words(caller: Caller, name: str, operation: str, action: str) -> None:
+    arn = caller.runtime["agentRuntimeArn"]
+    parameters: dict[str, Any] = {
+        "get_agent_runtime": {"agentRuntimeId": caller.runtime["agentRuntimeId"]},
+        "delete_agent_runtime": {"agentRuntimeId": caller.runtime["agentRuntimeId"]},
+        "delete_memory": {"memoryId": caller.memory},
+        "get_memory": {"memoryId": caller.other},
+        "create_event": event(caller.other),
+        "invoke_agent_runtime": {"agentRuntimeArn": arn, "payload": "{}"},
+        "stop_runtime_session": {"agentRuntimeArn": arn, "runtimeSessionId": "t" * 40, "qualifier": "DEFAULT"},
+        "filter_log_events": {"logGroupName": caller.group.replace("caller", "others")},
+        "delete_log_group": {"logGroupName": caller.group},
+        "start_query": {"logGroupName": "aws/spans", "startTime": 0, "endTime": 1, "queryString": "limit 1"},
+        "get_object": {"Bucket": "loom-code", "Key": "packages/1.zip"},
+        "put_object": {"Bucket": "loom-code", "Key": "packages/1.zip", "Body": "x"},
+        "assume_role": {"RoleArn": ROLE, "RoleSessionName": "session"},
+    }.get(operation, {})
+    denied = caller.ask(name, operation, **parameters)
+    assert denied["code"] in ("AccessDeniedException", "AccessDenied")
+    assert re.fullmatch(
+        rf"User: arn:aws:sts::123456789012:assumed-role/loom/BedrockAgentCore-[\w-]+ is not authorized to perform: "
+        rf"{action} on resource: \S+ because no identity-based policy allows the {action} action",
+        denied["message"],
+    ), denied["message"]
+
+
+def test_loom_s_own_paths_and_other_groups_telemetry_are_closed_to_a_session(caller: Caller) -> None:
+    keys = caller.send({"keys": True})
+    token = re.search(r"Bearer(?:%20| )(\w+)", keys["OTEL_EXPORTER_OTLP_HEADERS"])
+    assert token
+    assert token[1] != caller.aws.state.token
+    for method, path in (("POST", "/_loom/stop"), ("GET", "/_loom/status"), ("GET", "/otlp/records/" + "a" * 32)):
+        connection = http.client.HTTPConnection("127.0.0.1", caller.aws.state.port, timeout=60)
+        connection.request(method, path, headers={"Authorization": f"Bearer {token[1]}"})
+        assert connection.getresponse().status == 403, path
+        connection.close()
+
+
+def test_a_role_that_is_described_decides(caller: Caller) -> None:
+    aws = caller.aws
+    iam, s3 = aws.client("iam"), aws.client("s3")
+    iam.create_role(RoleName="described", AssumeRolePolicyDocument="{}")
+    statements = [
+        {"Effect": "Allow", "Action": "s3:*Object", "Resource": "arn:aws:s3:::shared/*"},
+        {"Effect": "Deny", "Action": "s3:DeleteObject", "Resource": "*"},
+        {"Effect": "Allow", "Action": "dynamodb:*", "Resource": "*", "Condition": {"Bool": {"aws:x": "true"}}},
+    ]
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    iam.put_role_policy(RoleName="described", PolicyName="inline", PolicyDocument=document)
+    s3.create_bucket(Bucket="shared")
+    created = aws.control.create_agent_runtime(
+        agentRuntimeName="described",
+        agentRuntimeArtifact=aws.upload({"agent.py": AGENT}),
+        roleArn=ROLE,
+        networkConfiguration={"networkMode": "PUBLIC"},
+    )
+    other = Caller(aws, aws.settled(created["agentRuntimeId"]), caller.memory, caller.other)
+    assert other.ask("s3", "put_object", Bucket="shared", Key="a", Body="x")["code"] == ""
+    assert other.ask("s3", "head_object", Bucket="shared", Key="a")["code"] == ""
+    assert other.ask("s3", "put_object", Bucket="loom-code", Key="a", Body="x")["code"] == "AccessDenied"
+    copied = {"Bucket": "shared", "Key": "b", "CopySource": "loom-code/packages/1.zip"}
+    assert other.ask("s3", "copy_object", **copied)["code"] == "AccessDenied"
+    denied = other.ask("s3", "delete_object", Bucket="shared", Key="a")
+    assert "explicit deny" in denied["message"]
+    assert other.ask("dynamodb", "list_tables")["code"] == "AccessDeniedException"
+    messages = [{"role": "user", "content": [{"text": "hello"}]}]
+    refused = other.ask("bedrock-runtime", "converse", modelId="loom.scripted", messages=messages)
+    assert "bedrock:InvokeModel on resource" in refused["message"]
+
+
+def test_a_key_ends_with_its_session(caller: Caller) -> None:
+    aws = caller.aws
+    keys = caller.send({"keys": True})
+    client = boto3.client(
+        "bedrock-agentcore-control",
+        endpoint_url=aws.state.url,
+        region_name=aws.state.region,
+        aws_access_key_id=keys["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=keys["AWS_SECRET_ACCESS_KEY"],
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+    assert client.get_memory(memoryId=caller.memory)["memory"]["id"] == caller.memory
+    aws.data.stop_runtime_session(
+        agentRuntimeArn=caller.runtime["agentRuntimeArn"], runtimeSessionId=caller.session, qualifier="DEFAULT"
+    )
+
+    def code() -> str:
+        try:
+            client.get_memory(memoryId=caller.memory)
+        except ClientError as error:
+            return error.response["Error"]["Code"]
+        return ""
+
+    wait_until(lambda: code() == "ExpiredTokenException")
+    client.close()
+    assert caller.send({"keys": True})["AWS_ACCESS_KEY_ID"] != keys["AWS_ACCESS_KEY_ID"]
+
+
+def test_two_sessions_have_two_keys_and_none_is_the_owner_s(caller: Caller) -> None:
+    first = caller.send({"keys": True})
+    second = Caller(caller.aws, caller.runtime, caller.memory, caller.other)
+    second.session = "u" * 40
+    other = second.send({"keys": True})
+    state = caller.aws.state
+    assert len({first["AWS_ACCESS_KEY_ID"], other["AWS_ACCESS_KEY_ID"], state.access_key}) == 3
+    values = {*first.values(), *other.values()}
+    assert not any(secret in value for value in values for secret in (state.secret_key, state.access_key, state.token))
+
+
+def test_wildcards_cases_and_not_statements_are_evaluated_as_iam_does() -> None:
+    principal = SessionPrincipal(mark="m", runtime_id="one-0123456789", role_arn=ROLE)
+    assert decision(default_statements(principal), "BEDROCK:invokemodel", ["arn:x"]) is True
+    document = {"Statement": {"Effect": "Allow", "NotAction": "iam:*", "Resource": ["arn:aws:s3:::a?c/*"]}}
+    statements = read_statements(json.dumps(document))
+    assert decision(statements, "s3:GetObject", ["arn:aws:s3:::abc/d/e"]) is True
+    assert decision(statements, "s3:GetObject", ["arn:aws:s3:::abbc/d"]) is None
+    assert decision(statements, "iam:CreateRole", ["arn:aws:s3:::abc/d"]) is None
+    assert decision(statements, "s3:GetObject", ["arn:aws:s3:::abc/d", "arn:aws:s3:::other"]) is None
+    assert decision([], "s3:GetObject", ["*"]) is None
+    for spoiled in ("", "[]", "{", '{"Statement": 7}', '{"Statement": [7, {"Effect": 1}]}'):
+        assert decision(read_statements(spoiled), "s3:GetObject", ["*"]) is None
+
+
+def test_ended_keys_are_forgotten_in_the_end() -> None:
+    ring = Keyring(Key(access_key="OWNER", secret_key="secret"))
+    for number in range(10_010):
+        key = ring.issue(SessionPrincipal(mark=str(number), runtime_id="r", role_arn=ROLE))
+        ring.end(str(number))
+    assert ring.has_ended(key.access_key)
+    assert ring.find(key.access_key) is None
+    assert len(ring._ended) <= 10_000
