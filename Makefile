@@ -58,7 +58,7 @@ docs: $(READY)  ## the documentation site, in docs/site
 	@$(BIN)/python docs/build.py
 
 coverage: $(READY)  ## lines and branches of loomlib that the tests run, in every process that they start
-	@$(BIN)/python -m pytest tests $(SUITE) --cov --cov-report=term:skip-covered --cov-fail-under=90
+	@$(BIN)/python -m pytest tests $(SUITE) --cov --cov-report=term:skip-covered
 
 bench: $(READY)  ## speed, as ratios measured side by side
 	@$(BIN)/python -m tests.benchmarks

@@ -107,7 +107,8 @@ def test_an_agent_that_prints_a_gibibyte_leaves_the_service_small_and_answering(
     deadline = time.monotonic() + 60
     while not (found := logs.filter_log_events(logGroupName=group, filterPattern="dropped")["events"]):
         assert time.monotonic() < deadline
-    assert "bytes were dropped here" in found[0]["message"]
+    # By the session, which writes so much at most, or by the stream, which keeps so much at most.
+    assert any(each in found[0]["message"] for each in ("bytes were dropped here", "were dropped: it was too large"))
     assert service.memory_info().rss - before < 400 << 20
     assert sum(file.stat().st_size for file in aws.state.home.glob("logs.db*")) < 200 << 20
     begun = time.monotonic()
