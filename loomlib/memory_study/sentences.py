@@ -23,6 +23,7 @@ def sentences(result: MemoryResult) -> list[str]:
         return [text for text in ("No question was answered yet.", _failures(questions)) if text]
     texts = [
         _recalled(arms, agent=agent),
+        _widths(arms),
         _oldest(questions),
         _stale(arms, agent=agent),
         _tokens(questions, arms, agent=agent),
@@ -33,19 +34,57 @@ def sentences(result: MemoryResult) -> list[str]:
 
 
 def _recalled(arms: Sequence[ArmSummary], *, agent: bool) -> str:
-    """Compare the best condition that retrieves records with the same context without retrieval."""
+    """Compare the best arm that retrieves records with the best arm of all, by recall and by tokens."""
     known = [arm for arm in arms if arm.recalled_of[1]]
     best = max([arm for arm in known if arm.arm.searches] or known, key=_recall, default=None)
     if best is None:
         return ""
+    top = max(known, key=_recall)
+    subject = "the agent's answer" if agent else "what the model is given"
+    if _recall(top) > _recall(best):
+        return (
+            f"With “{top.arm}”, {subject} contains the fact in {_recall_text(top)}{_at_tokens(top)}; with "
+            f"“{best.arm}” in {_recall_text(best)}{_at_tokens(best, of=top)}{_plain(known, best)}."
+        )
     same = [arm for arm in known if arm.arm.searches == best.arm.searches and _recall(arm) == _recall(best)]
     which = " and ".join(f"“{arm.arm}”" for arm in same)
-    subject = "the agent's answer" if agent else "what the model is given"
     sentence = f"With {which}, {subject} contains the fact in {_recall_text(best)}"
+    tokens = _at_tokens(best) if len(same) == 1 else ""
+    return f"{sentence}{tokens}{_plain(known, best)}."
+
+
+def _plain(known: Sequence[ArmSummary], best: ArmSummary) -> str:
+    """Return what the best arm's context recalls without retrieval."""
     plain = next((arm for arm in known if arm.arm.retrieval == NONE and arm.arm.context == best.arm.context), None)
-    if plain is None or plain is best:
-        return f"{sentence}."
-    return f"{sentence}; without retrieval in {_recall_text(plain)}."
+    return "" if plain is None or plain is best else f"; without retrieval in {_recall_text(plain)}"
+
+
+def _at_tokens(arm: ArmSummary, *, of: ArmSummary | None = None) -> str:
+    """Return what an arm's questions cost in tokens, also as a share of another arm's."""
+    if arm.tokens.value is None:
+        return ""
+    share = ""
+    if of is not None and of.tokens.value:
+        share = f" ({percent(arm.tokens.value / of.tokens.value)} of them)"
+    return f" at {number(arm.tokens.value, 0)} input tokens a question{share}"
+
+
+def _widths(arms: Sequence[ArmSummary]) -> str:
+    """Explain why an arm with every fact can have a wider interval than one with fewer, of as many facts."""
+    for sure in arms:
+        if sure.recall.value != 1 or sure.recall.low is None:
+            continue
+        for other in arms:
+            recall = other.recall
+            if recall.value is None or recall.low is None or recall.high is None or recall.n != sure.recall.n:
+                continue
+            if 0 < recall.value < 1 and recall.high - recall.low < 1 - sure.recall.low:
+                return (
+                    f"The interval of “{sure.arm}” is wider than that of “{other.arm}”, although it recalls more: "
+                    "where every question is answered alike, nothing shows how much the questions about one fact differ, so "
+                    "each fact counts once."
+                )
+    return ""
 
 
 def _oldest(questions: Sequence[AskedQuestion]) -> str:

@@ -92,9 +92,10 @@ class ToolScaling:
         tools, total = _median(last, "tools_ms"), _median(last, "total_ms")
         model = _median(last, "first_ms") + _median(last, "second_ms")
         threads = max((run.threads or 0 for run in last), default=0)
+        runs = "in a single run" if len(last) == 1 else f"in the median of {len(last)} runs"
         sentences = [
             f"{plural(most, 'tool')} of {TOOL_MS:.0f} ms took {milliseconds(tools)} together, of {milliseconds(total)} "
-            f"in all; one after another they would take {milliseconds(most * TOOL_MS)}."
+            f"in all, {runs}{_spread(last)}; one after another they would take {milliseconds(most * TOOL_MS)}."
         ]
         if threads:
             rounds = math.ceil(most / threads)
@@ -233,6 +234,12 @@ def _named(value: object) -> list[str]:
     if isinstance(value, list | tuple):
         return [name for item in value for name in _named(item)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return []
+
+
+def _spread(runs: Sequence[ScalingRun]) -> str:
+    """Return the range of the tools' time over several runs; too few for an interval."""
+    times = [run.tools_ms for run in runs]
+    return f" ({milliseconds(min(times))} to {milliseconds(max(times))})" if len(times) > 1 else ""
 
 
 def _median(runs: Sequence[ScalingRun], name: str) -> float:

@@ -117,6 +117,7 @@ def test_more_tools_than_threads_run_in_rounds(bench: loom.Workbench) -> None:
     assert list(study.table().index) == ["2", "20"]
     assert sum(str(trace.name).startswith("field note:") for trace in study.figure().data) == 3
     assert any("simulated" in sentence for sentence in study.sentences())
+    assert "in a single run; one after another" in study.sentences()[0]
     assert json.dumps(study.summary(), allow_nan=False)
     assert study.verdict().summary["gates"] == []
     assert [gate["outcome"] for gate in study.verdict(max_p90_tools_ms=1).summary["gates"]] == ["missed"]
@@ -131,6 +132,7 @@ def test_a_gate_on_the_tools_time_is_missed_by_the_calls_with_the_most_tools() -
         for n in range(40)
     ]  # fmt: skip
     study = ToolScaling(runs=runs, failures=(), title="planted", simulated=False)
+    assert "in the median of 40 runs (800 ms to 839 ms)" in study.sentences()[0]
     assert [gate["outcome"] for gate in study.verdict(max_p90_tools_ms=500).summary["gates"]] == ["missed"]
     assert [gate["outcome"] for gate in study.verdict(max_p90_tools_ms=900).summary["gates"]] == ["passed"]
 

@@ -12,7 +12,10 @@ from scripted_memory import BROUGHT, OneMemory, SmallBench, WrittenMemory, seven
 from loomlib.errors import AccessDeniedError, ResourceNotFoundError, StudyError, StudyInterruptedError, TransportError
 from loomlib.jobs import Holding
 from loomlib.memory_study import Arm, MemoryStudy
+from loomlib.memory_study.sentences import _widths
+from loomlib.memory_study.summaries import ArmSummary
 from loomlib.reports import verdict as report_verdict
+from loomlib.statistics import Estimate
 from loomlib.store import Store
 
 
@@ -247,3 +250,34 @@ def test_every_display_is_escaped_and_states_what_it_is_based_on(bench):
     assert summary["format"] == "loom.recall-study/1"
     assert summary["arms"][0]["recall"]["value"] == pytest.approx(4 / 7)
     assert str(Arm.read("none+full")) == "no retrieval, full"
+
+
+def test_the_first_sentence_leads_with_the_trade_off_between_recall_and_tokens(bench):
+    """Full history recalls every fact at more tokens; retrieval that misses some is not praised alone."""
+    result = study_of(bench, WrittenMemory(BROUGHT), "reactive+window", "none+full", "none+window").run()
+    recall = {str(arm.arm): arm.recall.value for arm in result.arms}
+    assert recall["no retrieval, full"] == 1 > recall["reactive, window"] > recall["no retrieval, window"]
+    first = next(sentence for sentence in result.sentences() if sentence.startswith("With "))
+    assert first.startswith("With “no retrieval, full”, what the model is given contains the fact in 100 % [")
+    assert "; with “reactive, window” in 57.1 % [25" in first
+    assert "of the questions at 67 input tokens a question" in first
+
+
+def test_a_wider_interval_of_a_better_arm_is_explained():
+    def arm(name: str, low: float, value: float, high: float) -> ArmSummary:
+        def share(low: float, value: float, high: float) -> Estimate:
+            return Estimate(value=value, low=low, high=high, n=30, confidence=0.95, method="by hand")
+
+        unknown = Estimate.missing("not measured", n=0, confidence=0.95, method="")
+        return ArmSummary(
+            arm=Arm.read(name), asked=30, failed=0, failures={}, recall=share(low, value, high), at={},
+            precision=unknown, stale=unknown, recalled_of=(round(30 * value), 30), stale_of=(0, 0), p50=unknown,
+            p90=unknown, tokens=unknown, idle_tokens=unknown, output_tokens=unknown,
+        )  # fmt: skip
+
+    sure, other = arm("none+full", 0.885, 1.0, 1.0), arm("reactive+window", 0.92, 0.97, 0.99)
+    assert _widths([other, sure]).startswith(
+        "The interval of “no retrieval, full” is wider than that of “reactive, window”, although it recalls more: "
+    )
+    assert _widths([other, arm("none+full", 0.95, 1.0, 1.0)]) == ""
+    assert _widths([other]) == ""
