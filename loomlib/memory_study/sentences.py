@@ -81,8 +81,8 @@ def _widths(arms: Sequence[ArmSummary]) -> str:
             if 0 < recall.value < 1 and recall.high - recall.low < 1 - sure.recall.low:
                 return (
                     f"The interval of “{sure.arm}” is wider than that of “{other.arm}”, although it recalls more: "
-                    "where every question is answered alike, nothing shows how much the questions about one fact differ, so "
-                    "each fact counts once."
+                    "where every question is answered alike, nothing shows how much the questions about one fact "
+                    "differ, so each fact counts once."
                 )
     return ""
 
