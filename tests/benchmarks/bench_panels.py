@@ -65,10 +65,10 @@ _PACED = _WORDS.replace(
 )
 _ROWS = """
 panel.tables.put("logs", [{"timestamp": 1.7e9 + n, "level": "INFO", "message": f"line {n} " * 8} for n in range(LINES)])
-panel.tell("logs", count=LINES)
+panel.send_message("logs", count=LINES)
 panel.tables.put("bars", [{"label": f"span {n}", "depth": n % 7, "start_ms": n, "duration_ms": 40.0, "part": "tools",
                            "failed": False, "marks": ""} for n in range(SPANS)])
-panel.tell("trace", turn=1, count=SPANS, first=0, last=SPANS + 40, parts={}, sentences=["A long trace."])
+panel.send_message("trace", turn=1, count=SPANS, first=0, last=SPANS + 40, parts={}, sentences=["A long trace."])
 """
 # What was on the screen when: for each batch the age of its first piece in the frame after it was put into the page.
 _WATCH = """() => {

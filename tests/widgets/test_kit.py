@@ -30,7 +30,7 @@ class Workshop(Panel):
 
     @action(lane="long")
     def linger(self, form: Form, cancel: Cancel) -> None:
-        self.tell("lingers")
+        self.send_message("lingers")
         while not cancel.wait(0.01):
             pass
         cancel.check()

@@ -13,8 +13,8 @@ import pytest
 import loom_widgets
 import loomlib as loom
 from loom_widgets.kit import Form
-from loom_widgets.panels.test.turns import Turn
-from loom_widgets.panels.test.words import asked_in_words, tree_json, well_formed
+from loom_widgets.panels.test.turns import PanelTurn
+from loom_widgets.panels.test.words import describe_prompt, tree_json, well_formed
 from loomlib.agents import Chunk
 from loomlib.agents.mcp_apps import FrameChannel
 
@@ -148,11 +148,11 @@ def test_what_no_message_can_carry_is_replaced(bench: loom.Workbench, watched: W
     bench.deploy(tmp_path, name="odd")
     turn = chosen(watched, "odd", "odd")
     assert "null \x00 bell" in turn["text"]
-    view = Turn(id=1, prompt="x")
+    view = PanelTurn(id=1, prompt="x")
     for text, data in (("torn \ud83d end", b""), ("", b'{"tool": "torn \\ud800", "arguments": {"\\udc00": 1}}')):
         view.take(Chunk(text=text, offset_ms=0, index=0, data=data))
     assert view.text == "torn \ufffd end"
-    json.dumps(view.told(), ensure_ascii=False).encode()
+    json.dumps(view.message(), ensure_ascii=False).encode()
     turn = asked(watched, "odd", json.dumps(""))
     assert turn["notes"][0]["problem"] == "The view ui://odd/view.html has no HTML."
     assert watched.ask("frame", turn=turn["turn"], view=0, frame="f") == {"failed": True}
@@ -165,18 +165,18 @@ def test_large_states_and_floods_of_events_are_cut() -> None:
     for _ in range(200):
         deep = [deep]
     assert "nested too deeply" in tree_json(deep)
-    turn = Turn(id=1, prompt="x")
+    turn = PanelTurn(id=1, prompt="x")
     for n in range(3_000):
         data = json.dumps({"type": "CUSTOM", "name": f"n{n}", "value": n}).encode()
         turn.take(Chunk(text="", offset_ms=0, index=n, data=data))
-    assert (len(turn.notes), turn.run_told()["events"]) == (500, 3_000)
+    assert (len(turn.notes), turn.run_message()["events"]) == (500, 3_000)
     assert well_formed("\ud83d\ude00 \ud800") == "😀 \ufffd"
 
 
 def test_payloads_are_reported_in_words() -> None:
     call = {"mcp": {"params": {"name": "roll", "arguments": {"count": 2}}}}
-    assert asked_in_words(json.dumps(call)) == ("View", 'calls roll with {"count": 2}')
-    assert asked_in_words('{"approval": {"decision": "approve", "note": ""}}') == ("You", "Approved")
-    assert asked_in_words('{"resume": [{"status": "cancelled"}]}') == ("You", "Left unanswered")
+    assert describe_prompt(json.dumps(call)) == ("View", 'calls roll with {"count": 2}')
+    assert describe_prompt('{"approval": {"decision": "approve", "note": ""}}') == ("You", "Approved")
+    assert describe_prompt('{"resume": [{"status": "cancelled"}]}') == ("You", "Left unanswered")
     for other in ("plain", "{torn", "[1]", '{"other": 1}'):
-        assert asked_in_words(other) == ("You", other)
+        assert describe_prompt(other) == ("You", other)

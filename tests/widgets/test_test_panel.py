@@ -9,7 +9,7 @@ import pytest
 
 import loom_widgets
 import loomlib as loom
-from loom_widgets.panels.test.turns import LONGEST_SHOWN, Turn
+from loom_widgets.panels.test.turns import LONGEST_SHOWN, PanelTurn
 from loomlib.agents import Chunk, note_of
 
 from .conftest import Watched, wait_until
@@ -168,7 +168,7 @@ def test_notes_are_read_in_the_forms_that_agents_use() -> None:
 
 
 def test_a_turn_holds_a_bounded_number_of_notes() -> None:
-    turn = Turn(id=1, prompt="x")
+    turn = PanelTurn(id=1, prompt="x")
     told = [
         turn.take(Chunk(text="", offset_ms=0, index=n, data=b'{"step": "%s"}' % (b"y" * 9_000))) for n in range(2_000)
     ]

@@ -8,7 +8,7 @@ from loomlib.redaction import SECRETS, redact
 _LONGEST = 600
 
 
-def told(error: BaseException, *, doing: str = "") -> dict[str, str]:
+def error_parts(error: BaseException, *, doing: str = "") -> dict[str, str]:
     """Return the three parts of an error: what failed, on what, and what to try.
 
     Of an unexpected error only the type is shown, since its text may hold values.

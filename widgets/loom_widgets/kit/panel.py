@@ -1,4 +1,4 @@
-"""The panel: a widget whose view sends commands and whose kernel side answers, streams and stays alive."""
+"""The panel: a widget whose views send commands, and whose kernel side runs them and sends results."""
 
 # pyright: basic
 
@@ -17,11 +17,12 @@ import anywidget
 import traitlets as t
 
 from loomlib import Workbench
+from loomlib.deprecation import warn_renamed
 from loomlib.errors import LoomError
 from loomlib.presentation.html import fragment
 
 from .actions import Cancel, Cancelled, Form, action, actions_of
-from .failures import told
+from .failures import error_parts
 from .front_end import cannot_draw
 from .lanes import Lanes
 from .source import reopen_code
@@ -44,10 +45,10 @@ _COMMENTS = re.compile(r"^ *(?://.*|/\*\*(?s:.)*?\*/) *\n", re.M)
 
 
 class Panel(anywidget.AnyWidget):
-    """What all panels share. A panel gives `called`, `script` (its own .js) and methods marked with `@action`.
+    """Base of all panels. A subclass sets `called`, `script` (its own .js), and methods marked with `@action`.
 
     The view's whole state is in `state` (small values) and in what `welcome()` answers to each view that opens, so it
-    can be shown twice and comes back after a reload. Everything else is told as it happens (`tell`, `stream`).
+    can be shown twice and comes back after a reload. Everything else is sent as it happens (`send_message`, `stream`).
     """
 
     script: ClassVar[tuple[str, str]] = ("loom_widgets.kit", "blank.js")
@@ -107,35 +108,35 @@ class Panel(anywidget.AnyWidget):
     # What a panel uses.
 
     def show(self, **values: Any) -> None:
-        """Put values into `state`; the others stay."""
+        """Set values in `state`; the others stay."""
         with self._lock:
             self.state = {**self.state, **values}
 
     def say(self, sentence: str) -> None:
-        """Set the sentence under the title, which screen readers announce."""
+        """Set the status line under the title, which screen readers announce."""
         with self._lock:
             self.status = sentence
 
     def fail(self, error: BaseException | Mapping[str, str], *, action: str = "") -> None:
-        """Show an error in its three parts; the next action that succeeds takes it away.
+        """Show an error in its three parts; the next action that succeeds clears it.
 
         Args:
             error: The error, or its parts `what`, `on` and `try`.
             action: The action that failed; a view may show its errors beside what asked for it.
         """
-        parts = told(error, doing=action.replace("_", " ")) if isinstance(error, BaseException) else dict(error)
+        parts = error_parts(error, doing=action.replace("_", " ")) if isinstance(error, BaseException) else dict(error)
         with self._lock:
             if self.status.endswith("…"):  # what was under way is over
                 self.status = ""
             self.error = parts | ({"action": action} if action else {})
 
     def show_code(self, text: str) -> None:
-        """Set the last action as Python, for Copy as Python."""
+        """Show the last action as Python, for Copy as Python."""
         with self._lock:
             self.code = text
 
-    def tell(self, kind: str, **values: Any) -> None:
-        """Send a message to all views: `onMessage(model, kind, f)` gets it."""
+    def send_message(self, kind: str, **values: Any) -> None:
+        """Send a message to all views, which receive it by `onMessage(model, kind, f)`."""
         message = {"is": kind, **values}
         with self._lock:
             if self.comm is not None:
@@ -143,12 +144,17 @@ class Panel(anywidget.AnyWidget):
         for listener in tuple(self._listeners):
             listener(message)
 
+    def tell(self, kind: str, **values: Any) -> None:
+        """Do what `send_message` does, which replaces this."""
+        warn_renamed("Panel.tell", "Panel.send_message")
+        self.send_message(kind, **values)
+
     def stream(self, kind: str, **values: Any) -> Stream:
-        """Return a stream that sends frequent items together.
+        """Return a stream that sends frequent items in batches.
 
         Each message is `{"is": kind, "items": […]}` with `values`.
         """
-        return Stream(lambda items: self.tell(kind, items=list(items), **values))
+        return Stream(lambda items: self.send_message(kind, items=list(items), **values))
 
     def listen(self, listener: Callable[[Mapping[str, Any]], None]) -> None:
         """Call `listener` with every message to the views."""
@@ -157,29 +163,29 @@ class Panel(anywidget.AnyWidget):
     # What a panel may give.
 
     def welcome(self) -> Mapping[str, Any]:
-        """Return what a view that has just opened needs besides `state`.
+        """Return what a newly opened view needs besides `state`.
 
         It must be quick, for it runs on the kernel's main thread.
         """
         return {}
 
     def read_again(self) -> None:
-        """Read again the lists that other panels, cells and notebooks may have changed; what is chosen stays chosen."""
+        """Reload lists that other panels, cells and notebooks may have changed; the selection stays."""
 
     def static_html(self) -> Markup | str:
-        """Return what the panel shows now as static HTML, made by `presentation.html`; a plain string is escaped."""
+        """Return the panel's current content as static HTML, by `presentation.html`; a plain string is escaped."""
         return ""
 
     # Changes made elsewhere.
 
     @action(lane=lambda panel, _form: panel.list_lane)
     def look_again(self) -> None:
-        """Read the lists again, because the panel has come into sight or another panel has changed something."""
+        """Reload the lists, because the panel became visible or another panel changed something."""
         with suppress(LoomError):  # nobody asked for it: the next action says what is wrong
             self.read_again()
 
     def announce(self) -> None:
-        """Make the other panels of the same home read their lists again, since this one changed something."""
+        """Make the other panels of the same home folder reload their lists, after a change."""
         for other in tuple(_OPEN):
             if other is not self and other.bench.settings.home == self.bench.settings.home:
                 other.later("look_again")
@@ -187,7 +193,7 @@ class Panel(anywidget.AnyWidget):
     # The other end of the view's `act(…)`.
 
     def receive(self, message: Any) -> None:
-        """Handle a message of a view: `{"do": name, "with": {…}, "id": n}`.
+        """Handle a message from a view: `{"do": name, "with": {…}, "id": n}`.
 
         It is acknowledged at once and answered when the action is done.
         """
@@ -195,7 +201,7 @@ class Panel(anywidget.AnyWidget):
             return
         name, id = message["do"], message.get("id")
         form = Form(message["with"]) if isinstance(message.get("with"), Mapping) else Form()
-        self.tell("heard", id=id)
+        self.send_message("heard", id=id)
         if name == "hello":
             self._answer(id, self.welcome)
         elif name == "page":
@@ -205,23 +211,23 @@ class Panel(anywidget.AnyWidget):
             self._answer(id, lambda: {"stopped": self.stop(lane if isinstance(lane, str) else None)})
         elif name == "dismiss":
             self.error = {}
-            self.tell("done", id=id, value={})
+            self.send_message("done", id=id, value={})
         elif name in self._actions:
             self._begin(name, form, id)
         else:
-            self.tell("failed", id=id)
+            self.send_message("failed", id=id)
             self.fail({"what": "The panel has no such action", "on": name[:80], "try": "Reload the page."})
 
     def later(self, name: str, **form: Any) -> None:
-        """Begin another action of this panel, in its own lane: what shall follow without keeping anybody waiting."""
+        """Start another action of this panel in its own lane, without waiting for it."""
         self._begin(name, Form(form), None)
 
     def stop(self, lane: str | None = None) -> bool:
-        """Cancel what runs in a lane (in all); True when something did."""
+        """Cancel the jobs of a lane (or of all lanes); return True when there were any."""
         return self._lanes.stop(lane)
 
     def close(self) -> None:
-        """End the threads, then the widget."""
+        """Stop the threads, then close the widget."""
         # ipywidgets closes on deletion too, of widgets whose making failed half-way as well.
         if (lanes := getattr(self, "_lanes", None)) is not None:
             lanes.close()
@@ -236,21 +242,21 @@ class Panel(anywidget.AnyWidget):
                 cancel.check()
                 value = getattr(self, name)(*arguments)
             except Cancelled:
-                self.tell("done", id=id, value={"stopped": True})
+                self.send_message("done", id=id, value={"stopped": True})
             except Exception as error:  # noqa: BLE001 -- an action is foreign code here: its failure is shown
                 self.fail(error, action=name)
-                self.tell("failed", id=id)
+                self.send_message("failed", id=id)
             else:
                 if self.error and id is not None:  # what follows by itself takes away no error that somebody reads
                     with self._lock:
                         self.error = {}
-                self.tell("done", id=id, value=dict(value) if isinstance(value, Mapping) else {})
+                self.send_message("done", id=id, value=dict(value) if isinstance(value, Mapping) else {})
 
         try:
             lane = command.lane if isinstance(command.lane, str) else command.lane(self, form)
         except ValueError as error:  # a form of any kind
             self.fail(error, action=name)
-            self.tell("failed", id=id)
+            self.send_message("failed", id=id)
         else:
             self._lanes.add(lane, job)
 
@@ -260,10 +266,10 @@ class Panel(anywidget.AnyWidget):
 
     def _answer(self, id: Any, make: Callable[[], Mapping[str, Any]]) -> None:
         try:
-            self.tell("done", id=id, value=dict(make()))
+            self.send_message("done", id=id, value=dict(make()))
         except Exception as error:  # noqa: BLE001 -- a panel's own welcome, a form of any kind
             self.fail(error)
-            self.tell("failed", id=id)
+            self.send_message("failed", id=id)
 
     # The faces.
 
@@ -286,14 +292,14 @@ class Panel(anywidget.AnyWidget):
 
 
 def script_of(panel: type[Panel]) -> str:
-    """Return the whole script of a panel's view: the kit, the parts that it shares, its own."""
+    """Return the complete script of a panel's view: the kit, shared parts, and its own script."""
     kit = (("loom_widgets.kit", name) for name in KIT)
     return "\n".join(text_of(*item) for item in (*kit, *panel.parts, panel.script))
 
 
 @cache
 def text_of(package: str, name: str) -> str:
-    """Return the text of a file of a package; a script without its comment lines and indentation, to be small."""
+    """Return the text of a package's file; comment lines and indentation of a script are removed."""
     text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
     return _INDENTS.sub("", _COMMENTS.sub("", text)) if name.endswith(".js") else text
 
@@ -303,7 +309,7 @@ def static_summary(
     tables: Sequence[tuple[Sequence[str], Sequence[Sequence[object]]]] = (),
     more: str = "",
 ) -> Markup:
-    """Render what `static_html` of a panel shows: sentences and tables, everything escaped.
+    """Render the `static_html` of a panel: sentences and tables, all escaped.
 
     Args:
         lines: Sentences; a pair is a name in bold and its text.

@@ -80,10 +80,10 @@ class Tables:
                 self._sorted[name] = cached
             if cached is None or cached[0] != (column, down):
                 with_value = [row for row in rows if not _is_nothing(row.get(column))]
-                untold = [row for row in rows if _is_nothing(row.get(column))]
+                without_value = [row for row in rows if _is_nothing(row.get(column))]
                 cached = (
                     (column, down),
-                    sorted(with_value, key=lambda row: _rank(row.get(column)), reverse=down) + untold,
+                    sorted(with_value, key=lambda row: _rank(row.get(column)), reverse=down) + without_value,
                 )
                 self._sorted[name] = cached
             return cached[1]

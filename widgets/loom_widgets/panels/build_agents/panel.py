@@ -1,4 +1,4 @@
-"""Build: deploy an agent and watch it become READY, register one by its ARN, and look after the catalog."""
+"""Build: deploy an agent and follow its status to READY, register one by ARN, and maintain the catalog."""
 
 # pyright: basic
 
@@ -30,7 +30,7 @@ _COLUMNS = ("name", "status", "runtime_id", "region", "qualifiers", "registered_
 
 
 class BuildPanel(Panel):
-    """Agents come into the catalog here, and leave it."""
+    """The Build panel: adds agents to the catalog and removes them."""
 
     opener: ClassVar[str] = "build"
     called: ClassVar[str] = "Build"
@@ -53,7 +53,7 @@ class BuildPanel(Panel):
 
     @action(lane="deploy")
     def deploy(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Deploy a blueprint, a file or a folder, and tell each step."""
+        """Deploy a blueprint, a file or a folder, and report each step."""
         what, name, memory = (form.text(item).strip() for item in ("what", "name", "memory"))
         if not what:
             raise LoomError("There is nothing to deploy", on="no path is given", try_="the path of your agent.py")
@@ -127,13 +127,13 @@ class BuildPanel(Panel):
 
     @action(lane="catalog")
     def leave_aws(self) -> None:
-        """Go back to the workbench that the panel was opened with."""
+        """Return to the workbench with which the panel was opened."""
         self._change_bench(self._given)
         self.show_code(connect_code(self.bench))
 
     @action(lane="catalog")
     def refresh(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Ask the service about one agent, or about all; the others go on when one does not answer."""
+        """Refresh one agent or all; an agent that cannot be reached does not stop the others."""
         arn = form.text("arn")
         entries = [self.bench.catalog.get(arn)] if arn else list(self.bench.catalog.list())
         one = f"bench.agent({entries[0].name!r}).refresh()" if arn else "bench.agents(refresh=True)"
@@ -179,7 +179,7 @@ class BuildPanel(Panel):
 
     @action(lane="look")
     def details(self, form: Form) -> Mapping[str, Any]:
-        """Return the details of an agent that is open already; nothing when the catalog has it no more."""
+        """Return the details of an open agent; nothing when it is no longer in the catalog."""
         try:
             return self._about(self.bench.agent(form.text("arn")))
         except AgentNotFoundError:
@@ -212,13 +212,13 @@ class BuildPanel(Panel):
         )
 
     def close(self) -> None:
-        """End the panel, and the connection to AWS that it opened."""
+        """Close the panel and the AWS connection that it opened."""
         super().close()
         if self.bench is not getattr(self, "_given", self.bench):
             self.bench.close()
 
     def read_again(self) -> None:
-        """Read the catalog when agents have come, gone or changed."""
+        """Reload the catalog if agents were added, removed or changed."""
         if frame_rows(self.bench.agents()) != list(self.tables.rows("agents")):
             self._put_agents(quiet=True)
 
@@ -237,7 +237,7 @@ class BuildPanel(Panel):
 
     def _put_agents(self, *, quiet: bool = False) -> None:
         rows = frame_rows(self.bench.agents())
-        self.tell("agents", count=self.tables.put("agents", rows))
+        self.send_message("agents", count=self.tables.put("agents", rows))
         self.show(count=len(rows))
         if not (quiet and self.state.get("deployment", {}).get("state") == "running"):
             self.say(_sentence(rows))
@@ -260,7 +260,7 @@ def _sentence(rows: list[dict[str, Any]]) -> str:
 
 
 def _variables(text: str) -> dict[str, str]:
-    """Parse `NAME=value` lines. An error names the line by its number only, since the line may contain a secret."""
+    """Parse `NAME=value` lines. An error names only the line number, since the line may contain a secret."""
     variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -277,7 +277,7 @@ def _variables(text: str) -> dict[str, str]:
 
 
 def _deploy_code(what: str, name: str, memory: str, environment: Mapping[str, str]) -> str:
-    """Return the call.
+    """Return the deploy call as Python.
 
     Values of variables may be secrets, so the code reads them from the reader's own environment.
     """

@@ -162,13 +162,13 @@ def set_details(evalset: EvalSet, request: RunRequest) -> dict[str, Any]:
 class Watch:
     """Passes a run's progress to the panel."""
 
-    def __init__(self, tell: Callable[[Snapshot], None]) -> None:
-        self._tell = tell
+    def __init__(self, show: Callable[[Snapshot], None]) -> None:
+        self._show = show
 
     def update(self, snapshot: Snapshot) -> None:
         """Show a snapshot, at most ten times a second."""
-        self._tell(snapshot)
+        self._show(snapshot)
 
     def finish(self, snapshot: Snapshot) -> None:
         """Show the last snapshot."""
-        self._tell(snapshot)
+        self._show(snapshot)

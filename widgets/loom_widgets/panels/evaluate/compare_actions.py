@@ -48,6 +48,6 @@ class CompareActions(Panel):
         described, flips = comparison_details(new, baseline, margin=margin)
         described["flips"] = self.tables.put("flips", flips)
         self._compared = described
-        self.tell("compared", **described)
+        self.send_message("compared", **described)
         self.say(described["headline"])
         return {}

@@ -210,7 +210,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
             raise Cancelled from None
         finally:
             self._progress = {}
-            self.tell("progress", ended=True)
+            self.send_message("progress", ended=True)
         self._look_around()
         self._show_run(run)
         self.say(head_sentence(self._head))
@@ -223,7 +223,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
             self._run, self._rows, self._head = run, rows, run_header(run, rows, gates)
         self.show(run=run.id, filter={"state": "", "tag": "", "text": ""})
         self._put_cases()
-        self.tell("results", **self._head)
+        self.send_message("results", **self._head)
 
     def _put_cases(self) -> int:
         wanted = self.state.get("filter", {})
@@ -255,7 +255,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
             sets=set_choices(runs),
             runs=[[row["id"], f"{row['target']} on {row['set']} · {row['id']}"] for row in runs[:100]],
         )
-        self.tell("runs", count=len(runs))
+        self.send_message("runs", count=len(runs))
 
     def _look_around(self) -> None:
         self.read_again()
@@ -268,7 +268,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     def _note(self, agent: str, snapshot: Snapshot) -> None:
         self._progress = {"agent": agent, **asdict(snapshot), "sentence": f"{agent}: {snapshot}"}
-        self.tell("progress", **self._progress)
+        self.send_message("progress", **self._progress)
 
     def welcome(self) -> Mapping[str, Any]:
         """Return the open run, the one that is running, and the last comparison."""

@@ -120,7 +120,7 @@ class MemoryView(Panel):
             sessions=[item.session_id for item in sessions[:_NAMED]], sessions_total=len(sessions),
             actors_cut=len(actors) >= _LISTED, sessions_cut=len(sessions) >= _LISTED,
         )  # fmt: skip
-        self.tell("people")
+        self.send_message("people")
 
     def _about(self) -> dict[str, Any]:
         if self._chosen is None:

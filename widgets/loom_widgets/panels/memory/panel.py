@@ -71,7 +71,7 @@ class MemoryPanel(Reading, Keeping):
         self.clear_results()
         self.look_around(form.text("memory"))
         self.show_call("memory")
-        self.tell("memory", **self.welcome())
+        self.send_message("memory", **self.welcome())
         self._show_owner()
 
     @action(lane="look")
@@ -97,7 +97,7 @@ class MemoryPanel(Reading, Keeping):
         self.look_around(memory.id)
         self.announce()
         self.say(f"{memory.name} is {memory.status.lower()}.")
-        self.tell("memory", **self.welcome())
+        self.send_message("memory", **self.welcome())
         return {"id": memory.id}
 
     def _show_owner(self) -> None:

@@ -15,7 +15,7 @@ from loomlib.presentation.formats import plural
 from ...kit import Cancel, Form, action
 from ...kit.source import frame_rows
 from .base import MemoryView
-from .rows import Pages, event_row, event_whole, record_row, record_whole
+from .rows import Pages, event_details, event_row, record_details, record_row
 
 FIRST = 500
 """Number of events and records read at first; more are read on demand."""
@@ -57,7 +57,7 @@ class Reading(MemoryView):
         place = self._place(form.text("id"))
         event = self._events.values[place]  # type: ignore[union-attr]
         self.say(f"An event of {event.actor_id}, session {event.session_id}, is shown below.")
-        return {"event": event_whole(event)}
+        return {"event": event_details(event)}
 
     @action(lane="read")
     def jump(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -75,7 +75,7 @@ class Reading(MemoryView):
         self._note_read("events", pages)
         place = self._place(wanted)
         self.say(f"Event {place + 1} of {actor}, session {session}, is shown below.")
-        return {"at": place, "event": event_whole(pages.values[place])}
+        return {"at": place, "event": event_details(pages.values[place])}
 
     @action(lane="read")
     def records(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
@@ -95,7 +95,7 @@ class Reading(MemoryView):
         self.show_call(f"memory.reader.record({record_id!r})")
         record = self.memory.reader.record(record_id)
         self.say(f"A record of {', '.join(record.namespaces)} is shown below.")
-        return {"record": record_whole(record, self.strategies())}
+        return {"record": record_details(record, self.strategies())}
 
     @action(lane="read")
     def search(self, form: Form) -> Mapping[str, Any]:
@@ -212,7 +212,7 @@ class Reading(MemoryView):
     def _note_read(self, what: str, pages: Pages) -> None:
         self.tables.put(what, pages)
         branches = sorted(pages.branches)[:100]
-        self.tell("read", what=what, count=len(pages), whole=pages.is_whole, branches=branches)
+        self.send_message("read", what=what, count=len(pages), whole=pages.is_whole, branches=branches)
 
     def _place(self, event_id: str) -> int:
         values = self._events.values if self._events is not None else []

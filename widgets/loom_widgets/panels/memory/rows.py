@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LONGEST_SHOWN = 100_000
 """Longest text that is sent to a view, in characters."""
-_SAID_EVERY_S = 0.25
+_UPDATE_INTERVAL_S = 0.25
 _SERVICE_KEYS = "x-loom-"
 
 
@@ -67,14 +67,14 @@ class ThrottledProgress:
             Cancelled: The action was cancelled.
         """
         self._check()
-        if (now := time.monotonic()) - self._last >= _SAID_EVERY_S:
+        if (now := time.monotonic()) - self._last >= _UPDATE_INTERVAL_S:
             self._last = now
             self._say(f"{sentence} …")
 
     @property
     def is_due(self) -> bool:
         """Whether the next sentence is due."""
-        return time.monotonic() - self._last >= _SAID_EVERY_S
+        return time.monotonic() - self._last >= _UPDATE_INTERVAL_S
 
 
 def event_row(event: MemoryEvent) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def event_row(event: MemoryEvent) -> dict[str, Any]:
     }
 
 
-def event_whole(event: MemoryEvent) -> dict[str, Any]:
+def event_details(event: MemoryEvent) -> dict[str, Any]:
     """Return an event in full."""
     row = event_row(event)
     messages = [[message.role, cut(message.text)] for message in event.messages[:50]]
@@ -114,7 +114,7 @@ def record_row(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[str,
     }
 
 
-def record_whole(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[str, Any]:
+def record_details(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[str, Any]:
     """Return a record in full."""
     own = [[str(key), cut(str(value))] for key, value in record.metadata.items() if not key.startswith(_SERVICE_KEYS)]
     return {**record_row(record, strategies), "text": cut(record.text), "metadata": own}

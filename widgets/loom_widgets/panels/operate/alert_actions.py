@@ -21,7 +21,7 @@ _HISTORY = 500
 
 
 class AlertActions(Panel):
-    """The alerts of the workbench that the panel looks at (`_looked`)."""
+    """Actions on the alerts of the panel's current workbench (`_looked`)."""
 
     @property
     def _looked(self) -> Workbench:
@@ -58,7 +58,7 @@ class AlertActions(Panel):
 
     @action(lane="alerts")
     def check_alerts(self, form: Form) -> Mapping[str, Any]:
-        """Check all rules now; notifications are sent only when that is ticked."""
+        """Check all rules now; notifications are sent only if the user ticked the box."""
         notify = form.flag("notify")
         self.show_code(f"{connect_code(self._looked)}bench.alerts.check({'' if notify else 'notify=False'})")
         result = self._looked.alerts.check(notify=notify)
@@ -81,7 +81,7 @@ class AlertActions(Panel):
         self.tables.put("alerts", rows)
         self.tables.put("history", events)
         self.show(alerts={"count": len(rows), "alarms": alarms, "sentence": _sentence(len(rows), alarms)})
-        self.tell("alerts")
+        self.send_message("alerts")
 
 
 def _sentence(count: int, alarms: int) -> str:

@@ -1,4 +1,4 @@
-"""Operate: how the agents are doing, each of them in detail, several places side by side, and alerts."""
+"""Operate: metrics of all agents, each agent in detail, several regions and accounts, and alerts."""
 
 # pyright: basic
 
@@ -18,7 +18,7 @@ from ...kit import Cancel, Form, action
 from ...kit.panel import static_summary
 from ...kit.source import connect_code, frame_rows, plain
 from .alert_actions import AlertActions
-from .span import ALL, BETWEEN, SPANS, Span, span_of
+from .time_range import ALL, BETWEEN, RANGES, TimeRange, time_range_of
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -32,7 +32,7 @@ _UNITS = {"share": "%", "ms": "ms", "USD": "USD", "calls": "calls", "sessions": 
 
 
 class OperatePanel(AlertActions):
-    """The numbers of a workbench over a time; `beside` are other workbenches (regions, accounts) to compare it with.
+    """Metrics of a workbench over a time range; `beside` are other workbenches (regions, accounts) to compare.
 
     loom_widgets.operate(bench, beside=[loom.connect("aws", region="eu-central-1")])
     """
@@ -50,7 +50,7 @@ class OperatePanel(AlertActions):
             place="0",
             places=[[str(at), _place_name(at, bench)] for at, bench in enumerate(self._benches)],
             ranges=[
-                *([key, text] for key, (text, _, _) in SPANS.items()),
+                *([key, text] for key, (text, _, _) in RANGES.items()),
                 [BETWEEN, "between …"],
                 [ALL, "all time"],
             ],
@@ -72,22 +72,22 @@ class OperatePanel(AlertActions):
 
     @action(lane="look")
     def first_look(self) -> None:
-        """Fill a panel that has just been opened."""
+        """Load a newly opened panel."""
         try:
-            self._look(Span())
+            self._look(TimeRange())
             self._put_alerts()
         finally:
             self._opened.set()
 
     @action(lane="look")
     def look(self, form: Form) -> None:
-        """Show the figures of the chosen workbench and time, and of the open agent."""
-        span, place = span_of(form), form.count("place", self._place)
+        """Show the metrics of the chosen workbench and time range, and of the open agent."""
+        window, place = time_range_of(form), form.count("place", self._place)
         if place >= len(self._benches):
             raise LoomError("No such workbench", on=str(place), try_="run the panel's cell again")
         if place != self._place:
             self._place, self._detail = place, {}
-            self.tell("detail")
+            self.send_message("detail")
             self.later("alerts")
         self.show(
             place=str(place),
@@ -97,44 +97,44 @@ class OperatePanel(AlertActions):
             caught=form.text("caught"),
         )
         if not form.flag("quiet"):
-            self.show_code(f"{span.needs}{connect_code(self._looked)}bench.metrics.overview({span.arguments})")
-        self._look(span, quiet=form.flag("quiet"))
+            self.show_code(f"{window.needs}{connect_code(self._looked)}bench.metrics.overview({window.arguments})")
+        self._look(window, quiet=form.flag("quiet"))
         if self._detail:
             try:
-                self._drill(self._looked.agent(self._detail["arn"]), self._detail["qualifier"], span)
+                self._drill(self._looked.agent(self._detail["arn"]), self._detail["qualifier"], window)
             except LoomError:
                 self._detail = {}
-                self.tell("detail")
+                self.send_message("detail")
                 raise
 
     @action(lane="look")
     def drill(self, form: Form) -> None:
-        """Show one agent: its metadata, figures, sessions, latency over time and recent log lines."""
-        span, qualifier = span_of(form), form.text("qualifier", "DEFAULT") or "DEFAULT"
+        """Show one agent: metadata, metrics, sessions, latency over time and recent log lines."""
+        window, qualifier = time_range_of(form), form.text("qualifier", "DEFAULT") or "DEFAULT"
         agent = self._looked.agent(form.text("agent"))
         at = "" if qualifier == "DEFAULT" else f".at({qualifier!r})"
-        given = ", ".join(item for item in (span.arguments, f"logs={_LOG_LINES}") if item)
+        given = ", ".join(item for item in (window.arguments, f"logs={_LOG_LINES}") if item)
         self.show_code(
-            f"{span.needs}{connect_code(self._looked)}"
+            f"{window.needs}{connect_code(self._looked)}"
             f"agent = bench.agent({agent.name!r}){at}\nview = agent.telemetry.overview({given})\nview"
         )
         self.say(f"Reading {agent.name} …")
-        self._drill(agent, qualifier, span)
+        self._drill(agent, qualifier, window)
         self.say(f"{agent.name}: {self._detail['sentence']}")
 
     @action(lane="look")
     def leave(self) -> None:
         """Close the open agent."""
         self._detail = {}
-        self.tell("detail")
+        self.send_message("detail")
         self.say(self.state.get("sentence", ""))
 
     @action(lane="catch up")
     def catch_up(self, form: Form, cancel: Cancel) -> None:
-        """Look up the starts and costs of calls that were not looked up yet."""
-        span = span_of(form)
+        """Look up starts and costs of calls that were not looked up before."""
+        window = time_range_of(form)
         self.show_code(
-            f"{span.needs}{connect_code(self._looked)}bench.metrics.catch_up({span.arguments})\nbench.metrics.overview()"
+            f"{window.needs}{connect_code(self._looked)}bench.metrics.catch_up({window.arguments})\nbench.metrics.overview()"
         )
 
         def progress(line: str) -> None:
@@ -142,39 +142,42 @@ class OperatePanel(AlertActions):
             self.say(line)
 
         self.say("Looking up starts and costs …")
-        result = self._looked.metrics.catch_up(span.since, span.until, progress=progress)
+        result = self._looked.metrics.catch_up(window.since, window.until, progress=progress)
         cancel.check()
         now = {name: self.state.get(name, "") for name in ("range", "since", "until")}  # the reader may have gone on
         self.later("look", place=self._place, **now, caught=result.sentence())
 
     @action(lane="places")
     def compare(self, form: Form) -> None:
-        """All workbenches side by side; one that does not answer is a row with its sentence."""
-        span = span_of(form)
+        """Compare all workbenches; one that cannot be reached has its error in the row."""
+        window = time_range_of(form)
         names = [f"loom.connect({bench.where!r}, region={bench.region!r})" for bench in self._benches]
-        given = ", ".join(name for name in (f"[{', '.join(names)}]", span.arguments) if name)
+        given = ", ".join(name for name in (f"[{', '.join(names)}]", window.arguments) if name)
         if not form.flag("quiet"):
-            self.show_code(f"{span.needs}import loomlib as loom\n\nloom.overview({given})")
-        comparison = loomlib.overview(self._benches, span.since, span.until)
+            self.show_code(f"{window.needs}import loomlib as loom\n\nloom.overview({given})")
+        comparison = loomlib.overview(self._benches, window.since, window.until)
         rows = []
         for place in comparison.places:
             row = {key: plain(value) for key, value in place.row().items()}
-            rows.append({**row, "said": {} if place.figures is None else _said(place.figures)})
+            rows.append({**row, "said": {} if place.figures is None else _texts(place.figures)})
         self.tables.put("places", rows)
         self.show(compared=comparison.sentence())
-        self.tell("places", count=len(rows))
+        self.send_message("places", count=len(rows))
 
     @action(lane="auto")
     def auto(self, form: Form) -> None:
-        """Refresh by itself every so many seconds (0: not)."""
+        """Set the interval of automatic refresh in seconds (0: off)."""
         self.show(auto_s=form.count("seconds", 0, most=3600))
 
     # How it is done.
 
-    def _look(self, span: Span, *, quiet: bool = False) -> None:
-        overview = self._looked.metrics.overview(span.since, span.until)
+    def _look(self, window: TimeRange, *, quiet: bool = False) -> None:
+        overview = self._looked.metrics.overview(window.since, window.until)
         rows = [
-            {**{key: plain(value) for key, value in row.items()}, "said": _said(overview.figures.by_agent[entry.id])}
+            {
+                **{key: plain(value) for key, value in row.items()},
+                "said": _texts(overview.figures.by_agent[entry.id]),
+            }
             for entry, row in zip(overview.entries, overview.rows(), strict=True)
         ]
         self.tables.put("agents", rows)
@@ -190,11 +193,11 @@ class OperatePanel(AlertActions):
         )
         if not quiet:
             self.say(overview.sentence())
-        self.tell("overview", count=len(rows))
+        self.send_message("overview", count=len(rows))
 
-    def _drill(self, agent: Agent, qualifier: str, span: Span) -> None:
+    def _drill(self, agent: Agent, qualifier: str, window: TimeRange) -> None:
         looked = agent if qualifier == agent.qualifier else agent.at(qualifier)
-        view = looked.telemetry.overview(span.since, span.until, logs=_LOG_LINES)
+        view = looked.telemetry.overview(window.since, window.until, logs=_LOG_LINES)
         since, until = view.window.since, view.window.until
         calls = [
             [row["started_at"], row["duration_ms"]]
@@ -226,13 +229,13 @@ class OperatePanel(AlertActions):
             "calls": inside,
             "logs_problem": described["logs_problem"],
         }
-        self.tell("detail", **self._detail)
+        self.send_message("detail", **self._detail)
 
     def read_again(self) -> None:
-        """Read the figures when agents have come, gone or changed their state."""
+        """Reload the metrics if agents were added, removed or changed."""
         shown = {(row["runtime_id"], row["status"]) for row in self.tables.rows("agents")}
         if shown != {(entry.runtime_id, entry.status) for entry in self._looked.catalog.list()}:
-            self._look(span_of(Form(self.state)), quiet=True)
+            self._look(time_range_of(Form(self.state)), quiet=True)
 
     def welcome(self) -> Mapping[str, Any]:
         """Return the open agent."""
@@ -254,7 +257,7 @@ class OperatePanel(AlertActions):
         )
 
 
-def _said(figures: Figures) -> dict[str, str]:
+def _texts(figures: Figures) -> dict[str, str]:
     return {name: value_text(name, figures.number(name)) for name in NUMBERS}
 
 

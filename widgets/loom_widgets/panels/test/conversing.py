@@ -1,4 +1,4 @@
-"""What the parts of the Test panel share: the conversation's turns, and how an agent is asked."""
+"""Common base of the Test panel's parts: the conversation's turns, and how an agent is invoked."""
 
 # pyright: basic
 
@@ -13,13 +13,13 @@ from loomlib import Agent
 from ...kit import Cancel, Panel
 
 if TYPE_CHECKING:
-    from .turns import Turn
+    from .turns import PanelTurn
 
 
 class Conversing(Panel):
     """A panel with a conversation."""
 
-    _turns: list[Turn]
+    _turns: list[PanelTurn]
 
     @abstractmethod
     def _agent(self, name: str, qualifier: str) -> Agent:
@@ -29,15 +29,15 @@ class Conversing(Panel):
     def _ask(
         self, agent: Agent, prompt: str, session: str, cancel: Cancel, *, payload: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
-        """Ask as a new turn, streamed; `payload` is what is sent in the prompt's place."""
+        """Invoke the agent as a new turn, streamed; `payload` is sent instead of the prompt."""
 
     @abstractmethod
-    def _begin_turn(self, prompt: str, session: str) -> Turn:
+    def _begin_turn(self, prompt: str, session: str) -> PanelTurn:
         """Add a turn to the conversation and send it to the views."""
 
     @abstractmethod
-    def _ended(self, agent: Agent, turn: Turn) -> None:
-        """Do what follows the end of a turn."""
+    def _ended(self, agent: Agent, turn: PanelTurn) -> None:
+        """Start what follows the end of a turn."""
 
     @abstractmethod
     def _open(self, session: str) -> None:
@@ -45,7 +45,7 @@ class Conversing(Panel):
 
     @abstractmethod
     def _look_around(self, name: str, qualifier: str, session: str = "") -> None:
-        """Read the catalog and the sessions."""
+        """Load the catalog and the sessions."""
 
     @abstractmethod
     def _opening(self, agent: Agent) -> str:

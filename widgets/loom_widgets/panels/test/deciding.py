@@ -1,4 +1,4 @@
-"""The part of the Test panel that lets a person decide: approvals that wait, and questions of AG-UI runs."""
+"""Decisions in the Test panel: pending approvals, and questions of AG-UI runs."""
 
 # pyright: basic
 
@@ -13,9 +13,9 @@ from loomlib.agents.agui import answer_to, run_input
 from loomlib.errors import LoomError
 
 from ...kit import Cancel, Form, action
-from ...kit.failures import told
+from ...kit.failures import error_parts
 from .conversing import Conversing
-from .words import answer_in_words, short_text
+from .words import describe_answer, short_text
 
 if TYPE_CHECKING:
     from loomlib.memory.approvals import Approval
@@ -24,7 +24,7 @@ _SHOWN: Final = 50
 
 
 class Deciding(Conversing):
-    """Approvals of the chosen agent, whichever session asked; and the answers that a run waits for."""
+    """Approvals of the chosen agent in any session, and answers to the questions of a run."""
 
     _approvals: Mapping[str, Any] = {}
 
@@ -33,23 +33,23 @@ class Deciding(Conversing):
         """Read the pending approvals from the agent's memory."""
         name = self.state.get("agent", "")
         if not name:
-            self._tell_approvals({})
+            self._send_approvals({})
             return
         try:
             approvals = self.bench.agent(name).approvals.list()
         except Exception as error:  # noqa: BLE001 -- that approvals cannot be read must not keep anybody from asking
-            problem = told(error)
+            problem = error_parts(error)
             sentence = f"Approvals of {name} could not be read: {problem['what']}"
-            self._tell_approvals({"agent": name, "problem": sentence})
+            self._send_approvals({"agent": name, "problem": sentence})
             return
         now = datetime.now(UTC)
         pending = [_row(approval, now) for approval in approvals.pending[:_SHOWN]]
         decided = [_row(item, now) for item in approvals if not item.is_pending][:_SHOWN]
-        self._tell_approvals({"agent": name, "pending": pending, "decided": decided})
+        self._send_approvals({"agent": name, "pending": pending, "decided": decided})
 
     @action(lane="invoke")
     def decide(self, form: Form) -> Mapping[str, Any]:
-        """Approve or reject what waits; the answer is what the agent says then, in the session that asked."""
+        """Approve or reject an action; the agent's answer becomes a turn of the requesting session."""
         id, note, yes = form.text("approval"), form.text("note"), form.flag("approve")
         agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
         known = next((item for item in agent.approvals.list() if item.id == id), None)
@@ -67,17 +67,17 @@ class Deciding(Conversing):
             turn._add(invocation.text)
             turn.end(invocation)
         except Exception as error:
-            turn.status, turn.sentence = "error", told(error)["what"]
+            turn.status, turn.sentence = "error", error_parts(error)["what"]
             raise
         finally:
-            self.tell("ended", **turn.told())
+            self.send_message("ended", **turn.message())
             self.later("approvals")
         self._ended(agent, turn)
         return {"turn": turn.id}
 
     @action(lane="invoke")
     def answer(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Answer a question of the last run; the run goes on in the same session, thread and state."""
+        """Answer a question of the last run, which continues in the same session, thread and state."""
         asking = next((item for item in self._turns if item.id == form.get("turn")), None)
         run = None if asking is None else asking.run
         question = (
@@ -97,11 +97,11 @@ class Deciding(Conversing):
         )
         resume = answer_to(question.id, **given)
         payload = run_input(thread_id=run.thread_id or None, state=run.state, resume=(resume,))
-        return self._ask(agent, answer_in_words(resume), asking.session, cancel, payload=payload)
+        return self._ask(agent, describe_answer(resume), asking.session, cancel, payload=payload)
 
-    def _tell_approvals(self, approvals: Mapping[str, Any]) -> None:
+    def _send_approvals(self, approvals: Mapping[str, Any]) -> None:
         self._approvals = approvals
-        self.tell("approvals", **approvals)
+        self.send_message("approvals", **approvals)
 
 
 def _given(form: Form) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is known of an invocation afterwards: its times, tokens and cost, its tools, its spans."""
+"""Details of an invocation: times, tokens, cost, tools and spans."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def figures_of(
     *,
     problem: str = "",
 ) -> list[dict[str, Any]]:
-    """Return the figures in their order: `name`, `value`, and a `note` where one is needed.
+    """Return the figures in order: `name`, `value`, and a `note` where needed.
 
     Args:
         invocation: The invocation.

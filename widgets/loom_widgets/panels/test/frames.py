@@ -1,4 +1,4 @@
-"""The part of the Test panel behind the frames of tools' views (MCP Apps): each has one channel, and nothing else."""
+"""The frames of tools' views (MCP Apps) in the Test panel: each has exactly one channel."""
 
 # pyright: basic
 
@@ -34,7 +34,7 @@ def _lane(panel: Frames, form: Form) -> str:
 
 
 class Frames(Conversing):
-    """A frame is opened by the page under a name of its own; its messages come here and are answered or refused."""
+    """Frames, opened by the page under their own names; their messages are handled or rejected here."""
 
     _channels: dict[str, FrameChannel]
 
@@ -83,7 +83,7 @@ class Frames(Conversing):
 
     @action(lane="frames gone")
     def frame_gone(self, form: Form) -> None:
-        """Forget a frame that the page has closed."""
+        """Remove a frame that the page has closed."""
         with self._framing:
             self._channels.pop(form.text("frame"), None)
             self._frame_lanes.pop(form.text("frame"), None)

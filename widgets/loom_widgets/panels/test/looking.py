@@ -1,4 +1,4 @@
-"""The part of the Test panel that looks into an answer: its start, spans and cost, and the session's log."""
+"""Details of an answer in the Test panel: start, spans, cost, and the session's log."""
 
 # pyright: basic
 
@@ -15,7 +15,7 @@ from ...kit.source import frame_rows
 from .conversing import Conversing
 from .figures import figures_of, tools_of
 from .spans import bar_rows, row_details, waterfall_frame
-from .turns import Turn
+from .turns import PanelTurn
 from .words import well_formed
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ _LOG_LINES: Final = 10_000
 
 
 class Looking(Conversing):
-    """What is known of an answer afterwards."""
+    """Actions that load details of an answer."""
 
     _trace: TraceView | None = None
 
     @action(lane="after")
     def after(self, form: Form, cancel: Cancel) -> None:
-        """Show what is known after a turn: the agent's start, the spans, the cost, the log lines of the session."""
+        """Show the details after a turn: the agent's start, the spans, the cost, the session's log lines."""
         turn = next((item for item in self._turns if item.id == form.get("turn")), None)
         if turn is None or turn.invocation is None:
             return
@@ -40,8 +40,8 @@ class Looking(Conversing):
         try:
             self._look_into(agent, turn, invocation, cancel)
         except LoomError as error:
-            self._tell_figures(turn, figures_of(invocation, problem=f"not known: {error.what}"))
-            self._tell_no_trace(turn, f"The spans could not be read. {error.what}.")
+            self._send_figures(turn, figures_of(invocation, problem=f"not known: {error.what}"))
+            self._send_no_trace(turn, f"The spans could not be read. {error.what}.")
             if turn.status != "error":
                 raise
             self.say(turn.summary)  # why is said below the question
@@ -76,21 +76,21 @@ class Looking(Conversing):
             {"timestamp": row["timestamp"], "level": row["level"], "message": well_formed(str(row["message"] or ""))}
             for row in frame_rows(agent.logs(session_id=session, limit=_LOG_LINES))
         ]
-        self.tell("logs", count=self.tables.put("logs", rows))
+        self.send_message("logs", count=self.tables.put("logs", rows))
 
-    def _look_into(self, agent: Agent, turn: Turn, invocation: Invocation, cancel: Cancel) -> None:
+    def _look_into(self, agent: Agent, turn: PanelTurn, invocation: Invocation, cancel: Cancel) -> None:
         def progress(sentence: str) -> None:
             cancel.check()
             self.say(f"{turn.summary} · {sentence}")
 
         start = invocation.latency(progress=progress)
-        self._tell_figures(turn, figures_of(invocation, start))
+        self._send_figures(turn, figures_of(invocation, start))
         self._put_sessions(agent.name)
         self._put_logs(agent, turn.session)
         trace = invocation.trace(progress=progress)
         cancel.check()
         turn.tools = tools_of(trace) or turn.tools
-        self._tell_figures(turn, figures_of(invocation, start, trace))
+        self._send_figures(turn, figures_of(invocation, start, trace))
         self._put_trace(turn.id, trace)
         self._put_logs(agent, turn.session)
         self.say(turn.summary)
@@ -99,16 +99,16 @@ class Looking(Conversing):
         rows = bar_rows(trace)
         self._trace = trace
         self.tables.put("bars", rows)
-        self.tell("trace", turn=turn, **waterfall_frame(trace, rows))
+        self.send_message("trace", turn=turn, **waterfall_frame(trace, rows))
 
-    def _tell_no_trace(self, turn: Turn, sentence: str) -> None:
+    def _send_no_trace(self, turn: PanelTurn, sentence: str) -> None:
         self._drop_trace()
-        self.tell("trace", turn=turn.id, count=0, first=0.0, last=0.0, parts={}, sentences=[sentence])
+        self.send_message("trace", turn=turn.id, count=0, first=0.0, last=0.0, parts={}, sentences=[sentence])
 
     def _drop_trace(self) -> None:
         self._trace = None
         self.tables.put("bars", [])
 
-    def _tell_figures(self, turn: Turn, figures: list[dict[str, Any]]) -> None:
+    def _send_figures(self, turn: PanelTurn, figures: list[dict[str, Any]]) -> None:
         turn.figures = figures
-        self.tell("looked", **turn.told(text=False))
+        self.send_message("looked", **turn.message(text=False))

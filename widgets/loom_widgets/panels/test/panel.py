@@ -1,4 +1,4 @@
-"""Test: ask an agent, watch the answer come, and look into what happened."""
+"""Test: invoke an agent, watch the answer arrive, and inspect what happened."""
 
 # pyright: basic
 
@@ -21,7 +21,7 @@ from .deciding import Deciding
 from .figures import figures_of
 from .frames import Frames
 from .looking import Looking
-from .turns import Turn
+from .turns import PanelTurn
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -44,7 +44,7 @@ class TestPanel(Deciding, Frames, Looking):
 
     def __init__(self, of: Workbench | Agent, **options: Any) -> None:
         bench = Workbench(of.context) if isinstance(of, Agent) else of
-        self._turns: list[Turn] = []
+        self._turns: list[PanelTurn] = []
         self._number = 0
         super().__init__(bench, **options)
         if isinstance(of, Agent):
@@ -57,7 +57,7 @@ class TestPanel(Deciding, Frames, Looking):
 
     @action(lane="look")
     def choose(self, form: Form) -> None:
-        """Another agent, qualifier or session."""
+        """Choose another agent, qualifier or session."""
         self.say("")
         agent, qualifier, session = form.text("agent"), form.text("qualifier", "DEFAULT"), form.text("session")
         other = agent != self.state.get("agent")
@@ -65,21 +65,21 @@ class TestPanel(Deciding, Frames, Looking):
             self._begin_chat()
         self._look_around(agent, qualifier, session)
         if other:
-            self._tell_approvals({})
+            self._send_approvals({})
             self.later("approvals")
         if session:
             self._open(session)
 
     @action(lane="look")
     def refresh(self) -> None:
-        """Look at the catalog and the sessions again."""
+        """Reload the catalog and the sessions."""
         self.say("")
         self._look_around(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"), self._session)
         self.later("approvals")
 
     @action(lane="invoke")
     def invoke(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
-        """Ask the agent; the answer is streamed to the views."""
+        """Invoke the agent; the answer is streamed to the views."""
         prompt, session = form.text("prompt"), form.text("session")
         if not prompt.strip():
             raise LoomError("There is nothing to ask", on="the prompt is empty", try_="write a question")
@@ -91,14 +91,14 @@ class TestPanel(Deciding, Frames, Looking):
         if agui:  # a run goes on in its thread, with the state as it was left
             thread, state = (run.thread_id or None, run.state) if run is not None else (None, None)
             turns = (
-                (f"asked-{turn.invocation}", turn.prompt if turn.is_said else "", turn.run) for turn in self._turns
+                (f"asked-{turn.invocation}", turn.prompt if turn.is_prompt else "", turn.run) for turn in self._turns
             )
             payload = run_input(prompt, thread_id=thread, state=state, messages=conversation_of(turns))
         return self._ask(agent, prompt, session, cancel, payload=payload)
 
     @action(lane="capture")
     def capture(self, form: Form) -> Mapping[str, Any]:
-        """Store a redacted case of a turn in the file `captured.json`."""
+        """Store a redacted eval case of a turn in the file `captured.json`."""
         turn = next((item for item in self._turns if item.id == form.get("turn")), None)
         if turn is None or turn.invocation is None:
             raise LoomError("This answer is not stored", try_="capture a completed answer")
@@ -114,7 +114,7 @@ class TestPanel(Deciding, Frames, Looking):
         self, agent: Agent, prompt: str, session: str, cancel: Cancel, *, payload: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         turn = self._begin_turn(prompt, session)
-        turn.is_said = payload is None or "resume" not in payload
+        turn.is_prompt = payload is None or "resume" not in payload
         self.say(f"Asking {agent.name} …")
         try:
             self._listen(agent, turn, session, cancel, payload)
@@ -125,20 +125,20 @@ class TestPanel(Deciding, Frames, Looking):
             turn.sentence = "The question was not sent." if turn.invocation is None else "The answer broke off."
             raise
         finally:
-            self.tell("ended", **turn.told(text=False))
+            self.send_message("ended", **turn.message(text=False))
         self._ended(agent, turn)
         return {"turn": turn.id, "stopped": cancel.is_set}
 
-    def _begin_turn(self, prompt: str, session: str) -> Turn:
+    def _begin_turn(self, prompt: str, session: str) -> PanelTurn:
         self.stop("after")
         self._drop_trace()
         self._number += 1
-        turn = Turn(id=self._number, prompt=prompt, session=session)
+        turn = PanelTurn(id=self._number, prompt=prompt, session=session)
         self._turns.append(turn)
-        self.tell("began", **turn.told())
+        self.send_message("began", **turn.message())
         return turn
 
-    def _ended(self, agent: Agent, turn: Turn) -> None:
+    def _ended(self, agent: Agent, turn: PanelTurn) -> None:
         self.say(turn.summary)
         if turn.waits or self._approvals.get("pending"):
             self.later("approvals")
@@ -146,9 +146,9 @@ class TestPanel(Deciding, Frames, Looking):
             self.later("after", turn=turn.id)
 
     def _listen(
-        self, agent: Agent, turn: Turn, session: str, cancel: Cancel, payload: Mapping[str, Any] | None
+        self, agent: Agent, turn: PanelTurn, session: str, cancel: Cancel, payload: Mapping[str, Any] | None
     ) -> None:
-        prompt = turn.prompt if turn.is_said else None
+        prompt = turn.prompt if turn.is_prompt else None
         events = agent.stream(prompt, payload=payload, session_id=session or None)
         cancel.then(events.close)
         sent_s = 0.0
@@ -157,7 +157,7 @@ class TestPanel(Deciding, Frames, Looking):
                 if isinstance(event, SessionStart):
                     turn.session, turn.invocation = event.session_id, event.invocation_id
                     sent_s = event.client_invoke_time
-                    self.tell("session", turn=turn.id, session=turn.session)
+                    self.send_message("session", turn=turn.id, session=turn.session)
                 elif isinstance(event, Chunk):
                     at_ms = sent_s * 1000 + event.offset_ms
                     for item in turn.take(event):
@@ -184,10 +184,10 @@ class TestPanel(Deciding, Frames, Looking):
         self._turns = []
         for invocation in agent.history.conversation(session, limit=_SHOWN_TURNS):
             self._number += 1
-            turn = Turn.of(self._number, invocation)
+            turn = PanelTurn.of(self._number, invocation)
             turn.figures = figures_of(invocation)
             self._turns.append(turn)
-        self.tell("chat", **self.welcome())
+        self.send_message("chat", **self.welcome())
         self._put_logs(agent, session)
         if self._turns:
             self.later("after", turn=self._turns[-1].id)
@@ -197,7 +197,7 @@ class TestPanel(Deciding, Frames, Looking):
         self._turns = []
         self._drop_trace()
         self.tables.put("logs", [])
-        self.tell("chat", **self.welcome())
+        self.send_message("chat", **self.welcome())
 
     def _agent(self, name: str, qualifier: str) -> Agent:
         if not name:
@@ -231,7 +231,7 @@ class TestPanel(Deciding, Frames, Looking):
     def _put_sessions(self, name: str) -> list[dict[str, Any]]:
         rows = frame_rows(self.bench.agent(name).sessions()) if name else []
         sessions = [{**row, "agent": name} for row in rows]
-        self.tell("sessions", count=self.tables.put("sessions", sessions))
+        self.send_message("sessions", count=self.tables.put("sessions", sessions))
         return sessions
 
     def welcome(self) -> Mapping[str, Any]:
@@ -241,12 +241,12 @@ class TestPanel(Deciding, Frames, Looking):
         """
         turns, left = [], _TEXT_IN_ALL
         for turn in reversed(self._turns[-_SHOWN_TURNS:]):
-            turns.append(turn.told(longest=max(left, 4_000)))
+            turns.append(turn.message(longest=max(left, 4_000)))
             left -= len(turns[-1]["text"])
         return {"turns": turns[::-1], "approvals": dict(self._approvals)}
 
     def read_again(self) -> None:
-        """Read the agents and the sessions; the conversation and what is chosen stay."""
+        """Reload the agents and the sessions; conversation and selection stay."""
         names = [entry.name for entry in self.bench.catalog.list()]
         if self.state.get("agent") in names:
             self.show(agents=names[:500])

@@ -1,4 +1,4 @@
-"""One question with its answer as it comes: what is shown of it, and what was left out."""
+"""One question and its answer while it arrives: what is shown, and what is left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loomlib.agents.agui import AguiFold, AguiRun, Confirmation
 from loomlib.agents.mcp_apps import AppView
 from loomlib.agents.notes import Note
 
-from .words import asked_in_words, short_text, short_values, tree_json, well_formed
+from .words import describe_prompt, short_text, short_values, tree_json, well_formed
 
 LONGEST_SHOWN: Final = 200_000
 """Characters of an answer that a page is given; all of them are in the invocation's `.text`."""
@@ -23,8 +23,8 @@ _RUN_INTERVAL_S: Final = 0.1
 
 
 @dataclass(slots=True, kw_only=True)
-class Turn:
-    """A question, and what has come of its answer so far."""
+class PanelTurn:
+    """A question, and its answer so far."""
 
     id: int
     prompt: str
@@ -39,7 +39,7 @@ class Turn:
     tools: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     figures: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     views: list[AppView] = field(default_factory=list["AppView"])
-    is_said: bool = True
+    is_prompt: bool = True
     """Whether the prompt is what a person wrote, and no decision or call in words."""
     waits: bool = False
     """Whether it said that something waits for an approval."""
@@ -50,12 +50,12 @@ class Turn:
     _run_is_new: bool = False
 
     @classmethod
-    def of(cls, id: int, invocation: Invocation) -> Turn:
+    def of(cls, id: int, invocation: Invocation) -> PanelTurn:
         """Return a turn of a stored invocation."""
         record = invocation.record
-        who, prompt = asked_in_words(record.prompt or "")
+        who, prompt = describe_prompt(record.prompt or "")
         turn = cls(id=id, prompt=well_formed(prompt), who=who, status=record.status, session=record.session_id)
-        turn.is_said = prompt == record.prompt
+        turn.is_prompt = prompt == record.prompt
         turn._add(record.response)
         for event in invocation.protocols.events():
             if (note := note_of(event.encode("utf-8", "surrogatepass"))) is not None:
@@ -64,7 +64,7 @@ class Turn:
         return turn
 
     def end(self, invocation: Invocation) -> None:
-        """Record the outcome; a turn that its reader stopped is no failure."""
+        """Record the outcome; a turn that the user stopped is no failure."""
         record = invocation.record
         stopped = record.failure == "cancelled"
         self.status = "stopped" if stopped else record.status
@@ -76,7 +76,7 @@ class Turn:
             self._fold.end()
 
     def take(self, chunk: Chunk) -> list[dict[str, Any]]:
-        """Note a piece of the answer; returns what a view is told about it."""
+        """Add a chunk of the answer; return the notes to send to views."""
         notes: list[dict[str, Any]] = []
         if chunk.text and (shown := self._add(chunk.text)):
             notes.append({"kind": "text", "text": shown})
@@ -85,7 +85,7 @@ class Turn:
             notes += self._note(note)
             if self._run_is_new and time.monotonic() >= self._run_at:
                 begun = time.monotonic()
-                notes.append(self.run_told())
+                notes.append(self.run_message())
                 self._run_at = time.monotonic() + max(_RUN_INTERVAL_S, 10 * (time.monotonic() - begun))
         return notes
 
@@ -96,10 +96,10 @@ class Turn:
 
     @property
     def run(self) -> AguiRun | None:
-        """The run that its AG-UI events make up, None when it has none."""
+        """The run that its AG-UI events make up, None without any."""
         return None if self._fold is None else self._fold.run()
 
-    def run_told(self) -> dict[str, Any]:
+    def run_message(self) -> dict[str, Any]:
         """Return the run as a message to a view: its tools, state and questions."""
         run = self.run
         self._run_is_new = False
@@ -190,7 +190,7 @@ class Turn:
         self.text += shown
         return shown
 
-    def told(self, *, text: bool = True, longest: int = LONGEST_SHOWN) -> dict[str, Any]:
+    def message(self, *, text: bool = True, longest: int = LONGEST_SHOWN) -> dict[str, Any]:
         """Return the turn as a message to a view.
 
         Args:
@@ -209,7 +209,7 @@ class Turn:
             "sentence": self.sentence,
             "invocation": self.invocation,
             "notes": self.notes if text else [],
-            "run": self.run_told(),
+            "run": self.run_message(),
             "tools": self.tools,
             "figures": self.figures,
         }

@@ -1,4 +1,4 @@
-"""Texts and values of strangers, as a page can bear them."""
+"""Untrusted texts and values, bounded and made safe for a page."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def tree_json(value: object) -> str:
     return json.dumps(cut(value, 0))
 
 
-def asked_in_words(prompt: str) -> tuple[str, str]:
-    """Return the sender and text of a stored prompt; payloads that decide, answer or call a tool are put into words."""
+def describe_prompt(prompt: str) -> tuple[str, str]:
+    """Return the sender and text of a stored prompt; decisions, answers and tool calls become sentences."""
     try:
         parsed: object = json.loads(prompt) if prompt.startswith("{") else None
     except (ValueError, RecursionError):
@@ -78,12 +78,12 @@ def asked_in_words(prompt: str) -> tuple[str, str]:
         return "View", f"calls {params.get('name')} with {short_text(params.get('arguments') or {})}"
     resume = document.get("resume")
     if isinstance(resume, list) and resume:
-        return "You", "; ".join(answer_in_words(_mapping(item)) for item in cast("list[object]", resume))
+        return "You", "; ".join(describe_answer(_mapping(item)) for item in cast("list[object]", resume))
     return "You", prompt
 
 
-def answer_in_words(answer: Mapping[str, Any]) -> str:
-    """Return an answer to a question of a run, in words."""
+def describe_answer(answer: Mapping[str, Any]) -> str:
+    """Describe an answer to a question of a run."""
     if answer.get("status") == "cancelled":
         return "Left unanswered"
     payload = answer.get("payload")

@@ -1,4 +1,4 @@
-"""The panel's time window, read from the form and written as code."""
+"""The panel's time range, read from the form and written as code."""
 
 # pyright: basic
 
@@ -14,7 +14,7 @@ from ...kit import Form
 
 ALL: Final = "all"
 BETWEEN: Final = "between"
-SPANS: Final = {
+RANGES: Final = {
     "15m": ("the last 15 minutes", timedelta(minutes=15), "timedelta(minutes=15)"),
     "1h": ("the last hour", timedelta(hours=1), "timedelta(hours=1)"),
     "24h": ("the last 24 hours", timedelta(hours=24), "timedelta(hours=24)"),
@@ -24,8 +24,8 @@ SPANS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """`since` and `until` for the workbench, and the arguments (and the import) for the same in code."""
+class TimeRange:
+    """A time range: `since` and `until` for the workbench, and the same as arguments (and an import) in code."""
 
     since: datetime | timedelta | None = None
     until: datetime | None = None
@@ -33,26 +33,26 @@ class Span:
     needs: str = ""
 
 
-def span_of(form: Form) -> Span:
+def time_range_of(form: Form) -> TimeRange:
     """Read the form's `range`.
 
-    It is a name of `SPANS`, all the time, or between two times (ISO 8601 with a zone).
+    It is a name of `RANGES`, all the time, or between two times (ISO 8601 with a zone).
     """
     name = form.text("range", ALL) or ALL
     if name == ALL:
-        return Span()
-    if name in SPANS:
-        _, back, code = SPANS[name]
-        return Span(since=back, arguments=f"since={code}", needs="from datetime import timedelta\n")
+        return TimeRange()
+    if name in RANGES:
+        _, back, code = RANGES[name]
+        return TimeRange(since=back, arguments=f"since={code}", needs="from datetime import timedelta\n")
     if name != BETWEEN:
-        raise LoomError("Unknown time range", on=name[:40], try_=", ".join((*SPANS, ALL, BETWEEN)))
+        raise LoomError("Unknown time range", on=name[:40], try_=", ".join((*RANGES, ALL, BETWEEN)))
     since, until = _moment(form, "since"), _moment(form, "until")
     if since is not None and until is not None and since >= until:
         raise LoomError("The time range is empty", on=f"from {since} until {until}", try_="an end after the start")
     given = [
         f"{key}=datetime.fromisoformat({at.isoformat()!r})" for key, at in (("since", since), ("until", until)) if at
     ]
-    return Span(
+    return TimeRange(
         since=since, until=until, arguments=", ".join(given), needs="from datetime import datetime\n" if given else ""
     )
 
