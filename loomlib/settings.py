@@ -103,7 +103,7 @@ def read_table(name: str, environ: Mapping[str, str] | None = None) -> dict[str,
         raise SettingsError(f"{name} is not a table", on=str(file), try_=f"a line [{name}] above its settings")
     values = cast("dict[str, object]", table)
     if wrong := sorted(key for key, value in values.items() if not isinstance(value, str)):
-        raise SettingsError(f"These settings of [{name}] are no texts", on=f"{', '.join(wrong)} in {file}")
+        raise SettingsError(f"These settings of [{name}] are not texts", on=f"{', '.join(wrong)} in {file}")
     return {key: str(value) for key, value in values.items()}
 
 

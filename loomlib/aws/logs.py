@@ -155,7 +155,9 @@ def _pages(
 ) -> Iterator[StoredEvent]:
     for number in itertools.count():
         if number == most_pages:
-            raise RequestTimeoutError(f"The log is not read after {number} pages", on=group, code=TOO_MANY_PAGES)
+            raise RequestTimeoutError(
+                f"The log is still not read completely after {number} pages", on=group, code=TOO_MANY_PAGES
+            )
         with translated("Reading logs", on=group):
             page: dict[str, Any] = clients.logs(region).filter_log_events(**query)
         for event in page.get("events", ()):

@@ -81,7 +81,7 @@ def runtime_name(text: str) -> str:
     """Turn `text` into a runtime name: a letter, then letters, digits and underscores, at most 48 characters."""
     cleaned = re.sub(r"_+", "_", re.sub(r"[^a-zA-Z0-9_]", "_", text)).strip("_")
     if not cleaned:
-        raise ValueError(f"{text!r} has no letter or digit to make a runtime's name of")
+        raise ValueError(f"{text!r} has no letter or digit for a runtime name")
     return (cleaned if cleaned[0].isalpha() else f"agent_{cleaned}")[:48]
 
 

@@ -123,11 +123,11 @@ async def stream_invocation(
             RequestTimeoutError, f"No connection within {connect_timeout_s:g} s", on=request.endpoint, code="connect"
         ) from error
     except (aiohttp.SocketTimeoutError, TimeoutError) as error:
-        raise failure(RequestTimeoutError, f"Not a byte for {read_timeout_s:g} s", on=request.endpoint) from error
+        raise failure(RequestTimeoutError, f"No data received for {read_timeout_s:g} s", on=request.endpoint) from error
     except aiohttp.ClientPayloadError as error:
-        raise failure(TransportError, "The answer was cut before its end", on=request.endpoint) from error
+        raise failure(TransportError, "The response ended before it was complete", on=request.endpoint) from error
     except aiohttp.ServerDisconnectedError as error:
-        raise failure(TransportError, "The connection was closed without an answer", on=request.endpoint) from error
+        raise failure(TransportError, "The connection was closed without a response", on=request.endpoint) from error
     except aiohttp.ClientConnectorError as error:
         why = "nothing answers" if isinstance(error.os_error, ConnectionRefusedError) else error.strerror or error
         raise unreachable(f"No connection: {why}", request.endpoint, on=request.endpoint) from error

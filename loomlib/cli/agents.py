@@ -93,7 +93,7 @@ def invoke(command: CommandContext, agent: str, prompt: str, session: str | None
                 click.echo(printable(text), nl=False)
         record = run.record
         if record is None:  # the stream ended, so there is one
-            raise LoomError("The invocation left no record", on=target.name)
+            raise LoomError("The invocation was not recorded", on=target.name)
         inv = Invocation(record, target.context, target.entry)
     if command.as_json:
         emit_json(inv.to_dict())

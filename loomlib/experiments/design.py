@@ -28,7 +28,7 @@ def design_values(design: type[Any], stored: Mapping[str, Any], *, kind: str) ->
     unknown = sorted(set(values) - {field.name for field in fields(design)})
     if stored.get("kind") != kind:
         raise StudyError(
-            f"The stored study is no {kind} study",
+            f"The stored study is not a {kind} study",
             on=f"kind {stored.get('kind')!r}",
             try_="resume it with the class of its own kind",
         )

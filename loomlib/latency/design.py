@@ -51,9 +51,9 @@ class StudyDesign:
 
     def __post_init__(self) -> None:
         if self.sticky_length is not None and self.sticky_length < 1:
-            raise ValueError(f"sticky_length is at least 1, not {self.sticky_length}")
+            raise ValueError(f"sticky_length must be at least 1, not {self.sticky_length}")
         if self.timeout_s is not None and self.timeout_s <= 0:
-            raise ValueError(f"timeout_s is above 0, not {self.timeout_s}")
+            raise ValueError(f"timeout_s must be above 0, not {self.timeout_s}")
         if not self.prompt:
             raise ValueError("a study needs a prompt")
         if negative := [f"{scenario}={count}" for scenario, count in self.counts.items() if count < 0]:

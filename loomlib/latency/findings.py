@@ -163,7 +163,7 @@ def _outliers(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding 
         kind="outliers",
         title=f"{plural(len(far), f'{scenario} call')} took far longer than the rest",
         evidence=f"{listed}; three quarters took at most {milliseconds(q3)}",
-        advice="They are part of the percentiles. The logs of those sessions may tell what was different.",
+        advice="They are part of the percentiles. The logs of those sessions may show what was different.",
     )
 
 

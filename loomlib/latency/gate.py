@@ -71,7 +71,7 @@ def judge(
         seed: Seed of the bootstrap.
     """
     if limit_ms <= 0:
-        raise ValueError(f"a limit is above 0 ms, not {limit_ms}")
+        raise ValueError(f"a limit must be above 0 ms, not {limit_ms}")
     durations = _durations(measurements, scenario)
     p90 = estimate_percentile(durations, _P, seed=seed)
     decision = decide_at_most(p90, limit_ms, durations, allow_open=True)

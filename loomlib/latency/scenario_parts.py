@@ -128,7 +128,7 @@ class ScenarioParts:
         return Chart(
             styled(
                 traces,
-                title="What exactly is slower when cold",
+                title="What is slower in a cold session",
                 subtitle=escape(self.title),
                 empty="No call has spans.",
                 xaxis={"title": {"text": "mean of the calls, ms"}, "rangemode": "tozero"},

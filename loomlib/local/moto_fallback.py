@@ -65,7 +65,7 @@ class MotoFallback:
             message = await receive()
             if message["type"] == "http.disconnect":
                 # Without this an interrupted upload would be stored as if it were complete.
-                raise ConnectionAbortedError("the client went away while sending")
+                raise ConnectionAbortedError("the client disconnected while sending")
             return message
 
         await self._middleware(scope, receiving, send)  # pyright: ignore[reportArgumentType]

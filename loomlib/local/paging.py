@@ -78,7 +78,7 @@ def page_request(parameters: Mapping[str, Any], operation: str, *kinds: type, si
 
 
 def _position(token: str, query: str, kinds: tuple[type, ...]) -> list[Any]:
-    refused = invalid("nextToken is not one that this service gave out for this listing")
+    refused = invalid("nextToken was not issued for this listing")
     try:
         given: Any = json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
     except (ValueError, binascii.Error) as error:

@@ -302,7 +302,7 @@ async def _until_started(server: uvicorn.Server, serving: asyncio.Task[None]) ->
     while not server.started:
         if serving.done():
             await serving
-            raise RuntimeError("uvicorn ended before it began")
+            raise RuntimeError("uvicorn stopped before it served")
         await asyncio.sleep(0.001)
 
 

@@ -62,11 +62,11 @@ class MemoryDesign:
         if not self.conversations or len({conversation.name for conversation in self.conversations}) < len(
             self.conversations
         ):
-            raise ValueError("a study has conversations, each with a name of its own")
+            raise ValueError("a study needs conversations, each with its own name")
         if not self.arms or len(set(self.arms)) < len(self.arms):
-            raise ValueError("a study has arms, each of them once")
+            raise ValueError("a study needs arms, each of them once")
         if not 1 <= self.top_k <= 100:
-            raise ValueError(f"top_k is 1 to 100, not {self.top_k}")
+            raise ValueError(f"top_k must be 1 to 100, not {self.top_k}")
         if not self.ks or not all(1 <= k <= self.top_k for k in self.ks):
             raise ValueError(f"recall@k has k from 1 to {self.top_k}, not {self.ks}")
         if self.window < 1:

@@ -32,7 +32,7 @@ def judge(summaries: Sequence[ArmSummary], least: float, arm: Arm | None) -> Mem
         arm: The arm; by default the best one with retrieval.
     """
     if not 0 < least <= 1:
-        raise ValueError(f"the least recall is a share above 0, at most 1, not {least}")
+        raise ValueError(f"the least recall must be a share above 0 and at most 1, not {least}")
     if arm is None:
         candidates = [summary for summary in summaries if summary.arm.searches] or list(summaries)
         chosen = max(candidates, key=lambda summary: -1.0 if summary.recall.value is None else summary.recall.value)
@@ -40,7 +40,7 @@ def judge(summaries: Sequence[ArmSummary], least: float, arm: Arm | None) -> Mem
         chosen = next((summary for summary in summaries if summary.arm == arm), None)
         if chosen is None:
             known = ", ".join(summary.arm.key for summary in summaries)
-            raise ValueError(f"{arm.key} is none of the study's arms: {known}")
+            raise ValueError(f"{arm.key} is not an arm of the study: {known}")
     recall = chosen.recall
     right, asked = chosen.recalled_of
     decision = decide_at_least(recall, least, [1.0] * right + [0.0] * (asked - right))

@@ -57,7 +57,7 @@ def cost_by_day(amounts: Mapping[tuple[str, date], Amount], since: date, until: 
     return Chart(
         styled(
             traces,
-            title="What is known of each day's cost",
+            title="Known cost by day",
             subtitle=shown(subtitle, 400),
             empty="No invocation in these days.",
             xaxis={"type": "category"},

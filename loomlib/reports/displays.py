@@ -73,7 +73,7 @@ def verdict(result: StudyRecord, *gates: StudyGate, inside: ScenarioParts | None
     Args:
         result: The study's result.
         gates: Verdicts on the study's figures.
-        inside: What exactly is slower when cold (`result.inside(traces)`), for a latency study.
+        inside: What is slower in a cold session (`result.inside(traces)`), for a latency study.
     """
     more = {} if inside is None else {"inside": inside.summary()}
     return Verdict(

@@ -67,7 +67,7 @@ def find_baseline(bench: Workbench, wanted: str, evalset: EvalSet, *, other_than
     rows = bench.store.eval_runs.list(set_digest=evalset.digest)
     row = next((row for row in rows if row.state == "complete" and row.id != other_than), None)
     if row is None:
-        raise EvalError("No complete run of this very set is stored", on=evalset.name, try_="loom runs lists them")
+        raise EvalError("No complete run of this set is stored", on=evalset.name, try_="loom runs lists them")
     return bench.evals.run(row.id)
 
 
@@ -144,7 +144,7 @@ def eval_verdict(run: EvalRun, gates: tuple[GateVerdict, ...] = (), *, compariso
     if not any(evaluator.scored for evaluator in summary.evaluators):
         failures = run.failures()
         why = f": {failures.iloc[0]['kind']}: {failures.iloc[0]['message']}" if len(failures) else ""
-        raise EvalError(f"Not one case could be judged{why}", on=run.id, try_="run.failures() lists every reason")
+        raise EvalError(f"No case could be judged{why}", on=run.id, try_="run.failures() lists every reason")
     sentences = [*verdict_sentences(run), *([comparison.headline()] if comparison else []), *summary.sentences()]
     more = len(sentences) - _SHOWN_SENTENCES
     shown = [*sentences[:_SHOWN_SENTENCES], *([f"{more} more evaluators are in the table."] if more > 0 else [])]

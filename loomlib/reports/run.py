@@ -134,7 +134,7 @@ def _first_written(destination: Destination, report: str, begun_at: datetime, co
             return stem, destination.write(f"{stem}.ipynb", content, "application/x-ipynb+json", new=True)
         except NameTaken:
             continue
-    raise ReportError("A report of this very moment exists already", on=report, try_="run it again")
+    raise ReportError("A report with the same time exists already", on=report, try_="run it again")
 
 
 def _command(name_or_path: str | Path, bound: Mapping[str, Value], out: str) -> str:

@@ -123,7 +123,7 @@ def token_growth(cycles: Sequence[Mapping[str, Any]], *, subtitle: str) -> go.Fi
     return Chart(
         styled(
             traces,
-            title="What the model read and wrote, turn by turn",
+            title="Input and output tokens by cycle",
             subtitle=shown(subtitle, 400),
             empty="No span states its tokens.",
             xaxis={"title": {"text": "invocation.turn"}, "type": "category"},

@@ -174,5 +174,5 @@ def outcome_not_worse(difference: Estimate, margin: float) -> str:
         "missed" when the whole interval is worse than the margin, "passed" when none of it is, else "unclear".
     """
     if margin < 0:
-        raise ValueError(f"a margin is 0 or above, not {margin}")
+        raise ValueError(f"a margin must be 0 or above, not {margin}")
     return outcome_at_least(difference, -margin)

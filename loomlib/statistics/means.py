@@ -191,5 +191,5 @@ def _codes(clusters: Sequence[Hashable], n: int) -> tuple[NDArray[np.intp], NDAr
 def _sample(values: Sequence[float] | Values) -> Values:
     sample = np.asarray(values, dtype=np.float64)
     if not np.isfinite(sample).all():
-        raise ValueError("a sample has finite numbers only: count failures instead of giving them a value")
+        raise ValueError("a sample must have finite numbers only: count failures instead of giving them a value")
     return sample

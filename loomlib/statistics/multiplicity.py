@@ -36,5 +36,5 @@ def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
 
 def _order(p_values: Sequence[float]) -> list[int]:
     if any(not 0 <= p <= 1 for p in p_values):
-        raise ValueError("a p-value lies between 0 and 1")
+        raise ValueError("a p-value must be between 0 and 1")
     return sorted(range(len(p_values)), key=p_values.__getitem__)

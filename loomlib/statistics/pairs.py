@@ -197,7 +197,7 @@ def cohens_h(rate: float, baseline: float) -> float:
     About 0.2 is small, 0.5 medium, 0.8 large, whether the rates lie near a half or near 1.
     """
     if not (0 <= rate <= 1 and 0 <= baseline <= 1):
-        raise ValueError("a rate lies between 0 and 1")
+        raise ValueError("a rate must be between 0 and 1")
     return 2 * math.asin(math.sqrt(rate)) - 2 * math.asin(math.sqrt(baseline))
 
 

@@ -195,10 +195,10 @@ def _between(ordered: Values, lower: NDArray[np.intp], upper: NDArray[np.intp], 
 def _ordered(values: Sequence[float] | Values) -> Values:
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     if not np.isfinite(ordered).all():
-        raise ValueError("a sample has finite numbers only: count failed calls instead of giving them a value")
+        raise ValueError("a sample must have finite numbers only: count failed calls instead of giving them a value")
     return ordered
 
 
 def _check_p(p: float) -> None:
     if not 0 < p < 1:
-        raise ValueError(f"a percentile lies between 0 and 1, not at {p}")
+        raise ValueError(f"a percentile must be between 0 and 1, not {p}")

@@ -26,7 +26,7 @@ def cases_for_difference(difference: float, *, deviation: float, power: float = 
     """
     _check(difference, power, level)
     if deviation <= 0:
-        raise ValueError(f"a standard deviation is above 0, not {deviation}")
+        raise ValueError(f"a standard deviation must be above 0, not {deviation}")
     ratio = (deviation / difference) ** 2
     n = max(2.0, _z(level, power) ** 2 * ratio)
     for _ in range(50):
@@ -91,4 +91,4 @@ def _check(difference: float, power: float, level: float) -> None:
     if difference == 0 or difference != difference:
         raise ValueError("a difference to be found is not 0")
     if not (0.5 <= power < 1 and 0 < level < 0.5):
-        raise ValueError("power lies between 0.5 and 1, the level between 0 and 0.5")
+        raise ValueError("power must be between 0.5 and 1, and the level between 0 and 0.5")

@@ -111,7 +111,7 @@ def _over_cases(
     passes: Counts, tries: Counts, k: int, method: str, confidence: float, *, at_least_one: bool
 ) -> Estimate:
     if k < 1:
-        raise ValueError(f"k is 1 or more, not {k}")
+        raise ValueError(f"k must be at least 1, not {k}")
     passed, tried = _counts(passes, tries)
     enough = tried >= k
     if not enough.any():

@@ -39,7 +39,7 @@ def t_quantile(p: float, df: float) -> float:
     """Return the quantile `p` (0 < p < 1) of Student's t with `df` degrees of freedom."""
     _check_df(df)
     if not 0 < p < 1:
-        raise ValueError(f"a quantile's probability lies between 0 and 1, not at {p}")
+        raise ValueError(f"a quantile's probability must be between 0 and 1, not {p}")
     if df > _LARGE_DF:
         return NormalDist().inv_cdf(p)
     if p < 0.5:

@@ -113,5 +113,5 @@ def _read(value: str) -> Any:
         return value
     text = cell(value.removeprefix(_ESCAPE))
     if not isinstance(text, str):
-        raise ValueError("what follows json: is no text")
+        raise ValueError("the text after json: is not a JSON string")
     return text

@@ -102,7 +102,7 @@ def _read(source: Source, form: str) -> EvalSet:
         evalset = _read_document(source, form, problems)
     problems.raise_if_any()
     if evalset is None:
-        raise InvalidEvalSetError("there is no eval set in it", on=source.label, try_="give a file that holds one")
+        raise InvalidEvalSetError("the file contains no eval set", on=source.label, try_="give a file with an eval set")
     return evalset
 
 
@@ -210,7 +210,7 @@ def format_of_path(path: str | os.PathLike[str]) -> str:
     for suffix, form in _SUFFIXES.items():
         if name.endswith(suffix):
             return form
-    raise ValueError(f"{name!r} does not say which form to write: give format=, one of {', '.join(FORMATS)}")
+    raise ValueError(f"{name!r} does not determine a format: give format=, one of {', '.join(FORMATS)}")
 
 
 def write(evalset: EvalSet, path: str | os.PathLike[str], format: str | None = None, *, strict: bool = False) -> Losses:
@@ -249,7 +249,7 @@ def _may_configure(target: FilePath, config: FilePath, text: str | None) -> bool
     others = [*target.parent.glob("*.evalset.json"), *target.parent.glob("*.test.json")]
     if not target.exists() or any(other.name != target.name for other in others):
         raise LoomError(
-            "the test_config.json of this folder says something else, and it holds for every eval set in it",
+            "the folder's test_config.json has other criteria, which apply to every eval set in the folder",
             on=target.name,
             try_="write into a folder of its own, or remove that file",
         )

@@ -266,10 +266,10 @@ def judge(result: PrewarmResult, max_p50_ms: float, ping_every_s: float) -> Stud
         ping_every_s: The arm.
     """
     if max_p50_ms <= 0:
-        raise ValueError(f"a limit is above 0 ms, not {max_p50_ms}")
+        raise ValueError(f"a limit must be above 0 ms, not {max_p50_ms}")
     arm = next((arm for arm in arms(result) if arm.ping_every_s == ping_every_s), None)
     if arm is None:
-        raise ValueError(f"{arm_key(ping_every_s)} is none of the study's arms")
+        raise ValueError(f"{arm_key(ping_every_s)} is not an arm of the study")
     durations = [call.duration_ms for call in arm.calls if call.is_done and call.duration_ms is not None]
     decision = decide_at_most(arm.p50, max_p50_ms, durations)
     text = f"p50 of the first call after a gap, {arm.key}: {arm.p50.text('ms')}, limit {milliseconds(max_p50_ms)}"

@@ -41,11 +41,11 @@ class PrewarmDesign:
 
     def __post_init__(self) -> None:
         if self.gaps < 1:
-            raise ValueError(f"gaps is at least 1, not {self.gaps}")
+            raise ValueError(f"gaps must be at least 1, not {self.gaps}")
         if min(self.gap_s, self.idle_timeout_s, self.memory_gb) <= 0:
-            raise ValueError("gap_s, idle_timeout_s and memory_gb are above 0")
+            raise ValueError("gap_s, idle_timeout_s and memory_gb must be above 0")
         if not self.ping_every_s or len(set(self.ping_every_s)) < len(self.ping_every_s):
-            raise ValueError("ping_every_s names each arm once")
+            raise ValueError("ping_every_s must name each arm once")
         if any(every < 0 or every >= self.gap_s for every in self.ping_every_s):
             raise ValueError(f"pings are sent every 0 (none) to under {self.gap_s} s, the length of a gap")
 

@@ -124,7 +124,7 @@ def _instructions(text: str) -> Iterator[tuple[int, str, str]]:
             name, _, rest = joined.partition(" ")
             yield first, name.upper(), rest.strip()
     if parts:
-        raise DockerfileError(f"line {first}: the last line is continued by nothing")
+        raise DockerfileError(f"line {first}: the last line ends with a continuation")
 
 
 def _check_base(line: int, rest: str, *, has_base: bool) -> None:

@@ -93,7 +93,7 @@ class OtlpIntake:
             return Answer(415, message=f"Content type {declared!r} is neither {PROTOBUF} nor {JSON}")
         encoding = _header(headers, b"content-encoding").strip().lower()
         if encoding not in _ENCODINGS:
-            return Answer(415, message=f"Content encoding {encoding!r} is not understood; use gzip or none")
+            return Answer(415, message=f"Content encoding {encoding!r} is not supported; use gzip or none")
         head: dict[str, Any] = {
             "signal": signal,
             "content_type": content_type,

@@ -118,7 +118,9 @@ class SessionPool:
         try:
             return await self._invoke(call)
         except ProcessGoneError as failure:
-            raise AgentProcessError(f"The agent's process ended twice before it took the call: {failure}") from failure
+            raise AgentProcessError(
+                f"The agent's process ended twice before it accepted the invocation: {failure}"
+            ) from failure
 
     async def _invoke(self, call: AgentCall) -> AgentAnswer:
         if self._closing:

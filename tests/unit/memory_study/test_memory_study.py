@@ -209,7 +209,7 @@ def test_a_gate_is_missed_only_when_the_whole_interval_is_beyond_the_limit(bench
     assert [result.gate(least).outcome for least in (0.2, 0.5, 0.95)] == ["passed", "unclear", "missed"]
     assert result.gate(0.95).is_missed
     assert "95 %" in result.gate(0.95, "reactive+window").sentence()
-    with pytest.raises(ValueError, match="none of the study's arms"):
+    with pytest.raises(ValueError, match="not an arm of the study"):
         result.gate(0.5, "none+full")
 
 

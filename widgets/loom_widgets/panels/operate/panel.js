@@ -37,7 +37,7 @@ const wide = (node, px) => { node.querySelector("table").style.setProperty("min-
 function details(model, { again, leave }) {
   const head = h("div"), tiles = h("div"), latency = h("div"), problem = h("p", { class: "loom-empty" });
   const sessions = wide(table({
-    model, table: "sessions", key: ["session_id", "qualifier"], label: "sessions of the agent", empty: "No session in this time.",
+    model, table: "sessions", key: ["session_id", "qualifier"], label: "sessions of the agent", empty: "No sessions in this time range.",
     columns: [
       { key: "session_id", name: "session", width: "34%" }, { key: "qualifier", name: "qualifier" }, { key: "invocations", name: "asked", kind: "number", width: "5em" },
       { key: "failed", name: "failed", kind: "number", width: "5em" }, { key: "first_call", name: "first", kind: "time", width: "13em" },
@@ -46,12 +46,12 @@ function details(model, { again, leave }) {
   }), 960);
   const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "selected line" });
   const logs = table({
-    model, table: "logs", key: ["timestamp", "message"], label: "recent log lines of the agent", empty: "No log lines in this time.",
+    model, table: "logs", key: ["timestamp", "message"], label: "recent log lines of the agent", empty: "No log lines in this time range.",
     onOpen: (row) => { line.hidden = false; line.textContent = row.message ?? ""; },
     columns: [{ key: "timestamp", name: "time", kind: "time", width: "13em" }, { key: "level", name: "level", width: "6em" }, { key: "message", name: "message" }],
   });
   const bins = wide(table({
-    rows: [], key: "start", label: "latency over time", height: 200, empty: "No call in this time.",
+    rows: [], key: "start", label: "latency over time", height: 200, empty: "No calls in this time range.",
     columns: [
       { key: "start", name: "from", kind: "time", width: "13em" }, { key: "n", name: "calls", kind: "number", width: "5em" },
       { key: "failed", name: "failed", kind: "number", width: "5em" }, told("p50_ms", "median"), told("p90_ms", "p90"),
@@ -87,7 +87,7 @@ function details(model, { again, leave }) {
     refill(charts,
       chart.dots({
         title: "Each complete call", series: [{ name: "duration", points: found.calls.map(([at, took]) => [seconds(at), took]) }],
-        x: { name: "asked at", kind: "time" }, y: { name: "duration", kind: "ms" }, empty: "No complete call in this time.",
+        x: { name: "asked at", kind: "time" }, y: { name: "duration", kind: "ms" }, empty: "No complete calls in this time range.",
       }),
       lines.length ? chart.line({ title: "Median and p90 (where there are enough calls)", series: lines, x: { name: "from", kind: "time" }, y: { name: "duration", kind: "ms" } }) : null);
     if (!fresh) charts.querySelectorAll("details").forEach((each, i) => { each.open = open[i] ?? false; });

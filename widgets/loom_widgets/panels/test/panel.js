@@ -228,7 +228,7 @@ export default {
     };
     const showFigures = (turn) => {
       if (!turn.figures?.length) return;
-      if (turn.turn !== shownTurn) detailsOf(turn.turn, "The spans are being read …");
+      if (turn.turn !== shownTurn) detailsOf(turn.turn, "Reading the spans …");
       refill(figures, facts(turn.figures.map((each) => [each.name, [
         each.kind === "ms" ? formatMs(each.value) : each.kind === "time" ? formatTime(each.value) : each.kind === "number" ? formatNumber(each.value) : each.value ?? "–",
         each.note && h("span", { class: "loom-hint" }, ` · ${each.note}`),
@@ -282,7 +282,7 @@ export default {
     body.keep(onMessage(model, "logs", () => logs.reload()));
     body.keep(onMessage(model, "sessions", () => history.reload()));
     body.keep(onMessage(model, "trace", (found) => {
-      if (found.turn !== shownTurn) detailsOf(found.turn, "The figures are being read …");
+      if (found.turn !== shownTurn) detailsOf(found.turn, "Reading the metrics …");
       refill(lanes, found.sentences.map((each) => h("p", null, each)), found.count > 0 && [
         waterfall({
           model, table: "bars", first: found.first, last: found.last, parts: found.parts, label: "waterfall of the last answer",
