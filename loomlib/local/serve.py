@@ -24,6 +24,7 @@ from typing import cast
 import uvicorn
 
 from .access.keys import Key, Keyring
+from .access.protocol import BoundedProtocol, most_connections
 from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .application import Application
@@ -223,10 +224,11 @@ async def _serve(
         otlp=OtlpIntake(collector, telemetry, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),
         name_damage=partial(name_damage, home),
     )
+    BoundedProtocol.most_connections = most_connections()
     server = _Server(
         uvicorn.Config(
             application,
-            http="httptools",
+            http=BoundedProtocol,
             ws="none",
             loop="asyncio",
             lifespan="off",

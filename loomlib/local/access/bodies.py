@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import io
 import tempfile
+import time
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
@@ -15,6 +16,7 @@ from .errors import refusal
 _PAUSE_S: Final = 60.0
 """How long a sender may be silent in the middle of a body."""
 
+_LEAST_BYTES_PER_S = 1_000  # a sender that takes longer than a minute must be at least this fast
 _SPOOLED_FROM_BYTES = 1 << 20
 # Bodies of services that are not listed. DynamoDB's limit of 16 MB is the largest among them.
 _OTHER_BYTES = 20_000_000
@@ -72,7 +74,9 @@ class Body:
             self.file.close()
 
 
-async def read_whole(receive: Receive, limit_bytes: int, declared: str, service: str, *, spools: bool) -> Body:
+async def read_whole(
+    receive: Receive, limit_bytes: int, declared: str, service: str, *, spools: bool, pause_s: float = _PAUSE_S
+) -> Body:
     """Read a body.
 
     Large ones for moto go through a file: joining and copying them in memory would hold the interpreter while agents
@@ -84,23 +88,25 @@ async def read_whole(receive: Receive, limit_bytes: int, declared: str, service:
         declared: The Content-Length header.
         service: The service that the request is for.
         spools: Whether its reader can take a file.
+        pause_s: How long its sender may be silent, and how long it may be slower than 1 kB a second.
 
     Raises:
-        RefusedError: It is too large, or its sender is silent for a minute.
+        RefusedError: It is too large, or its sender is too slow.
         ConnectionAbortedError: The client disconnected.
     """
     too_large = invalid(f"The payload is larger than the maximum of {limit_bytes:,} bytes")
     if declared.isdecimal() and int(declared) > limit_bytes:
         raise too_large
     digest, parts, size = hashlib.sha256(), list[bytes](), 0
+    begun = time.monotonic()
+    text = "Your socket connection to the server was not read from or written to within the timeout period."
     file: BinaryIO | None = None
     try:
         while True:
             try:
-                async with asyncio.timeout(_PAUSE_S):
+                async with asyncio.timeout(pause_s):
                     message = await receive()
             except TimeoutError as error:
-                text = "Your socket connection to the server was not read from or written to within the timeout period."
                 raise refusal("timeout", service, text) from error
             if message["type"] == "http.disconnect":
                 raise ConnectionAbortedError("the client disconnected while sending")
@@ -108,6 +114,9 @@ async def read_whole(receive: Receive, limit_bytes: int, declared: str, service:
                 size += len(part)
                 if size > limit_bytes:
                     raise too_large
+                elapsed_s = time.monotonic() - begun
+                if elapsed_s > pause_s and size < elapsed_s * _LEAST_BYTES_PER_S:
+                    raise refusal("timeout", service, text)
                 digest.update(part)
                 if file is None and spools and size > _SPOOLED_FROM_BYTES:
                     file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - its reader closes it

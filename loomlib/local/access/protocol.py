@@ -1,0 +1,152 @@
+"""The HTTP protocol of the service: uvicorn's, with limits that hold before anybody is known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import resource
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+_log = logging.getLogger(__name__)
+
+HEAD_BYTES: Final = 65_536
+"""Bytes of a request line with all header fields. S3 allows 8 KB; `baggage` alone may have 8 KB."""
+
+HEADER_FIELDS: Final = 200
+"""Header fields of a request."""
+
+HEAD_WITHIN_S: Final = 20.0
+"""Time for a client that has begun a request to send its header fields."""
+
+FIRST_BYTE_WITHIN_S: Final = 60.0
+"""Time for a client that has connected to begin its first request."""
+
+_MOST_CONNECTIONS = 2_000
+
+
+def most_connections() -> int:
+    """Return how many connections may be open; raises this process's limit of open files as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4 * _MOST_CONNECTIONS
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return _MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else min(_MOST_CONNECTIONS, soft // 2)
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection, whose header fields are limited in size, number and time.
+
+    When there are too many connections, the one that has been idle for the longest gives way, so that idle ones cannot
+    keep others out; when none is idle, the new one is refused.
+    """
+
+    most_connections = _MOST_CONNECTIONS
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._head_bytes, self._in_head, self._refused, self._has_begun = 0, False, False, False
+        self._active_at = self.loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is None or cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Take a connection, if need be in place of an idle one."""
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(FIRST_BYTE_WITHIN_S, self._close)
+        if len(self.connections) <= self.most_connections:
+            return
+        others = [item for item in self.connections if isinstance(item, BoundedProtocol) and item is not self]
+        idle = [item for item in others if item.is_idle]
+        if idle:
+            min(idle, key=lambda item: item._active_at)._close()
+        else:
+            _log.warning("A connection was refused: %d are open", len(others))
+            self._refuse(503, "ServiceUnavailableException", "The local AgentCore has too many connections")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timer."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, unless the header fields are too long or too slow."""
+        if self._refused:
+            return
+        self._active_at = self.loop.time()
+        if self._in_head and self._head_bytes > HEAD_BYTES:
+            self._refuse_head()
+            return
+        self._has_begun = False
+        super().data_received(data)
+        if self._in_head:
+            # The piece in which a request begins may hold the end of the one before, so it is not counted.
+            self._head_bytes += 0 if self._has_begun else len(data)
+            if self._timer is None:
+                self._timer = self.loop.call_later(HEAD_WITHIN_S, self._close)
+
+    def on_message_begin(self) -> None:
+        """Begin to count the header fields; uvicorn's timers do not cover them."""
+        super().on_message_begin()
+        self._in_head, self._has_begun, self._head_bytes = True, True, 0
+        self._stop_timer()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header field."""
+        if not self._refused:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer, unless there are too many header fields."""
+        self._in_head = False
+        self._stop_timer()
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > HEAD_BYTES or len(self.headers) > HEADER_FIELDS:
+            self._refuse_head()
+        if not self._refused:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body."""
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End the body."""
+        if not self._refused:
+            super().on_message_complete()
+
+    def _refuse_head(self) -> None:
+        message = (
+            f"The request line and header fields exceed {HEAD_BYTES:,} bytes or {HEADER_FIELDS} fields: "
+            "your request header section exceeds the maximum allowed size"
+        )
+        self._refuse(431, "RequestHeaderSectionTooLarge", message)
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        self._refused = True
+        body = json.dumps({"__type": code, "message": message}).encode()
+        phrase = {431: "Request Header Fields Too Large", 503: "Service Unavailable"}[status]
+        head = (
+            f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\nx-amzn-errortype: {code}\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
+
+    def _close(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
