@@ -6,8 +6,10 @@ import json
 from dataclasses import dataclass
 
 from .connections import Connections
+from .wire import NotHttpError
 
 PATH = "/ping"
+_BODY_LIMIT_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,9 @@ async def ask_health(connections: Connections) -> Health:
         body = b""
         while (chunk := await connection.next_chunk()) is not None:
             body += chunk
+            if len(body) > _BODY_LIMIT_BYTES:
+                connection.close()
+                raise NotHttpError(f"GET {PATH} answered more than {_BODY_LIMIT_BYTES:,} bytes")
     finally:
         connections.give_back(connection)
     try:

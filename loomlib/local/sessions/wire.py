@@ -15,6 +15,9 @@ import httptools
 
 _HIGH_WATER_BYTES = 1_048_576  # unread answer beyond this stops the reading until the consumer caught up
 
+_HEAD_LIMIT_BYTES = 524_288
+"""An answer's headers, with the piece of its body that came with them, which has at most 256 KiB (asyncio)."""
+
 _HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "trailers"}
     | {"transfer-encoding", "upgrade", "content-length", "host", "expect"}
@@ -73,7 +76,7 @@ class AgentConnection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._failure: Exception | None = None
         self._chunks: deque[bytes] = deque()
-        self._unread_bytes = 0
+        self._unread_bytes = self._head_bytes = 0
         self._headers: dict[str, str] = {}
         self._parser: httptools.HttpResponseParser | None = None
         self._complete = self._idle = True
@@ -100,7 +103,7 @@ class AgentConnection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._headers, self._complete, self._idle, self._until_close = {}, False, False, False
         self._chunks.clear()
-        self._unread_bytes = 0
+        self._unread_bytes = self._head_bytes = 0
         self._head = self._loop.create_future()
         self._transport.write(request)
         if len(body) >= 65_536:
@@ -140,6 +143,11 @@ class AgentConnection(asyncio.Protocol):
         if self._idle or self._parser is None:
             self._break(NotHttpError(f"{data[:60]!r} without a request"))
             return
+        if self._head is not None and not self._head.done():
+            self._head_bytes += len(data)
+            if self._head_bytes > _HEAD_LIMIT_BYTES:
+                self._break(NotHttpError(f"headers of more than {_HEAD_LIMIT_BYTES:,} bytes"))
+                return
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
@@ -158,6 +166,12 @@ class AgentConnection(asyncio.Protocol):
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
 
+    def on_message_begin(self) -> None:
+        """Refuse a second answer to one request: it must not become the next request's."""
+        if self._complete:
+            self._idle = False
+            self._fail(NotHttpError("a second answer to one request"))
+
     def on_headers_complete(self) -> None:
         """Complete the response head."""
         assert self._parser is not None
@@ -171,6 +185,8 @@ class AgentConnection(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         """Queue a part of the body, and stop reading above the high-water mark."""
+        if self._complete:
+            return  # of a second answer to one request
         self._chunks.append(body)
         self._unread_bytes += len(body)
         if self._reading and self._unread_bytes > _HIGH_WATER_BYTES and self._transport is not None:

@@ -1,0 +1,166 @@
+"""One service for all attacks: a user with secrets, a neighbour that is called meanwhile, and the attacking runtime."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import sysconfig
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import boto3
+import pytest
+from attack import CANARY, Attack, Outcome
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from hostile_agent import HOSTILE_AGENT
+from urllib3.exceptions import HTTPError
+
+import loomlib as loom
+from loomlib import local
+from loomlib.local.sandbox.isolation import choose
+
+LIMITS = "memory=400m,processes=64,storage=40m,answer=5m,open_files=256"
+ANSWER_WITHIN_S = 6.0
+"""The service's time for an agent to begin an answer, and between two pieces of it."""
+
+
+class Battlefield:
+    """The service under attack, its neighbour's latencies, and the figures that attacks name."""
+
+    def __init__(self, state: local.ServiceState, arn: str, figures: dict[str, str]) -> None:
+        self.state, self.arn, self.figures = state, arn, figures
+        self.quiet_s: list[float] = []
+        self.busy_s: list[float] = []
+        self.failures: list[str] = []
+        self._stop = threading.Event()
+        self.data = boto3.client(
+            "bedrock-agentcore",
+            endpoint_url=state.url,
+            region_name=state.region,
+            aws_access_key_id=state.access_key,
+            aws_secret_access_key=state.secret_key,
+            config=Config(retries={"total_max_attempts": 1}, read_timeout=120, max_pool_connections=16),
+        )
+
+    def call(self, code: str, session: str) -> Outcome:
+        """Run code in a session, as a client sees it."""
+        for name, value in self.figures.items():
+            code = code.replace(name, value)
+        try:
+            answer = self.data.invoke_agent_runtime(
+                agentRuntimeArn=self.arn, payload=json.dumps({"code": code}).encode(), runtimeSessionId=session
+            )
+            with answer["response"] as body:
+                text = body.read().decode("utf-8", "replace")
+        except (ClientError, BotoCoreError, HTTPError) as error:
+            return Outcome(error=f"{type(error).__name__}: {error}")
+        with contextlib.suppress(ValueError):
+            value = json.loads(text)
+            text = value if isinstance(value, str) else json.dumps(value)
+        return Outcome(text=text)
+
+    def run(self, attack: Attack, session: str = "") -> Outcome:
+        """Run an attack, in a session of its own unless one is given."""
+        own = not session
+        session = session or f"attack-{uuid.uuid4()}"
+        outcome = self.call(attack.code, session)
+        if own:
+            self.stop_session(session)
+        return outcome
+
+    def stop_session(self, session: str) -> None:
+        with contextlib.suppress(ClientError):  # it may have ended already
+            self.data.stop_runtime_session(agentRuntimeArn=self.arn, runtimeSessionId=session, qualifier="DEFAULT")
+
+    def call_neighbour(self, durations: list[float]) -> None:
+        begun = time.monotonic()
+        outcome = self.call("result = 'fine'", NEIGHBOUR)
+        durations.append(time.monotonic() - begun)
+        if outcome.text != "fine":
+            self.failures.append(outcome.error or outcome.text)
+
+    def watch_neighbour(self) -> None:
+        while not self._stop.wait(0.05):
+            self.call_neighbour(self.busy_s)
+
+    def close(self) -> None:
+        self._stop.set()
+        self.data.close()
+
+
+NEIGHBOUR = "neighbour-" * 4
+
+
+def _shout(listener: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(f"{CANARY} of a port".encode())
+
+
+@pytest.fixture(scope="session")
+def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Battlefield]:
+    if choose().level != "bubblewrap":
+        pytest.skip(f"attacks need the boundary: {choose().sentence}")
+    folder = tmp_path_factory.mktemp("attacks")
+    user, home, name = folder / "user", folder / "home", f"loom-test-{uuid.uuid4()}"
+    for secret in (user / ".aws" / "credentials", user / ".ssh" / "id_ed25519"):
+        secret.parent.mkdir(parents=True)
+        secret.write_text(f"[default]\naws_secret_access_key = {CANARY} of a file\n")
+    code = folder / "attacker"
+    code.mkdir()
+    (code / "agent.py").write_text(HOSTILE_AGENT)
+    port = socket.create_server(("127.0.0.1", 0))
+    abstract = socket.socket(socket.AF_UNIX)
+    abstract.bind(f"\0{name}")
+    abstract.listen()
+    for listener in (port, abstract):
+        threading.Thread(target=_shout, args=(listener,), daemon=True).start()
+    options = local.ServiceOptions(limits=LIMITS, invoke_timeout_s=ANSWER_WITHIN_S)
+    with contextlib.ExitStack() as closing:
+        patch = closing.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("HOME", str(user))
+        patch.setenv("AWS_SECRET_ACCESS_KEY", f"{CANARY} of the environment")
+        patch.setenv("LOOM_MODEL_API_KEY", f"{CANARY} of the model")
+        closing.callback(port.close)
+        closing.callback(abstract.close)
+        state, _ = local.start(home, options, persistent=True)
+        closing.callback(local.stop, home)
+        with loom.connect(home=str(home)) as bench:
+            arn = bench.deploy(code / "agent.py", name="attacker").arn
+        site = sysconfig.get_paths()["purelib"]
+        deployed = next((home / "runtimes").glob("*/*/code"))
+        figures = {"HOME": str(user), "SERVICE": str(home), "PID": str(state.pid), "PORT": str(port.getsockname()[1])}
+        figures |= {"NAME": name, "SITE": site, "CODE": str(deployed), "KEY": state.access_key}
+        battlefield = Battlefield(state, arn, figures)
+        closing.callback(battlefield.close)
+        note = "import os; open('note', 'w').write('canary of a neighbour'); result = os.path.abspath('note')"
+        figures["OTHER"] = battlefield.call(note, NEIGHBOUR).text
+        for _ in range(60):
+            battlefield.call_neighbour(battlefield.quiet_s)
+        watching = threading.Thread(target=battlefield.watch_neighbour, daemon=True)
+        watching.start()
+        yield battlefield
+        battlefield.close()
+        watching.join()
+
+
+@pytest.fixture(scope="session")
+def outcomes(field: Battlefield, request: pytest.FixtureRequest) -> dict[str, Outcome]:
+    """The outcomes of the selected attacks on the service, three of which run at a time."""
+    chosen: dict[str, Attack] = {}
+    for item in request.session.items:
+        values: dict[str, Any] = (
+            item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        )
+        if isinstance(values.get("disturbance"), Attack):
+            chosen[values["disturbance"].name] = values["disturbance"]
+    with ThreadPoolExecutor(3) as pool:
+        return dict(zip(chosen, pool.map(field.run, chosen.values()), strict=True))

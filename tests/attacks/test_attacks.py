@@ -1,0 +1,63 @@
+"""Hostile agents: each is contained, and a neighbour is served meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attacks_on_secrets
+import attacks_on_the_service
+import pytest
+from attack import Attack, Outcome
+from waiting import wait_until
+
+from loomlib import local
+from loomlib.local.sandbox.isolation import choose
+
+SHARED = "all-attacks-" * 4
+LEAST_P99_S = 2.0
+"""A neighbour's slowest call may take this long even if it was faster before: two processors serve all tests."""
+
+
+def named(attacks: tuple[Attack, ...]) -> list:
+    return [pytest.param(attack, id=attack.name.replace(" ", "-")) for attack in attacks]
+
+
+def test_there_are_more_than_forty_attacks() -> None:
+    names = [attack.name for attack in (*attacks_on_secrets.ATTACKS, *attacks_on_the_service.ATTACKS)]
+    assert len(names) == len(set(names))
+    assert len(names) > 40
+
+
+@pytest.mark.parametrize("attack", named(attacks_on_secrets.ATTACKS))
+def test_an_attack_on_secrets_finds_nothing(field, attack: Attack) -> None:
+    if attack.needs_own_network and not choose().has_own_network:
+        pytest.skip(choose().sentence)
+    outcome = field.run(attack, "" if attack.own_session else SHARED)
+    assert attack.holds(outcome), outcome
+
+
+@pytest.mark.parametrize("disturbance", named(attacks_on_the_service.ATTACKS))
+def test_an_attack_on_the_service_is_contained(field, outcomes: dict[str, Outcome], disturbance: Attack) -> None:
+    outcome = outcomes[disturbance.name]
+    assert disturbance.holds(outcome), outcome
+
+
+def test_after_all_attacks_nothing_is_left_and_the_neighbour_was_served(field, outcomes: dict[str, Outcome]) -> None:
+    field.stop_session(SHARED)
+    wait_until(lambda: len(local.status(field.state.home).sessions) <= 1, "the end of every attacked session")
+    marked = [path for path in Path("/proc").glob("[0-9]*/environ") if is_of(path, field)]
+    assert len(marked) <= 4, "the neighbour's processes"  # bubblewrap twice, the agent, and its network
+    assert (Path(field.figures["HOME"]) / ".aws" / "credentials").exists(), "the clean-up followed a link"
+    assert field.failures == []
+    quiet, busy = sorted(field.quiet_s), sorted(field.busy_s)
+    assert busy[int(len(busy) * 0.99)] <= max(5 * quiet[int(len(quiet) * 0.99)], LEAST_P99_S)
+
+
+def is_of(environ: Path, field) -> bool:
+    """Whether a process has a session's mark and works for this service."""
+    try:
+        return b"LOOM_SESSION=" in environ.read_bytes() and str(field.state.home).encode() in (
+            environ.with_name("mountinfo").read_bytes() + environ.with_name("cmdline").read_bytes()
+        )
+    except OSError:
+        return False
