@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
@@ -72,6 +72,18 @@ class AgentWithStudyTarget(Protocol):
 
     def study_target(self) -> MeasuredAgent:
         """Return the agent as a study measures it."""
+        ...
+
+
+@runtime_checkable
+class AgentWithPauses(Protocol):
+    """An agent whose garbage collections are reported; the local AgentCore's are."""
+
+    def garbage_collections_ms(self, invocation_ids: Sequence[int]) -> Mapping[int, float]:
+        """Return for each invocation how long its process stood still for full garbage collections; may block.
+
+        Invocations of which nothing is known are left out.
+        """
         ...
 
 

@@ -32,6 +32,8 @@ class Measurement(MeasuredUnit):
         start_latency_ms: The agent's own start line minus the client's send, by two clocks.
         start_state: How the search for the start line ended; None when nothing was searched.
         session_plan: Which session the call was planned to use.
+        garbage_collection_ms: How long the agent's process stood still for full garbage collections during the call;
+            None when that is not known.
     """
 
     block: int
@@ -42,6 +44,7 @@ class Measurement(MeasuredUnit):
     start_latency_ms: float | None = None
     start_state: str | None = None
     session_plan: str = ""
+    garbage_collection_ms: float | None = None
 
     @property
     def is_done(self) -> bool:
@@ -54,8 +57,13 @@ class Measurement(MeasuredUnit):
         return self.is_done and self.start_state == FOUND and self.start_latency_ms is not None
 
     @classmethod
-    def read(cls, row: MeasurementRow) -> Measurement:
-        """Return the measurement of a stored row."""
+    def read(cls, row: MeasurementRow, *, garbage_collection_ms: float | None = None) -> Measurement:
+        """Return the measurement of a stored row.
+
+        Args:
+            row: The row.
+            garbage_collection_ms: What the study stores of the call's garbage collections.
+        """
         return cls(
             **unit_fields(row),
             block=row.block,
@@ -66,6 +74,7 @@ class Measurement(MeasuredUnit):
             start_latency_ms=row.cold_start_latency_ms,
             start_state=row.start_state,
             session_plan=row.session_plan,
+            garbage_collection_ms=garbage_collection_ms,
         )
 
 

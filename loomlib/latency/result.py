@@ -57,13 +57,16 @@ class StudyResult(StudyRecord):
         """
         ledger = StudyLedger(store, study_id)
         study = ledger.stored
+        pauses: dict[str, float] = study.environment.get("garbage_collections_ms", {})
         return cls(
             **record_fields(study),
             agent_name=study.agent_name or study.agent_arn,
             agent_arn=study.agent_arn,
             qualifier=str(study.environment.get("qualifier", "DEFAULT")),
             design=StudyDesign.read(study.design),
-            calls=tuple(map(Measurement.read, ledger.rows())),
+            calls=tuple(
+                Measurement.read(row, garbage_collection_ms=pauses.get(str(row.position))) for row in ledger.rows()
+            ),
             floor=Floor.read(study.environment.get("floor")),
             client=dict(study.environment.get("client", {})),
             store=store,

@@ -72,25 +72,14 @@ class ScenarioParts:
             ((name, extra.value, extra) for name, extra in self.extra.items() if extra.value and (extra.low or 0) > 0),
             key=lambda item: -item[1],
         )
-        collected = self._collected()
         if not slower:
-            return f"No part of a cold call is significantly slower than that of a warm one.{collected}"
+            return "No part of a cold call is significantly slower than that of a warm one."
         parts = ", ".join(
             f"{PART_NAMES[name]} +{milliseconds(value)} [{extra.interval_text('ms')}]"
             for name, value, extra in slower
             if value >= _WORTH_NAMING * slower[0][1]
         )
-        return f"What is slower when cold: {parts} (medians of the differences, 95 % intervals).{collected}"
-
-    def _collected(self) -> str:
-        """Return a sentence on garbage collection, when it occurs in warm calls but not in cold ones."""
-        less = self.extra.get("garbage_collection")
-        if less is None or less.value is None or (less.high or 0) >= 0:
-            return ""
-        return (
-            f" A warm call contains a full garbage collection of Python that a cold one does not: "
-            f"+{milliseconds(-less.value)} in the agent's process, as a part of its own in the table."
-        )
+        return f"What is slower when cold: {parts} (medians of the differences, 95 % intervals)."
 
     def coverage(self) -> str:
         """Return how many calls have spans."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import median
 
 from loomlib.experiments import failure_counts, pending_count
 from loomlib.presentation.formats import milliseconds, number, percent, plural
 
+from .measurements import of_scenario
 from .parts import share_sentence, split_time
 from .result import StudyResult
 from .scenarios import Scenario
 from .summaries import StudySummary
+
+_COMMON = 0.25
+"""Share of a scenario's calls with a garbage collection from which on it is named."""
 
 _GROUPS: Mapping[tuple[Scenario, ...], str] = {
     (Scenario.WARM, Scenario.STICKY): "After that",
@@ -22,7 +27,7 @@ _GROUPS: Mapping[tuple[Scenario, ...], str] = {
 def sentences(result: StudyResult) -> list[str]:
     """Return the cost of a new session, how soon responses begin, what failed, and where the time goes."""
     summary = result.estimates()
-    texts = [_session_cost(summary), _answers_begin(summary), _failures(result)]
+    texts = [_session_cost(summary), _answers_begin(summary), _garbage_collections(result), _failures(result)]
     if pending := pending_count(result.calls):
         texts.append(f"This study is not finished: {plural(pending, 'call')} pending.")
     texts.append(share_sentence(split_time(result.calls, result.floor, Scenario.COLD), Scenario.COLD))
@@ -85,6 +90,25 @@ def _answers_begin(summary: StudySummary) -> str:
     if len(medians) == 1 and medians[0].value is not None:
         return f"{opening}, half of the answers begin within {milliseconds(medians[0].value)}."
     return f"{opening}, too few calls were answered to tell when 9 in 10 begin ({p90.n}; {p90.needed_n} are needed)."
+
+
+def _garbage_collections(result: StudyResult) -> str:
+    """Name the full garbage collections that a scenario's calls contain, and what its median is without them."""
+    texts: list[str] = []
+    for scenario in (Scenario.WARM, Scenario.STICKY):
+        known = [
+            (call.duration_ms, call.garbage_collection_ms)
+            for call in of_scenario(result.calls, scenario)
+            if call.is_done and call.duration_ms is not None and call.garbage_collection_ms is not None
+        ]
+        pauses = [pause for _, pause in known if pause > 0]
+        if len(pauses) >= _COMMON * len(known) and pauses:
+            texts.append(
+                f"{number(len(pauses), 0)} of {plural(len(known), f'{scenario} call')} contain a full garbage "
+                f"collection of Python, {milliseconds(median(pauses))} at the median, which a cold call ends before: "
+                f"without it half of them take at most {milliseconds(median(whole - pause for whole, pause in known))}."
+            )
+    return " ".join(texts)
 
 
 def _failures(result: StudyResult) -> str:

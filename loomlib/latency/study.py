@@ -14,7 +14,7 @@ from .agent_study import AgentStudy
 from .calls import Calls
 from .design import DEFAULT_PROMPT, StudyDesign
 from .floor import Floor, measure_floor, null_agent
-from .measured_agent import AgentWithStudyTarget, MeasuredAgent
+from .measured_agent import AgentWithPauses, AgentWithStudyTarget, MeasuredAgent
 from .measurements import Measurement
 from .result import StudyResult
 from .starts import find_starts
@@ -151,6 +151,28 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
                 deadline_s=self._start_deadline_s,
                 report=lambda done, of: run.report(f"reading start times {done}/{of}"),
             )
+
+        if "garbage_collections_ms" not in run.ledger.stored.environment:
+            run.report("reading garbage collections")
+            pauses = await run.blocking(self._garbage_collections)
+            if pauses is not None:
+                run.ledger.save(run.ledger.stored.state, garbage_collections_ms=pauses)
+
+    def _garbage_collections(self) -> dict[str, float] | None:
+        """Return the milliseconds of full garbage collections by the call's position; None when nothing tells."""
+        if not isinstance(self.agent, AgentWithPauses):
+            return None
+        positions = {
+            call.invocation_id: call.position
+            for call in self.units()
+            if call.is_done and call.invocation_id is not None
+        }
+        try:
+            found = self.agent.garbage_collections_ms(list(positions))
+        except LoomError as error:
+            _logger.warning("the garbage collections could not be read: %s", error)
+            return None
+        return {str(positions[id]): ms for id, ms in found.items()}
 
     async def _measure_floor(self) -> Floor:
         """Measure the floor with a response of the agent's content type and median size. A failure is only recorded."""

@@ -51,13 +51,13 @@ def measurements_frame(measurements: Sequence[Measurement]) -> pd.DataFrame:
 
     names = (
         "position", "block", "scenario", "state", "duration_ms", "ttft_ms", "connect_ms", "connection_reused",
-        "start_latency_ms", "start_state", "failure", "error_message", "attempt", "started_at", "session_id",
-        "invocation_id",
+        "start_latency_ms", "start_state", "garbage_collection_ms", "failure", "error_message", "attempt", "started_at",
+        "session_id", "invocation_id",
     )  # fmt: skip
     rows = [[call.scenario.value if name == "scenario" else getattr(call, name) for name in names]
             for call in measurements]  # fmt: skip
     frame = TextFrame(rows, columns=list(names)).set_index("position")
-    numeric = ["duration_ms", "ttft_ms", "connect_ms", "start_latency_ms"]
+    numeric = ["duration_ms", "ttft_ms", "connect_ms", "start_latency_ms", "garbage_collection_ms"]
     return frame.astype(dict.fromkeys(numeric, "float64"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..agents import AgentEntry, InvocationRecord
 from ..aws.runtimes import stop_session
@@ -11,7 +11,7 @@ from ..telemetry import AgentStart
 from .capturing import stored_row
 from .context import Context
 from .liveness import accepts_connections
-from .tracing import find_start
+from .tracing import find_start, find_traces
 
 
 class StudyTarget:
@@ -62,6 +62,15 @@ class StudyTarget:
         """Find the agent's start for a stored call; wait as long as the settings allow."""
         row = stored_row(self._context, invocation_id)
         return find_start(self._context, self._context.catalog.get(row.agent_arn), invocation_id)
+
+    def garbage_collections_ms(self, invocation_ids: Sequence[int]) -> Mapping[int, float]:
+        """Return the milliseconds of full garbage collections in each stored call; only the local service tells."""
+        if self.scope != "local":
+            return {}
+        rows = [stored_row(self._context, id) for id in invocation_ids]
+        views = find_traces(self._context, self._entry, rows, progress=lambda _line: None)
+        parts = {view.invocation_id: view.breakdown()["garbage_collection"] for view in views}
+        return {id: part.duration_ms for id, part in parts.items() if part.certainty != "missing"}
 
     async def is_alive(self) -> bool:
         """Return whether the service accepts connections."""

@@ -441,3 +441,32 @@ def test_an_interrupted_study_stops_at_ctrl_c_and_keeps_its_calls(tmp_path: Path
         assert Counter(
             call.state for call in LatencyStudy.resume(ScriptedAgent(store), "killed").run(Silent()).calls
         ) == {"done": 18}
+
+
+class PausingAgent(ScriptedAgent):
+    """Tells of garbage collections, as an agent of the local AgentCore does."""
+
+    def garbage_collections_ms(self, invocation_ids: Sequence[int]) -> dict[int, float]:
+        rows = [self.store.invocations.get(id) for id in invocation_ids]
+        return {row.id: 66.0 if row.client_duration_ms == 100 else 0.0 for row in rows if row is not None}
+
+
+def test_garbage_collections_of_warm_calls_are_stored_and_named(store: Store) -> None:
+    def script(_number: int, labels: Sequence[str]) -> Reply:
+        return Reply(100.0 if "timed" in labels else 10.0)
+
+    planned = LatencyStudy(PausingAgent(store, script=script), cold=0, warm=6, sticky=0, find_starts=False)
+    planned.run(Silent())
+    result = planned.result()
+    assert [call.garbage_collection_ms for call in result.calls] == [66.0] * 6
+    assert (
+        "6 of 6 warm calls contain a full garbage collection of Python, 66 ms at the median, which a cold call ends "
+        "before: without it half of them take at most 34 ms."
+    ) in result.sentences()
+    assert result.measurements()["garbage_collection_ms"].tolist() == [66.0] * 6
+
+
+def test_an_agent_that_tells_of_no_garbage_collection_leaves_them_unknown(store: Store) -> None:
+    result = study(ScriptedAgent(store)).run(Silent())
+    assert {call.garbage_collection_ms for call in result.calls} == {None}
+    assert "garbage collection" not in " ".join(result.sentences())

@@ -46,6 +46,12 @@ def test_a_study_of_a_real_agent_distinguishes_cold_from_warm_and_knows_when_it_
     assert result.floor.content_type == (answers[0].content_type if answers[0] else None)
 
 
+def test_the_garbage_collections_of_every_call_are_known(studied: tuple[loom.Workbench, StudyResult]) -> None:
+    _, result = studied
+    assert all(call.garbage_collection_ms is not None for call in result.calls)
+    assert all((call.garbage_collection_ms or 0) <= (call.duration_ms or 0) for call in result.calls)
+
+
 def test_every_scenario_uses_processes_as_declared(studied: tuple[loom.Workbench, StudyResult]) -> None:
     bench, result = studied
     arn, logs = bench.agent("calculator").entry.arn, bench.context.log_reader.session_logs
