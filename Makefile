@@ -1,6 +1,6 @@
 # Two commands do all set-up on a machine with Python 3.11 and make: `make report` and `make test`.
-# Each target prepares `.venv` first; nothing outside this folder is touched, except that the browser tests install
-# Debian's chromium when it is missing and this user may.
+# Each target prepares `.venv` first; nothing outside this folder is touched, except that the tests install Debian's
+# chromium, bubblewrap and slirp4netns when they are missing and this user may.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -11,7 +11,7 @@ OUT    ?= reports
 export LOOM_HOME ?= $(CURDIR)/.loom
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report lab test check fast service unit long notebooks browser docs coverage bench bench-others chromium ready clean
+.PHONY: report lab test check fast service unit long notebooks browser docs coverage bench bench-others bubblewrap chromium ready clean
 .DEFAULT_GOAL := report
 
 report: $(READY_REPORT)  ## the latency study against the local AgentCore, end to end
@@ -38,10 +38,10 @@ SUITE := -q -m "not browser and not aws and not long" -n 4 --dist loadfile --no-
 fast: $(READY)  ## the tests that start no service
 	@$(BIN)/python -m pytest tests/unit $(SUITE)
 
-service: $(READY)  ## the tests against the local AgentCore
+service: $(READY) bubblewrap  ## the tests against the local AgentCore
 	@$(BIN)/python -m pytest tests --ignore=tests/unit $(SUITE)
 
-unit: $(READY)  # both in one run, which shares the work better
+unit: $(READY) bubblewrap  # both in one run, which shares the work better
 	@$(BIN)/python -m pytest tests $(SUITE)
 
 long: $(READY)  ## what takes minutes: a hundred kills, every case of the shipped eval sets
@@ -66,6 +66,9 @@ bench: $(READY)  ## speed, as ratios measured side by side
 bench-others:  ## what evaluations are measured beside, in .venv-others
 	@test -x .venv-others/bin/python || $(PYTHON) -m venv .venv-others
 	@.venv-others/bin/python -m pip install -q -r tests/benchmarks/requirements.txt
+
+bubblewrap:
+	@.ci/bubblewrap
 
 chromium:
 	@command -v chromium >/dev/null || .ci/chromium
