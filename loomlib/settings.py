@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, cast
 
 from .errors import SettingsError
+from .toml_files import read_toml
 from .trust import check_discovered
 
 VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -61,7 +61,9 @@ class Settings:
         for name in ("log_poll_attempts", "log_poll_interval_s", "read_timeout_s"):
             value: float = getattr(self, name)
             if not 0 < value < math.inf:
-                raise SettingsError(f"{name} must be above zero and finite", on=f"{name} = {value}")
+                raise SettingsError(
+                    f"{name} must be above zero and finite", on=f"{name} = {value}", try_="a number such as 5"
+                )
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, **arguments: object) -> Settings:
@@ -103,7 +105,9 @@ def read_table(name: str, environ: Mapping[str, str] | None = None) -> dict[str,
         raise SettingsError(f"{name} is not a table", on=str(file), try_=f"a line [{name}] above its settings")
     values = cast("dict[str, object]", table)
     if wrong := sorted(key for key, value in values.items() if not isinstance(value, str)):
-        raise SettingsError(f"These settings of [{name}] are not texts", on=f"{', '.join(wrong)} in {file}")
+        raise SettingsError(
+            f"These settings of [{name}] are not texts", on=f"{', '.join(wrong)} in {file}", try_="values in quotes"
+        )
     return {key: str(value) for key, value in values.items()}
 
 
@@ -135,21 +139,8 @@ def _from_file(environment: Mapping[str, str], known: list[str]) -> dict[str, tu
     return {name: (value, str(file)) for name, value in values.items()}
 
 
-def _document(file: Path) -> dict[str, object]:
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise SettingsError(
-            f"The settings file cannot be read: {error.strerror}", on=str(file), try_="another LOOM_CONFIG, or none"
-        ) from error
-    except ValueError as error:  # not UTF-8, or not TOML
-        raise SettingsError(
-            f"The settings file is not TOML: {error}", on=str(file), try_="correct that line, or move the file away"
-        ) from error
-    except RecursionError as error:
-        raise SettingsError(
-            "The settings file is nested too deeply", on=str(file), try_="tables of texts and numbers, such as [loom]"
-        ) from error
+def _document(file: Path) -> dict[str, Any]:
+    return read_toml(file, "settings file", try_="another LOOM_CONFIG, or none")
 
 
 def _file(environment: Mapping[str, str]) -> Path | None:
@@ -162,7 +153,9 @@ def _file(environment: Mapping[str, str]) -> Path | None:
 
 def _coerce(name: str, value: object, source: str) -> object:
     if not isinstance(value, (str, int, float, os.PathLike)):
-        raise SettingsError(f"{name} cannot be a {type(value).__name__}", on=f"{value!r} from {source}")
+        raise SettingsError(
+            f"{name} cannot be a {type(value).__name__}", on=f"{value!r} from {source}", try_="one text or number"
+        )
     text = str(cast("object", value))
     if name == "home":
         return Path(text).expanduser().absolute()
@@ -174,4 +167,6 @@ def _coerce(name: str, value: object, source: str) -> object:
     try:
         return wanted(text)
     except ValueError as error:
-        raise SettingsError(f"{name} is not {article}", on=f"{value!r} from {source}") from error
+        raise SettingsError(
+            f"{name} is not {article}", on=f"{value!r} from {source}", try_=f"{article} such as 5"
+        ) from error

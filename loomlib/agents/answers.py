@@ -89,7 +89,7 @@ class EventStreamReader:
         data = event.data.encode()
         try:
             value: object = json.loads(event.data)
-        except ValueError:  # plain text, as many hand-written agents send it
+        except (ValueError, RecursionError):  # plain text, as many hand-written agents send it
             value = "" if event.data == "[DONE]" else event.data
         if is_agui(value):
             return self._agui(cast("Mapping[str, Any]", value), data)
@@ -167,16 +167,16 @@ class JsonReader:
             return ()
         try:
             value: object = json.loads(body)
-        except ValueError as error:
+            text = whole_text(value)
+            error = agent_error(value) if text is None else None
+            if text is None and error is None:
+                text = json.dumps(value, ensure_ascii=False)
+        except (ValueError, RecursionError) as failure:
             raise MalformedResponseError(
-                "The response has the content type application/json but is not JSON",
+                "The response has the content type application/json but is not JSON, or is nested too deeply",
                 on=repr(body[:200]),
                 try_="read the agent's log",
-            ) from error
-        text = whole_text(value)
-        error = agent_error(value) if text is None else None
-        if text is None and error is None:
-            text = json.dumps(value, ensure_ascii=False)
+            ) from failure
         return (Piece(text=text or "", data=body, error=error),)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -151,8 +152,19 @@ def translated(what: str, *, on: str) -> Generator[None]:
         raise failure(TransportError, f"{what}: {error}", on=on) from error
     except ResponseParserError as error:
         raise failure(MalformedResponseError, f"{what}: {error}", on=on) from error
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError, OverflowError) as error:
+        if not _is_of_parser(error):
+            raise
+        reason = "the answer is not in the documented form"
+        raise failure(MalformedResponseError, f"{what}: {reason}: {error}", on=on) from error
     except (vendor.BotoCoreError, Boto3Error) as error:
         raise failure(AwsError, f"{what}: {error}", on=on) from error
+
+
+def _is_of_parser(error: BaseException) -> bool:
+    """Whether botocore's parser of answers let a general exception through."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__") == "botocore.parsers" for frame, _ in frames)
 
 
 def _address(error: Any) -> str:

@@ -5,12 +5,15 @@ Times are timezone-aware and in UTC. Texts are untrusted: they are shown escaped
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from sys import intern
-from typing import Any, Final, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
+
+from loomlib.errors import MalformedResponseError
 
 SOURCE_EVENTS_KEY: Final = "x-loom-source-events"
 """The metadata key in which the local service states a record's source events. AWS states none."""
@@ -138,11 +141,33 @@ class FailedExtraction:
     event_ids: tuple[str, ...] = ()
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _documented(read: Callable[P, T]) -> Callable[P, T]:
+    """Make a reader of a shape raise `MalformedResponseError` for one that is not in the documented form."""
+
+    @functools.wraps(read)
+    def reading(*shape: P.args, **options: P.kwargs) -> T:
+        try:
+            return read(*shape, **options)
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            raise MalformedResponseError(
+                f"The answer is not in the documented form: {error!r}",
+                on="AgentCore Memory",
+                try_="again; if it stays, update boto3 and loomlib",
+            ) from error
+
+    return reading
+
+
 def metadata_event_id(event_id: str) -> str:
     """Return an event's id as a record's metadata spells it: `#` is not allowed there."""
     return event_id.replace("#", ":")
 
 
+@_documented
 def memory_of(shape: Mapping[str, Any], region: str) -> MemoryDescription:
     """Parse a memory of ListMemories or GetMemory; a listing has no name, but the id begins with it."""
     memory_id = str(shape.get("id") or str(shape.get("arn", "")).rpartition("/")[2])
@@ -162,6 +187,7 @@ def memory_of(shape: Mapping[str, Any], region: str) -> MemoryDescription:
     )
 
 
+@_documented
 def session_of(shape: Mapping[str, Any]) -> MemorySession:
     """Parse a session of ListSessions."""
     return MemorySession(
@@ -169,6 +195,7 @@ def session_of(shape: Mapping[str, Any]) -> MemorySession:
     )
 
 
+@_documented
 def event_of(shape: Mapping[str, Any]) -> MemoryEvent:
     """Parse an event; strings that many events share are interned."""
     branch = _map(shape.get("branch"))
@@ -184,6 +211,7 @@ def event_of(shape: Mapping[str, Any]) -> MemoryEvent:
     )
 
 
+@_documented
 def record_of(shape: Mapping[str, Any]) -> MemoryRecord:
     """Parse a record of GetMemoryRecord, ListMemoryRecords or RetrieveMemoryRecords."""
     changed, score = shape.get("timestamp"), shape.get("score")
@@ -199,6 +227,7 @@ def record_of(shape: Mapping[str, Any]) -> MemoryRecord:
     )
 
 
+@_documented
 def failed_extraction_of(shape: Mapping[str, Any]) -> FailedExtraction:
     """Parse a job of ListMemoryExtractionJobs."""
     messages = _map(shape.get("messages"))

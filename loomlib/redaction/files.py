@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, cast
 
 from loomlib.errors import SettingsError
+from loomlib.toml_files import read_toml
 
 from .rule import RedactionRule, rule
 
@@ -32,10 +32,12 @@ def read_rules(path: str | PathLike[str]) -> tuple[RedactionRule, ...]:
     """
     file = Path(path)
     try:
-        text = file.read_text("utf-8-sig")
-        content: Any = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+        is_json = file.suffix.lower() == ".json"
+        content: Any = json.loads(file.read_text("utf-8-sig")) if is_json else read_toml(file, "redaction rules file")
     except (OSError, ValueError, RecursionError) as error:
-        raise SettingsError(f"Cannot read the redaction rules: {error}", on=str(file)) from error
+        raise SettingsError(
+            f"Cannot read the redaction rules: {error}", on=str(file), try_="[[rules]] with a name and a pattern"
+        ) from error
     rules: Any = cast("dict[str, Any]", content).get("rules") if isinstance(content, dict) else content
     if not isinstance(rules, list):
         raise SettingsError("The file has no list of rules", on=str(file), try_="[[rules]] with a name and a pattern")
@@ -45,7 +47,7 @@ def read_rules(path: str | PathLike[str]) -> tuple[RedactionRule, ...]:
 def _rule(item: Any, number: int, file: Path) -> RedactionRule:
     place = f"rule {number} of {file}"
     if not isinstance(item, Mapping):
-        raise SettingsError("A rule must be a table with a name and a pattern", on=place)
+        raise SettingsError("A rule must be a table with a name and a pattern", on=place, try_="[[rules]]")
     fields = dict(cast("Mapping[str, Any]", item))
     if unknown := fields.keys() - _KNOWN:
         raise SettingsError(
@@ -53,7 +55,7 @@ def _rule(item: Any, number: int, file: Path) -> RedactionRule:
         )
     name, pattern, anchors = fields.get("name"), fields.get("pattern"), fields.get("anchors", [])
     if not isinstance(name, str) or not isinstance(pattern, str) or not isinstance(anchors, list):
-        raise SettingsError("A rule needs a name and a pattern, both strings", on=place)
+        raise SettingsError("A rule needs a name and a pattern, both strings", on=place, try_="name = '…'")
     try:
         made = rule(
             name,
@@ -68,5 +70,7 @@ def _rule(item: Any, number: int, file: Path) -> RedactionRule:
         if isinstance(made.part, str) and made.part not in made.pattern.groupindex:
             raise ValueError(f"the pattern has no group {made.part!r}")
     except ValueError as error:
-        raise SettingsError(f"Invalid rule: {error}", on=place) from error
+        raise SettingsError(
+            f"Invalid rule: {error}", on=place, try_="correct the pattern, or remove the rule"
+        ) from error
     return made

@@ -15,6 +15,10 @@ Notebook: TypeAlias = Any
 """An nbformat `NotebookNode` (a notebook, a cell or an output): a dictionary with attribute access, without types."""
 
 
+_MALFORMED = (nbformat.reader.NotJSONError, nbformat.ValidationError, AttributeError, TypeError, LookupError)
+"""What nbformat raises for JSON that is no notebook."""
+
+
 def read_notebook(path: Path) -> Notebook:
     """Read a notebook and convert it to format 4.
 
@@ -22,9 +26,18 @@ def read_notebook(path: Path) -> Notebook:
         ReportError: The file is no notebook.
     """
     try:
-        return nbformat.read(path, as_version=4)
-    except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
+        notebook = nbformat.read(path, as_version=4)
+        if not all(_is_cell(cell) for cell in notebook.cells):
+            raise ValueError("a cell has no source or no metadata")
+    except (OSError, ValueError, RecursionError, *_MALFORMED) as error:
         raise ReportError("The notebook cannot be read", on=str(path), try_="open it in JupyterLab") from error
+    return notebook
+
+
+def _is_cell(cell: Any) -> bool:
+    source, tags = cell.source, cell.metadata.get("tags", [])
+    lines = [source] if isinstance(source, str) else source
+    return isinstance(lines, list) and isinstance(tags, list) and all(isinstance(text, str) for text in [*lines, *tags])
 
 
 def notebook_text(notebook: Notebook) -> str:

@@ -63,11 +63,12 @@ def read_parameters(path: str | Path) -> tuple[Parameter, ...]:
     source = source_of(tagged[0])
     try:
         comments = _comments(source)
-        statements = ast.parse(source).body
-    except (SyntaxError, tokenize.TokenError) as error:
-        raise ReportError(f"The parameters cell is not Python: {error}", on=str(path)) from error
-    parameters = (_parameter(statement, comments, str(path)) for statement in statements)
-    return tuple(parameter for parameter in parameters if parameter is not None)
+        found = [_parameter(statement, comments, str(path)) for statement in ast.parse(source).body]
+    except (SyntaxError, ValueError, tokenize.TokenError, RecursionError, MemoryError) as error:
+        raise ReportError(
+            f"The parameters cell is not Python: {error}", on=str(path), try_="lines such as: cold: int = 10"
+        ) from error
+    return tuple(parameter for parameter in found if parameter is not None)
 
 
 def describe_parameters(parameters: Sequence[Parameter]) -> str:

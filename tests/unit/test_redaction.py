@@ -215,7 +215,7 @@ def test_rules_of_ones_own_come_from_a_file(tmp_path: Path) -> None:
         ('[[rules]]\nname = "a"\npatern = "b"', "Unknown field of a rule: patern"),
         ('[[rules]]\nname = "a"', "a name and a pattern"),
         ("rules = 3", "no list of rules"),
-        ("[[rules", "Cannot read the redaction rules"),
+        ("[[rules", "redaction rules file is not TOML"),
     ],
 )
 def test_a_file_with_a_mistake_names_it(tmp_path: Path, text: str, words: str) -> None:

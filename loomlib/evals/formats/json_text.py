@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -70,6 +71,8 @@ def parse(text: str, problems: Problems, *, line: int = 1) -> Any:
 
 def _report_invalid_json(text: str, problems: Problems, line: int) -> None:
     scan = scan_text(text)
+    if not scan.twice and not scan.constants:
+        problems.add((), "a key occurs twice, or a number is NaN or infinite", "use each key once, and null", line=line)
     for path, at in scan.twice:
         problems.add(path, "this key occurs twice in one object", "keep one of the two", line=line - 1 + at)
     for path, at, name in scan.constants:
@@ -98,13 +101,22 @@ def lines_of(text: str, paths: Iterable[Path]) -> Mapping[Path, int]:
 
 
 def scan_text(text: str, wanted: frozenset[Path] | set[Path] = frozenset()) -> Scan:
-    """Scan a valid JSON text without recursion; only needed once something is wrong.
+    """Scan a JSON text without recursion, up to the first place where it is not valid.
+
+    Only needed once something is wrong.
 
     Args:
         text: The JSON text.
         wanted: The paths whose lines are wanted.
     """
-    scan, line, last = Scan(), 1, 0
+    scan = Scan()
+    with suppress(IndexError, ValueError):
+        _scan(text, wanted, scan)
+    return scan
+
+
+def _scan(text: str, wanted: frozenset[Path] | set[Path], scan: Scan) -> None:
+    line, last = 1, 0
     path: list[str | int] = []
     keys: list[set[str] | None] = []  # one for each open bracket: the keys of an object, None for an array
     is_key = False
@@ -136,7 +148,6 @@ def scan_text(text: str, wanted: frozenset[Path] | set[Path] = frozenset()) -> S
                 keys.append(set() if word == "{" else None)
                 path.append(0)
                 is_key = word == "{"
-    return scan
 
 
 def dump(value: Any, *, indent: int | None = None) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from loomlib.errors import SettingsError
+from loomlib.toml_files import read_toml
 
 FILE = "prices.toml"
 KINDS = ("input", "output", "cache_read", "cache_write")
@@ -135,12 +136,7 @@ def price_table(
         path = Path(home) / FILE
     if path is None:
         return _table(shipped)
-    try:
-        own = _parse(tomllib.loads(path.read_text("utf-8"), parse_float=Decimal), str(path))
-    except OSError as error:
-        raise SettingsError(f"Cannot read the price file: {error.strerror}", on=str(path)) from error
-    except ValueError as error:  # not UTF-8, or not TOML
-        raise SettingsError(f"The price file is not valid TOML: {error}", on=str(path)) from error
+    own = _parse(read_toml(path, "price file", parse_float=Decimal), str(path))
     return _table(shipped, own)
 
 
@@ -194,7 +190,9 @@ def _model(entry: Mapping[str, Any], where: str) -> ModelPrice:
     _check_keys(long, KINDS, f"long of {keys[0]} in {where}")
     limit: object = entry.get("up_to_prompt_tokens")
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise SettingsError("up_to_prompt_tokens must be a whole number above 0", on=f"{keys[0]} in {where}")
+        raise SettingsError(
+            "up_to_prompt_tokens must be a whole number above 0", on=f"{keys[0]} in {where}", try_="200000"
+        )
     as_of: object = entry.get("as_of")
     return ModelPrice(
         ids=keys,
@@ -208,7 +206,7 @@ def _model(entry: Mapping[str, Any], where: str) -> ModelPrice:
 
 def _mapping(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise SettingsError("A table is expected here", on=where)
+        raise SettingsError("A table is expected here", on=where, try_="[name], or name = {…}")
     return cast("dict[str, Any]", value)
 
 

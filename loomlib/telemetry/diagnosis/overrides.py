@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from loomlib.errors import SettingsError
+from loomlib.toml_files import read_toml
 
 
 def read_table(path: Path) -> dict[str, Any]:
@@ -16,12 +16,7 @@ def read_table(path: Path) -> dict[str, Any]:
     Raises:
         SettingsError: The file cannot be read or is not TOML.
     """
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise SettingsError(f"Cannot read the rules file: {error.strerror}", on=str(path)) from error
-    except ValueError as error:  # not UTF-8, or not TOML
-        raise SettingsError(f"The rules file is not valid TOML: {error}", on=str(path)) from error
+    return read_toml(path, "rules file")
 
 
 def override(document: dict[str, Any], changes: Mapping[str, Any], where: str) -> None:

@@ -91,7 +91,7 @@ def test_prices_in_another_currency_stand_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("not toml", "not valid TOML"),
+        ("not toml", "not TOML"),
         ("[[model]]\ninput = 1", "has no ids"),
         ('[[model]]\nids = ["m"]\ninput = -1', "Invalid price"),
         ('[[model]]\nids = ["m"]\ninput = "1"', "Invalid price"),
@@ -113,5 +113,5 @@ def test_a_wrong_price_file_is_refused_with_its_name(tmp_path: Path, text: str, 
 
 
 def test_a_price_file_that_is_named_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="Cannot read"):
+    with pytest.raises(SettingsError, match="cannot be read"):
         price_table(tmp_path / "missing.toml")

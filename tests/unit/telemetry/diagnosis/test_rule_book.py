@@ -56,7 +56,7 @@ def test_thresholds_decide(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("not toml", "not valid TOML"),
+        ("not toml", "not TOML"),
         ("[rules.slow_tol]\n", "Unknown keys: slow_tol"),
         ("[rules.slow_tool.thresholds]\nslow = 1", "Unknown keys: slow"),
         ("[rules.slow_tool.thresholds]\nslow_ms = -1", "must be a number"),
@@ -78,7 +78,7 @@ def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path, text: str, said: 
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="Cannot read"):
+    with pytest.raises(SettingsError, match="cannot be read"):
         rule_book(tmp_path / "missing.toml")
 
 
