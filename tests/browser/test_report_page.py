@@ -97,6 +97,40 @@ def test_a_wide_table_uses_the_width_of_a_large_screen(tmp_path: Path, chromium:
     context.close()
 
 
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_word_of_five_thousand_characters_widens_neither_page_nor_table(
+    tmp_path: Path, chromium: Browser, width: int
+) -> None:
+    word = "W" * 5_000
+    rows = f"<thead><tr><th>short</th><th>{word}</th></tr></thead><tbody><tr><td>12</td><td>{word}</td></tr></tbody>"
+    outputs = [
+        v4.new_output("display_data", {"text/html": f"<table class='dataframe'>{rows}</table><p>{word}</p>"}),
+        v4.new_output("display_data", {"text/plain": word}),
+    ]
+    words = v4.new_markdown_cell(
+        f"# {word}\n\n## {word}\n\n{word}\n\n- {word}\n\n| a | b |\n|---|---|\n| {word} | 1 |\n\n`{word}`"
+    )
+    facts = PageFacts(
+        report=word,
+        command=f"loom report {word}",
+        parameters={word: word},
+        begun_at=datetime.now(UTC),
+        took_s=1.0,
+        versions={word: word},
+    )
+    file = tmp_path / "page.html"
+    notebook = v4.new_notebook(cells=[words, v4.new_code_cell(word, outputs=outputs)])
+    file.write_text(render_page(notebook, facts), "utf-8")
+    context = chromium.new_context(viewport={"width": width, "height": 900})
+    page = context.new_page()
+    page.goto(file.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    for table in page.locator("table").all():
+        assert table.evaluate("table => table.offsetWidth") <= 1_600
+    context.close()
+
+
 def test_the_answer_is_on_the_first_screen(sample: ReportOutcome, watched: Watched) -> None:
     show(watched.page, sample.html, charts=2)
     box = watched.page.locator(".answer").bounding_box()

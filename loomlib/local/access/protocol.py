@@ -8,7 +8,7 @@ import logging
 import resource
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _log = logging.getLogger(__name__)
 
@@ -55,8 +55,8 @@ class BoundedProtocol(HttpToolsProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether no request is being answered."""
-        cycle: RequestResponseCycle | None = self.cycle
-        return cycle is None or cycle.response_complete
+        cycle: Any = self.cycle  # None before the first request, which uvicorn does not declare
+        return cycle is None or bool(cycle.response_complete)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Take a connection, if need be in place of an idle one."""

@@ -29,7 +29,7 @@ UNZIPPED_LIMIT_BYTES = 750_000_000
 _RATIO_LIMIT, _RATIO_FROM_BYTES = 200, 10_000_000
 _ENTRY_LIMIT = 50_000
 _PIECE_BYTES = 1 << 20
-_NICE = 10  # invocations of agents have priority
+_NICE = 19  # invocations of agents have priority
 
 CPU_LIMIT_S = 300
 """Processor time for one package. A real package of 750 MB needs about a minute."""
