@@ -6,6 +6,7 @@ from pathlib import Path
 
 import attacks_on_secrets
 import attacks_on_the_service
+import attacks_with_keys
 import pytest
 from attack import Attack, Outcome
 from waiting import wait_until
@@ -13,6 +14,7 @@ from waiting import wait_until
 from loomlib import local
 from loomlib.local.sandbox.isolation import choose
 
+MODULES = (attacks_on_secrets, attacks_on_the_service, attacks_with_keys)
 SHARED = "all-attacks-" * 4
 LEAST_P99_S = 2.0
 """A neighbour's slowest call may take this long even if it was faster before: two processors serve all tests."""
@@ -23,7 +25,7 @@ def named(attacks: tuple[Attack, ...]) -> list:
 
 
 def test_there_are_more_than_forty_attacks() -> None:
-    names = [attack.name for attack in (*attacks_on_secrets.ATTACKS, *attacks_on_the_service.ATTACKS)]
+    names = [attack.name for module in MODULES for attack in module.ATTACKS]
     assert len(names) == len(set(names))
     assert len(names) > 40
 
@@ -33,6 +35,12 @@ def test_an_attack_on_secrets_finds_nothing(field, attack: Attack) -> None:
     if attack.needs_own_network and not choose().has_own_network:
         pytest.skip(choose().sentence)
     outcome = field.run(attack, "" if attack.own_session else SHARED)
+    assert attack.holds(outcome), outcome
+
+
+@pytest.mark.parametrize("attack", named(attacks_with_keys.ATTACKS))
+def test_a_session_s_key_opens_nothing_else(field, attack: Attack) -> None:
+    outcome = field.run(attack, SHARED)
     assert attack.holds(outcome), outcome
 
 

@@ -12,13 +12,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import boto3
 import psutil
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
+from botocore.credentials import Credentials
 
 from loomlib import local
 from loomlib.embeddings import embed
@@ -269,14 +271,7 @@ class _Load:
     _CONNECTIONS = 16
 
     def __init__(self, state: local.ServiceState, memory_id: str) -> None:
-        day = datetime.now(UTC).strftime("%Y%m%d")
-        scope = f"{state.access_key}/{day}/{state.region}/bedrock-agentcore/aws4_request"
-        # One signature is enough for a service that checks the key alone: signing would cost what is being measured.
-        signed = f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature={'0' * 64}"
-        self._head = (
-            f"POST /memories/{memory_id}/events HTTP/1.1\r\nHost: 127.0.0.1:{state.port}\r\n"
-            f"Authorization: {signed}\r\nContent-Type: application/json\r\n"
-        )
+        self._state, self._path = state, f"/memories/{memory_id}/events"
         self._port = state.port
         self._texts = facts(200, seed=7)
         self.took: list[float] = []
@@ -331,7 +326,12 @@ class _Load:
                 **turn(f"I live in {last}. {self._texts[number % 200]}", "Noted."),
             }
         ).encode()
-        return f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+        request = AWSRequest(method="POST", url=self._state.url + self._path, data=body)
+        credentials = Credentials(self._state.access_key, self._state.secret_key)
+        SigV4Auth(credentials, "bedrock-agentcore", self._state.region).add_auth(request)
+        lines = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+        head = f"POST {self._path} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\nContent-Type: application/json\r\n"
+        return f"{head}{lines}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def _inspecting(path: Path, name: str) -> Iterator[Row]:
