@@ -35,34 +35,34 @@ export default {
     const describe = () => {
       const own = what.value === OWN_CODE;
       path.hidden = !own;
-      const found = blueprints.find((each) => each.name === what.value);
+      const blueprint = blueprints.find((item) => item.name === what.value);
       about.textContent = own
         ? "An agent.py, or a folder that contains one and its requirements.txt. The path is read by this kernel."
-        : found ? `${found.title}. ${found.description}` : "";
+        : blueprint ? `${blueprint.title}. ${blueprint.description}` : "";
     };
     const begin = async () => {
       if (deploy.disabled) return;
       if (what.value === OWN_CODE && !path.value.trim()) return void path.control.focus();
       deploying(true);
-      const found = await act(model, "deploy", {
+      const reply = await act(model, "deploy", {
         what: what.value === OWN_CODE ? path.value : what.value, name: name.value, memory: memory.value, environment: environment.value,
       });
       deploying(false);
-      if (found && found.arn) show(found);
+      if (reply && reply.arn) show(reply);
     };
     const deploying = (yes) => { deploy.disabled = yes; halt.disabled = !yes; };
     const register = async () => {
       if (!arn.value.trim()) return void arn.control.focus();
-      const found = await act(model, "register", { arn: arn.value });
-      if (found && found.arn) { arn.value = ""; show(found); }
+      const reply = await act(model, "register", { arn: arn.value });
+      if (reply && reply.arn) { arn.value = ""; show(reply); }
     };
     const choose = async (key) => {
-      const found = await act(model, "look", { arn: key });
-      if (found) show(found);
+      const reply = await act(model, "look", { arn: key });
+      if (reply) show(reply);
     };
     const refresh = async (key) => {
-      const found = await act(model, "refresh", { arn: key });
-      if (found && found.arn) show(found);
+      const reply = await act(model, "refresh", { arn: key });
+      if (reply && reply.arn) show(reply);
     };
     const remove = async (key, runtimeToo) => {
       if (await act(model, "remove", { arn: key, delete_runtime: runtimeToo })) close();
@@ -71,33 +71,33 @@ export default {
     // The open agent may have another version or state than when it was opened.
     const again = async () => {
       const key = chosen;
-      const found = key && await act(model, "details", { arn: key });
-      if (!found || key !== chosen) return;
-      if (found.arn) show(found); else close();
+      const reply = key && await act(model, "details", { arn: key });
+      if (!reply || key !== chosen) return;
+      if (reply.arn) show(reply); else close();
     };
-    const show = (found) => {
-      chosen = found.arn;
-      const values = Object.entries(found.facts).map(([key, value]) => [key, key === "status" ? statusDot(value) : value]);
-      refill(detail, card(found.name, {},
+    const show = (reply) => {
+      chosen = reply.arn;
+      const values = Object.entries(reply.facts).map(([key, value]) => [key, key === "status" ? statusDot(value) : value]);
+      refill(detail, card(reply.name, {},
         facts(values),
-        !found.gone && [h("p", { class: "loom-hint" }, "Invoke it in a cell or in the Test panel:"), h("pre", { tabindex: 0, "aria-label": "a first invocation as Python" }, found.try)],
+        !reply.gone && [h("p", { class: "loom-hint" }, "Invoke it in a cell or in the Test panel:"), h("pre", { tabindex: 0, "aria-label": "a first invocation as Python" }, reply.try)],
         h("div", { class: "loom-row" },
-          button("Refresh", () => refresh(found.arn), { "aria-label": `Refresh ${short(found.name)}` }),
-          confirmButton("Remove from the catalog", `Remove ${short(found.name, 40)} from the catalog? Its runtime stays deployed.`, () => remove(found.arn, false)),
-          !found.gone && confirmButton("Delete the runtime too", `Delete the deployed runtime of ${short(found.name, 40)}? This cannot be undone.`, () => remove(found.arn, true), { kind: "danger" }),
+          button("Refresh", () => refresh(reply.arn), { "aria-label": `Refresh ${short(reply.name)}` }),
+          confirmButton("Remove from the catalog", `Remove ${short(reply.name, 40)} from the catalog? Its runtime stays deployed.`, () => remove(reply.arn, false)),
+          !reply.gone && confirmButton("Delete the runtime too", `Delete the deployed runtime of ${short(reply.name, 40)}? This cannot be undone.`, () => remove(reply.arn, true), { kind: "danger" }),
           button("Close", close))));
     };
 
     what.control.addEventListener("change", describe);
-    for (const [each, go] of [[path, begin], [name, begin], [arn, register]]) {
-      each.control.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
+    for (const [item, go] of [[path, begin], [name, begin], [arn, register]]) {
+      item.control.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
     }
-    for (const each of [path, arn, environment]) each.classList.add("loom-wide");
+    for (const item of [path, arn, environment]) item.classList.add("loom-wide");
     const onAws = button("Connect to AWS and register", async () => {
-      const found = await act(model, "register_on_aws", { arn: model.get("state").elsewhere?.arn ?? "" });
-      if (found && found.arn) { arn.value = ""; show(found); }
+      const reply = await act(model, "register_on_aws", { arn: model.get("state").elsewhere?.arn ?? "" });
+      if (reply && reply.arn) { arn.value = ""; show(reply); }
     }, { hidden: true });
-    const back = button("Back to the local AgentCore", () => act(model, "leave_aws").then((found) => found && close()), { hidden: true });
+    const back = button("Back to the local AgentCore", () => act(model, "leave_aws").then((reply) => reply && close()), { hidden: true });
     const registering = card("Register", {}, h("div", { class: "loom-row" }, arn, button("Register", () => register())));
     body.errorsOf(["register", "register_on_aws"], registering.body);
     registering.body.append(h("div", { class: "loom-row" }, onAws));
@@ -125,7 +125,7 @@ export default {
       back.hidden = !state.away;
       if (blueprints.length !== (state.blueprints ?? []).length || !blueprints.length) {
         blueprints = state.blueprints ?? [];
-        what.options([...blueprints.map((each) => [each.name, each.of ? `${each.name} (a variant)` : each.name]), [OWN_CODE, "my own file or folder …"]], what.value || "calculator");
+        what.options([...blueprints.map((item) => [item.name, item.of ? `${item.name} (a variant)` : item.name]), [OWN_CODE, "my own file or folder …"]], what.value || "calculator");
         describe();
       }
       const now = state.deployment;
@@ -136,7 +136,7 @@ export default {
       refill(going,
         h("p", null, statusDot(now.state, kind), " ", h("strong", null, short(now.what, 120)), now.took_ms !== undefined && ` · ${formatMs(now.took_ms)}`),
         h("ol", { class: "loom-steps", style: { display: "flex", "flex-wrap": "wrap", gap: "2px 28px", margin: "2px 0", padding: "0 0 0 1.4em" } },
-          now.steps.map((each) => h("li", null, each.word, " ", h("span", { class: "loom-hint" }, `after ${formatMs(Math.round(each.after_ms))}`)))),
+          now.steps.map((item) => h("li", null, item.word, " ", h("span", { class: "loom-hint" }, `after ${formatMs(Math.round(item.after_ms))}`)))),
         now.state === "stopped" && now.sentence && h("p", { class: "loom-hint" }, now.sentence));
     }));
     body.keep(onMessage(model, "agents", () => { agents.reload(); again(); }));

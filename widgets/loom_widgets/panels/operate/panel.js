@@ -22,18 +22,18 @@ const failuresOf = (failures) => {
   return list.length ? h("p", null, h("strong", null, "Failed calls by kind: "), list.map(([name, n]) => `${name} ${formatNumber(n)}`).join(" · ")) : null;
 };
 /** A column that shows a number with its interval, and sorts by the number. */
-const told = (key, name, width) => ({ key, name, width, show: (row) => {
+const figureColumn = (key, name, width) => ({ key, name, width, show: (row) => {
   const text = row.said?.[key] ?? "–";
   return h("span", { title: text, class: row[key] === null ? "loom-hint" : "" }, text.replace(/ \(n = .*/, "").replace("no cost is known", "unknown"));
 } });
 const NUMBERS = [
   { key: "invocations", name: "invocations", kind: "number", width: "8.2em" },
-  told("cold_start_mean_ms", "average cold start", "13.8em"), told("cold_start_p90_ms", "p90 cold start", "13.8em"),
-  told("error_rate", "error rate", "11em"), told("cost", "cost", "8em"),
+  figureColumn("cold_start_mean_ms", "average cold start", "13.8em"), figureColumn("cold_start_p90_ms", "p90 cold start", "13.8em"),
+  figureColumn("error_rate", "error rate", "11em"), figureColumn("cost", "cost", "8em"),
 ];
 const wide = (node, px) => { node.querySelector("table").style.setProperty("min-width", `${px}px`); return node; };
 
-/** The details of one agent; `.fill(found)` shows them. */
+/** The details of one agent; `.fill(reply)` shows them. */
 function details(model, { again, leave }) {
   const head = h("div"), tiles = h("div"), latency = h("div"), problem = h("p", { class: "loom-empty" });
   const sessions = wide(table({
@@ -54,7 +54,7 @@ function details(model, { again, leave }) {
     rows: [], key: "start", label: "latency over time", height: 200, empty: "No calls in this time range.",
     columns: [
       { key: "start", name: "from", kind: "time", width: "13em" }, { key: "n", name: "calls", kind: "number", width: "5em" },
-      { key: "failed", name: "failed", kind: "number", width: "5em" }, told("p50_ms", "median"), told("p90_ms", "p90"),
+      { key: "failed", name: "failed", kind: "number", width: "5em" }, figureColumn("p50_ms", "median"), figureColumn("p90_ms", "p90"),
     ],
   }), 620);
   const charts = h("div");
@@ -66,35 +66,35 @@ function details(model, { again, leave }) {
   ], { label: "details of the agent" });
   const node = h("section", { class: "loom-box", "aria-label": "selected agent", hidden: true }, head, parts);
   let shown = "";
-  node.fill = (found) => {
-    node.hidden = !found || !found.arn;
+  node.fill = (reply) => {
+    node.hidden = !reply || !reply.arn;
     if (node.hidden) { shown = ""; return; }
-    const fresh = shown !== found.arn;
-    shown = found.arn;
-    qualifier.options(found.qualifiers, found.qualifier);
+    const fresh = shown !== reply.arn;
+    shown = reply.arn;
+    qualifier.options(reply.qualifiers, reply.qualifier);
     if (fresh || !head.firstChild) {
       refill(head, h("div", { class: "loom-row", style: { "justify-content": "space-between", margin: 0 } },
-        h("h4", null, found.name), h("div", { class: "loom-row", style: { margin: 0 } }, found.qualifiers.length > 1 && qualifier, button("Close", leave))), h("p"));
+        h("h4", null, reply.name), h("div", { class: "loom-row", style: { margin: 0 } }, reply.qualifiers.length > 1 && qualifier, button("Close", leave))), h("p"));
       line.hidden = true;
     }
-    head.lastChild.textContent = `${found.qualifier} · ${found.window} · ${found.sentence}`;
-    refill(tiles, figures(found.headlines), failuresOf(found.failures),
-      facts(Object.entries(found.metadata).map(([key, value]) => [key, key === "status" ? statusDot(value) : value])));
+    head.lastChild.textContent = `${reply.qualifier} · ${reply.window} · ${reply.sentence}`;
+    refill(tiles, figures(reply.headlines), failuresOf(reply.failures),
+      facts(Object.entries(reply.metadata).map(([key, value]) => [key, key === "status" ? statusDot(value) : value])));
     const seconds = (text) => new Date(text).getTime() / 1000;
-    const known = (key) => found.bins.filter((bin) => bin[key] !== null).map((bin) => [seconds(bin.start), bin[key]]);
-    const lines = [{ name: "median", points: known("p50_ms") }, { name: "p90", points: known("p90_ms") }].filter((each) => each.points.length);
-    const open = [...charts.querySelectorAll("details")].map((each) => each.open);
+    const known = (key) => reply.bins.filter((bin) => bin[key] !== null).map((bin) => [seconds(bin.start), bin[key]]);
+    const lines = [{ name: "median", points: known("p50_ms") }, { name: "p90", points: known("p90_ms") }].filter((item) => item.points.length);
+    const open = [...charts.querySelectorAll("details")].map((item) => item.open);
     refill(charts,
       chart.dots({
-        title: "Each complete call", series: [{ name: "duration", points: found.calls.map(([at, took]) => [seconds(at), took]) }],
+        title: "Each complete call", series: [{ name: "duration", points: reply.calls.map(([at, took]) => [seconds(at), took]) }],
         x: { name: "asked at", kind: "time" }, y: { name: "duration", kind: "ms" }, empty: "No complete calls in this time range.",
       }),
       lines.length ? chart.line({ title: "Median and p90 (where there are enough calls)", series: lines, x: { name: "from", kind: "time" }, y: { name: "duration", kind: "ms" } }) : null);
-    if (!fresh) charts.querySelectorAll("details").forEach((each, i) => { each.open = open[i] ?? false; });
-    bins.hidden = !found.bins.length;
-    bins.rows(found.bins.filter((bin) => bin.n).reverse());
-    problem.hidden = !found.logs_problem;
-    problem.textContent = found.logs_problem ?? "";
+    if (!fresh) charts.querySelectorAll("details").forEach((item, i) => { item.open = open[i] ?? false; });
+    bins.hidden = !reply.bins.length;
+    bins.rows(reply.bins.filter((bin) => bin.n).reverse());
+    problem.hidden = !reply.logs_problem;
+    problem.textContent = reply.logs_problem ?? "";
     sessions.reload();
     logs.reload();
   };
@@ -125,18 +125,18 @@ function alerting(model) {
   const notify = checkbox("Send notifications to the configured addresses");
   const number = select("Number"), side = select("Is", ["above", "below"]), limit = field("Limit", { type: "number", min: 0, step: "any" });
   const agent = select("Of"), hours = select("Over", [["1", "the last hour"], ["24", "24 hours"], ["168", "7 days"]]), least = field("Minimum calls", { type: "number", min: 1, value: 20 });
-  const tell = field("Notify", { placeholder: "no one" }), called = field("Name", { placeholder: "default: the rule" });
+  const recipient = field("Notify", { placeholder: "no one" }), called = field("Name", { placeholder: "default: the rule" });
   const unit = () => { limit.querySelector("label").textContent = `Limit (${(model.get("state").numbers ?? []).find(([name]) => name === number.value)?.[2] ?? ""})`; };
   number.control.addEventListener("change", unit);
   hours.value = "24";
   const add = async () => {
     if (limit.value === "") return void limit.control.focus();
     const made = await act(model, "add_alert", {
-      number: number.value, side: side.value, limit: limit.value, agent: agent.value, hours: hours.value, min_n: least.value, notify: tell.value, name: called.value,
+      number: number.value, side: side.value, limit: limit.value, agent: agent.value, hours: hours.value, min_n: least.value, notify: recipient.value, name: called.value,
     });
     if (made) { limit.value = ""; called.value = ""; }
   };
-  for (const each of [limit, least, tell, called]) each.control.addEventListener("keydown", (event) => { if (event.key === "Enter") add(); });
+  for (const item of [limit, least, recipient, called]) item.control.addEventListener("keydown", (event) => { if (event.key === "Enter") add(); });
   const open = (row) => refill(one, card(row.alert, {},
     h("p", null, statusDot(row.state, KINDS[row.state] ?? "wait"), " ", row.sentence),
     facts([["rule", row.rule], ["of", row.agent], ["over", `${formatNumber(row.window_s / 3600)} h`], ["minimum calls", formatNumber(row.min_n)], ["notifies", row.notify || "no one"],
@@ -148,7 +148,7 @@ function alerting(model) {
     h("div", { class: "loom-row" }, button("Check now", () => act(model, "check_alerts", { notify: notify.value })), notify, said), list, one,
     h("details", { class: "loom-more" }, h("summary", null, "Add an alert"),
       h("div", { class: "loom-row" }, number, side, limit, agent, hours, least),
-      h("div", { class: "loom-row" }, tell, called, button("Add the alert", add, { kind: "main" })),
+      h("div", { class: "loom-row" }, recipient, called, button("Add the alert", add, { kind: "main" })),
       h("p", { class: "loom-hint" }, "An alert fires when the whole 95 % interval is beyond the limit. Notify takes names such as team. The address itself is a secret: set "
         + "the environment variable LOOM_ALERT_URL_TEAM, or [alerts] in loom.toml. To check on a schedule, run `loom alerts check`.")),
     h("h4", { style: { "margin-top": "10px" } }, "History"), history);
@@ -216,8 +216,8 @@ export default {
     const view = tabs([["Agents", h("div", null, agents, detail)], ["Regions and accounts", beside], ["Alerts", alerts]], { label: "what to look at" });
     beside.parentNode.addEventListener("loom-shown", () => compare());
 
-    for (const each of [place, range, since, until]) {
-      each.control.addEventListener("change", () => {
+    for (const item of [place, range, since, until]) {
+      item.control.addEventListener("change", () => {
         since.hidden = until.hidden = range.value !== "between";
         look();
       });
@@ -240,7 +240,7 @@ export default {
       place.hidden = (state.places ?? []).length < 2;
       range.options(state.ranges ?? [], state.range);
       since.hidden = until.hidden = range.value !== "between";
-      for (const [each, kept] of [[since, state.since], [until, state.until]]) if (kept && !each.value) each.value = local(kept);
+      for (const [item, kept] of [[since, state.since], [until, state.until]]) if (kept && !item.value) item.value = local(kept);
       auto.value = state.auto_s > 0;
       taken.textContent = [...(state.labels ?? []), state.window, state.taken_at ? `read ${formatTime(state.taken_at)}` : "", "95 % intervals in brackets"].filter(Boolean).join(" · ");
       refill(tiles, state.headlines?.length ? figures(state.headlines) : null);
@@ -255,7 +255,7 @@ export default {
     body.keep(onMessage(model, "overview", () => { newest = Date.now(); agents.reload(); }));
     body.keep(onMessage(model, "places", () => places.reload()));
     body.keep(onMessage(model, "alerts", () => alerts.reload()));
-    const filled = (found) => { opened = found?.arn ? found : null; detail.fill(opened); };
+    const filled = (reply) => { opened = reply?.arn ? reply : null; detail.fill(opened); };
     body.keep(onMessage(model, "detail", filled));
     act(model, "hello").then(filled);
   }),

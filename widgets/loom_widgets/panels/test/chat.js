@@ -11,7 +11,7 @@ function tree(value, name, level = 0) {
   const entries = Object.entries(value);
   const what = Array.isArray(value) ? `list of ${entries.length}` : `${entries.length} ${entries.length === 1 ? "field" : "fields"}`;
   const node = h("details", { style: { "padding-left": level ? "1.1em" : 0 } }, h("summary", null, label, what));
-  const grow = () => { if (node.open && node.childElementCount === 1) put(node, entries.map(([key, each]) => tree(each, key, level + 1))); };
+  const grow = () => { if (node.open && node.childElementCount === 1) put(node, entries.map(([key, item]) => tree(item, key, level + 1))); };
   node.addEventListener("toggle", grow);
   node.open = level < 3 && entries.length <= 50;
   grow();
@@ -40,36 +40,36 @@ function countdown(at, onEnd) {
   return node;
 }
 
-/** The approvals of the chosen agent: `.show(told)`. */
+/** The approvals of the chosen agent: `.show(approvals)`. */
 function approvalsBox(model) {
   const node = h("section", { "aria-label": "approvals", hidden: true });
-  const one = (each) => {
+  const one = (approval) => {
     const note = field("Note", { placeholder: "stored with the decision", class: "loom-note" });
     const decide = async (approve) => {
       for (const button of buttons) button.disabled = true;
-      found.state("deciding …");
-      if (await act(model, "decide", { approval: each.id, approve, note: note.value }) === null) act(model, "approvals");
+      box.state("deciding …");
+      if (await act(model, "decide", { approval: approval.id, approve, note: note.value }) === null) act(model, "approvals");
     };
     const buttons = [
-      button("Approve", () => decide(true), { kind: "main", "aria-label": `Approve ${short(each.tool, 60)}` }),
-      button("Reject", () => decide(false), { kind: "danger", "aria-label": `Reject ${short(each.tool, 60)}` }),
+      button("Approve", () => decide(true), { kind: "main", "aria-label": `Approve ${short(approval.tool, 60)}` }),
+      button("Reject", () => decide(false), { kind: "danger", "aria-label": `Reject ${short(approval.tool, 60)}` }),
     ];
-    const left = countdown(Date.now() + each.left_s * 1000, () => {
+    const left = countdown(Date.now() + approval.left_s * 1000, () => {
       for (const button of buttons) button.disabled = true;
-      found.state("expired", "bad");
+      box.state("expired", "bad");
       setTimeout(() => act(model, "approvals"), 1000);
     });
-    const found = card(`May ${short(each.tool, 60)} run?`, { state: "waiting for you", level: 5 },
-      facts(each.input.map(([name, value]) => [short(name), calm(value)])),
-      h("p", { class: "loom-hint" }, `Asked ${formatTime(each.asked_at)} for ${short(each.actor)}, session ${each.session.slice(0, 13)}… · `, left),
+    const box = card(`May ${short(approval.tool, 60)} run?`, { state: "waiting for you", level: 5 },
+      facts(approval.input.map(([name, value]) => [short(name), calm(value)])),
+      h("p", { class: "loom-hint" }, `Asked ${formatTime(approval.asked_at)} for ${short(approval.actor)}, session ${approval.session.slice(0, 13)}… · `, left),
       h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, note), buttons));
-    found.dataset.approval = each.id;
-    return found;
+    box.dataset.approval = approval.id;
+    return box;
   };
-  node.show = (told) => {
-    const pending = told.pending ?? [], decided = told.decided ?? [];
-    node.hidden = !(pending.length || decided.length || told.problem);
-    refill(node, told.problem && h("p", { class: "loom-hint" }, told.problem), pending.map(one),
+  node.show = (approvals) => {
+    const pending = approvals.pending ?? [], decided = approvals.decided ?? [];
+    node.hidden = !(pending.length || decided.length || approvals.problem);
+    refill(node, approvals.problem && h("p", { class: "loom-hint" }, approvals.problem), pending.map(one),
       decided.length > 0 && h("details", null, h("summary", null, `Decided earlier (${decided.length})`), table({
         key: "id", label: "decided approvals", rows: decided, height: 150,
         columns: [
@@ -77,7 +77,7 @@ function approvalsBox(model) {
           { key: "decided_at", name: "decided", kind: "time", width: "12em" }, { key: "note", name: "note" }, { key: "result", name: "result" },
         ],
       })));
-    for (const each of node.querySelectorAll("details")) each.addEventListener("toggle", () => each.querySelector(".loom-scroll")?.dispatchEvent(new CustomEvent("loom-shown")));
+    for (const item of node.querySelectorAll("details")) item.addEventListener("toggle", () => item.querySelector(".loom-scroll")?.dispatchEvent(new CustomEvent("loom-shown")));
   };
   return node;
 }
@@ -99,19 +99,19 @@ function runView(answer) {
     last.times = item.count ?? 1;
     events.append(last);
   };
-  const question = (each) => {
+  const question = (item) => {
     const buttons = [];
-    const send = (form) => { node.close("answering …"); answer(each.id, form); };
-    const own = each.yes_or_no ? null : textarea("Answer as JSON", { rows: 2, hint: each.wanted ? `wanted: ${short(each.wanted, 300)}` : "" });
+    const send = (form) => { node.close("answering …"); answer(item.id, form); };
+    const own = item.yes_or_no ? null : textarea("Answer as JSON", { rows: 2, hint: item.wanted ? `wanted: ${short(item.wanted, 300)}` : "" });
     if (own) buttons.push(button("Send", () => send({ payload: own.value }), { kind: "main" }));
     else buttons.push(button("Approve", () => send({ approved: true }), { kind: "main" }), button("Reject", () => send({ approved: false }), { kind: "danger" }));
     buttons.push(button("Leave unanswered", () => send({}), { class: "loom-quiet" }));
-    const at = each.expires_at ? Date.parse(each.expires_at) : NaN;
-    const found = card(short(each.message || each.reason, 400), { state: "waiting for you", level: 5 },
-      h("p", { class: "loom-hint" }, each.reason, Number.isNaN(at) ? null : [" · ", countdown(at, () => found.close("expired"))]), own, h("div", { class: "loom-row" }, buttons));
-    found.close = (word) => { found.state(word); for (const each of buttons) each.disabled = true; };
-    found.classList.add("loom-question");
-    return found;
+    const at = item.expires_at ? Date.parse(item.expires_at) : NaN;
+    const box = card(short(item.message || item.reason, 400), { state: "waiting for you", level: 5 },
+      h("p", { class: "loom-hint" }, item.reason, Number.isNaN(at) ? null : [" · ", countdown(at, () => box.close("expired"))]), own, h("div", { class: "loom-row" }, buttons));
+    box.close = (word) => { box.state(word); for (const item of buttons) item.disabled = true; };
+    box.classList.add("loom-question");
+    return box;
   };
   node.update = (run) => {
     node.hidden = false;
@@ -119,15 +119,15 @@ function runView(answer) {
       drawn = run.state;
       refill(state, run.state && h("div", { class: "loom-box", role: "group", "aria-label": "shared state" }, tree(JSON.parse(run.state), "shared state")));
     }
-    refill(problems, run.error && h("p", null, h("strong", null, "Run failed: "), run.error), run.problems.slice(0, 20).map((each) => h("p", { class: "loom-hint" }, `Breaks the protocol: ${each}`)),
+    refill(problems, run.error && h("p", null, h("strong", null, "Run failed: "), run.error), run.problems.slice(0, 20).map((item) => h("p", { class: "loom-hint" }, `Breaks the protocol: ${item}`)),
       run.steps.length > 0 && h("p", { class: "loom-hint" }, `Steps: ${run.steps.join(" → ")}`),
-      run.beside.map((each) => h("p", { class: "loom-hint" }, short(calm(each), 2000))),
+      run.beside.map((item) => h("p", { class: "loom-hint" }, short(calm(item), 2000))),
       run.thoughts && h("details", null, h("summary", null, "Thoughts"), h("pre", { tabindex: 0 }, calm(run.thoughts))));
     const now = JSON.stringify(run.confirmations);
     if (now !== asked) { asked = now; refill(asking, run.confirmations.map(question)); if (!open) node.close("closed"); }
   };
   /** Nothing can be answered any more: another question was asked since. */
-  node.close = (word = "closed") => { open = false; for (const each of asking.children) each.close(word); };
+  node.close = (word = "closed") => { open = false; for (const item of asking.children) item.close(word); };
   head();
   return node;
 }
@@ -175,26 +175,26 @@ function viewFrame(model, turn, item, keep) {
     if (waiting >= FRAME.waiting) return void refuse(text, "Too many messages are waiting for an answer");
     const mine = id;
     waiting += 1;
-    const found = await act(model, "frame_message", { frame: mine, message: text });
+    const reply = await act(model, "frame_message", { frame: mine, message: text });
     waiting -= 1;
-    if (!frame || !found || mine !== id) return;
-    if (found.closed) return void close("Closed: the panel no longer serves this frame.");
-    for (const each of found.answers ?? []) frame.contentWindow.postMessage(JSON.parse(each), "*");
-    if (found.height && found.height !== height) { height = found.height; frame.style.height = `${Math.min(Math.max(height, 220), FRAME.height)}px`; }
-    refill(said, `It can only call ${item.may || "nothing"}.`, found.refused?.length > 0 && ` Refused: ${found.refused.join(", ")}.`);
+    if (!frame || !reply || mine !== id) return;
+    if (reply.closed) return void close("Closed: the panel no longer serves this frame.");
+    for (const text of reply.answers ?? []) frame.contentWindow.postMessage(JSON.parse(text), "*");
+    if (reply.height && reply.height !== height) { height = reply.height; frame.style.height = `${Math.min(Math.max(height, 220), FRAME.height)}px`; }
+    refill(said, `It can only call ${item.may || "nothing"}.`, reply.refused?.length > 0 && ` Refused: ${reply.refused.join(", ")}.`);
   };
   const open = async () => {
     id = newId("view");
     const dark = document.body.dataset.jpThemeLight === "false";
-    const found = await act(model, "frame", { turn, view: item.view, frame: id, theme: dark ? "dark" : "light" });
-    if (!found?.document || found.sandbox !== "allow-scripts" || !node.isConnected) return;
+    const reply = await act(model, "frame", { turn, view: item.view, frame: id, theme: dark ? "dark" : "light" });
+    if (!reply?.document || reply.sandbox !== "allow-scripts" || !node.isConnected) return;
     frame = document.createElement("iframe");
     frame.setAttribute("sandbox", "allow-scripts");
     frame.setAttribute("referrerpolicy", "no-referrer");
     frame.setAttribute("allow", "");
     frame.setAttribute("title", short(item.title || `View of ${item.tool}`, 200));
     Object.assign(frame.style, { width: "100%", height: "220px", border: "0", display: "block", background: dark ? "#111" : "#fff", colorScheme: dark ? "dark" : "light" });
-    frame.srcdoc = found.document;
+    frame.srcdoc = reply.document;
     window.addEventListener("message", heard, true);
     hide.hidden = false;
     refill(said, `It can only call ${item.may || "nothing"}.`);

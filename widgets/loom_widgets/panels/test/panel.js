@@ -46,7 +46,7 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
   const frames = h("div");
   const fold = button("Show all", () => folded(!isFolded), { class: "loom-quiet", hidden: true });
   const look = button("Show details", () => onLook(turn.turn), { class: "loom-quiet", hidden: true });
-  const keep = button("Capture as case", async () => { const found = await onKeep(turn.turn); if (found) kept.textContent = ` ${found.sentence}`; }, { class: "loom-quiet", hidden: true });
+  const keep = button("Capture as case", async () => { const reply = await onKeep(turn.turn); if (reply) kept.textContent = ` ${reply.sentence}`; }, { class: "loom-quiet", hidden: true });
   const kept = h("span", { class: "loom-hint" });
   const node = h("article", { class: "loom-turn", "aria-label": `question ${turn.turn}` },
     h("p", { class: "loom-asked", style: { "white-space": "pre-wrap" } }, h("strong", null, `${turn.who ?? "You"}: `), calm(turn.prompt)),
@@ -76,20 +76,20 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
   };
   view.ran = (item) => { if (!item.kind) return; run.update(item); item.tools.forEach(view.tool); };
   view.frame = (item) => frames.append(viewFrame(model, turn.turn, item, keepFrame));
-  view.finishTools = (state = "done") => { for (const each of cards.values()) if (each.open) { each.open = false; each.card.state(state); } };
+  view.finishTools = (state = "done") => { for (const item of cards.values()) if (item.open) { item.open = false; item.card.state(state); } };
   view.tool = (item) => {
     const key = item.id || `${item.name} ${cards.size}`;
-    let found = cards.get(key);
-    if (!found) {
-      found = { card: card(short(item.name, 60), { state: "running", level: 5 }), open: true };
-      found.card.classList.add("loom-toolcard");
-      cards.set(key, found);
-      tools.append(found.card);
+    let entry = cards.get(key);
+    if (!entry) {
+      entry = { card: card(short(item.name, 60), { state: "running", level: 5 }), open: true };
+      entry.card.classList.add("loom-toolcard");
+      cards.set(key, entry);
+      tools.append(entry.card);
     }
     const state = item.state ?? "running";
-    found.open = state === "running";
-    found.card.state(state);
-    refill(found.card.body,
+    entry.open = state === "running";
+    entry.card.state(state);
+    refill(entry.card.body,
       Number.isFinite(item.duration_ms) && h("p", null, `took ${formatMs(item.duration_ms)}`),
       item.arguments && h("pre", { "aria-label": "arguments", tabindex: 0 }, calm(item.arguments)),
       item.result && h("details", null, h("summary", null, "Result"), h("pre", { tabindex: 0 }, calm(item.result))));
@@ -183,8 +183,8 @@ export default {
       const asked = prompt.value, mine = (calls += 1);
       asking(true);
       prompt.control.focus();
-      const found = await act(model, "invoke", { ...form(), prompt: asked, agui: agui.value });
-      if (!found && !prompt.value) prompt.value = asked;
+      const reply = await act(model, "invoke", { ...form(), prompt: asked, agui: agui.value });
+      if (!reply && !prompt.value) prompt.value = asked;
       if (mine === calls) asking(false);
     };
     const asking = (yes) => { ask.disabled = yes; halt.disabled = !yes; };
@@ -197,7 +197,7 @@ export default {
       if (near) log.scrollTop = log.scrollHeight;
     };
     const begin = (turn) => {
-      for (const each of views.values()) each.run.close();
+      for (const item of views.values()) item.run.close();
       const view = turnView(turn, { look, keep, answer, model, keepFrame });
       view.asked = turn.prompt;
       views.set(turn.turn, view);
@@ -215,23 +215,23 @@ export default {
       refill(lanes, blank(wait));
       span.replaceChildren();
     };
-    const chat = (found) => {
+    const chat = (reply) => {
       offFrames();
       views.clear();
-      if (found?.approvals) waiting.show(found.approvals);
+      if (reply?.approvals) waiting.show(reply.approvals);
       log.replaceChildren();
-      nothing.hidden = (found?.turns ?? []).length > 0;
-      for (const turn of found?.turns ?? []) begin(turn);
-      const last = found?.turns?.at(-1);
+      nothing.hidden = (reply?.turns ?? []).length > 0;
+      for (const turn of reply?.turns ?? []) begin(turn);
+      const last = reply?.turns?.at(-1);
       detailsOf(last?.turn, last ? "Press Show details at a question to read its spans." : "Invoke the agent to see times, tokens and cost.");
       if (last) { showFigures(last); asking(last.status === "streaming"); }
     };
     const showFigures = (turn) => {
       if (!turn.figures?.length) return;
       if (turn.turn !== shownTurn) detailsOf(turn.turn, "Reading the spans …");
-      refill(figures, facts(turn.figures.map((each) => [each.name, [
-        each.kind === "ms" ? formatMs(each.value) : each.kind === "time" ? formatTime(each.value) : each.kind === "number" ? formatNumber(each.value) : each.value ?? "–",
-        each.note && h("span", { class: "loom-hint" }, ` · ${each.note}`),
+      refill(figures, facts(turn.figures.map((item) => [item.name, [
+        item.kind === "ms" ? formatMs(item.value) : item.kind === "time" ? formatTime(item.value) : item.kind === "number" ? formatNumber(item.value) : item.value ?? "–",
+        item.note && h("span", { class: "loom-hint" }, ` · ${item.note}`),
       ]])));
     };
 
@@ -271,27 +271,27 @@ export default {
       detailsOf(turn.turn, "Shown when the answer has ended.");
       if (prompt.value.trim() === turn.prompt.trim()) prompt.value = "";
     }));
-    body.keep(onMessage(model, "session", (found) => views.get(found.turn)?.session(found.session)));
-    body.keep(onMessage(model, "pieces", (found) => down(() => {
-      views.get(found.turn)?.take(found.items);
-      log.dispatchEvent(new CustomEvent("loom-pieces", { bubbles: true, detail: found.items }));
+    body.keep(onMessage(model, "session", (reply) => views.get(reply.turn)?.session(reply.session)));
+    body.keep(onMessage(model, "pieces", (reply) => down(() => {
+      views.get(reply.turn)?.take(reply.items);
+      log.dispatchEvent(new CustomEvent("loom-pieces", { bubbles: true, detail: reply.items }));
     })));
     body.keep(onMessage(model, "ended", (turn) => { asking(false); down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
     body.keep(onMessage(model, "looked", (turn) => { down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
     body.keep(onMessage(model, "chat", chat));
     body.keep(onMessage(model, "logs", () => logs.reload()));
     body.keep(onMessage(model, "sessions", () => history.reload()));
-    body.keep(onMessage(model, "trace", (found) => {
-      if (found.turn !== shownTurn) detailsOf(found.turn, "Reading the metrics …");
-      refill(lanes, found.sentences.map((each) => h("p", null, each)), found.count > 0 && [
+    body.keep(onMessage(model, "trace", (reply) => {
+      if (reply.turn !== shownTurn) detailsOf(reply.turn, "Reading the metrics …");
+      refill(lanes, reply.sentences.map((item) => h("p", null, item)), reply.count > 0 && [
         waterfall({
-          model, table: "bars", first: found.first, last: found.last, parts: found.parts, label: "waterfall of the last answer",
+          model, table: "bars", first: reply.first, last: reply.last, parts: reply.parts, label: "waterfall of the last answer",
           onOpen: (bar) => span.show(bar.id),
         }),
         h("p", { class: "loom-hint" }, "Press Enter or click to open a row."), span,
       ]);
     }));
-    body.keep(onMessage(model, "approvals", (found) => waiting.show(found)));
+    body.keep(onMessage(model, "approvals", (reply) => waiting.show(reply)));
     body.keep(offFrames);
     body.save = () => ({ ...form(), prompt: prompt.value });
     body.restore = (kept) => {
