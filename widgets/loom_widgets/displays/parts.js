@@ -4,9 +4,9 @@
 function shown(given, build) {
   return panel(given, (body, model) => {
     const view = newId("view");
-    const tell = (what) => { try { model.send({ do: what, with: { view } }); } catch { /* the kernel is gone */ } };
-    tell("seen");
-    body.keep(() => tell("unseen"));
+    const send = (what) => { try { model.send({ do: what, with: { view } }); } catch { /* the kernel is gone */ } };
+    send("seen");
+    body.keep(() => send("unseen"));
     return build(body, model, model.get("state") ?? {});
   }, { isStatic: true });
 }
@@ -23,16 +23,16 @@ function wholeRow(cells) {
  * A DataFrame that the kernel keeps (`put_frame`): sorted and filtered there, its rows open in full. `open(row)` is
  * called instead where it is given; `filter: false` leaves the filter out.
  */
-function frameTable(model, told, { label, open = null, height = 280, empty = "No rows.", filter = true }) {
+function frameTable(model, frame, { label, open = null, height = 280, empty = "No rows.", filter = true }) {
   const detail = h("div", { "aria-live": "off" });
   const said = live({ class: "loom-hint" });
   const openRow = open ?? (async (row) => {
-    const found = await act(model, "row", { table: told.table, at: row.at });
-    if (found?.cells) refill(detail, card(`Row ${formatNumber(row.at + 1)} of ${label}`, {}, wholeRow(found.cells)));
+    const reply = await act(model, "row", { table: frame.table, at: row.at });
+    if (reply?.cells) refill(detail, card(`Row ${formatNumber(row.at + 1)} of ${label}`, {}, wholeRow(reply.cells)));
   });
   const grid = table({
-    model, table: told.table, given: told, key: "at", label, height, empty, onOpen: openRow,
-    columns: told.columns.map(({ key, name, kind, width }) => ({
+    model, table: frame.table, given: frame, key: "at", label, height, empty, onOpen: openRow,
+    columns: frame.columns.map(({ key, name, kind, width }) => ({
       key, name, kind, width,
       show: kind === "text" ? (row) => short(calm(row[key] ?? "–"), 400) : null,
     })),
@@ -40,13 +40,13 @@ function frameTable(model, told, { label, open = null, height = 280, empty = "No
   grid.querySelector("table").style.setProperty("min-width", "0");
   const text = field("Filter", { placeholder: "text in any column" });
   const sift = async () => {
-    const found = await act(model, "sift", { table: told.table, text: text.value });
-    if (!found) return;
-    said.say(found.shown === found.of ? "" : `${formatNumber(found.shown)} of ${formatNumber(found.of)} rows`);
+    const reply = await act(model, "sift", { table: frame.table, text: text.value });
+    if (!reply) return;
+    said.say(reply.shown === reply.of ? "" : `${formatNumber(reply.shown)} of ${formatNumber(reply.of)} rows`);
     grid.reload();
   };
   text.control.addEventListener("change", sift);
-  return h("div", null, filter && told.total > 5 && h("div", { class: "loom-row" }, text, said), grid, detail);
+  return h("div", null, filter && frame.total > 5 && h("div", { class: "loom-row" }, text, said), grid, detail);
 }
 
 const head4 = (text) => h("h4", { style: { margin: "10px 0 4px" } }, text);

@@ -6,8 +6,8 @@ function traceView(model, trace) {
   const total = trace.bars.total;
   const cost = h("div");
   const priced = button("Show the cost", async () => {
-    const found = await act(model, "cost");
-    if (found?.sentence) refill(cost, h("p", null, found.sentence), plainTable("costs", found.lines));
+    const reply = await act(model, "cost");
+    if (reply?.sentence) refill(cost, h("p", null, reply.sentence), plainTable("costs", reply.lines));
   });
   const parts = [
     ["Waterfall", h("div", null, waterfall({

@@ -9,21 +9,21 @@ function keepFocus(root) {
   let held = null, home = null, parked = null;
   const usable = (node) => node.isConnected && !node.disabled && (node.checkVisibility?.() ?? true);
   const near = (records) => {
-    let place = held.isConnected ? held : records.find((each) => [...each.removedNodes].some((node) => node.contains(held)))?.target;
+    let place = held.isConnected ? held : records.find((record) => [...record.removedNodes].some((node) => node.contains(held)))?.target;
     if (!place || !root.contains(place)) place = root;
     if (held.isConnected && held.disabled && usable(held.parentElement)) { home ??= held; return held.parentElement; }
     const twins = held.isConnected || !held.textContent ? [] : [...place.querySelectorAll(held.tagName)];
-    const before = [...root.querySelectorAll("[role=grid],[role=tab][aria-selected=true]")].filter((each) => usable(each)
-      && place.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_PRECEDING);
-    const found = twins.find((each) => each.textContent === held.textContent && usable(each)) ?? before.at(-1);
-    while (!found && place !== root && !(usable(place) && place.offsetHeight)) place = place.parentElement;
-    return found ?? place;
+    const before = [...root.querySelectorAll("[role=grid],[role=tab][aria-selected=true]")].filter((node) => usable(node)
+      && place.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_PRECEDING);
+    const next = twins.find((node) => node.textContent === held.textContent && usable(node)) ?? before.at(-1);
+    while (!next && place !== root && !(usable(place) && place.offsetHeight)) place = place.parentElement;
+    return next ?? place;
   };
   const look = (records) => {
     const now = document.activeElement;
     if (!held || (now && now !== document.body && now !== held)) return;
     if (home && now === held && usable(home)) return void home.focus({ preventScroll: true });
-    const aside = held.isConnected && !held.disabled && !records.some((each) => each.type === "attributes" && each.target.contains(held));
+    const aside = held.isConnected && !held.disabled && !records.some((record) => record.type === "attributes" && record.target.contains(held));
     if (aside || usable(held)) return;
     const place = near(records);
     if (place.tabIndex < 0 && !place.hasAttribute("tabindex")) { parked = place; place.tabIndex = -1; }
@@ -33,7 +33,7 @@ function keepFocus(root) {
   root.addEventListener("focusout", (event) => {
     const gone = event.target;
     if (gone === parked) { gone.removeAttribute("tabindex"); parked = null; }
-    // What goes by itself is told from what is taken away by the observer, which comes first.
+    // The observer runs first, so a removed element is known from one that merely lost the focus.
     setTimeout(() => { if (held === gone && usable(gone) && document.activeElement !== gone) held = home = null; });
   });
   const seen = new MutationObserver(look);
@@ -109,7 +109,7 @@ function lookAgain(model, root) {
     // Nobody waits for the answer: a busy kernel is no news here.
     try { model.send({ do: "look_again", with: {} }); } catch { /* the kernel is gone */ }
   };
-  const seen = new IntersectionObserver((entries) => { if (entries.some((each) => each.isIntersecting)) ask(); });
+  const seen = new IntersectionObserver((entries) => { if (entries.some((entry) => entry.isIntersecting)) ask(); });
   seen.observe(root);
   root.addEventListener("focusin", (event) => { if (!root.contains(event.relatedTarget)) ask(); });
   window.addEventListener("focus", ask);
@@ -160,8 +160,8 @@ function panel({ model, el }, build, { isStatic = false } = {}) {
   offs.push(onState(model, "title", () => { heading.textContent = model.get("title"); root.setAttribute("aria-label", model.get("title")); }));
   offs.push(onState(model, "status", () => status.say(model.get("status"))));
   const showError = () => {
-    const found = model.get("error"), place = places.get(found?.action) ?? error;
-    for (const pane of panes) pane.show(pane === place ? found : null);
+    const shown = model.get("error"), place = places.get(shown?.action) ?? error;
+    for (const pane of panes) pane.show(pane === place ? shown : null);
   };
   offs.push(onState(model, "code", () => code.show(model.get("code"))));
   offs.push(onState(model, "busy", () => root.setAttribute("aria-busy", String(Boolean(model.get("busy"))))));

@@ -26,7 +26,7 @@ function fill(node, props, children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on") && typeof value === "function") node.addEventListener(name.slice(2).toLowerCase(), value);
-    else if (name === "style") for (const [key, each] of Object.entries(value)) node.style.setProperty(key, String(each));
+    else if (name === "style") for (const [key, text] of Object.entries(value)) node.style.setProperty(key, String(text));
     else if (name === "value" && "value" in node) node.value = String(value);
     else if (name === "checked" && "checked" in node) node.checked = Boolean(value);
     else if (ALLOWED.has(name) || name.startsWith("aria-") || name.startsWith("data-")) {
@@ -110,12 +110,12 @@ function callsOf(model) {
     call.heard();
     if (message.is === "heard") return;
     calls.waiting.delete(message.id);
-    if (message.is === "failed") for (const tell of calls.failed) tell();
+    if (message.is === "failed") for (const listener of calls.failed) listener();
     call.resolve(message.is === "done" ? message.value ?? {} : null);
   });
   model.on("comm_live_update", () => {
     calls.isLost = true;
-    for (const tell of calls.silent) tell("lost");
+    for (const listener of calls.silent) listener("lost");
     for (const call of calls.waiting.values()) { call.heard("lost"); call.resolve(null); }
     calls.waiting.clear();
   });
@@ -137,7 +137,7 @@ function act(model, name, form = {}) {
   const calls = callsOf(model);
   const id = newId("call");
   return new Promise((resolve) => {
-    const say = (word) => { for (const tell of calls.silent) tell(word); };
+    const say = (word) => { for (const listener of calls.silent) listener(word); };
     if (calls.isLost) { say("lost"); return void resolve(null); }
     const timer = setTimeout(() => say(isBusy(model) ? "busy" : "lost"), ANSWER_S * 1000);
     calls.waiting.set(id, { resolve, heard: (word = "") => { clearTimeout(timer); say(word); } });

@@ -63,9 +63,9 @@ function confirmButton(text, question, onYes, props = {}) {
 /** A labelled control. `.value` reads and sets it; `.control` is the element itself. */
 function labelled(label, control, { hint = "" } = {}) {
   control.id ||= newId("field");
-  const told = hint ? h("span", { class: "loom-hint", id: newId("hint") }, hint) : null;
-  if (told) control.setAttribute("aria-describedby", told.id);
-  const node = h("div", { class: "loom-field" }, h("label", { for: control.id }, label), control, told);
+  const note = hint ? h("span", { class: "loom-hint", id: newId("hint") }, hint) : null;
+  if (note) control.setAttribute("aria-describedby", note.id);
+  const node = h("div", { class: "loom-field" }, h("label", { for: control.id }, label), control, note);
   Object.defineProperty(node, "value", { get: () => control.value, set: (value) => { control.value = value ?? ""; } });
   node.control = control;
   return node;
@@ -81,13 +81,13 @@ function select(label, options = [], { hint, none = "none yet", ...props } = {})
   let shown = null;
   node.options = (list, chosen = control.value) => {
     const now = JSON.stringify(list);
-    if (shown === now) { if (list.some((each) => (Array.isArray(each) ? each[0] : each) === chosen)) control.value = chosen; return; }
+    if (shown === now) { if (list.some((item) => (Array.isArray(item) ? item[0] : item) === chosen)) control.value = chosen; return; }
     shown = now;
-    refill(control, (list.length ? list : [["", none]]).map((each) => {
-      const [value, text] = Array.isArray(each) ? each : [each, each];
+    refill(control, (list.length ? list : [["", none]]).map((item) => {
+      const [value, text] = Array.isArray(item) ? item : [item, item];
       return h("option", { value }, text);
     }));
-    if (list.some((each) => (Array.isArray(each) ? each[0] : each) === chosen)) control.value = chosen;
+    if (list.some((item) => (Array.isArray(item) ? item[0] : item) === chosen)) control.value = chosen;
   };
   node.options(options);
   return node;
@@ -140,7 +140,7 @@ function tabs(list, { label = "parts" } = {}) {
     });
     if (focus) heads[index].focus();
     bodies[index].dispatchEvent(new CustomEvent("loom-shown"));
-    for (const each of bodies[index].querySelectorAll(".loom-scroll")) each.dispatchEvent(new CustomEvent("loom-shown"));
+    for (const scroller of bodies[index].querySelectorAll(".loom-scroll")) scroller.dispatchEvent(new CustomEvent("loom-shown"));
   };
   const move = (event) => {
     const to = { ArrowRight: node.at + 1, ArrowLeft: node.at - 1, Home: 0, End: list.length - 1 }[event.key];
@@ -168,6 +168,6 @@ function plainTable(label, { head, rows }) {
   const CELL = { "text-align": "left", padding: "3px 8px", "vertical-align": "top", "overflow-wrap": "break-word" };
   return h("div", { class: "loom-scroll", tabindex: 0, role: "region", "aria-label": label, style: { margin: "6px 0" } },
     h("table", { class: "loom-plain", "aria-label": label, style: { width: "100%", "border-collapse": "collapse", "font-size": "12px" } },
-      h("thead", null, h("tr", null, head.map((each) => h("th", { scope: "col", style: CELL }, each)))),
-      h("tbody", null, rows.map((row) => h("tr", null, row.map((each) => h("td", { style: CELL }, calm(each))))))));
+      h("thead", null, h("tr", null, head.map((name) => h("th", { scope: "col", style: CELL }, name)))),
+      h("tbody", null, rows.map((row) => h("tr", null, row.map((value) => h("td", { style: CELL }, calm(value))))))));
 }

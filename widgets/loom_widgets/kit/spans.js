@@ -30,12 +30,12 @@ function waterfall({ bars = [], total = 0, first = null, last = null, parts = PA
 }
 
 /** One row of a waterfall in full: its facts, attributes, events and messages. */
-function spanView(found) {
-  return card(short(calm(found.name), 120) || "unnamed span", { state: found.failed ? "failed" : "" },
-    facts(found.facts.map(([name, value]) => [name, calm(value) || "–"])),
-    found.attributes.length > 0 && plainTable("attributes of the span", { head: ["attribute", "value"], rows: found.attributes }),
-    found.events.length > 0 && plainTable("events of the span", { head: ["event", "after", "attributes"], rows: found.events }),
-    found.messages.length > 0 && folded(`Messages (${found.messages.length})`, found.messages.map(([name, text]) => block(name || "record", text))));
+function spanView(span) {
+  return card(short(calm(span.name), 120) || "unnamed span", { state: span.failed ? "failed" : "" },
+    facts(span.facts.map(([name, value]) => [name, calm(value) || "–"])),
+    span.attributes.length > 0 && plainTable("attributes of the span", { head: ["attribute", "value"], rows: span.attributes }),
+    span.events.length > 0 && plainTable("events of the span", { head: ["event", "after", "attributes"], rows: span.events }),
+    span.messages.length > 0 && folded(`Messages (${span.messages.length})`, span.messages.map(([name, text]) => block(name || "record", text))));
 }
 
 /**
@@ -45,9 +45,9 @@ function spanView(found) {
 function spanDetail(model, about = () => ({})) {
   const node = h("div", { "aria-live": "off" });
   node.show = async (id) => {
-    const found = await act(model, "span", { id, ...about() });
-    if (found?.name === undefined) return;
-    refill(node, spanView(found));
+    const span = await act(model, "span", { id, ...about() });
+    if (span?.name === undefined) return;
+    refill(node, spanView(span));
     node.scrollIntoView?.({ block: "nearest" });
   };
   return node;

@@ -46,7 +46,7 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
     if (column.kind === "status") return statusDot(String(value ?? "–"));
     return short(value ?? "–", 400);
   };
-  const idOf = (row) => row && keys.length ? Object.fromEntries(keys.map((each) => [each, row[each] ?? null])) : null;
+  const idOf = (row) => row && keys.length ? Object.fromEntries(keys.map((key) => [key, row[key] ?? null])) : null;
   const inSight = (index) => index * ROW_PX >= scroller.scrollTop && (index + 2) * ROW_PX <= scroller.scrollTop + scroller.clientHeight;
   // The active row has another place now, or (-1) is gone: then nothing is chosen, and arrows go on where it was.
   const place = (index) => {
@@ -60,15 +60,15 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
     if (fresh.has(page)) return;
     fresh.add(page);
     const mine = asked;
-    const found = await act(model, "page", { table: name, from: page * PAGE, count: PAGE, sort, down, find: sought, near: active });
+    const reply = await act(model, "page", { table: name, from: page * PAGE, count: PAGE, sort, down, find: sought, near: active });
     if (mine !== asked) return;
-    if (!found) return void fresh.delete(page);
+    if (!reply) return void fresh.delete(page);
     // Rows that were read before stay in sight until those that replace them are here.
-    for (const each of pages.keys()) if (!fresh.has(each)) pages.delete(each);
-    pages.set(page, found.rows);
+    for (const number of pages.keys()) if (!fresh.has(number)) pages.delete(number);
+    pages.set(page, reply.rows);
     known = true;
-    total = found.total;
-    if (sought) { sought = null; place(found.at ?? -1); } else if (active >= total) place(-1); else draw(true);
+    total = reply.total;
+    if (sought) { sought = null; place(reply.at ?? -1); } else if (active >= total) place(-1); else draw(true);
   };
   const draw = (again = false) => {
     none.hidden = total > 0;
@@ -93,9 +93,9 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
         id: `${rowIds}-${i}`, role: "row", "aria-rowindex": i + 2, "aria-selected": onOpen ? String(i === active) : null,
         class: `${i === active ? "loom-active" : ""} ${onOpen ? "loom-opens" : ""} ${i % 2 ? "loom-odd" : ""}`, "data-index": i,
       }, columns.map((column) => {
-        const found = row ? cell(column, row) : "…";
-        const title = typeof found === "string" && found.length > 12 ? found : null;  // what may be cut off
-        return h("td", { role: "gridcell", class: `loom-${column.kind ?? "text"}`, title }, found);
+        const content = row ? cell(column, row) : "…";
+        const title = typeof content === "string" && content.length > 12 ? content : null;  // what may be cut off
+        return h("td", { role: "gridcell", class: `loom-${column.kind ?? "text"}`, title }, content);
       })));
     }
     above.firstChild.style.height = `${first * ROW_PX}px`;
@@ -120,7 +120,7 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
   const sorted = (kept) => {
     if (sort) local = [...local].sort((a, b) => compare(a[sort], b[sort], down));
     const id = JSON.stringify(idOf(kept));
-    place(kept ? local.findIndex((each) => each === kept || (keys.length && JSON.stringify(idOf(each)) === id)) : -1);
+    place(kept ? local.findIndex((row) => row === kept || (keys.length && JSON.stringify(idOf(row)) === id)) : -1);
   };
   const choose = (index) => {
     active = Math.max(0, Math.min(index, total - 1));
@@ -173,8 +173,8 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
   };
   node.goTo = async (index) => {
     const page = Math.floor(index / PAGE);
-    const found = model && await act(model, "page", { table: name, from: page * PAGE, count: PAGE, sort, down });
-    if (found) { pages.set(page, found.rows); fresh.add(page); known = true; total = found.total; sought = null; draw(true); }
+    const reply = model && await act(model, "page", { table: name, from: page * PAGE, count: PAGE, sort, down });
+    if (reply) { pages.set(page, reply.rows); fresh.add(page); known = true; total = reply.total; sought = null; draw(true); }
     if (index < total) choose(index);
   };
   node.toEnd = () => { scroller.scrollTop = scroller.scrollHeight; draw(true); };
@@ -187,6 +187,6 @@ function table({ columns, rows = null, model = null, table: name = "", given = n
 function compare(a, b, down) {
   const nothing = (value) => value === null || value === undefined || value === "" || Number.isNaN(value);
   if (nothing(a) || nothing(b)) return Number(nothing(a)) - Number(nothing(b));
-  const found = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
-  return down ? -found : found;
+  const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+  return down ? -order : order;
 }
