@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import json
 import logging
 import re
 import uuid
@@ -15,6 +16,7 @@ from a2wsgi import WSGIMiddleware
 from moto.core.responses import BaseResponse
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
+from .access.bodies import Body
 from .error_forms import error_form, operation_of, protocol_of
 from .logs.store import Logs
 from .wire import Message, Receive, RefusedError, Scope, Send, not_found, not_implemented
@@ -120,7 +122,11 @@ class MotoFallback:
             before = self._logs.places() if deletes else set[tuple[str, str]]()
             body = list(self._application(environ, start))
             self._logs.forget(before - self._logs.places() if deletes else ())
-            return started[0], started[1], body
+        if environ.get("HTTP_X_AMZ_TARGET", "").endswith(".PutLogEvents") and started[0].startswith("200"):
+            content: Body = environ["asgi.scope"]["loom.body"]
+            named = json.loads(content.opened().read())
+            self._logs.count_put(str(named["logGroupName"]), str(named["logStreamName"]), content.size)
+        return started[0], started[1], body
 
 
 def _write(_: bytes) -> object:

@@ -192,3 +192,20 @@ def test_a_quoted_term_finds_every_line_that_contains_it(before: str, term: str,
     if not term.strip() or "\n" in term:
         return
     assert compile_pattern(quoted)(before + term + after)
+
+
+def test_what_clients_put_is_rotated_as_well(aws: Any) -> None:
+    logs, group = aws.client("logs"), "flooded"
+    logs.create_log_group(logGroupName=group)
+    logs.create_log_stream(logGroupName=group, logStreamName="s")
+    message = "x" * 200_000
+    for _ in range(45):
+        events = [{"timestamp": int(time.time() * 1000), "message": message}] * 5
+        logs.put_log_events(logGroupName=group, logStreamName="s", logEvents=events)
+
+    def kept() -> int:
+        pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group, filterPattern="xxx")
+        return sum(len(event["message"]) for page in pages for event in page["events"])
+
+    wait_until(lambda: kept() <= 32 << 20)
+    assert logs.filter_log_events(logGroupName=group, filterPattern="dropped")["events"]

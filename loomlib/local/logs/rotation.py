@@ -26,6 +26,10 @@ class Rotation:
         """Count lines added to a stream."""
         self._bytes[place] = self._bytes.get(place, 0) + sum(map(_cost, messages))
 
+    def add(self, place: Place, size_bytes: int) -> None:
+        """Count bytes that a stream has got; `surplus` counts them again, line by line."""
+        self._bytes[place] = self._bytes.get(place, 0) + size_bytes
+
     def forget(self, place: Place) -> None:
         """Forget a stream that was deleted."""
         self._bytes.pop(place, None)

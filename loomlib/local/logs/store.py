@@ -51,6 +51,7 @@ class Logs:
         self._hidden: deque[Line] = deque()
         self._deleted: deque[tuple[str, str]] = deque()
         self._rotation = Rotation()
+        self._put_by_clients: deque[tuple[tuple[str, str], int]] = deque()
         self._places: deque[tuple[str, str, float]] = deque()
         self.on_forgotten: Callable[[list[tuple[str, str]]], object] = list
         self._wake, self._closing = threading.Event(), False
@@ -75,6 +76,11 @@ class Logs:
     def places(self) -> set[tuple[str, str]]:
         """Return every stream as (group, stream); hold `backend_lock`."""
         return {(group.name, stream) for group in self.backend().groups.values() for stream in group.streams}
+
+    def count_put(self, group: str, stream: str, size_bytes: int) -> None:
+        """Count what a client put into a stream of moto's, so that it is rotated as well."""
+        self._put_by_clients.append(((group, stream), size_bytes))
+        self._wake.set()
 
     def forget(self, places: Iterable[tuple[str, str]]) -> None:
         """Remove deleted streams from the journal, so that the next service does not restore them."""
@@ -141,6 +147,8 @@ class Logs:
 
     def _rotate(self, journal: Journal) -> None:
         """Drop the oldest lines of streams beyond their limit, and add a line that says so."""
+        while self._put_by_clients:
+            self._rotation.add(*self._put_by_clients.popleft())
         while place := self._rotation.overfull():
             group, stream = place
             with self.backend_lock:
