@@ -39,11 +39,14 @@ def _recalled(arms: Sequence[ArmSummary], *, agent: bool) -> str:
     best = max([arm for arm in known if arm.arm.searches] or known, key=_recall, default=None)
     if best is None:
         return ""
-    top = max(known, key=_recall)
+    tied = [arm for arm in known if _recall(arm) == max(map(_recall, known))]
+    top = min(tied, key=lambda arm: float("inf") if arm.tokens.value is None else arm.tokens.value)
     subject = "the agent's answer" if agent else "what the model is given"
     if _recall(top) > _recall(best):
+        which, cost = " and ".join(f"“{arm.arm}”" for arm in tied), _at_tokens(top)
+        cost += f" with “{top.arm}”" if cost and len(tied) > 1 else ""
         return (
-            f"With “{top.arm}”, {subject} contains the fact in {_recall_text(top)}{_at_tokens(top)}; with "
+            f"With {which}, {subject} contains the fact in {_recall_text(top)}{cost}; with "
             f"“{best.arm}” in {_recall_text(best)}{_at_tokens(best, of=top)}{_plain(known, best)}."
         )
     same = [arm for arm in known if arm.arm.searches == best.arm.searches and _recall(arm) == _recall(best)]
