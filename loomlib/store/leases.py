@@ -36,8 +36,8 @@ class Leases:
         """Acquire the lease.
 
         Raises:
-            StoreError: Another process holds it: a running one of this machine, or one elsewhere whose lease has not
-                expired. The message names it.
+            StoreError: Another process holds it: a running one of this machine, whatever this machine's time was set
+                to, or one elsewhere whose lease has not expired. The message names it.
         """
         now = datetime.now(UTC)
         me = this_process()
@@ -48,12 +48,12 @@ class Leases:
             record = connection.execute(select(table).where(table.c.id == id).with_for_update()).mappings().first()
             if record is None:
                 raise StoreError(f"No such {self._noun}", on=id)
-            if (holder := _holder(record)) and record["lease_until"] > now and is_alive(holder) is not False:
+            if (holder := _holder(record)) and _holds(holder, me, is_valid=record["lease_until"] > now):
                 raise StoreError(
                     f"The {self._noun} is being run by process {holder.pid} on {holder.host}",
                     on=id,
-                    try_="wait for it, or stop that process; its lease ends "
-                    f"{(record['lease_until'] - now).total_seconds():.0f} s after its last renewal",
+                    try_="wait for it, or stop that process; elsewhere its lease ends by itself "
+                    f"{max(0.0, (record['lease_until'] - now).total_seconds()):.0f} s after its last renewal",
                 )
             connection.execute(
                 update(table)
@@ -89,6 +89,13 @@ class Leases:
             connection.execute(
                 mine.values(lease_token=None, lease_host=None, lease_pid=None, lease_born=None, lease_until=None)
             )
+
+
+def _holds(holder: Writer, me: Writer, *, is_valid: bool) -> bool:
+    if holder == me:
+        return is_valid  # another thread's, or one that was not released
+    alive = is_alive(holder)
+    return is_valid if alive is None else alive
 
 
 def _holder(record: RowMapping) -> Writer | None:

@@ -14,13 +14,15 @@ _BUSY_CHECK_S = 15.0  # interval between pings of an agent that is HealthyBusy
 class SessionClocks:
     """Ends a session after its idle timeout or maximum lifetime.
 
-    A session is not idle during an invocation (`pause`) or while its agent answers pings with HealthyBusy.
+    A session is not idle during an invocation (`pause`) or while its agent answers pings with HealthyBusy. Durations
+    are measured on the event loop's clock, so a machine whose time is set neither ends a session early nor keeps it.
 
     Args:
         idle_timeout_s: Seconds without an invocation after which the session ends.
         max_lifetime_s: Seconds after which it ends in any case.
         ask: Pings the agent; None when it cannot be reached.
         end: Ends the session for a reason.
+        unix_time: Returns the Unix time, on which agents date their last change of status.
     """
 
     def __init__(
@@ -30,6 +32,7 @@ class SessionClocks:
         max_lifetime_s: float,
         ask: Callable[[], Awaitable[Health | None]],
         end: Callable[[str], Awaitable[None]],
+        unix_time: Callable[[], float] = time.time,
     ) -> None:
         self._idle_timeout_s, self._ask, self._end = idle_timeout_s, ask, end
         self._loop = asyncio.get_running_loop()
@@ -38,7 +41,9 @@ class SessionClocks:
             max_lifetime_s, self._start, end, f"The session reached its maximum lifetime of {max_lifetime_s:g} s"
         )
         self._task: asyncio.Future[None] | None = None
-        self._idle_since = time.time()
+        self._unix_time = unix_time
+        self._idle_since = self._loop.time()
+        self._reported, self._changed_at = 0.0, 0.0
 
     def pause(self) -> None:
         """Stop the idle timer: an invocation has started."""
@@ -48,7 +53,7 @@ class SessionClocks:
 
     def resume(self) -> None:
         """Start the idle timer: the last invocation has ended."""
-        self._idle_since = time.time()
+        self._idle_since = self._loop.time()
         self._check_in(self._idle_timeout_s)
 
     def stop(self) -> None:
@@ -71,8 +76,11 @@ class SessionClocks:
         if health is not None and health.is_busy:
             self._check_in(min(_BUSY_CHECK_S, self._idle_timeout_s))
             return
-        since = max(self._idle_since, health.changed_at if health is not None else 0.0)
-        remaining_s = since + self._idle_timeout_s - time.time()
+        if health is not None and health.changed_at != self._reported:
+            # Converted once: from then on its age grows with the loop's clock, wherever the machine's time is set to.
+            age_s = max(0.0, self._unix_time() - health.changed_at)
+            self._reported, self._changed_at = health.changed_at, self._loop.time() - age_s
+        remaining_s = max(self._idle_since, self._changed_at) + self._idle_timeout_s - self._loop.time()
         if remaining_s > 1:  # agents report whole seconds
             self._check_in(remaining_s)
         else:

@@ -46,5 +46,5 @@ async def ask_health(connections: Connections) -> Health:
             is_busy=document.get("status") == "HealthyBusy",
             changed_at=float(document.get("time_of_last_update", 0)),
         )
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         return Health(status=head.status)  # not the SDK's server: the status is all there is
