@@ -114,7 +114,8 @@ def loom_command() -> Iterator[LoomCommand]:
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[local.ServiceState]:
     home = tmp_path_factory.mktemp("home")
-    state, _ = local.start(home, persistent=True)
+    shared = str(tmp_path_factory.getbasetemp())  # tests direct their agents by files
+    state, _ = local.start(home, local.ServiceOptions(sandbox_write=(shared,)), persistent=True)
     yield state
     local.stop(home)
 
