@@ -2,7 +2,7 @@
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, arrivals, ttft, alive,
-intake, deploy, tracing, eval-agents, panels, learners, report, redaction.
+intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from . import (
     bench_panels,
     bench_redaction,
     bench_report,
+    bench_sandbox,
     bench_sessions,
     bench_streaming,
     bench_traces,
@@ -54,6 +55,7 @@ WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
 
 ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "import": bench_import.rows,
+    "sandbox": bench_sandbox.sandbox,
     "traces": bench_traces.rows,
     "lookup": bench_intake.lookup,
     "truth": bench_truth.rows,
@@ -87,6 +89,7 @@ def main(chosen: list[str]) -> int:
         "panels",
         "learners",
         "report",
+        "sandbox",
         "redaction",
     ]
     wanted = chosen or known

@@ -30,10 +30,11 @@ def new_session() -> str:
 class Laboratory:
     """The service, its clients and the deployed agents' ARNs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, options: local.ServiceOptions | None = None) -> None:
         self.folder = folder
         self.home = folder / "home"
-        self.state, _ = local.start(self.home, persistent=True)
+        # Without isolation, because agents that are started by hand have none either.
+        self.state, _ = local.start(self.home, options or local.ServiceOptions(sandbox="off"), persistent=True)
         self.clients = Clients(Connection(region=self.state.region, environment=self.state.environment()))
         self.clients.s3().create_bucket(Bucket="benchmarks")
         self.arns = {name: self._deploy(name, code) for name, code in AGENTS.items()}

@@ -94,15 +94,18 @@ def test_sessions_of_33_and_256_characters_are_fine(aws: Any, echo: dict[str, An
         assert aws.invoke(echo["agentRuntimeArn"], runtimeSessionId="i" * length)[0]["statusCode"] == 200
 
 
-def test_a_stream_arrives_chunk_by_chunk(aws: Any, tmp_path: Path) -> None:
+def test_a_stream_arrives_chunk_by_chunk(start_service: Callable[..., Any], tmp_path: Path) -> None:
+    read = tmp_path / "read"
+    read.mkdir()
+    aws = start_service(sandbox_read=(str(read),))
     arn = aws.deploy("streaming", STREAMING_AGENT)["agentRuntimeArn"]
-    payload = json.dumps({"count": 3, "folder": str(tmp_path)}).encode()
+    payload = json.dumps({"count": 3, "folder": str(read)}).encode()
     answer = aws.data.invoke_agent_runtime(agentRuntimeArn=arn, payload=payload)
     assert answer["contentType"].startswith("text/event-stream")
     lines = []
     for line in answer["response"].iter_lines(chunk_size=1):
         if line:
-            (tmp_path / str(len(lines))).touch()  # the agent goes on when its last line was read
+            (read / str(len(lines))).touch()  # the agent goes on when its last line was read
             lines.append(line)
     assert lines == [b'data: {"number": %d}' % number for number in range(3)]
 

@@ -76,7 +76,8 @@ class Watch:
         if kept := self._cgroups.reached(mark):
             names.append(kept)
         pids = list(descendants(watched.leader))
-        if limits.processes is not None and len(pids) > limits.processes:
+        # Where setrlimit(2) keeps the limit, the count stops there: forks fail, and the session would try for ever.
+        if limits.processes is not None and sum(map(_threads, pids)) >= limits.processes:
             names.append("processes")
         if limits.memory is not None and "memory" not in self._cgroups.resources and _exceeds(pids, limits.memory):
             names.append("memory")
@@ -124,6 +125,13 @@ def _proportional_bytes(pid: int) -> int:
     except (OSError, ValueError):
         pass
     return _own_bytes(pid)
+
+
+def _threads(pid: int) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
 
 
 def _open_files(pid: int) -> int:

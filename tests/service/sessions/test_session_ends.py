@@ -196,14 +196,15 @@ SERVICE = """
 import asyncio, json, sys
 from pathlib import Path
 from loomlib.local.contract import AgentCall, RuntimeVersion
+from loomlib.local.sandbox.isolation import Isolation
 from loomlib.local.sessions import SessionPool
 
 class Nowhere:
     def write(self, **event): ...
 
-async def main(home, code):
+async def main(home, code, level):
     pool = SessionPool(home=Path(home), sink=Nowhere(), environment={}, admit=lambda *_: None,
-                       start_timeout_s=60, answer_timeout_s=60)
+                       start_timeout_s=60, answer_timeout_s=60, isolation=Isolation() if level == "none" else None)
     runtime = RuntimeVersion(runtime_id="one", arn="arn", version="1", code=Path(code), entry_point=("agent.py",))
     answer = await pool.invoke(AgentCall(runtime=runtime, qualifier="DEFAULT", session_id="s", body=b"null"))
     print((b"".join([chunk async for chunk in answer.chunks])).decode(), flush=True)
@@ -213,17 +214,18 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def _service(lab, runtime) -> tuple[subprocess.Popen[str], list[int]]:
+def _service(lab, runtime, level="best") -> tuple[subprocess.Popen[str], list[int]]:
     """A service in a process of its own, after the first answer of its only agent: the pids that the agent told."""
-    command = [sys.executable, "-c", textwrap.dedent(SERVICE), str(lab.home), str(runtime.code)]
+    command = [sys.executable, "-c", textwrap.dedent(SERVICE), str(lab.home), str(runtime.code), level]
     root = Path(__file__).parents[3]
     service = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(root)})
     assert service.stdout is not None
     return service, lab.outer(json.loads(service.stdout.readline()))
 
 
-async def test_a_killed_service_leaves_no_process_behind(lab, alive, eventually):
-    service, family = _service(lab, lab.asgi(FAMILY))
+@pytest.mark.parametrize("level", ["best", "none"])
+async def test_a_killed_service_leaves_no_process_behind(lab, alive, eventually, level):
+    service, family = _service(lab, lab.asgi(FAMILY), level)
     with service:
         assert len(family) == 4
         assert all(alive(pid) for pid in family)

@@ -19,12 +19,21 @@ from loomlib.workbench.trace_view import TraceView
 HERE = Path(__file__).parent
 
 
+THERE = "/"  # a path that exists for the agent: it does not wait
+
+
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that agents can read."""
+    return tmp_path_factory.mktemp("shared")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Iterator[loom.Workbench]:
     """A workbench whose service has taken spans: its collecting process starts with the first ones."""
     home = tmp_path_factory.mktemp("faults") / "home"
-    with loom.connect(home=home) as opened:
-        first = opened.deploy(HERE / "halting", name="first").invoke(payload={"until": str(home)}).raise_for_status()
+    with loom.connect(home=home, options=local.ServiceOptions(sandbox_read=(str(shared),))) as opened:
+        first = opened.deploy(HERE / "halting", name="first").invoke(payload={"until": THERE}).raise_for_status()
         until(lambda: first.trace().state == "found")
         yield opened
     local.stop(home)
@@ -68,9 +77,9 @@ def has_exported(bench: loom.Workbench, session_id: str) -> bool:
 
 
 def test_an_agent_answers_while_the_collector_hangs_and_its_trace_is_whole_afterwards(
-    bench: loom.Workbench, halting: loom.Agent, tmp_path: Path
+    bench: loom.Workbench, halting: loom.Agent
 ) -> None:
-    payload = {"until": str(tmp_path)}
+    payload = {"until": THERE}
     opened = halting.invoke(payload=payload).raise_for_status()
     until(lambda: opened.trace().state == "found")
     with collector_stopped(bench):
@@ -89,11 +98,11 @@ def test_an_agent_answers_while_the_collector_hangs_and_its_trace_is_whole_after
 
 
 def test_the_first_spans_of_an_agent_are_overdue_while_the_collector_hangs(
-    bench: loom.Workbench, tmp_path: Path
+    bench: loom.Workbench,
 ) -> None:
     fresh = bench.deploy(HERE / "halting", name="fresh")
     with collector_stopped(bench):
-        inv = fresh.invoke(payload={"until": str(tmp_path)}).raise_for_status()
+        inv = fresh.invoke(payload={"until": THERE}).raise_for_status()
         early = inv.trace()
         assert early.state == "undelivered"
         assert "OTEL_SDK_DISABLED" not in str(early)
@@ -102,11 +111,11 @@ def test_the_first_spans_of_an_agent_are_overdue_while_the_collector_hangs(
 
 
 def test_a_process_that_is_killed_before_its_spans_left_is_reported_as_died(
-    bench: loom.Workbench, halting: loom.Agent, tmp_path: Path
+    bench: loom.Workbench, halting: loom.Agent
 ) -> None:
     session = new_session()
     with collector_stopped(bench):
-        inv = halting.invoke(payload={"until": str(tmp_path)}, session_id=session).raise_for_status()
+        inv = halting.invoke(payload={"until": THERE}, session_id=session).raise_for_status()
         (served,) = (each for each in local.status(bench.settings.home).sessions if each.session_id == session)
         psutil.Process(served.pid).kill()
         until(lambda: inv.trace().state == "died")
@@ -119,9 +128,9 @@ def test_a_process_that_is_killed_before_its_spans_left_is_reported_as_died(
 
 
 def test_half_a_trace_is_partial_and_whole_on_the_next_ask(
-    bench: loom.Workbench, halting: loom.Agent, tmp_path: Path
+    bench: loom.Workbench, halting: loom.Agent, shared: Path
 ) -> None:
-    go_on, session = tmp_path / "go on", new_session()
+    go_on, session = shared / new_session(), new_session()
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(halting.invoke, payload={"until": str(go_on)}, session_id=session)
         until(lambda: has_exported(bench, session))
@@ -142,9 +151,9 @@ def test_half_a_trace_is_partial_and_whole_on_the_next_ask(
 
 
 def test_an_agent_that_is_killed_leaves_what_it_had_done(
-    bench: loom.Workbench, halting: loom.Agent, tmp_path: Path
+    bench: loom.Workbench, halting: loom.Agent, shared: Path
 ) -> None:
-    go_on, session = tmp_path / "go on", new_session()
+    go_on, session = shared / new_session(), new_session()
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(halting.invoke, payload={"until": str(go_on), "dies": True}, session_id=session)
         until(lambda: has_exported(bench, session))
