@@ -23,6 +23,19 @@ function ticks(low, high, count = 4) {
   return result;
 }
 
+/** A drawing as wide as its place: `draw(width)` makes the SVG, and makes it again for another width, so that texts keep their size. */
+function fitted(draw) {
+  let width = 640;
+  const node = h("div", null, draw(width));
+  new ResizeObserver(() => {
+    const now = Math.max(320, Math.round(node.clientWidth));
+    if (!node.isConnected || Math.abs(now - width) < 8) return;
+    width = now;
+    node.replaceChildren(draw(width));
+  }).observe(node);
+  return node;
+}
+
 function drawn(form, { title, series, x = {}, y = {}, names = null, height = 180, empty = "No data yet." }) {
   const good = series.map((item) => ({ ...item, points: item.points.filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b)) }));
   const all = good.flatMap((item) => item.points);
@@ -41,7 +54,8 @@ function drawn(form, { title, series, x = {}, y = {}, names = null, height = 180
     const [low, high] = extent(item.points.map(([, b]) => b));
     return `${item.name}: ${item.points.length} values from ${shownAs(y.kind, low)} to ${shownAs(y.kind, high)}`;
   }).join("; ");
-  const picture = () => {
+  const picture = (width) => {
+    W = width;
     const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${title ?? "chart"}. ${said}` });
     for (const tick of ticks(y0, y1)) {
       svg.append(s("line", { x1: L, x2: W - R, y1: py(tick), y2: py(tick), class: "loom-grid" }),
@@ -58,17 +72,6 @@ function drawn(form, { title, series, x = {}, y = {}, names = null, height = 180
     });
     return svg;
   };
-  let svg = picture();
-  // Drawn for the width that there is, so that texts keep their size.
-  const sized = new ResizeObserver(() => {
-    const width = Math.max(320, Math.round(figure.clientWidth));
-    if (!figure.isConnected || Math.abs(width - W) < 8) return;
-    W = width;
-    const next = picture();
-    svg.replaceWith(next);
-    svg = next;
-  });
-  sized.observe(figure);
   const legend = good.length > 1 && h("p", { class: "loom-legend" }, good.map((item, i) => h("span", null,
     h("span", { "aria-hidden": "true", style: { color: PALETTE[i % PALETTE.length] } }, SIGNS[i % SIGNS.length]), ` ${item.name}  `)));
   const rows = good.flatMap((item) => item.points.map(([a, b]) => ({ series: item.name, x: names ? names[a] : a, y: b })));
@@ -80,5 +83,5 @@ function drawn(form, { title, series, x = {}, y = {}, names = null, height = 180
       columns: [...(good.length > 1 ? [{ key: "series" }] : []), { key: "x", name: x.name ?? "x", kind: names ? "text" : x.kind ?? "number" }, { key: "y", name: y.name ?? "value", kind: y.kind ?? "number" }],
     }));
   });
-  return put(figure, [svg, legend, numbers]);
+  return put(figure, [fitted(picture), legend, numbers]);
 }

@@ -7,18 +7,21 @@ const KINDS = [["semantic", "facts"], ["preferences", "preferences"], ["summary"
 
 /** When it was said and extracted: a lane for each who spoke and for each strategy. */
 function laneChart(lanes, label) {
-  const W = 640, L = 190, R = 14, ROW = 24, H = lanes.length * ROW + 26;
+  const L = 190, R = 14, ROW = 24, H = lanes.length * ROW + 26;
   const times = lanes.flatMap(([, marks]) => marks.map(([at]) => at));
   const first = times.reduce((a, b) => Math.min(a, b), Infinity), last = times.reduce((a, b) => Math.max(a, b), -Infinity);
-  const px = (at) => L + ((at - first) / Math.max(last - first, 1e-6)) * (W - L - R);
-  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${label}: ${lanes.map(([name, marks]) => `${name} ${marks.length}`).join("; ")}` });
-  lanes.forEach(([name, marks], i) => {
-    const y = i * ROW + 13, colour = PALETTE[i % PALETTE.length];
-    svg.append(s("text", { x: 0, y: y + 4 }, short(name, 30)), s("line", { x1: L, x2: W - R, y1: y, y2: y, class: "loom-grid" }));
-    for (const [at, changed] of marks) svg.append(s("circle", { cx: px(at).toFixed(1), cy: y, r: 4.5, fill: changed ? "none" : colour, stroke: colour, "stroke-width": 1.5 }));
-  });
-  svg.append(s("text", { x: L, y: H - 4 }, formatTime(first)), s("text", { x: W - R, y: H - 4, "text-anchor": "end" }, formatTime(last)));
-  return h("figure", { class: "loom-chart" }, svg, hint("● written or extracted, ○ changed later. The table below shows the same data."));
+  const picture = (W) => {
+    const px = (at) => L + ((at - first) / Math.max(last - first, 1e-6)) * (W - L - R);
+    const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${label}: ${lanes.map(([name, marks]) => `${name} ${marks.length}`).join("; ")}` });
+    lanes.forEach(([name, marks], i) => {
+      const y = i * ROW + 13, colour = PALETTE[i % PALETTE.length];
+      svg.append(s("text", { x: 0, y: y + 4 }, short(name, 30)), s("line", { x1: L, x2: W - R, y1: y, y2: y, class: "loom-grid" }));
+      for (const [at, changed] of marks) svg.append(s("circle", { cx: px(at).toFixed(1), cy: y, r: 4.5, fill: changed ? "none" : colour, stroke: colour, "stroke-width": 1.5 }));
+    });
+    svg.append(s("text", { x: L, y: H - 4 }, formatTime(first)), s("text", { x: W - R, y: H - 4, "text-anchor": "end" }, formatTime(last)));
+    return svg;
+  };
+  return h("figure", { class: "loom-chart" }, fitted(picture), hint("● written or extracted, ○ changed later. The table below shows the same data."));
 }
 
 function small(rows, columns, label, empty = "Nothing.") {

@@ -24,12 +24,12 @@ const failuresOf = (failures) => {
 /** A column that shows a number with its interval, and sorts by the number. */
 const figureColumn = (key, name, width) => ({ key, name, width, show: (row) => {
   const text = row.said?.[key] ?? "–";
-  return h("span", { title: text, class: row[key] === null ? "loom-hint" : "" }, text.replace(/ \(n = .*/, "").replace("no cost is known", "unknown"));
+  return h("span", { title: text, class: row[key] === null ? "loom-hint" : "" }, text.replace(/ \(n = .*/, "").replace("no known cost", "unknown"));
 } });
 const NUMBERS = [
   { key: "invocations", name: "invocations", kind: "number", width: "8.2em" },
   figureColumn("cold_start_mean_ms", "average cold start", "13.8em"), figureColumn("cold_start_p90_ms", "p90 cold start", "13.8em"),
-  figureColumn("error_rate", "error rate", "11em"), figureColumn("cost", "cost", "8em"),
+  figureColumn("error_rate", "error rate", "11em"), figureColumn("cost", "cost", "14em"),
 ];
 const wide = (node, px) => { node.querySelector("table").style.setProperty("min-width", `${px}px`); return node; };
 
@@ -188,7 +188,7 @@ export default {
       columns: [
         { key: "agent", name: "agent" }, { key: "status", name: "status", kind: "status", width: "7em" }, ...NUMBERS, { key: "region", name: "region", width: "8em" },
       ],
-    }), 1000);
+    }), 1080);
     let opened = null, refreshing = false, newest = 0;
 
     const moment = (control) => control.value ? new Date(control.value).toISOString() : "";
