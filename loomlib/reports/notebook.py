@@ -15,10 +15,6 @@ Notebook: TypeAlias = Any
 """An nbformat `NotebookNode` (a notebook, a cell or an output): a dictionary with attribute access, without types."""
 
 
-_MALFORMED = (nbformat.reader.NotJSONError, nbformat.ValidationError, AttributeError, TypeError, LookupError)
-"""What nbformat raises for JSON that is no notebook."""
-
-
 def read_notebook(path: Path) -> Notebook:
     """Read a notebook and convert it to format 4.
 
@@ -29,7 +25,7 @@ def read_notebook(path: Path) -> Notebook:
         notebook = nbformat.read(path, as_version=4)
         if not all(_is_cell(cell) for cell in notebook.cells):
             raise ValueError("a cell has no source or no metadata")
-    except (OSError, ValueError, RecursionError, *_MALFORMED) as error:
+    except Exception as error:
         raise ReportError("The notebook cannot be read", on=str(path), try_="open it in JupyterLab") from error
     return notebook
 
