@@ -76,7 +76,7 @@ class FaultyProxy:
         if fault is not None:
             fault(request)
             return
-        kept = {name: value for name, value in request.headers.items() if name.lower() not in ("host", "connection")}
+        kept = {name: value for name, value in request.headers.items() if name.lower() != "connection"}
         with closing(http.client.HTTPConnection(self._behind, timeout=60)) as connection:
             connection.request("POST", request.path, body, kept)
             answer = connection.getresponse()
