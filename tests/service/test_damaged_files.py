@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import sqlite3
+import subprocess
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -169,3 +170,17 @@ def test_a_home_that_is_a_file_is_one_error(tmp_path: Path) -> None:
     file.write_text("not a folder")
     with pytest.raises(LocalServiceError, match=r"The home folder cannot be used: it is not a folder.*Try: a folder"):
         local.start(file, persistent=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a read-only folder")
+def test_a_read_only_home_is_one_error(tmp_path: Path) -> None:
+    home = tmp_path / "read-only"
+    home.mkdir()
+    mounting = subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=100k", "tmpfs", str(home)], capture_output=True)
+    if mounting.returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    try:
+        with pytest.raises(LocalServiceError, match=r"cannot be used: Read-only file system.*Try: a folder on a disk"):
+            local.start(home, persistent=False)
+    finally:
+        subprocess.run(["umount", str(home)], check=True)
