@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
 from .limits import Limits
+
+PREFIX = "loom-"
+"""How the names of services' groups begin; the service's pid follows."""
 
 _ROOT = Path("/sys/fs/cgroup")
 
@@ -27,15 +31,13 @@ class _Controller:
 
 
 class Cgroups:
-    """The groups of one service's sessions; without effect where none can be made.
+    """The groups of one service's sessions; without effect where none can be made."""
 
-    Args:
-        name: A name for the service's own group, unique on this machine.
-    """
-
-    def __init__(self, name: str) -> None:
+    def __init__(self) -> None:
         self._controllers: dict[str, _Controller] = {}
+        name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         for resource, controller in _candidates(name).items():
+            _remove_leftovers(controller.folder.parent)
             if _works(controller):
                 self._controllers[resource] = controller
 
@@ -77,8 +79,25 @@ class Cgroups:
     def close(self) -> None:
         """Remove the service's own groups."""
         for controller in self._controllers.values():
-            with contextlib.suppress(OSError):
-                controller.folder.rmdir()
+            _remove(controller.folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a service's group with those of its sessions; one that still has processes stays."""
+    with contextlib.suppress(OSError):
+        for group in folder.iterdir():
+            if group.is_dir():
+                with contextlib.suppress(OSError):
+                    group.rmdir()
+        folder.rmdir()
+
+
+def _remove_leftovers(parent: Path) -> None:
+    """Remove the groups of services that were killed."""
+    for folder in parent.glob(f"{PREFIX}*-*"):
+        with contextlib.suppress(ValueError):
+            if not Path(f"/proc/{int(folder.name.split('-')[1])}").exists():
+                _remove(folder)
 
 
 def _candidates(name: str) -> dict[str, _Controller]:

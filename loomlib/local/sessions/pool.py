@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -75,7 +74,7 @@ class SessionPool:
         folder = (home / "sessions").absolute()
         sweep_leftovers(folder)
         self._keeper = Keeper(folder)
-        self._cgroups = Cgroups(f"loom-{os.getpid()}-{secrets.token_hex(4)}")
+        self._cgroups = Cgroups()
         self._watch = Watch(limits, self._cgroups)
         self._place = SessionPlace(
             folder=folder,

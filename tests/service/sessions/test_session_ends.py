@@ -204,7 +204,8 @@ class Nowhere:
 
 async def main(home, code, level):
     pool = SessionPool(home=Path(home), sink=Nowhere(), environment={}, admit=lambda *_: None,
-                       start_timeout_s=60, answer_timeout_s=60, isolation=Isolation() if level == "none" else None)
+                       start_timeout_s=60, answer_timeout_s=60, isolation=Isolation() if level == "none" else None,
+                       writable=[Path(home).parent / "shared"])
     runtime = RuntimeVersion(runtime_id="one", arn="arn", version="1", code=Path(code), entry_point=("agent.py",))
     answer = await pool.invoke(AgentCall(runtime=runtime, qualifier="DEFAULT", session_id="s", body=b"null"))
     print((b"".join([chunk async for chunk in answer.chunks])).decode(), flush=True)
@@ -262,7 +263,7 @@ async def test_a_pool_sweeps_what_a_former_one_could_not_take_along(lab, alive, 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="holding the interpreter needs a C library to sleep in")
 async def test_a_killed_service_takes_along_an_agent_that_holds_the_interpreter(lab, alive, eventually):
-    answered, holding = lab.home.parent / "answered", lab.home.parent / "holding"
+    answered, holding = lab.shared / "answered", lab.shared / "holding"
     stuck = f"""
         import ctypes, pathlib
         async def invoke(payload, scope, receive, send):
