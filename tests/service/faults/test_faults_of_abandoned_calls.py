@@ -21,8 +21,11 @@ from loomlib import local
 
 KERNEL = """
 import sys
+from pathlib import Path
 import loomlib as loom
-bench = loom.connect(home=sys.argv[1])
+from loomlib import local
+options = local.ServiceOptions(sandbox_write=(str(Path(sys.argv[3]).parent),))
+bench = loom.connect(home=sys.argv[1], options=options)
 agent = bench.deploy(sys.argv[2], environment={"TALLY": sys.argv[3]})
 for event in agent.stream("a long story", payload={"words": 100_000, "pause_s": 0.01}):
     if isinstance(event, loom.Chunk):
