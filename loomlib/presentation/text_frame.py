@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -24,7 +24,7 @@ class TextFrame(pd.DataFrame):
 
     def _repr_html_(self) -> str | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         with pd.option_context("display.html.use_mathjax", False):
-            html: str | None = super()._repr_html_()  # type: ignore[operator]
+            html = cast("str | None", super()._repr_html_())  # type: ignore[operator]
         is_text = [not pd.api.types.is_numeric_dtype(dtype) for dtype in self.dtypes]
         return html if html is None else _ROW.sub(lambda row: _with_texts_left(row[0], is_text), html)
 

@@ -144,7 +144,7 @@ def _salvage(file: Path, partial: Path, needs: Sequence[str]) -> str:
         closing(sqlite3.connect(address, uri=True)) as old,
         closing(sqlite3.connect(partial, isolation_level=None)) as new,
     ):
-        old.text_factory = lambda content: content.decode("utf-8", "replace")
+        old.text_factory = _decode
         new.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA foreign_keys=OFF; BEGIN")
         with suppress(*_UNREADABLE):
             old.execute("PRAGMA writable_schema=ON")  # reads a schema with an entry that makes no sense
