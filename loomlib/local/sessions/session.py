@@ -39,7 +39,7 @@ from .running import EXIT_SOON_S, Running
 from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 from .workspace import make_workspace, remove_workspace, write_record
 
-_GRACE_S = 2.0  # from SIGTERM to SIGKILL
+_GRACE_S = 5.0  # from SIGTERM to SIGKILL; a busy machine needs more than one to send the last spans
 _DRAIN_S = 0.5  # how long to wait for output once every process of the session has ended
 _PING_TIMEOUT_S = 5.0
 _SESSION_HEADER = "x-amzn-bedrock-agentcore-runtime-session-id"

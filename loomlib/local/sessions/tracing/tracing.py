@@ -28,7 +28,7 @@ _Send = Callable[[_Message], Awaitable[None]]
 _App = Callable[[MutableMapping[str, Any], _Receive, _Send], Awaitable[None]]
 
 _SCOPE_NAME = "loom.local.invocations"
-_EXIT_FLUSH_S = 1.0  # of the two seconds between SIGTERM and SIGKILL
+_EXIT_FLUSH_S = 4.0  # of the five seconds between SIGTERM and SIGKILL
 
 
 class Tracing:
