@@ -94,7 +94,7 @@ def test_a_gap_that_cannot_end_a_session_is_a_finding(store: Store) -> None:
 
 def test_a_study_is_resumed_by_its_own_class_only(store: Store) -> None:
     study(IdleAgent(store), study_id="mine", gaps=1, gap_s=0.15, ping_every_s=(0,)).run(Silent())
-    with pytest.raises(StudyError, match="no latency study"):
+    with pytest.raises(StudyError, match="not a latency study"):
         LatencyStudy.resume(ScriptedAgent(store), "mine")
     with pytest.raises(ValueError, match=r"under 0\.4 s"):
         study(ScriptedAgent(store), ping_every_s=(0, 0.5))

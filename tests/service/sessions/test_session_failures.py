@@ -125,7 +125,7 @@ async def test_a_process_that_is_gone_twice_before_it_took_a_call_is_the_agents_
         raise ProcessGoneError("connection refused")
 
     monkeypatch.setattr(Running, "connect", connect)
-    with pytest.raises(AgentProcessError, match="ended twice before it took the call: connection refused"):
+    with pytest.raises(AgentProcessError, match="ended twice before it accepted the invocation: connection refused"):
         await lab.pool().invoke(call(lab.asgi(HEALTHY)))
     assert len(tried) == 2
 

@@ -105,7 +105,7 @@ def test_adk_criteria_are_written_beside_the_set_and_read_with_it(tmp_path):
     }
     assert EvalSet.read(path) == evalset
     changed = EvalSet(name="other", cases=evalset.cases)
-    with pytest.raises(LoomError, match="every eval set in it"):
+    with pytest.raises(LoomError, match="every eval set in the folder"):
         changed.write(tmp_path / "other.evalset.json")
     assert EvalSet.read(path) == evalset
 
