@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from conftest import Aws
 from echo_agent import ECHO_AGENT
 from waiting import wait_until
 
@@ -49,7 +48,7 @@ AGENT = ECHO_AGENT.replace('"echo": payload', '"echo": payload, "greeting": __im
 class Builder:
     """A repository, a bucket and projects."""
 
-    def __init__(self, aws: Aws) -> None:
+    def __init__(self, aws: Any) -> None:
         self.aws, self.builds, self._count = aws, aws.client("codebuild"), 0
         self.uri = aws.client("ecr").create_repository(repositoryName="agents")["repository"]["repositoryUri"]
         aws.client("s3").create_bucket(Bucket="sources")
@@ -89,7 +88,7 @@ class Builder:
 
 
 @pytest.fixture(scope="module")
-def builder(aws: Aws) -> Builder:
+def builder(aws: Any) -> Builder:
     return Builder(aws)
 
 
@@ -97,7 +96,7 @@ def _artifact(uri: str) -> dict[str, Any]:
     return {"containerConfiguration": {"containerUri": uri}}
 
 
-def test_an_image_is_built_from_its_dockerfile_and_runs(builder: Builder, aws: Aws) -> None:
+def test_an_image_is_built_from_its_dockerfile_and_runs(builder: Builder, aws: Any) -> None:
     build = builder.build(DOCKERFILE, "v1")
     assert build["buildStatus"] == "SUCCEEDED", build["phases"]
     assert [phase["phaseType"] for phase in build["phases"]][-1] == "COMPLETED"
@@ -111,7 +110,7 @@ def test_an_image_is_built_from_its_dockerfile_and_runs(builder: Builder, aws: A
     assert json.loads(body)["greeting"] == "from the image"
 
 
-def test_a_runtime_keeps_its_image_when_the_tag_moves(builder: Builder, aws: Aws) -> None:
+def test_a_runtime_keeps_its_image_when_the_tag_moves(builder: Builder, aws: Any) -> None:
     builder.build(DOCKERFILE.replace("from the image", "first"), "moving")
     runtime = aws.settled(aws.create("moving_agent", _artifact(f"{builder.uri}:moving"))["agentRuntimeId"])
     builder.build(DOCKERFILE.replace("from the image", "second"), "moving")
@@ -133,13 +132,13 @@ def test_a_build_that_cannot_be_done_fails_and_says_why(builder: Builder, docker
     assert named in failed["contexts"][0]["message"]
 
 
-def test_an_image_that_was_not_built_here_is_refused(aws: Aws) -> None:
+def test_an_image_that_was_not_built_here_is_refused(aws: Any) -> None:
     with pytest.raises(ClientError, match="was not built here") as refused:
         aws.create("foreign_agent", _artifact("123456789012.dkr.ecr.us-east-1.amazonaws.com/other:latest"))
     assert refused.value.response["Error"]["Code"] == "ValidationException"
 
 
-def test_the_log_of_a_build_is_in_its_log_group(builder: Builder, aws: Aws) -> None:
+def test_the_log_of_a_build_is_in_its_log_group(builder: Builder, aws: Any) -> None:
     build = builder.build(DOCKERFILE, "logged")
 
     def lines() -> list[str] | None:
