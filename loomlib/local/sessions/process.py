@@ -238,7 +238,7 @@ class AgentProcess:
             return
         except OSError:
             data = b""
-        if not data:
+        if not data and hello is None:
             self._loop.remove_reader(self._lifeline)  # its end is closed
         if hello is not None:
             self.pid = hello.pid

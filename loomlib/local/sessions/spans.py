@@ -6,18 +6,19 @@ An agent that never traces pays only for this module, which imports nothing, and
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from _contextvars import ContextVar
 from _frozen_importlib import _load  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 from _frozen_importlib_external import spec_from_file_location
-from collections.abc import Awaitable, Callable
 from time import time_ns
-from types import ModuleType
-from typing import Any
 
 TYPE_CHECKING = False  # `typing` itself takes two milliseconds
 if TYPE_CHECKING:
+    import socket
+    from collections.abc import Awaitable, Callable
+    from types import ModuleType
+    from typing import Any
+
     from uvicorn.server import Server
 
     from .tracing import Tracing
