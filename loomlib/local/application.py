@@ -45,6 +45,7 @@ class Application:
         otlp: Takes telemetry.
         name_damage: Returns the names of the home's damaged databases if an error comes from one.
         account_id: The account.
+        region: The region of requests that name none.
     """
 
     def __init__(
@@ -59,8 +60,9 @@ class Application:
         otlp: OtlpIntake,
         name_damage: Callable[[BaseException], Sequence[str]],
         account_id: str,
+        region: str,
     ) -> None:
-        self._account_id = account_id
+        self._account_id, self._region = account_id, region
         self._guard, self._invoke, self._models = guard, invoke, models
         self._name_damage = name_damage
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
@@ -82,7 +84,7 @@ class Application:
             headers: dict[bytes, bytes] = dict(scope["headers"])
             caller = self._guard.admit(scope)
             service = caller.service
-            if caller.signature is not None:
+            if caller.signature is not None or caller.unsigned is not None:
                 body = scope["loom.body"] = await caller.read(scope, receive)
                 receive = body.replayed(receive)
             await self._route(caller, scope, headers, receive, sending, request_id)
@@ -121,6 +123,12 @@ class Application:
         request_id: str,
     ) -> None:
         path, service = scope["raw_path"].decode("latin-1"), caller.service
+        if caller.unsigned is not None:
+            content: Body = scope["loom.body"]
+            unsigned = await asyncio.to_thread(caller.unsigned.confirmed, content.opened().read())
+            scope["loom.service"], scope["loom.unsigned_region"] = service, unsigned.region or self._region
+            await self._moto(scope, receive, send)
+            return
         if service == "loom":
             if path.startswith(OTLP_PATHS):
                 await self._otlp.answer(path, scope["method"], headers, receive, send, principal=caller.principal)

@@ -24,6 +24,8 @@ _SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
     "ses": ("sesv2",),
     "states": ("stepfunctions",),
     "aoss": ("opensearchserverless",),
+    "awsssoportal": ("sso",),
+    "sso-oauth": ("sso-oidc",),
 }
 """Services by the name that requests are signed for, where botocore has other names for them."""
 

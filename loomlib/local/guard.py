@@ -13,10 +13,13 @@ from .access.bodies import Body, largest_body, read_whole
 from .access.errors import UNKNOWN_KEY, refusal
 from .access.keys import Key, Keyring, SessionPrincipal
 from .access.signatures import Signature, check_body, declared_payload, read_signature, verify
+from .access.unsigned import UnsignedRequest, read_unsigned
 from .wire import Receive, RefusedError, Scope
 
 _LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?\Z")
 _BEARER_PATHS = ("/_loom/", "/otlp/")  # not signed with SigV4: Loom's own requests and OpenTelemetry exporters
+_NOBODY = Key(access_key="", secret_key="", principal=SessionPrincipal(mark="anonymous", runtime_id="", role_arn=""))
+_UNSIGNED_BYTES = 200_000  # AWS: a SAML assertion has at most 100,000 characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,7 @@ class Caller:
         region: The region of the scope.
         key: The key that the request names.
         signature: Its signature; None with a bearer token.
+        unsigned: The operation that needs no signature, if it is one.
         fields: Its header fields by lower-case names.
     """
 
@@ -35,6 +39,7 @@ class Caller:
     region: str = ""
     key: Key
     signature: Signature | None = None
+    unsigned: UnsignedRequest | None = None
     fields: Mapping[str, Sequence[str]] = field(default_factory=dict[str, list[str]], repr=False)
 
     @property
@@ -47,14 +52,16 @@ class Caller:
         return next(iter(self.fields.get(name, ())), "")
 
     async def read(self, scope: Scope, receive: Receive) -> Body:
-        """Read the body of a signed request and verify the signature.
+        """Read the body of a signed request and verify the signature, if the operation needs one.
 
         Raises:
             RefusedError: The signature is not the key's, or the body is too large or not the one that was signed.
             ConnectionAbortedError: The client disconnected.
         """
         signature = self.signature
-        assert signature is not None
+        if signature is None:
+            length = self.header("content-length")
+            return await read_whole(receive, _UNSIGNED_BYTES, length, self.service, spools=False)
         declared = declared_payload(signature, self.fields)
         if declared is not None:
             self._verify(signature, scope, declared)  # before the body is read
@@ -135,7 +142,11 @@ class Guard:
             return Caller(service="loom", key=key)
         signature = read_signature(fields, query)
         if signature is None:
-            raise refusal("missing", "", "Missing Authentication Token")
+            path = scope["raw_path"].decode("latin-1")
+            unsigned = None if "authorization" in fields else read_unsigned(scope["method"], path, query, fields)
+            if unsigned is None:
+                raise refusal("missing", "", "Missing Authentication Token")
+            return Caller(service=unsigned.service, key=_NOBODY, unsigned=unsigned, fields=fields)
         key = self._keys.find(signature.access_key)
         if key is None:
             raise self._unknown(signature.access_key, signature.service)

@@ -24,6 +24,7 @@ from .wire import Message, Receive, RefusedError, Scope, Send, not_found, not_im
 _log = logging.getLogger(__name__)
 _THREADS = 8
 _LOG_SCOPE = re.compile(r"(Credential=[^/,\s]+/\d+/)[^/,\s]+/logs/")
+_UNSIGNED = "AWS4-HMAC-SHA256 Credential=UNSIGNED/20000101/{region}/{service}/aws4_request, SignedHeaders=host"
 
 _INTERNAL = frozenset({"moto_api", "instance_metadata"})
 """moto's own pages, with which a caller could read and reset everything, and EC2's, which answers with keys."""
@@ -82,6 +83,9 @@ class MotoFallback:
         environ["RAW_URI"] = scope["raw_path"].decode("latin-1")
         environ["wsgi.input"] = scope["loom.body"].opened()
         environ["wsgi.input_terminated"] = True
+        if region := scope.get("loom.unsigned_region"):
+            # moto reads service and region from the credential scope; without one it takes us-east-1.
+            environ["HTTP_AUTHORIZATION"] = _UNSIGNED.format(region=region, service=scope["loom.service"])
         request = _Described(environ)
         try:
             status, headers, body = self._asked(environ)

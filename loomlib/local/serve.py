@@ -190,7 +190,7 @@ async def _serve(
     )
     application = Application(
         guard=Guard(keys),
-        account_id=state.account_id,
+        **place,
         invoke=Invoke(resources, deployments, sessions, quotas),
         models=models,
         routers={
