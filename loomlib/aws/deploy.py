@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from loomlib.errors import ConflictError, ResourceNotFoundError
@@ -12,6 +13,7 @@ from loomlib.errors import ConflictError, ResourceNotFoundError
 from .connection import Clients
 from .errors import translated
 from .packages import Package
+from .runtime_settings import RuntimeSettings
 from .runtimes import RuntimeDescription, find_runtime, wait_until_ready
 
 _log = logging.getLogger(__name__)
@@ -26,6 +28,7 @@ def deploy_package(
     environment: Mapping[str, str] | None = None,
     description: str | None = None,
     idle_timeout_s: int | None = None,
+    settings: RuntimeSettings | None = None,
     bucket: str | None = None,
     timeout_s: float = 300.0,
     progress: Callable[[str], None] | None = None,
@@ -40,6 +43,7 @@ def deploy_package(
         environment: Environment variables of the agent.
         description: The runtime's description.
         idle_timeout_s: Seconds after which an idle session ends (`idleRuntimeSessionTimeout`).
+        settings: Further settings of the runtime.
         bucket: The bucket for the code; by default one per account and region.
         timeout_s: Seconds to wait for READY.
         progress: Called with each step: "uploading", then AWS's statuses.
@@ -65,8 +69,8 @@ def deploy_package(
         request["environmentVariables"] = dict(environment)
     if description:
         request["description"] = description
-    if idle_timeout_s is not None:
-        request["lifecycleConfiguration"] = {"idleRuntimeSessionTimeout": idle_timeout_s}
+    chosen = settings or RuntimeSettings()
+    request |= (chosen if idle_timeout_s is None else replace(chosen, idle_timeout_s=idle_timeout_s)).members()
     runtime_id = _create_or_update(clients, name, request)
     return wait_until_ready(clients, runtime_id, timeout_s=timeout_s, progress=progress)
 

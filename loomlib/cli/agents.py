@@ -22,13 +22,42 @@ if TYPE_CHECKING:
 @click.option(
     "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Environment variable of the agent; repeatable."
 )
+@click.option("--platform", "platform_version", help="V1 boots each session, V2 restores it from a snapshot.")
+@click.option("--warmup", metavar="PATH", help="Path that is called once before a version's snapshot is taken (V2).")
+@click.option(
+    "--idle-timeout", "idle_timeout_s", type=click.IntRange(min=1), help="Seconds until an idle session ends."
+)
+@click.option("--max-lifetime", "max_lifetime_s", type=click.IntRange(min=1), help="Seconds until any session ends.")
+@click.option("--protocol", help="Protocol of the agent's server: HTTP (default), MCP, A2A or AGUI.")
+@click.option("--storage", metavar="PATH", help="Folder below /mnt that is kept when a session is stopped.")
 @pass_command_context
-def deploy(command: CommandContext, what: str, name: str | None, variables: tuple[str, ...]) -> None:
+def deploy(
+    command: CommandContext,
+    what: str,
+    name: str | None,
+    variables: tuple[str, ...],
+    platform_version: str | None,
+    warmup: str | None,
+    idle_timeout_s: int | None,
+    max_lifetime_s: int | None,
+    protocol: str | None,
+    storage: str | None,
+) -> None:
     """Deploy WHAT: a blueprint's name, or the path of an agent.py or its folder."""
     environment = dict(_pair(text) for text in variables)
     with command.connect() as bench:
         start = time.perf_counter()
-        agent = bench.deploy(what, name=name, environment=environment)
+        agent = bench.deploy(
+            what,
+            name=name,
+            environment=environment,
+            platform_version=platform_version,
+            warmup=warmup,
+            idle_timeout_s=idle_timeout_s,
+            max_lifetime_s=max_lifetime_s,
+            protocol=protocol,
+            storage=storage,
+        )
         if command.as_json:
             emit_json(_about(agent))
         else:

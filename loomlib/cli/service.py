@@ -71,6 +71,12 @@ from .output import emit_json, emit_table, say, seconds_since
     default=None,
     help="Limits of one session: aws (default), none, or figures such as memory=512m,processes=64.",
 )
+@click.option(
+    "--platform-default",
+    type=click.Choice(["V1", "V2"]),
+    default=None,
+    help="Platform of new runtimes that name none: V1 (default), or V2 as on AWS.",
+)
 @pass_command_context
 def up(
     command: CommandContext,
@@ -88,6 +94,7 @@ def up(
     sandbox_read: tuple[str, ...],
     sandbox_write: tuple[str, ...],
     limits: str | None,
+    platform_default: str | None,
 ) -> None:
     """Start the local AgentCore in the background and print its address."""
     given = {
@@ -103,6 +110,7 @@ def up(
         "sandbox_read": sandbox_read or None,
         "sandbox_write": sandbox_write or None,
         "limits": limits,
+        "platform_default": platform_default,
     }
     wanted = {name: value for name, value in given.items() if value is not None}
     options = dataclasses.replace(local.ServiceOptions(), **wanted) if wanted else None

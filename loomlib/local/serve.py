@@ -181,7 +181,7 @@ async def _serve(
     engine = ResourceEngine(
         resources,
         [
-            (AGENT_RUNTIME, RuntimeBehaviour(resources, deployments, sessions)),
+            (AGENT_RUNTIME, RuntimeBehaviour(resources, deployments, sessions, platform=options.platform_default)),
             (AGENT_RUNTIME_ENDPOINT, EndpointBehaviour(resources)),
             (MEMORY, MemoryBehaviour(on_deleted=on_deleted)),
             (EVALUATOR, Behaviour()),

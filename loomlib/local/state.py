@@ -55,6 +55,7 @@ class ServiceOptions:
         limits: "aws", "none" or figures such as "memory=512m,processes=64" (see `sandbox.limits.Limits`).
         sandbox_read: Further files and folders of this machine that isolated sessions may read.
         sandbox_write: Further folders that they may write.
+        platform_default: Platform of new runtimes that name none: "V1" or, as on AWS since November 2026, "V2".
 
     Example:
         >>> ServiceOptions(quotas="aws", log_delay_s=2.0).quotas
@@ -76,6 +77,7 @@ class ServiceOptions:
     limits: str = "aws"
     sandbox_read: tuple[str, ...] = ()
     sandbox_write: tuple[str, ...] = ()
+    platform_default: str = "V1"
 
     def __post_init__(self) -> None:
         if self.log_delay_s < 0 or self.invoke_timeout_s <= 0 or self.start_timeout_s <= 0:
@@ -86,6 +88,8 @@ class ServiceOptions:
             )
         if self.sandbox not in MODES or self.sandbox_network not in NETWORKS:
             raise ValueError(f"sandbox is one of {', '.join(MODES)}, and sandbox_network one of {', '.join(NETWORKS)}")
+        if self.platform_default not in ("V1", "V2"):
+            raise ValueError('platform_default is "V1" or "V2"')
         Limits.of(self.limits)
         Quotas.of(self.quotas, "")  # raises for an invalid text
 

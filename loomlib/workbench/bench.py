@@ -12,6 +12,7 @@ from ..agents import Catalog, RuntimeArn
 from ..aws import Clients
 from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
+from ..aws.runtime_settings import RuntimeSettings
 from ..deprecation import renamed_members
 from ..errors import AgentNotFoundError, NotSupportedError
 from ..plugins import find_plugins
@@ -186,6 +187,12 @@ class Workbench:
         name: str | None = None,
         environment: Mapping[str, str] | None = None,
         memory: Memory | str | None = None,
+        platform_version: str | None = None,
+        warmup: str | None = None,
+        idle_timeout_s: int | None = None,
+        max_lifetime_s: int | None = None,
+        protocol: str | None = None,
+        storage: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Agent:
         """Deploy an agent and wait until it is READY. A runtime of that name gets a new version.
@@ -193,12 +200,20 @@ class Workbench:
             agent = bench.deploy("calculator")
             agent = bench.deploy("my_agent/agent.py", environment={"MODEL_ID": "…"})
             agent = bench.deploy("assistant_with_memory", memory=bench.memories.create("assistant"))
+            agent = bench.deploy("my_agent", platform_version="V2", warmup="/warmup")
 
         Args:
             what: A blueprint's name, or the path of an `agent.py` or of its folder.
             name: The runtime's name; derived from `what` by default.
             environment: Environment variables of the agent's processes. Loom neither shows nor stores them.
             memory: A memory, its name, id or ARN, passed to the agent as LOOM_MEMORY_ID.
+            platform_version: "V1" boots each session; "V2" restores it from a snapshot of the version, in which
+                everything that the agent made at its start is shared by all sessions. By default AgentCore's.
+            warmup: Path that is called once, with an empty POST, before the snapshot is taken (V2 only).
+            idle_timeout_s: Seconds after which an idle session ends, at least 60; by default 900.
+            max_lifetime_s: Seconds after which a session ends in any case; by default 28,800.
+            protocol: Protocol of the agent's server: "HTTP" (default), "MCP", "A2A" or "AGUI".
+            storage: Folder below /mnt that is kept when a session is stopped, such as "/mnt/data".
             progress: Called with a line at each step; a line in the notebook by default.
 
         Raises:
@@ -215,8 +230,21 @@ class Workbench:
         if memory is not None:
             opened = self.memories.get(memory) if isinstance(memory, str) else memory
             environment = {**memory_variables(opened, runtime), **(environment or {})}
+        settings = RuntimeSettings(
+            platform_version=platform_version,
+            warmup=warmup,
+            idle_timeout_s=idle_timeout_s,
+            max_lifetime_s=max_lifetime_s,
+            protocol=protocol,
+            storage=storage,
+        )
         deployed = deploy_package(
-            context.clients, runtime, package, environment=environment, progress=progress or WaitLine()
+            context.clients,
+            runtime,
+            package,
+            environment=environment,
+            settings=settings,
+            progress=progress or WaitLine(),
         )
         return Agent(context.catalog.add(deployed), context)
 

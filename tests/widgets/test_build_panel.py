@@ -70,6 +70,16 @@ def test_what_is_deployed_tells_its_steps_and_is_in_the_table(
     assert "own is READY" in watched.panel.status
 
 
+def test_runtime_settings_of_the_form_reach_the_runtime_and_the_shown_code(
+    watched: Watched, empty: loom.Workbench
+) -> None:
+    watched.ask("deploy", what="calculator", name="set", platform_version="V2", idle_timeout_s="120")
+    described = empty.agent("set").entry.raw_metadata
+    assert described["platformVersion"] == "V2"
+    assert described["lifecycleConfiguration"]["idleRuntimeSessionTimeout"] == 120
+    assert "platform_version='V2', idle_timeout_s=120" in watched.panel.code
+
+
 def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
     watched: Watched, empty: loom.Workbench
 ) -> None:

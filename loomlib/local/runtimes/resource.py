@@ -13,6 +13,7 @@ from ..sessions import SessionPool
 from ..wire import conflict, invalid, not_found
 from .deployments import Deployments
 from .packages import InvalidPackageError
+from .platforms import V1, platform_of, with_platform
 
 DEFAULT_ENDPOINT: Final = "DEFAULT"
 _LIFECYCLE = {"idleRuntimeSessionTimeout": 900, "maxLifetime": 28_800}
@@ -38,12 +39,14 @@ class RuntimeBehaviour(Behaviour):
 
     settles = True
 
-    def __init__(self, store: ResourceStore, deployments: Deployments, sessions: SessionPool) -> None:
-        self._store, self._deployments, self._sessions = store, deployments, sessions
+    def __init__(
+        self, store: ResourceStore, deployments: Deployments, sessions: SessionPool, *, platform: str = V1
+    ) -> None:
+        self._store, self._deployments, self._sessions, self._platform = store, deployments, sessions, platform
 
     async def before_create(self, draft: Draft) -> None:
         """Copy the package and create the DEFAULT endpoint."""
-        draft.record = self._checked(draft.record)
+        draft.record = self._checked(draft)
         await self._deployments.fetch(draft.record)
         runtime = draft.record
         draft.also.append(
@@ -63,7 +66,7 @@ class RuntimeBehaviour(Behaviour):
 
     async def before_update(self, draft: Draft) -> None:
         """Copy the package and point DEFAULT at the new version."""
-        draft.record = self._checked(draft.record)
+        draft.record = self._checked(draft)
         await self._deployments.fetch(draft.record)
         if endpoint := endpoint_of(self._store, draft.record, DEFAULT_ENDPOINT):
             document = {**endpoint.document, "targetVersion": str(draft.record.version)}
@@ -117,16 +120,20 @@ class RuntimeBehaviour(Behaviour):
         await self._deployments.discard(record.id, version)
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Show the lifecycle with its defaults, and the workload identity."""
+        """Show the lifecycle with its defaults, the platform, and the workload identity."""
         directory = f"{record.arn.partition(':runtime/')[0]}:workload-identity-directory/default"
         return {
+            "platformVersion": platform_of(record.document),
             "lifecycleConfiguration": _LIFECYCLE | (record.document.get("lifecycleConfiguration") or {}),
             "workloadIdentityDetails": {"workloadIdentityArn": f"{directory}/workload-identity/{record.id}"},
         }
 
-    def _checked(self, record: ResourceRecord) -> ResourceRecord:
-        """Return the record with a network configuration, refused when the version cannot run here."""
-        given = record.document
+    def _checked(self, draft: Draft) -> ResourceRecord:
+        """Return the record with a network configuration and a platform, refused when the version cannot run here."""
+        record, former = draft.record, draft.former
+        given = with_platform(
+            record.document, former and former.document, default=self._platform, created=former is None
+        )
         artifact: Mapping[str, Any] = given["agentRuntimeArtifact"]
         if container := artifact.get("containerConfiguration"):
             self._deployments.image(container["containerUri"])

@@ -11,6 +11,13 @@ export default {
     const environment = textarea("Environment", {
       rows: 2, placeholder: "QUERY_SECONDS=2", hint: "One NAME=value per line. Loom neither shows nor stores the values.",
     });
+    const platform = select("Platform"), protocol = select("Protocol");
+    platform.options([["", "default"], ["V1", "V1: each session boots"], ["V2", "V2: each session is restored from a snapshot"]], "");
+    protocol.options([["", "default"], ...["HTTP", "MCP", "A2A", "AGUI"].map((item) => [item, item])], "");
+    const warmup = field("Warm-up path", { placeholder: "none (V2: called before the snapshot)" });
+    const idle = field("Idle time-out", { placeholder: "900 (seconds)" });
+    const lifetime = field("Maximum lifetime", { placeholder: "28800 (seconds)" });
+    const storage = field("Session storage", { placeholder: "none (a folder such as /mnt/data)" });
     const about = h("p", { class: "loom-hint" });
     const deploy = button("Deploy", () => begin(), { kind: "main" });
     const halt = button("Stop waiting", () => stop(model, "deploy"), { disabled: true });
@@ -46,6 +53,8 @@ export default {
       deploying(true);
       const reply = await act(model, "deploy", {
         what: what.value === OWN_CODE ? path.value : what.value, name: name.value, memory: memory.value, environment: environment.value,
+        platform_version: platform.value, warmup: warmup.value, protocol: protocol.value,
+        idle_timeout_s: idle.value, max_lifetime_s: lifetime.value, storage: storage.value,
       });
       deploying(false);
       if (reply && reply.arn) show(reply);
@@ -104,6 +113,7 @@ export default {
     const deployment = card("Deploy", {},
       h("div", { class: "loom-row" }, what, path, deploy, halt), about,
       h("details", null, h("summary", null, "Name, memory and environment"), h("div", { class: "loom-row" }, name, memory), h("div", { class: "loom-row" }, environment)),
+      h("details", null, h("summary", null, "Runtime settings"), h("div", { class: "loom-row" }, platform, warmup, protocol), h("div", { class: "loom-row" }, idle, lifetime, storage)),
       going);
     body.errorsOf(["deploy"], deployment.body);
     const list = h("div");

@@ -57,8 +57,8 @@ class BuildPanel(Panel):
         what, name, memory = (form.text(item).strip() for item in ("what", "name", "memory"))
         if not what:
             raise LoomError("There is nothing to deploy", on="no path is given", try_="the path of your agent.py")
-        environment = _variables(form.text("environment"))
-        self.show_code(connect_code(self.bench) + _deploy_code(what, name, memory, environment))
+        environment, settings = _variables(form.text("environment")), _settings(form)
+        self.show_code(connect_code(self.bench) + _deploy_code(what, name, memory, environment, settings))
         began, steps = time.monotonic(), list[dict[str, Any]]()
 
         def step(word: str) -> None:
@@ -77,7 +77,12 @@ class BuildPanel(Panel):
         try:
             step("packing")
             agent = self.bench.deploy(
-                what, name=name or None, environment=environment or None, memory=memory or None, progress=step
+                what,
+                name=name or None,
+                environment=environment or None,
+                memory=memory or None,
+                progress=step,
+                **settings,
             )
         except Cancelled:
             end(
@@ -230,6 +235,7 @@ class BuildPanel(Panel):
             "ARN": str(entry.arn),
             "qualifiers": ", ".join(entry.qualifiers),
             "version": str(entry.raw_metadata.get("agentRuntimeVersion") or "–"),
+            "platform": str(entry.raw_metadata.get("platformVersion") or "–"),
             "log group": entry.log_group(agent.qualifier),
         }
         call = f"bench.agent({agent.name!r}).invoke({prompt!r}).text"
@@ -276,7 +282,23 @@ def _variables(text: str) -> dict[str, str]:
     return variables
 
 
-def _deploy_code(what: str, name: str, memory: str, environment: Mapping[str, str]) -> str:
+def _settings(form: Form) -> dict[str, Any]:
+    """Return the runtime's settings that the form gives, as arguments of `bench.deploy`."""
+    settings: dict[str, Any] = {}
+    for item in ("platform_version", "warmup", "protocol", "storage"):
+        if text := form.text(item).strip():
+            settings[item] = text
+    for item, label in (("idle_timeout_s", "Idle time-out"), ("max_lifetime_s", "Maximum lifetime")):
+        text = form.text(item).strip()
+        if not text:
+            continue
+        if not text.isdecimal():
+            raise LoomError(f"{label} must be a whole number of seconds", on=repr(text[:40]), try_="900")
+        settings[item] = int(text)
+    return settings
+
+
+def _deploy_code(what: str, name: str, memory: str, environment: Mapping[str, str], settings: Mapping[str, Any]) -> str:
     """Return the deploy call as Python.
 
     Values of variables may be secrets, so the code reads them from the reader's own environment.
@@ -284,6 +306,7 @@ def _deploy_code(what: str, name: str, memory: str, environment: Mapping[str, st
     given = [repr(what)]
     given += [f"name={name!r}"] if name else []
     given += [f"memory={memory!r}"] if memory else []
+    given += [f"{key}={value!r}" for key, value in settings.items()]
     if not environment:
         return f"agent = bench.deploy({', '.join(given)})"
     values = ", ".join(f"{key!r}: os.environ[{key!r}]" for key in environment)

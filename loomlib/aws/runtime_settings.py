@@ -1,0 +1,45 @@
+"""Settings of a runtime that deployments pass on to AgentCore."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeSettings:
+    """Settings of a runtime's version; None leaves a setting to AgentCore.
+
+    AgentCore checks the values, so that a value that a later release accepts is not refused here.
+
+    Attributes:
+        platform_version: "V1" boots each session; "V2" restores it from a snapshot of the version.
+        warmup: Path that is called once, with an empty POST, before the snapshot of a version is taken (V2).
+        idle_timeout_s: Seconds after which an idle session ends.
+        max_lifetime_s: Seconds after which a session ends in any case.
+        protocol: The protocol of the agent's server: "HTTP", "MCP", "A2A" or "AGUI".
+        storage: Folder below /mnt that is kept when a session is stopped, such as "/mnt/data".
+    """
+
+    platform_version: str | None = None
+    warmup: str | None = None
+    idle_timeout_s: int | None = None
+    max_lifetime_s: int | None = None
+    protocol: str | None = None
+    storage: str | None = None
+
+    def members(self) -> dict[str, Any]:
+        """Return the members of CreateAgentRuntime and UpdateAgentRuntime."""
+        members: dict[str, Any] = {}
+        if self.platform_version is not None:
+            members["platformVersion"] = self.platform_version
+        if self.warmup is not None:
+            members["hooksConfiguration"] = {"build": {"warmup": {"action": {"httpPost": {"path": self.warmup}}}}}
+        lifecycle = {"idleRuntimeSessionTimeout": self.idle_timeout_s, "maxLifetime": self.max_lifetime_s}
+        if given := {name: value for name, value in lifecycle.items() if value is not None}:
+            members["lifecycleConfiguration"] = given
+        if self.protocol is not None:
+            members["protocolConfiguration"] = {"serverProtocol": self.protocol}
+        if self.storage is not None:
+            members["filesystemConfigurations"] = [{"sessionStorage": {"mountPath": self.storage}}]
+        return members

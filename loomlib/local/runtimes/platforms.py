@@ -1,0 +1,77 @@
+"""The platform of a runtime's version, V1 or V2, and its build hook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..wire import invalid
+
+V1, V2 = "V1", "V2"
+PLATFORMS = (V1, V2)
+
+WARM_UP_WITHIN_S = 120.0
+"""API reference, BuildLifecycleHooks: the hook must complete within 120 seconds."""
+
+DEFAULT_PORT = 8080
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmUp:
+    """The request that warms up a version: `POST path`, sent to the agent's server."""
+
+    path: str
+
+
+def with_platform(
+    document: Mapping[str, Any], former: Mapping[str, Any] | None, *, default: str, created: bool
+) -> dict[str, Any]:
+    """Return the members of a runtime with its platform.
+
+    An update that does not name one keeps the version before it; a runtime that was stored without one is V1.
+
+    Args:
+        document: The members that the request gave.
+        former: The members of the version before.
+        default: The platform of new runtimes.
+        created: Whether the runtime is new.
+
+    Raises:
+        RefusedError: The platform does not exist, or cannot have the hooks that are asked for.
+    """
+    kept = default if created else platform_of(former or {})
+    platform = str(document.get("platformVersion") or kept)
+    if platform not in PLATFORMS:
+        raise invalid(f"platformVersion {platform!r} is not one of {', '.join(PLATFORMS)}")
+    if document.get("hooksConfiguration"):
+        if platform != V2:
+            raise invalid("hooksConfiguration requires platformVersion V2; this runtime uses V1")
+        if document.get("capacityProviderConfiguration"):
+            raise invalid("hooksConfiguration cannot be combined with capacityProviderConfiguration")
+        warm_up_of(document)
+    return {**document, "platformVersion": platform}
+
+
+def platform_of(document: Mapping[str, Any]) -> str:
+    """Return a stored version's platform."""
+    return str(document.get("platformVersion") or V1)
+
+
+def warm_up_of(document: Mapping[str, Any]) -> WarmUp | None:
+    """Return a version's build hook, if it has one."""
+    hooks: Mapping[str, Any] = document.get("hooksConfiguration") or {}
+    warmup: Mapping[str, Any] | None = (hooks.get("build") or {}).get("warmup")
+    if warmup is None:
+        return None
+    post: Mapping[str, Any] | None = warmup["action"].get("httpPost")
+    if post is None:
+        raise invalid("The warm-up hook has no action that the local AgentCore knows: only httpPost")
+    path = str(post["path"])
+    if not path.startswith("/"):
+        raise invalid(f"The path of the warm-up hook must begin with /, not {path!r}")
+    configured: Mapping[str, Any] = document.get("protocolConfiguration") or {}
+    own = {DEFAULT_PORT, int(configured.get("port") or DEFAULT_PORT)}
+    if (port := post.get("port")) is not None and int(port) not in own:
+        raise invalid(f"The local AgentCore calls the warm-up hook at the agent's own port only, not at {port}")
+    return WarmUp(path=path)

@@ -1,0 +1,48 @@
+"""Platform versions of runtimes and their warm-up hook, as the control plane answers them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from echo_agent import ECHO_AGENT
+
+WARM_UP = {"build": {"warmup": {"action": {"httpPost": {"path": "/warmup"}}}}}
+
+
+def test_a_runtime_without_a_platform_is_v1_by_default(aws: Any) -> None:
+    assert aws.deploy("plain_platform")["platformVersion"] == "V1"
+
+
+def test_an_update_keeps_the_platform_of_the_version_before(aws: Any) -> None:
+    first = aws.deploy("kept_platform", platformVersion="V2")
+    assert first["platformVersion"] == "V2"
+    aws.control.update_agent_runtime(
+        agentRuntimeId=first["agentRuntimeId"],
+        agentRuntimeArtifact=aws.upload({"agent.py": ECHO_AGENT}),
+        roleArn="arn:aws:iam::123456789012:role/loom",
+        networkConfiguration={"networkMode": "PUBLIC"},
+    )
+    again = aws.settled(first["agentRuntimeId"])
+    assert (again["agentRuntimeVersion"], again["platformVersion"]) == ("2", "V2")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"platformVersion": "V3"}, "platformVersion 'V3' is not one of V1, V2"),
+        ({"platformVersion": "V1", "hooksConfiguration": WARM_UP}, "requires platformVersion V2"),
+        (
+            {
+                "platformVersion": "V2",
+                "hooksConfiguration": {"build": {"warmup": {"action": {"httpPost": {"path": "/x", "port": 9_999}}}}},
+            },
+            "not at 9999",
+        ),
+    ],
+)
+def test_a_platform_or_hook_that_cannot_be_is_a_validation_error(aws: Any, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ClientError, match=message) as refused:
+        aws.create("refused_platform", aws.upload({"agent.py": ECHO_AGENT}), **given)
+    assert refused.value.response["Error"]["Code"] == "ValidationException"
