@@ -43,6 +43,7 @@ class Application:
         moto: Answers what no router does.
         admin: Answers Loom's own requests.
         otlp: Takes telemetry.
+        check_place: Refuses resources of another region or account than the caller's, by their ARN or id.
         name_damage: Returns the names of the home's damaged databases if an error comes from one.
         account_id: The account.
         region: The region of requests that name none.
@@ -58,13 +59,14 @@ class Application:
         moto: MotoFallback,
         admin: AdminRoutes,
         otlp: OtlpIntake,
+        check_place: Callable[..., None],
         name_damage: Callable[[BaseException], Sequence[str]],
         account_id: str,
         region: str,
     ) -> None:
         self._account_id, self._region = account_id, region
         self._guard, self._invoke, self._models = guard, invoke, models
-        self._name_damage = name_damage
+        self._check_place, self._name_damage = check_place, name_damage
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,6 +129,7 @@ class Application:
             content: Body = scope["loom.body"]
             unsigned = await asyncio.to_thread(caller.unsigned.confirmed, content.opened().read())
             scope["loom.service"], scope["loom.unsigned_region"] = service, unsigned.region or self._region
+            scope["loom.account_id"] = self._account_id
             await self._moto(scope, receive, send)
             return
         if service == "loom":
@@ -141,8 +144,11 @@ class Application:
             require(caller.principal, *model_action(operation, unquote(model_id), caller.region), service)
             await self._converse(path, headers, receive, send, request_id)
             return
+        account_id = caller.account_id or self._account_id
         if service == "bedrock-agentcore":
             parts = path.split("/")
+            if len(parts) > 3 and parts[1] in ("runtimes", "memories") and caller.region:
+                self._check_place(unquote(parts[2]), region=caller.region, account_id=account_id)
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] == "POST":
                 if parts[3] == "invocations":
                     require(caller.principal, "bedrock-agentcore:InvokeAgentRuntime", [unquote(parts[2])], service)
@@ -157,9 +163,10 @@ class Application:
         for router in self._routers.get(service, ()):
             if match := router.match(scope):
                 if service == "bedrock-agentcore":
-                    action = agentcore_action(match.name, match.path_parameters, caller.region, self._account_id)
+                    action = agentcore_action(match.name, match.path_parameters, caller.region, account_id)
                     require(caller.principal, *action, service)
-                body = await router.answer(match, receive, send, region=caller.region, request_id=request_id)
+                place = {"region": caller.region, "account_id": account_id}
+                body = await router.answer(match, receive, send, **place, request_id=request_id)
                 if body is None:
                     return
                 receive = body
@@ -167,7 +174,8 @@ class Application:
         else:
             if service == "bedrock-agentcore":
                 raise not_implemented(f"{scope['method']} {path}")
-        scope["loom.service"] = service
+        scope["loom.service"], scope["loom.account_id"] = service, account_id
+        scope["loom.principal"] = caller.principal
         await self._moto(scope, receive, send)
 
     def _other_action(self, caller: Caller, scope: Scope) -> Action:
@@ -180,7 +188,7 @@ class Application:
             {name: values[0] for name, values in caller.fields.items()},
             lambda: body.opened().read(),
             region=caller.region,
-            account_id=self._account_id,
+            account_id=caller.account_id or self._account_id,
         )
 
     async def _converse(

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from urllib.parse import parse_qs
 
 from ..errors import LocalServiceError
 from .access.bodies import Body, largest_body, read_whole
@@ -46,6 +47,11 @@ class Caller:
     def principal(self) -> SessionPrincipal | None:
         """The session that calls; None for the owner."""
         return self.key.principal
+
+    @property
+    def account_id(self) -> str:
+        """The account that the key names; empty for the service's own."""
+        return self.key.account_id
 
     def header(self, name: str) -> str:
         """Return a header by its lower-case name, "" when there is none."""
@@ -150,6 +156,8 @@ class Guard:
         key = self._keys.find(signature.access_key)
         if key is None:
             raise self._unknown(signature.access_key, signature.service)
+        if key.session_token and _security_token(fields, query) != key.session_token:
+            raise refusal("unknown", signature.service, UNKNOWN_KEY)
         signature.check_time(datetime.now(UTC))
         return Caller(service=signature.service, region=signature.region, key=key, signature=signature, fields=fields)
 
@@ -157,6 +165,11 @@ class Guard:
         if self._keys.has_ended(identifier):
             return refusal("expired", service, "The security token included in the request is expired")
         return refusal("unknown", service, UNKNOWN_KEY)
+
+
+def _security_token(fields: Mapping[str, Sequence[str]], query: str) -> str:
+    given = fields.get("x-amz-security-token") or parse_qs(query).get("X-Amz-Security-Token", [""])
+    return given[0]
 
 
 def _text(value: bytes) -> str:

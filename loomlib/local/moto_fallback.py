@@ -11,11 +11,13 @@ import uuid
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import parse_qs
 
 from a2wsgi import WSGIMiddleware
 from moto.core.responses import BaseResponse
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
+from .access.assumed_roles import AssumedRoles
 from .access.bodies import Body
 from .error_forms import error_form, operation_of, protocol_of
 from .logs.store import Logs
@@ -56,7 +58,8 @@ class MotoFallback:
     Log groups are the same in every region: agents of all regions write into one store.
     """
 
-    def __init__(self, logs: Logs, *, region: str) -> None:
+    def __init__(self, logs: Logs, assumed_roles: AssumedRoles, *, region: str) -> None:
+        self._assumed_roles = assumed_roles
         self._logs, self._log_scope = logs, rf"\g<1>{region}/logs/"
         self._application: WsgiApplication = _AwsOnly(create_backend_app)
         self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
@@ -83,6 +86,7 @@ class MotoFallback:
         environ["RAW_URI"] = scope["raw_path"].decode("latin-1")
         environ["wsgi.input"] = scope["loom.body"].opened()
         environ["wsgi.input_terminated"] = True
+        environ["HTTP_X_MOTO_ACCOUNT_ID"] = scope["loom.account_id"]  # in place of whatever the client sent
         if region := scope.get("loom.unsigned_region"):
             # moto reads service and region from the credential scope; without one it takes us-east-1.
             environ["HTTP_AUTHORIZATION"] = _UNSIGNED.format(region=region, service=scope["loom.service"])
@@ -114,8 +118,14 @@ class MotoFallback:
             started[:] = [status, headers]
             return _write
 
-        if environ["asgi.scope"]["loom.service"] != "logs":
+        scope = environ["asgi.scope"]
+        if scope["loom.service"] != "logs":
             body = self._application(environ, start)
+            if scope["loom.service"] == "sts" and "loom.unsigned_region" not in scope:
+                body = list(body)
+                form = parse_qs(scope["loom.body"].opened().read().decode("latin-1"))
+                if form.get("Action") == ["AssumeRole"] and "RoleArn" in form:
+                    self._assumed_roles.accept(form["RoleArn"][0], b"".join(body), scope["loom.principal"])
             return started[0], started[1], body
         self._logs.wait_restored()
         signed = environ.get("HTTP_AUTHORIZATION", "")

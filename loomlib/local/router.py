@@ -115,7 +115,7 @@ class Router:
         return Match(operation, path_parameters, request)
 
     async def answer(
-        self, match: Match, receive: Receive, send: Send, *, region: str, request_id: str
+        self, match: Match, receive: Receive, send: Send, *, region: str, request_id: str, account_id: str = ""
     ) -> Receive | None:
         """Answer a matched request.
 
@@ -125,6 +125,7 @@ class Router:
             send: Where the answer goes.
             region: The caller's region.
             request_id: Id that the answer carries.
+            account_id: The caller's account; empty for the service's own.
 
         Returns:
             None when the request is answered; otherwise the body for moto, which implements the operation.
@@ -132,7 +133,7 @@ class Router:
         Raises:
             Refused: The answer is an AWS error; 501 for an operation that nothing implements.
         """
-        handler = self._handler(match.name, region)
+        handler = self._handler(match.name, region, account_id)
         if handler is None:
             if _snake(match.name) in self._moto_methods:
                 return receive
@@ -158,9 +159,9 @@ class Router:
         await send_body(send, content, response["status_code"], [*headers, named])
         return None
 
-    def _handler(self, operation: str, region: str) -> Handler | None:
+    def _handler(self, operation: str, region: str, account_id: str) -> Handler | None:
         if self._resources is not None and operation in self._resources.handlers:
-            return partial(self._resources.call, operation, region=region)
+            return partial(self._resources.call, operation, region=region, account_id=account_id)
         name = _snake(operation)
         return next((method for item in self._components if (method := getattr(item, name, None))), None)
 

@@ -23,6 +23,7 @@ from typing import cast
 
 import uvicorn
 
+from .access.assumed_roles import AssumedRoles
 from .access.keys import Key, Keyring
 from .access.protocol import BoundedProtocol, most_connections
 from .access.session_keys import SessionKeys
@@ -167,8 +168,8 @@ async def _serve(
     )
     models = _make_model(options, model_settings)
     images = ImageStore(home)
-    deployments = Deployments(home, images, account_id=state.account_id, isolation=isolation)
-    moto = MotoFallback(logs, region=state.region)
+    deployments = Deployments(home, images, isolation=isolation)
+    moto = MotoFallback(logs, AssumedRoles(keys), region=state.region)
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
 
@@ -222,6 +223,7 @@ async def _serve(
             on_persist=lambda: write_state(replace(state, persistent=True)),
         ),
         otlp=OtlpIntake(collector, telemetry, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),
+        check_place=engine.check_place,
         name_damage=partial(name_damage, home),
     )
     BoundedProtocol.most_connections = most_connections()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import secrets
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,11 +53,23 @@ class SessionPrincipal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """An access key; without a principal it is the owner's and may do everything."""
+    """An access key; without a principal it is the owner's and may do everything.
+
+    Attributes:
+        access_key: Its id.
+        secret_key: What signs.
+        principal: The session that it belongs to, or the role that was assumed.
+        account_id: The account that it names; empty for the service's own.
+        session_token: What requests with it must carry; empty when they need none.
+        expires_at: When it ends, in unix seconds.
+    """
 
     access_key: str
     secret_key: str = field(repr=False)
     principal: SessionPrincipal | None = None
+    account_id: str = ""
+    session_token: str = field(default="", repr=False)
+    expires_at: float = math.inf
 
     @property
     def token(self) -> str:
@@ -76,12 +90,17 @@ class Keyring:
         self._by_mark: dict[str, Key] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
 
-    def issue(self, principal: SessionPrincipal) -> Key:
-        """Return a new key for a session."""
+    def issue(self, principal: SessionPrincipal, account_id: str = "") -> Key:
+        """Return a new key for a session of an account."""
         access_key = "ASIA" + secrets.token_hex(8).upper()  # AWS's prefix of temporary keys
-        key = Key(access_key=access_key, secret_key=secrets.token_urlsafe(30), principal=principal)
+        secret_key = secrets.token_urlsafe(30)
+        key = Key(access_key=access_key, secret_key=secret_key, principal=principal, account_id=account_id)
         self._keys[key.access_key] = self._by_token[key.token] = self._by_mark[principal.mark] = key
         return key
+
+    def add(self, key: Key) -> None:
+        """Accept a key that another service issued, such as STS for a role."""
+        self._keys[key.access_key] = key
 
     def end(self, mark: str) -> None:
         """End the key of a session."""
@@ -89,18 +108,26 @@ class Keyring:
         if key is None:
             return
         del self._keys[key.access_key], self._by_token[key.token]
-        for identifier in (key.access_key, key.token):
-            self._ended[identifier] = None
-        while len(self._ended) > _REMEMBERED:
-            self._ended.popitem(last=False)
+        self._remember(key.access_key, key.token)
 
     def find(self, access_key: str) -> Key | None:
-        """Return the key with an id."""
-        return self._keys.get(access_key)
+        """Return the key with an id, unless it has ended."""
+        key = self._keys.get(access_key)
+        if key is not None and time.time() > key.expires_at:
+            del self._keys[access_key]
+            self._remember(access_key)
+            return None
+        return key
 
     def find_token(self, token: str) -> Key | None:
         """Return the key with a bearer token."""
         return self._by_token.get(token)
+
+    def _remember(self, *identifiers: str) -> None:
+        for identifier in identifiers:
+            self._ended[identifier] = None
+        while len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
 
     def has_ended(self, identifier: str) -> bool:
         """Return whether a key id or a bearer token was a session's that has ended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..contract import RuntimeVersion, SessionKey
+from ..resources import place_of
 from .keys import Keyring, SessionPrincipal
 
 
@@ -29,7 +30,7 @@ class SessionKeys:
             group=f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}",
             named=runtime.environment,
         )
-        key = self._keys.issue(principal)
+        key = self._keys.issue(principal, account_id=place_of(runtime.arn).account_id)
         return SessionKey(
             environment={"AWS_ACCESS_KEY_ID": key.access_key, "AWS_SECRET_ACCESS_KEY": key.secret_key}, token=key.token
         )

@@ -7,7 +7,18 @@ long-term memory does without.
 from .attaching import FILE_NAME, attach
 from .behaviour import Behaviour, Draft, SettlementError
 from .declaration import Resource
-from .naming import new_id
+from .naming import Place, new_id, place_of
 from .records import ResourceRecord
 
-__all__ = ["FILE_NAME", "Behaviour", "Draft", "Resource", "ResourceRecord", "SettlementError", "attach", "new_id"]
+__all__ = [
+    "FILE_NAME",
+    "Behaviour",
+    "Draft",
+    "Place",
+    "Resource",
+    "ResourceRecord",
+    "SettlementError",
+    "attach",
+    "new_id",
+    "place_of",
+]

@@ -20,6 +20,7 @@ from ..paging import page_request
 from ..wire import RefusedError, conflict, invalid, not_found
 from .behaviour import Behaviour, Draft, SettlementError
 from .declaration import Binding, Resource, bind
+from .naming import Place
 from .records import ResourceRecord
 from .store import ResourceStore
 
@@ -28,7 +29,7 @@ _MOST_TAGS = 50  # AWS: tags of one resource
 
 Parameters = Mapping[str, Any]
 Result = dict[str, Any]
-Handler = Callable[[Parameters, str], Awaitable[Result]]
+Handler = Callable[[Parameters, Place], Awaitable[Result]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class ResourceEngine:
     Args:
         store: Where the resources are stored.
         resources: Each declaration with its hooks.
-        account_id: The account in new ARNs.
+        account_id: The account of callers whose key names none.
         clock: Seconds since 1970.
     """
 
@@ -91,18 +92,37 @@ class ResourceEngine:
                 if not family.resource.presets or verb in ("get", "list"):
                     self.handlers[operation] = partial(verbs[verb], family)
 
-    async def call(self, operation: str, parameters: Parameters, *, region: str) -> Result:
+    async def call(self, operation: str, parameters: Parameters, *, region: str, account_id: str = "") -> Result:
         """Answer one operation.
 
         Args:
             operation: Its name in the service model, such as `CreateMemory`.
             parameters: Its parameters, valid for the service model.
-            region: The caller's region: resources are created, named and listed there.
+            region: The caller's region: resources are created, named, found and listed there.
+            account_id: The caller's account; empty for the service's own.
 
         Raises:
             Refused: The answer is an AWS error.
         """
-        return await self.handlers[operation](parameters, region)
+        return await self.handlers[operation](parameters, Place(region, account_id or self._account_id))
+
+    def check_place(self, key: str, *, region: str, account_id: str = "") -> None:
+        """Refuse a resource of another region or account, which its caller cannot see.
+
+        Args:
+            key: The ARN or the id in the path of a request.
+            region: The caller's region.
+            account_id: The caller's account; empty for the service's own.
+
+        Raises:
+            RefusedError: The resource is elsewhere (404).
+        """
+        identifier = key.rpartition("/")[2]
+        random = [family.kind for family in self._families.values() if "{suffix}" in family.resource.id]
+        for kind in random:
+            record = self.store.of_arn(key) or self.store.of_id(kind, identifier)
+            if record is not None and record.place != (region, account_id or self._account_id):
+                raise not_found(f"{_sentence_noun(record.kind)} not found: {key}")
 
     def resume(self) -> None:
         """Continue the background work that an earlier service left unfinished."""
@@ -121,26 +141,26 @@ class ResourceEngine:
 
     # The verbs
 
-    async def _create(self, family: _Family, parameters: Parameters, region: str) -> Result:
+    async def _create(self, family: _Family, parameters: Parameters, place: Place) -> Result:
         resource, binding = family.resource, family.binding
         name, token, moment = parameters[binding.name], parameters.get("clientToken") or "", self._moment()
         digest = _digest(parameters)
         async with self._changing:
-            if token and (same := self.store.of_token(family.kind, region, token)):
+            if token and (same := self.store.of_token(family.kind, place, token)):
                 self._check_token(family, same, "create", digest)
                 return self._answer(family, "create", _seen_as(same, family, "creating"))
-            parent = self._parent(family, parameters, region)
-            place, region = (parent.arn, parent.region) if parent else ("", region)
-            if same := self.store.find(family.kind, region, name, parent=place, by_name=True):
+            parent = self._parent(family, parameters, place)
+            above = parent.arn if parent else ""
+            if same := self.store.find(family.kind, place, name, parent=above, by_name=True):
                 raise _taken(resource, same)
             identity = resource.new_id(name)
             record = ResourceRecord(
                 kind=family.kind,
-                region=region,
-                parent=place,
+                region=place.region,
+                parent=above,
                 id=identity,
                 name=name,
-                arn=resource.arn_of(id=identity, name=name, region=region, account_id=self._account_id, parent=parent),
+                arn=resource.arn_of(id=identity, name=name, **place._asdict(), parent=parent),
                 version=1 if resource.versioned else 0,
                 status=binding.statuses.creating if family.behaviour.settles else binding.statuses.ready,
                 document=_given(binding, parameters),
@@ -156,30 +176,29 @@ class ResourceEngine:
         self._begin(family, record)
         return self._answer(family, "create", _seen_as(record, family, "creating"))
 
-    async def _get(self, family: _Family, parameters: Parameters, region: str) -> Result:
-        record = self._find(family, parameters, region)
+    async def _get(self, family: _Family, parameters: Parameters, place: Place) -> Result:
+        record = self._find(family, parameters, place)
         if wanted := self._wanted_version(family, parameters):
             record = self._version(record, wanted)
         return self._answer(family, "get", record)
 
-    async def _list(self, family: _Family, parameters: Parameters, region: str) -> Result:
-        parent = self._parent(family, parameters, region)
-        place, region = (parent.arn, parent.region) if parent else ("", region)
-        stored = self.store.records(family.kind, region=region, parent=place)
+    async def _list(self, family: _Family, parameters: Parameters, place: Place) -> Result:
+        parent = self._parent(family, parameters, place)
+        stored = self.store.records(family.kind, place=place, parent=parent.arn if parent else "")
         records = [*family.resource.presets, *stored]
         if family.resource.newest_first:
             records.reverse()
         return self._page(family, "list", records, parameters)
 
-    async def _list_versions(self, family: _Family, parameters: Parameters, region: str) -> Result:
-        versions = self.store.versions(self._find(family, parameters, region))
+    async def _list_versions(self, family: _Family, parameters: Parameters, place: Place) -> Result:
+        versions = self.store.versions(self._find(family, parameters, place))
         return self._page(family, "versions", versions[::-1], parameters)
 
-    async def _update(self, family: _Family, parameters: Parameters, region: str) -> Result:
+    async def _update(self, family: _Family, parameters: Parameters, place: Place) -> Result:
         resource, binding, moment = family.resource, family.binding, self._moment()
         token, digest = parameters.get("clientToken") or "", _digest(parameters)
         async with self._changing:
-            former = self._find(family, parameters, region)
+            former = self._find(family, parameters, place)
             if token and former.tokens.get("update", ("",))[0] == token:
                 self._check_token(family, former, "update", digest)
                 return self._answer(family, "update", _seen_as(former, family, "updating"))
@@ -196,16 +215,16 @@ class ResourceEngine:
                 tokens={**former.tokens, "update": (token, digest)} if token else former.tokens,
                 updated_at=moment,
             )
-            parent = self._parent(family, parameters, region)
+            parent = self._parent(family, parameters, place)
             draft = Draft(record=record, parameters=parameters, former=former, parent=parent)
             await family.behaviour.before_update(draft)
             record = (await asyncio.to_thread(self.store.put, [draft.record, *draft.also]))[0]
         self._begin(family, record)
         return self._answer(family, "update", _seen_as(record, family, "updating"))
 
-    async def _delete(self, family: _Family, parameters: Parameters, region: str) -> Result:
+    async def _delete(self, family: _Family, parameters: Parameters, place: Place) -> Result:
         async with self._changing:
-            record = self._find(family, parameters, region)
+            record = self._find(family, parameters, place)
             version = self._wanted_version(family, parameters)
             if version is not None:
                 record = self._version(record, version)
@@ -220,23 +239,24 @@ class ResourceEngine:
 
     # Tags
 
-    async def _tag(self, parameters: Parameters, _region: str) -> Result:
-        arn, tags = self._tagged(parameters), parameters["tags"]
+    async def _tag(self, parameters: Parameters, place: Place) -> Result:
+        arn, tags = self._tagged(parameters, place), parameters["tags"]
         async with self._changing:
             _check_tags(self.store.tags(arn) | tags)
             await asyncio.to_thread(self.store.tag, arn, tags)
         return {}
 
-    async def _untag(self, parameters: Parameters, _region: str) -> Result:
-        await asyncio.to_thread(self.store.untag, self._tagged(parameters), parameters["tagKeys"])
+    async def _untag(self, parameters: Parameters, place: Place) -> Result:
+        await asyncio.to_thread(self.store.untag, self._tagged(parameters, place), parameters["tagKeys"])
         return {}
 
-    async def _list_tags(self, parameters: Parameters, _region: str) -> Result:
-        return {"tags": self.store.tags(self._tagged(parameters))}
+    async def _list_tags(self, parameters: Parameters, place: Place) -> Result:
+        return {"tags": self.store.tags(self._tagged(parameters, place))}
 
-    def _tagged(self, parameters: Parameters) -> str:
+    def _tagged(self, parameters: Parameters, place: Place) -> str:
         arn: str = parameters["resourceArn"]
-        if self.store.of_arn(arn) is None:
+        record = self.store.of_arn(arn)
+        if record is None or record.place != place:
             raise not_found(f"No resource {arn}")
         return arn
 
@@ -271,29 +291,24 @@ class ResourceEngine:
 
     # Lookup and form
 
-    def _find(self, family: _Family, parameters: Parameters, region: str) -> ResourceRecord:
+    def _find(self, family: _Family, parameters: Parameters, place: Place) -> ResourceRecord:
         key: str = parameters[family.binding.identifier]
         if preset := next((item for item in family.resource.presets if key in (item.id, item.arn)), None):
             return preset
-        parent = self._parent(family, parameters, region)
-        place, region = (parent.arn, parent.region) if parent else ("", region)
-        record = self.store.find(family.kind, region, key, parent=place, by_name=family.binding.by_name)
-        if record is None and not family.binding.by_name and "{suffix}" in family.resource.id:
-            # A random id names one resource in all regions. Clients that fall back to a default region of their own,
-            # as some of the AgentCore SDK do, find with it what they created under AWS_REGION.
-            record = self.store.of_arn(key) or self.store.of_id(family.kind, key)
-            record = record if record and (record.kind, record.parent) == (family.kind, place) else None
+        parent = self._parent(family, parameters, place)
+        above = parent.arn if parent else ""
+        record = self.store.find(family.kind, place, key, parent=above, by_name=family.binding.by_name)
         if record is None:
             below = f" in {parent.id}" if parent else ""
             raise not_found(f"{_sentence_noun(family.kind)} not found{below}: {key}")
         return record
 
-    def _parent(self, family: _Family, parameters: Parameters, region: str) -> ResourceRecord | None:
+    def _parent(self, family: _Family, parameters: Parameters, place: Place) -> ResourceRecord | None:
         if family.resource.parent is None:
             return None
         above = self._families[family.resource.parent.noun]
         named = {**parameters, above.binding.identifier: parameters[family.binding.parent_identifier]}
-        return self._find(above, named, region)
+        return self._find(above, named, place)
 
     def _wanted_version(self, family: _Family, parameters: Parameters) -> int | None:
         wanted = parameters.get(f"{family.resource.prefix}Version") if family.resource.versioned else None

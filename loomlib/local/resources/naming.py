@@ -4,8 +4,22 @@ from __future__ import annotations
 
 import secrets
 import string
+from typing import NamedTuple
 
 _ALPHANUMERIC = string.ascii_letters + string.digits
+
+
+class Place(NamedTuple):
+    """Where a resource is, and where a caller sees resources: a region of an account."""
+
+    region: str
+    account_id: str
+
+
+def place_of(arn: str) -> Place:
+    """Return the place that an ARN names."""
+    parts = arn.split(":")
+    return Place(parts[3], parts[4]) if len(parts) > 5 else Place("", "")
 
 
 def new_id(name: str) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from .naming import Place, place_of
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceRecord:
@@ -39,3 +41,8 @@ class ResourceRecord:
     created_at: datetime
     updated_at: datetime
     number: int = 0
+
+    @property
+    def place(self) -> Place:
+        """The region and the account that it is in."""
+        return Place(self.region, place_of(self.arn).account_id)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .attaching import FILE_NAME
+from .naming import Place
 from .records import ResourceRecord
 
 _log = logging.getLogger(__name__)
@@ -81,39 +82,39 @@ class ResourceStore:
     # Reading
 
     def find(
-        self, kind: str, region: str, key: str, *, parent: str = "", by_name: bool = False
+        self, kind: str, place: Place, key: str, *, parent: str = "", by_name: bool = False
     ) -> ResourceRecord | None:
-        """Return a resource by its ARN, its id or, with `by_name`, its name."""
+        """Return a resource of a place by its ARN, its id or, with `by_name`, its name."""
         if key.startswith("arn:"):
             record = self.of_arn(key)
-            return record if record and record.kind == kind and record.region == region else None
-        return self._record((kind, region, parent, "name" if by_name else "id", key))
+            return record if record and record.kind == kind and record.place == place else None
+        return self._record((kind, *place, parent, "name" if by_name else "id", key))
 
     def of_arn(self, arn: str) -> ResourceRecord | None:
-        """Return the resource with an ARN, in any region."""
+        """Return the resource with an ARN, in any place."""
         return self._record(("arn", arn))
 
     def of_id(self, kind: str, id: str) -> ResourceRecord | None:
-        """Return the resource with an id, in any region."""
+        """Return the resource with an id, in any place."""
         return self._record(("id", kind, id))
 
-    def of_token(self, kind: str, region: str, token: str) -> ResourceRecord | None:
+    def of_token(self, kind: str, place: Place, token: str) -> ResourceRecord | None:
         """Return the resource that a request with this client token created."""
-        return self._record(("token", kind, region, token))
+        return self._record(("token", kind, *place, token))
 
-    def records(self, kind: str, *, region: str | None = None, parent: str | None = None) -> list[ResourceRecord]:
+    def records(self, kind: str, *, place: Place | None = None, parent: str | None = None) -> list[ResourceRecord]:
         """Return the resources of a kind, oldest first.
 
         Args:
             kind: The resource's noun.
-            region: Only this region's; None for all regions.
+            place: Only those of this region and account; None for all.
             parent: Only those below this ARN; None for all.
         """
         return [
             record
             for record in list(self._records.values())
             if record.kind == kind
-            and (region is None or record.region == region)
+            and (place is None or record.place == place)
             and (parent is None or record.parent == parent)
         ]
 
@@ -266,13 +267,13 @@ def _sound(what: str) -> Generator[None]:
 
 
 def _keys(record: ResourceRecord) -> Iterator[tuple[str, ...]]:
-    place = (record.kind, record.region, record.parent)
-    yield (*place, "id", record.id)
-    yield (*place, "name", record.name)
+    within = (record.kind, *record.place, record.parent)
+    yield (*within, "id", record.id)
+    yield (*within, "name", record.name)
     yield ("arn", record.arn)
     yield ("id", record.kind, record.id)
     if token := record.tokens.get("create"):
-        yield ("token", record.kind, record.region, token[0])
+        yield ("token", record.kind, *record.place, token[0])
 
 
 def _row(record: ResourceRecord) -> dict[str, Any]:

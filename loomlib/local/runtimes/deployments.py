@@ -33,12 +33,11 @@ class Deployments:
     Args:
         home: The home folder.
         images: The images that were built here.
-        account_id: Owner of the packages' buckets.
         isolation: What separates installers from this machine.
     """
 
-    def __init__(self, home: Path, images: ImageStore, *, account_id: str, isolation: Isolation | None = None) -> None:
-        self._folder, self._images, self._account_id = home / "runtimes", images, account_id
+    def __init__(self, home: Path, images: ImageStore, *, isolation: Isolation | None = None) -> None:
+        self._folder, self._images = home / "runtimes", images
         self._environments = Environments(home / "environments", isolation=isolation)
         self._runnable: dict[tuple[str, int], RuntimeVersion] = {}
 
@@ -53,7 +52,7 @@ class Deployments:
             s3["bucket"],
             s3["prefix"],
             s3.get("versionId"),
-            account_id=self._account_id,
+            account_id=version.place.account_id,
             region=version.region,
             to=self._package(version),
         )

@@ -186,7 +186,7 @@ class EndpointBehaviour(Behaviour):
 
 def endpoint_of(store: ResourceStore, runtime: ResourceRecord, name: str) -> ResourceRecord | None:
     """Return a runtime's endpoint by its name."""
-    return store.find(AGENT_RUNTIME_ENDPOINT.noun, runtime.region, name, parent=runtime.arn, by_name=True)
+    return store.find(AGENT_RUNTIME_ENDPOINT.noun, runtime.place, name, parent=runtime.arn, by_name=True)
 
 
 def _check_code(code: Mapping[str, Any] | None) -> None:

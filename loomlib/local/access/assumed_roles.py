@@ -1,0 +1,55 @@
+"""The keys that STS gives out for a role, which its caller then signs with."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final
+
+from .keys import Key, Keyring, SessionPrincipal
+from .permissions import role_statements
+
+_MEMBERS: Final = ("AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration", "Arn")
+
+
+class AssumedRoles:
+    """Makes the keys of `AssumeRole` valid.
+
+    A role that was created in the local IAM may do what its policies say. Any other role of the owner's may do
+    everything in its account; a session cannot assume one.
+
+    Args:
+        keys: The keys that are valid.
+    """
+
+    def __init__(self, keys: Keyring) -> None:
+        self._keys = keys
+
+    def accept(self, role_arn: str, answer: bytes, caller: SessionPrincipal | None) -> None:
+        """Accept the key in an answer of STS.
+
+        Args:
+            role_arn: The role that was assumed.
+            answer: The body of AssumeRole's answer.
+            caller: The session that called; None for the owner.
+        """
+        found = {name: re.search(rf"<{name}>([^<]+)</{name}>".encode(), answer) for name in _MEMBERS}
+        given = {name: match[1].decode() for name, match in found.items() if match}
+        if len(given) < len(_MEMBERS):
+            return  # an error
+        account_id = role_arn.split(":")[4]
+        principal = SessionPrincipal(mark=given["Arn"].rpartition("/")[2], runtime_id="", role_arn=role_arn)
+        if role_statements(principal) is None:
+            if caller is not None:
+                return
+            principal = None
+        self._keys.add(
+            Key(
+                access_key=given["AccessKeyId"],
+                secret_key=given["SecretAccessKey"],
+                principal=principal,
+                account_id=account_id,
+                session_token=given["SessionToken"],
+                expires_at=datetime.fromisoformat(given["Expiration"]).timestamp(),
+            )
+        )

@@ -1,0 +1,144 @@
+"""Each region of each account has resources of its own, for the control plane and the data plane."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+OTHER_REGION, OTHER_ACCOUNT = "eu-west-1", "111122223333"
+Make = Callable[..., Any]
+
+
+@pytest.fixture
+def client(aws: Any) -> Iterator[Make]:
+    """Makes clients of any region, with the owner's keys unless others are given."""
+    made: list[Any] = []
+
+    def make(service: str, region: str = OTHER_REGION, keys: dict[str, str] | None = None) -> Any:
+        given = keys or {"AccessKeyId": aws.state.access_key, "SecretAccessKey": aws.state.secret_key}
+        made.append(
+            boto3.client(
+                service,
+                endpoint_url=aws.state.url,
+                region_name=region,
+                aws_access_key_id=given["AccessKeyId"],
+                aws_secret_access_key=given["SecretAccessKey"],
+                aws_session_token=given.get("SessionToken"),
+                config=Config(retries={"total_max_attempts": 1}),
+            )
+        )
+        return made[-1]
+
+    yield make
+    for item in made:
+        item.close()
+
+
+def name_of(kind: str) -> str:
+    return f"{kind}_{uuid.uuid4().hex[:8]}"
+
+
+def assumed(aws: Any, role_arn: str) -> dict[str, str]:
+    return aws.client("sts").assume_role(RoleArn=role_arn, RoleSessionName="tests")["Credentials"]
+
+
+def refused(call: Callable[..., Any], **parameters: Any) -> tuple[str, int]:
+    with pytest.raises(ClientError) as error:
+        call(**parameters)
+    return error.value.response["Error"]["Code"], error.value.response["ResponseMetadata"]["HTTPStatusCode"]
+
+
+def test_a_memory_is_of_one_region(aws: Any, client: Make) -> None:
+    control, data = client("bedrock-agentcore-control"), client("bedrock-agentcore")
+    name = name_of("memory")
+    memory = control.create_memory(name=name, eventExpiryDuration=7)["memory"]
+    same_name = aws.control.create_memory(name=name, eventExpiryDuration=7)["memory"]
+    assert memory["arn"].startswith(f"arn:aws:bedrock-agentcore:{OTHER_REGION}:123456789012:memory/")
+    assert same_name["arn"].startswith(f"arn:aws:bedrock-agentcore:{aws.state.region}:")
+    event = {
+        "actorId": "anna",
+        "sessionId": "s" * 33,
+        "eventTimestamp": datetime.now(UTC),
+        "payload": [{"conversational": {"content": {"text": "hello"}, "role": "USER"}}],
+    }
+    data.create_event(memoryId=memory["id"], **event)
+    assert data.list_sessions(memoryId=memory["arn"], actorId="anna")["sessionSummaries"]
+    found = ("ResourceNotFoundException", 404)
+    assert refused(aws.data.create_event, memoryId=memory["id"], **event) == found
+    assert refused(aws.data.list_sessions, memoryId=memory["arn"], actorId="anna") == found
+    search = {"namespace": "/", "searchCriteria": {"searchQuery": "hello"}}
+    assert refused(aws.data.retrieve_memory_records, memoryId=memory["id"], **search) == found
+    assert refused(aws.control.get_memory, memoryId=memory["id"]) == found
+    assert refused(aws.control.get_memory, memoryId=memory["arn"]) == found
+    assert refused(aws.control.update_memory, memoryId=memory["id"], description="d") == found
+    assert refused(aws.control.delete_memory, memoryId=memory["id"]) == found
+    assert refused(aws.control.tag_resource, resourceArn=memory["arn"], tags={"a": "b"}) == found
+    assert control.get_memory(memoryId=memory["id"])["memory"]["name"] == name
+
+
+def test_a_runtime_is_called_in_its_own_region(aws: Any, client: Make, echo: dict[str, Any]) -> None:
+    elsewhere = client("bedrock-agentcore")
+    arn, found = echo["agentRuntimeArn"], ("ResourceNotFoundException", 404)
+    assert refused(elsewhere.invoke_agent_runtime, agentRuntimeArn=arn, payload=b"{}") == found
+    assert refused(elsewhere.stop_runtime_session, agentRuntimeArn=arn, runtimeSessionId="s" * 33) == found
+    control = client("bedrock-agentcore-control")
+    assert refused(control.get_agent_runtime, agentRuntimeId=echo["agentRuntimeId"]) == found
+    assert refused(control.list_agent_runtime_endpoints, agentRuntimeId=echo["agentRuntimeId"]) == found
+    assert aws.invoke(arn)[0]["statusCode"] == 200
+
+
+def test_the_key_of_a_role_acts_in_the_role_s_account(aws: Any, client: Make) -> None:
+    keys = assumed(aws, f"arn:aws:iam::{OTHER_ACCOUNT}:role/deployer")
+    region = aws.state.region
+    control, data = (client(name, region, keys) for name in ("bedrock-agentcore-control", "bedrock-agentcore"))
+    assert client("sts", region, keys).get_caller_identity()["Account"] == OTHER_ACCOUNT
+    name = name_of("memory")
+    memory = control.create_memory(name=name, eventExpiryDuration=7)["memory"]
+    assert memory["arn"].startswith(f"arn:aws:bedrock-agentcore:{region}:{OTHER_ACCOUNT}:memory/")
+    assert [item["id"] for item in control.list_memories()["memories"]] == [memory["id"]]
+    assert memory["id"] not in {item["id"] for item in aws.control.list_memories()["memories"]}
+    assert refused(aws.data.list_actors, memoryId=memory["id"])[0] == "ResourceNotFoundException"
+    assert data.list_actors(memoryId=memory["id"])["actorSummaries"] == []
+    table = {
+        "TableName": name,
+        "KeySchema": [{"AttributeName": "k", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    created = client("dynamodb", region, keys).create_table(**table)["TableDescription"]
+    assert f":{OTHER_ACCOUNT}:" in created["TableArn"]
+    assert name not in aws.client("dynamodb").list_tables()["TableNames"]
+
+
+def test_a_role_of_the_local_iam_may_do_what_its_policies_say(aws: Any, client: Make) -> None:
+    iam, name = aws.client("iam"), name_of("role")
+    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    statement = '{"Effect": "Allow", "Action": "bedrock-agentcore:ListMemories", "Resource": "*"}'
+    iam.put_role_policy(
+        RoleName=name, PolicyName="lists", PolicyDocument=f'{{"Version": "2012-10-17", "Statement": [{statement}]}}'
+    )
+    control = client("bedrock-agentcore-control", aws.state.region, assumed(aws, role))
+    control.list_memories()
+    assert refused(control.create_memory, name="denied", eventExpiryDuration=7) == ("AccessDeniedException", 403)
+
+
+def test_the_key_of_a_role_needs_its_session_token(aws: Any, client: Make) -> None:
+    keys = assumed(aws, f"arn:aws:iam::{OTHER_ACCOUNT}:role/deployer")
+    for wrong in ({"SessionToken": "other"}, {"SessionToken": ""}):
+        control = client("bedrock-agentcore-control", aws.state.region, {**keys, **wrong})
+        assert refused(control.list_memories) == ("UnrecognizedClientException", 403)
+
+
+def test_a_client_cannot_choose_its_account_by_a_header(aws: Any, client: Make) -> None:
+    s3 = client("sts", aws.state.region)
+    s3.meta.events.register(
+        "before-sign.sts", lambda request, **_: request.headers.add_header("x-moto-account-id", OTHER_ACCOUNT)
+    )
+    assert s3.get_caller_identity()["Account"] == "123456789012"
