@@ -24,11 +24,12 @@ from .moto_fallback import MotoFallback
 from .otlp import PREFIX as OTLP_PATHS
 from .otlp import OtlpIntake
 from .router import Router
-from .runtimes.invoke import Invoke
+from .runtimes.invoke import CARD_PATH, Invoke
 from .wire import Receive, RefusedError, Scope, Send, not_implemented, read_body, send_json, send_refusal
 
 _log = logging.getLogger(__name__)
 _MODEL_REQUEST_LIMIT_BYTES = 25_000_000
+_CARD_PARTS = f"invocations{CARD_PATH}".split("/")
 _EVENT_STREAM = (b"content-type", b"application/vnd.amazon.eventstream")
 
 
@@ -146,9 +147,16 @@ class Application:
             return
         account_id = caller.account_id or self._account_id
         if service == "bedrock-agentcore":
-            parts = path.split("/")
+            parts = path.removesuffix("/").split("/")  # an agent card's URL ends with a slash
             if len(parts) > 3 and parts[1] in ("runtimes", "memories") and caller.region:
                 self._check_place(unquote(parts[2]), region=caller.region, account_id=account_id)
+            if parts[3:] == _CARD_PARTS and parts[1] == "runtimes" and scope["method"] == "GET":
+                require(caller.principal, "bedrock-agentcore:GetAgentCard", [unquote(parts[2])], service)
+                await self._invoke.agent_card(unquote(parts[2]), scope, headers, receive, send, request_id)
+                return
+            if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] != "POST" and parts[3] == "invocations":
+                # As on AWS, which has neither MCP's stream of GET nor its DELETE of a session.
+                raise RefusedError("UnknownOperationException", 404, f"No operation is {scope['method']} {path}")
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] == "POST":
                 if parts[3] == "invocations":
                     require(caller.principal, "bedrock-agentcore:InvokeAgentRuntime", [unquote(parts[2])], service)

@@ -20,6 +20,9 @@ class RuntimeVersion:
         search_path: Folders that precede the workbench's own packages on `sys.path`, such as installed requirements.
         header_allowlist: Further request headers that the agent may see, in lower case.
         role_arn: The role that its sessions run as.
+        protocol: HTTP, MCP, A2A or AGUI.
+        port: Where its server listens.
+        path: Where its server takes invocations.
     """
 
     runtime_id: str
@@ -33,17 +36,28 @@ class RuntimeVersion:
     max_lifetime_s: float = 28_800.0
     header_allowlist: tuple[str, ...] = ()
     role_arn: str = ""
+    protocol: str = "HTTP"
+    port: int = 8080
+    path: str = "/invocations"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCall:
-    """One invocation of a session; `headers` are those that the agent may see, by lower-case names."""
+    """One request to a session's server.
+
+    Attributes:
+        headers: Those that the agent may see, by lower-case names.
+        method: The HTTP method.
+        path: The path; the runtime's own if empty.
+    """
 
     runtime: RuntimeVersion
     qualifier: str
     session_id: str
     body: bytes = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    method: str = "POST"
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ def largest_body(service: str, path: str) -> int:
         path: Its raw path.
     """
     if service == "bedrock-agentcore":
-        return _INVOCATION_BYTES if path.endswith("/invocations") else _CONTROL_BYTES
+        return _INVOCATION_BYTES if path.endswith(("/invocations", "/invocations/")) else _CONTROL_BYTES
     return {"bedrock": _MODEL_BYTES, "logs": _LOGS_BYTES, "s3": _S3_BYTES}.get(service, _OTHER_BYTES)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..contract import RuntimeVersion
 from ..images.store import Image, ImageStore
+from ..protocols import served
 from ..resources import ResourceRecord
 from ..sandbox.isolation import Isolation
 from ..wire import invalid
@@ -113,6 +114,7 @@ class Deployments:
             entry_point, of_image = self._start(version)
             environment: Mapping[str, str] = {**of_image, **(given.get("environmentVariables") or {})}
             headers: Mapping[str, Any] = given.get("requestHeaderConfiguration") or {}
+            server = served(given)
             self._runnable[key] = RuntimeVersion(
                 runtime_id=version.id,
                 arn=version.arn,
@@ -126,6 +128,9 @@ class Deployments:
                 max_lifetime_s=float(lifecycle.get("maxLifetime", 28_800)),
                 role_arn=str(given.get("roleArn") or ""),
                 header_allowlist=tuple(name.lower() for name in headers.get("requestHeaderAllowlist", ())),
+                protocol=server.protocol,
+                port=server.port,
+                path=server.path,
             )
         return self._runnable[key]
 

@@ -1,57 +1,105 @@
-"""InvokeAgentRuntime and StopRuntimeSession: from the HTTP request to the session and back."""
+"""InvokeAgentRuntime, GetAgentCard and StopRuntimeSession: from the HTTP request to the session and back."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-import secrets
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 from ..contract import AgentAnswer, AgentCall, AgentProcessError, RuntimeVersion, SessionEndedError, SessionLimitError
+from ..protocols import (
+    MCP_SESSION,
+    SESSION_HEADER,
+    TRACE_HEADERS,
+    AgentStatusError,
+    McpSessions,
+    agent_headers,
+    check_accept,
+    json_rpc_method,
+    protocol_error,
+)
 from ..quotas import QuotaKeeper
 from ..resources import ResourceRecord
 from ..resources.store import ResourceStore
 from ..sessions import SessionPool
-from ..wire import Receive, RefusedError, Scope, Send, invalid, not_found, read_body, send_json
+from ..wire import Receive, RefusedError, Scope, Send, invalid, not_found, read_body, send_body, send_json
 from .deployments import Deployments
 from .resource import AGENT_RUNTIME, DEFAULT_ENDPOINT, endpoint_of
 
 PAYLOAD_LIMIT_BYTES = 100_000_000  # botocore's model of InvokeAgentRuntime: payload max
-SESSION_HEADER = b"x-amzn-bedrock-agentcore-runtime-session-id"
+CARD_PATH = "/.well-known/agent-card.json"
 _SESSION_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-_]{32,255}")
-_USER_HEADER = "x-amzn-bedrock-agentcore-runtime-user-id"
-_CUSTOM_PREFIX = "x-amzn-bedrock-agentcore-runtime-custom-"
-_TRACE_HEADERS = ("traceparent", "tracestate", "baggage", "x-amzn-trace-id")
-# Passed to the agent unchanged. Authorization is SigV4's here and stays with the service.
-_PASSED_IN = (_USER_HEADER, *_TRACE_HEADERS, "content-type", "accept", "mcp-session-id", "mcp-protocol-version")
-_PASSED_OUT = ("content-type", "mcp-session-id", "mcp-protocol-version")
+_PASSED_OUT = ("content-type", MCP_SESSION, "mcp-protocol-version", "a2a-version", "a2a-extensions")
 _ERROR_TEXT_LIMIT = 2_000
 _LOG_LINES_SHOWN = 20
 
 
 class Invoke:
-    """The two operations on sessions of deployed runtimes."""
+    """The operations on sessions of deployed runtimes."""
 
     def __init__(
         self, resources: ResourceStore, deployments: Deployments, sessions: SessionPool, quotas: QuotaKeeper
     ) -> None:
         self._resources, self._deployments, self._sessions, self._quotas = resources, deployments, sessions, quotas
+        self._mcp_sessions = McpSessions()
 
     async def invoke(
         self, arn: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
     ) -> None:
         """Answer `POST /runtimes/{arn}/invocations`, streaming the agent's response."""
         qualifier, version = self._target(arn, scope["query_string"])
+        body = b""
+        try:
+            given = _session_id(headers)
+            if version.protocol == "MCP":
+                check_accept(headers)
+            body = await read_body(receive, PAYLOAD_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
+            self._target(arn, scope["query_string"])  # again: it may have been deleted while the body arrived
+            session_id = self._routed(version, qualifier, given, headers)
+            seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
+            if version.protocol == "MCP" and MCP_SESSION not in seen and json_rpc_method(body) != "initialize":
+                seen[MCP_SESSION] = session_id
+            call = AgentCall(runtime=version, qualifier=qualifier, session_id=session_id, body=body, headers=seen)
+            async with _while_connected(receive):
+                await self._pass_on(call, send, request_id)
+        except RefusedError as refused:
+            if version.protocol == "HTTP":
+                raise
+            status, named, content = protocol_error(version.protocol, refused, body, request_id)
+            await send_body(send, content, status, named)
+
+    async def agent_card(
+        self, arn: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
+    ) -> None:
+        """Answer GetAgentCard with the card that the agent's server has."""
+        qualifier, version = self._target(arn, scope["query_string"])
+        if version.protocol != "A2A":
+            raise invalid(f"{version.runtime_id} speaks {version.protocol}; only A2A agents have an agent card")
         session_id = _session_id(headers) or str(uuid.uuid4())
-        seen = _agent_headers(headers, version, session_id, request_id)
-        body = await read_body(receive, PAYLOAD_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
-        self._target(arn, scope["query_string"])  # again: it may have been deleted while the body arrived
-        call = AgentCall(runtime=version, qualifier=qualifier, session_id=session_id, body=body, headers=seen)
+        call = AgentCall(
+            runtime=version,
+            qualifier=qualifier,
+            session_id=session_id,
+            body=b"",
+            headers=agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id),
+            method="GET",
+            path=CARD_PATH,
+        )
         async with _while_connected(receive):
             await self._pass_on(call, send, request_id)
+
+    def _routed(
+        self, version: RuntimeVersion, qualifier: str, given: str | None, headers: Mapping[bytes, bytes]
+    ) -> str:
+        """Return the session id of a request: an MCP session id names one as well as a runtime session id does."""
+        mcp_id = headers.get(MCP_SESSION.encode(), b"").decode("latin-1") if version.protocol == "MCP" else ""
+        if mcp_id:
+            return self._mcp_sessions.session_of(version.runtime_id, qualifier, mcp_id, given)
+        return given or str(uuid.uuid4())
 
     async def _pass_on(self, call: AgentCall, send: Send, request_id: str) -> None:
         seen, session_id = call.headers, call.session_id
@@ -65,11 +113,15 @@ class Invoke:
         except SessionEndedError as ended:
             raise RefusedError("RetryableConflictException", 409, str(ended) or "The session is ending") from ended
         except AgentProcessError as broke:
-            raise _agent_failed(broke.reason, broke.log_tail) from broke
+            raise RefusedError("RuntimeClientError", 424, _with_log(broke.reason, broke.log_tail)) from broke
         if not 200 <= answer.status < 300:
             raise await _agent_answered(answer)
+        if call.runtime.protocol == "MCP" and call.method == "POST":
+            mcp_id = answer.headers.get(MCP_SESSION) or seen.get(MCP_SESSION) or session_id
+            self._mcp_sessions.remember(call.runtime.runtime_id, call.qualifier, mcp_id, session_id)
+            answer = replace(answer, headers={**answer.headers, MCP_SESSION: mcp_id})
         back = [(SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode())]
-        back += [(name.encode(), seen[name].encode("latin-1")) for name in _TRACE_HEADERS if name in seen]
+        back += [(name.encode(), seen[name].encode("latin-1")) for name in TRACE_HEADERS if name in seen]
         for name in _PASSED_OUT:
             if value := answer.headers.get(name):
                 back.append((name.encode(), value.encode("latin-1")))
@@ -158,29 +210,6 @@ def _session_id(headers: Mapping[bytes, bytes]) -> str | None:
     return text
 
 
-def _agent_headers(
-    headers: Mapping[bytes, bytes], version: RuntimeVersion, session_id: str, request_id: str
-) -> dict[str, str]:
-    """Return the request headers that the agent receives, with session, request and trace ids."""
-    seen = {
-        SESSION_HEADER.decode(): session_id,
-        "x-amzn-bedrock-agentcore-runtime-request-id": request_id,
-    }
-    for raw, value in headers.items():
-        name = raw.decode("latin-1")
-        if name in _PASSED_IN or name.startswith(_CUSTOM_PREFIX) or name in version.header_allowlist:
-            seen[name] = value.decode("latin-1")
-    if "authorization" in seen and seen["authorization"].startswith("AWS4-"):
-        del seen["authorization"]
-    if "traceparent" not in seen:
-        seen["traceparent"] = f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-01"
-    if "x-amzn-trace-id" not in seen:
-        # X-Ray's form of the same trace id separates the first 8 hex digits, a time.
-        trace_id = seen["traceparent"].split("-")[1] if seen["traceparent"].count("-") >= 3 else secrets.token_hex(16)
-        seen["x-amzn-trace-id"] = f"Root=1-{trace_id[:8]}-{trace_id[8:]};Sampled=1"
-    return seen
-
-
 async def _agent_answered(answer: AgentAnswer) -> RefusedError:
     """Return the 424 error for an agent that responded with an error status."""
     parts: list[bytes] = []
@@ -194,9 +223,10 @@ async def _agent_answered(answer: AgentAnswer) -> RefusedError:
     except AgentProcessError as broke:
         tail = broke.log_tail
     text = b"".join(parts)[:_ERROR_TEXT_LIMIT].decode("utf-8", "replace").strip()
-    return _agent_failed(f"The agent answered {answer.status}: {text or 'nothing'}", tail)
+    reason = _with_log(f"The agent answered {answer.status}: {text or 'nothing'}", tail)
+    return AgentStatusError(reason, answer.status)
 
 
-def _agent_failed(reason: str, log_tail: tuple[str, ...]) -> RefusedError:
+def _with_log(reason: str, log_tail: tuple[str, ...]) -> str:
     log = "\n".join(log_tail[-_LOG_LINES_SHOWN:])
-    return RefusedError("RuntimeClientError", 424, f"{reason}\nLast log lines:\n{log}" if log else reason)
+    return f"{reason}\nLast log lines:\n{log}" if log else reason

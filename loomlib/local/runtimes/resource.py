@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from ..protocols import check_header_allowlist, check_protocol
 from ..resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError, new_id
 from ..resources.store import ResourceStore
 from ..sessions import SessionPool
@@ -139,9 +140,8 @@ class RuntimeBehaviour(Behaviour):
             self._deployments.image(container["containerUri"])
         else:
             _check_code(artifact.get("codeConfiguration"))
-        configured: Mapping[str, Any] = given.get("protocolConfiguration") or {}
-        if (protocol := configured.get("serverProtocol", "HTTP")) != "HTTP":
-            raise invalid(f"The local AgentCore does not serve the {protocol} protocol yet, only HTTP")
+        check_protocol(given)
+        check_header_allowlist(given)
         if given.get("authorizerConfiguration"):
             raise invalid(
                 "The local AgentCore identifies callers by access key only: leave out authorizerConfiguration"

@@ -42,10 +42,17 @@ class StartHook:
 
     It blocks slow optional modules, makes uvicorn serve on the session's socket, and exports the agent's spans once it
     creates any.
+
+    Args:
+        listener_fd: The session's socket.
+        package_path: Folders of the package and its requirements.
+        spans: The agent's spans.
+        server: The runtime's protocol, port and path.
     """
 
-    def __init__(self, listener_fd: int, package_path: list[str], spans: Spans | None) -> None:
+    def __init__(self, listener_fd: int, package_path: list[str], spans: Spans | None, server: list[str]) -> None:
         self.listener_fd, self.package_path, self.spans, self.taken = listener_fd, package_path, spans, False
+        self.protocol, self.port = server[0], int(server[1])
         self.after: dict[str, Callable[[ModuleType], object]] = {
             "uvicorn.server": self.patch,
             "uvicorn.protocols.utils": give_addresses,
@@ -83,7 +90,8 @@ class StartHook:
 
         async def serve_on_session_socket(server: Server, sockets: list[socket.socket] | None = None) -> None:
             # Another server, such as a tool server in a thread, keeps its own address.
-            if not self.taken and (on_main_thread() or server.config.port == 8080):
+            port = server.config.port
+            if not self.taken and (port == self.port or (on_main_thread() and self.takes_any_port)):
                 import socket
 
                 self.taken = True
@@ -92,9 +100,19 @@ class StartHook:
                 server.config.timeout_keep_alive = 86_400
                 if self.spans is not None:
                     self.spans.watch(server)
+            elif not self.taken and on_main_thread():
+                sys.stderr.write(
+                    f"Loom: this server listens on port {port}, but the runtime speaks {self.protocol} "
+                    f"on port {self.port}\n"
+                )
             await serve(server, sockets)
 
         server_class.serve = serve_on_session_socket  # pyright: ignore[reportAttributeAccessIssue]
+
+    @property
+    def takes_any_port(self) -> bool:
+        """Whether the first server is the agent's whatever its port: locally an HTTP agent may choose a free one."""
+        return self.protocol == "HTTP" and self.port == 8080
 
 
 def give_addresses(module: ModuleType) -> None:
@@ -140,7 +158,7 @@ def share_output() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
-def load_spans(lifeline_fd: int) -> Spans:
+def load_spans(lifeline_fd: int, invoked_at: str) -> Spans:
     """Load the module `spans` next to this file, under a name that cannot clash with an agent's module."""
 
     def notify(signal: bytes) -> int:
@@ -153,7 +171,7 @@ def load_spans(lifeline_fd: int) -> Spans:
     from _frozen_importlib_external import spec_from_file_location  # pyright: ignore
 
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spans.py")
-    return _load(spec_from_file_location("_loom_spans", path)).Spans(os.environ.pop("LOOM_SPANS"), notify)  # pyright: ignore
+    return _load(spec_from_file_location("_loom_spans", path)).Spans(os.environ.pop("LOOM_SPANS"), notify, invoked_at)  # pyright: ignore
 
 
 def importing_module() -> str:
@@ -267,8 +285,9 @@ def start() -> None:
     network.acquire()
     start_new_thread(follow_the_service, (lifeline_fd, mark, network))
     package_path = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    spans = load_spans(lifeline_fd) if "LOOM_SPANS" in os.environ else None
-    hook = StartHook(listener_fd, package_path, spans)
+    server = os.environ.pop("LOOM_SERVER", "HTTP 8080 /invocations").split(" ", 2)
+    spans = load_spans(lifeline_fd, server[2]) if "LOOM_SPANS" in os.environ else None
+    hook = StartHook(listener_fd, package_path, spans, server)
     if port.endswith("+"):
         hook.after["socket"] = lambda module: network.acquire(timeout=NETWORK_WITHIN_S)
     sys.meta_path.insert(0, hook)  # pyright: ignore[reportArgumentType]

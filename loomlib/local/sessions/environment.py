@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from urllib.parse import quote
 
 from ..contract import RuntimeVersion
 from ..sandbox.variables import FOR_AGENTS
 
 MARK = "LOOM_SESSION"
 """The variable that identifies a session's processes, whatever group they moved to."""
+
+SERVER = "LOOM_SERVER"
+"""The variable that tells the bootstrap on which port and path the agent's server must be."""
 
 
 def session_environment(
@@ -45,6 +49,9 @@ def session_environment(
     environment.update(service)
     if region := (runtime.arn.split(":") + [""] * 4)[3]:
         environment["AWS_REGION"] = environment["AWS_DEFAULT_REGION"] = region
+    if endpoint := environment.get("AWS_ENDPOINT_URL"):
+        # Where the agent's callers reach it, which A2A servers write into their agent card.
+        environment["AGENTCORE_RUNTIME_URL"] = f"{endpoint}/runtimes/{quote(runtime.arn, safe='')}/invocations/"
     environment.update(telemetry or {})
     environment.update(runtime.environment)
     path = [str(folder) for folder in runtime.search_path]
@@ -55,4 +62,5 @@ def session_environment(
     else:
         environment.pop("PYTHONPATH", None)
     environment[MARK] = mark
+    environment[SERVER] = f"{runtime.protocol} {runtime.port} {runtime.path}"
     return environment

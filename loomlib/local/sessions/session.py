@@ -159,8 +159,9 @@ class RuntimeSession:
             running.clocks.pause()
             connection = await running.connect()
             async with asyncio.timeout(self._place.answer_timeout_s):
-                headers = {_SESSION_HEADER: self.session_id, **call.headers}
-                head = await connection.ask("POST", "/invocations", headers, call.body)
+                host = f"127.0.0.1:{self.runtime.port}"
+                headers = {"host": host, _SESSION_HEADER: self.session_id, **call.headers}
+                head = await connection.ask(call.method, call.path or self.runtime.path, headers, call.body)
         except (ConnectionClosedError, NotHttpError, TimeoutError) as failure:
             explained = await self._explain(failure, mid_answer=False)
             self._release(connection)
@@ -206,13 +207,14 @@ class RuntimeSession:
         self._spawn(self._clean_up(running))
         try:
             async with asyncio.timeout(self._place.start_timeout_s):
-                health = await ask_health(running.connections)
+                health = await ask_health(running.connections, self.runtime)
             if not health.is_healthy:
-                self._failed = f"The agent is not healthy: GET /ping answered {health.status}"
+                self._failed = f"The agent is not healthy: {health.asked} answered {health.status}"
         except TimeoutError:
             self._failed = (
                 f"The agent did not start serving within {self._place.start_timeout_s:g} s; "
-                "agents must serve with uvicorn or BedrockAgentCoreApp.run()"
+                "agents must serve with uvicorn or BedrockAgentCoreApp.run(); the runtime speaks "
+                f"{self.runtime.protocol} on port {self.runtime.port}"
             )
         except (ConnectionClosedError, NotHttpError) as failure:
             self._failed = str(await self._explain(failure, mid_answer=False))
@@ -398,7 +400,7 @@ class RuntimeSession:
     async def _background_work(self) -> Health | None:
         try:
             async with asyncio.timeout(_PING_TIMEOUT_S):
-                return await ask_health(self._raise_unless_running().connections)
+                return await ask_health(self._raise_unless_running().connections, self.runtime)
         except (ConnectionClosedError, NotHttpError, TimeoutError, SessionEndedError, AgentProcessError):
             return None
 

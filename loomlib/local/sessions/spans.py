@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from .tracing import Tracing
 
 
+SESSION_HEADER = b"x-amzn-bedrock-agentcore-runtime-session-id"
+"""Every invocation has it, and a health check, which an MCP server gets at the same path, does not."""
+
+
 class Spans:
     """The agent's spans, if it creates any.
 
@@ -31,11 +35,12 @@ class Spans:
         settings: The content of the variable LOOM_SPANS.
         notify: Sends a byte to the service (see `notices.SessionNotices.on_signal`): `-` after an invocation that left
             nothing to export, so that no reader waits for its spans, and `+` once that has changed.
+        path: The path of invocations.
     """
 
-    def __init__(self, settings: str, notify: Callable[[bytes], object]) -> None:
+    def __init__(self, settings: str, notify: Callable[[bytes], object], path: str = "/invocations") -> None:
         self.settings: str | None = settings
-        self.notify, self.has_reported_none = notify, False
+        self.notify, self.has_reported_none, self.path = notify, False, path
         self.adot = '"adot": true' in settings
         self.has_others = False
         self.tracing: Tracing | None = None
@@ -149,7 +154,7 @@ class Spans:
         def answer(scope: Any, receive: Any, send: Any) -> Awaitable[None]:
             return (
                 self.serve(app, scope, receive, send)
-                if scope.get("path") == "/invocations"
+                if scope.get("path") == self.path and any(name == SESSION_HEADER for name, _ in scope["headers"])
                 else app(scope, receive, send)
             )
 

@@ -46,13 +46,13 @@ def encode_request(method: str, path: str, headers: Mapping[str, str], body: byt
     Args:
         method: The HTTP method.
         path: The path.
-        headers: The headers; hop-by-hop ones are left out.
+        headers: The headers; hop-by-hop ones are left out, but for `host`.
         body: The body; from 64 KiB on it is left to the caller to send.
 
     Raises:
         ValueError: A header has a line break.
     """
-    lines = [f"{method} {path} HTTP/1.1", "host: 127.0.0.1"]
+    lines = [f"{method} {path} HTTP/1.1", f"host: {headers.get('host', '127.0.0.1')}"]
     for name, value in headers.items():
         if name.lower() in _HOP_BY_HOP:
             continue
