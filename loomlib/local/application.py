@@ -25,6 +25,7 @@ from .otlp import PREFIX as OTLP_PATHS
 from .otlp import OtlpIntake
 from .router import Router
 from .runtimes.invoke import CARD_PATH, Invoke
+from .websocket import WebSockets
 from .wire import Receive, RefusedError, Scope, Send, not_implemented, read_body, send_json, send_refusal
 
 _log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class Application:
     Args:
         guard: Admits or refuses requests.
         invoke: Answers invocations of agents and StopRuntimeSession.
+        sockets: Answers WebSockets.
         models: Answers Converse and ConverseStream.
         routers: Routers by the service name that clients sign for, in the order in which they are asked.
         moto: Answers what no router does.
@@ -55,6 +57,7 @@ class Application:
         *,
         guard: Guard,
         invoke: Invoke,
+        sockets: WebSockets,
         models: ConverseModel,
         routers: Mapping[str, Sequence[Router]],
         moto: MotoFallback,
@@ -66,14 +69,14 @@ class Application:
         region: str,
     ) -> None:
         self._account_id, self._region = account_id, region
-        self._guard, self._invoke, self._models = guard, invoke, models
+        self._guard, self._invoke, self._sockets, self._models = guard, invoke, sockets, models
         self._check_place, self._name_damage = check_place, name_damage
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; every failure becomes an AWS error."""
         if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
+            await self._sockets.answer(scope, receive, send)
             return
         request_id = str(uuid.uuid4())
         begun, service, body = False, "", None

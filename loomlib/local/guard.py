@@ -13,11 +13,12 @@ from ..errors import LocalServiceError
 from .access.bodies import Body, largest_body, read_whole
 from .access.errors import UNKNOWN_KEY, refusal
 from .access.keys import Key, Keyring, SessionPrincipal
-from .access.signatures import Signature, check_body, declared_payload, read_signature, verify
+from .access.signatures import EMPTY, Signature, check_body, declared_payload, read_signature, verify
 from .access.unsigned import UnsignedRequest, read_unsigned
 from .wire import Receive, RefusedError, Scope
 
 _LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?\Z")
+_AWS_HOST = re.compile(r"bedrock-agentcore\.[a-z0-9-]{1,30}\.(amazonaws\.com(\.cn)?|api\.aws)\Z")
 _BEARER_PATHS = ("/_loom/", "/otlp/")  # not signed with SigV4: Loom's own requests and OpenTelemetry exporters
 _NOBODY = Key(access_key="", secret_key="", principal=SessionPrincipal(mark="anonymous", runtime_id="", role_arn=""))
 _UNSIGNED_BYTES = 200_000  # AWS: a SAML assertion has at most 100,000 characters
@@ -88,10 +89,39 @@ class Caller:
             raise
         return body
 
-    def _verify(self, signature: Signature, scope: Scope, payload: str) -> None:
+    def verify_handshake(self, scope: Scope) -> None:
+        """Verify the signature of a WebSocket's opening request, which has no body.
+
+        AgentCore's SDK signs it for AWS's own host name, whatever the endpoint is, so that name is accepted as well.
+
+        Raises:
+            RefusedError: The signature is not the key's.
+        """
+        signature = self.signature
+        if signature is None:
+            raise refusal("missing", self.service, "Missing Authentication Token")
+        payload = declared_payload(signature, self.fields) or EMPTY
+        names = dict.fromkeys((*self.fields["host"], f"bedrock-agentcore.{signature.region}.amazonaws.com"))
+        for number, name in enumerate(names, 1):
+            try:
+                self._verify(signature, scope, payload, {**self.fields, "host": [name]})
+            except RefusedError:
+                if number == len(names):
+                    raise
+            else:
+                return
+
+    def _verify(
+        self,
+        signature: Signature,
+        scope: Scope,
+        payload: str,
+        fields: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         query = scope["query_string"].decode("latin-1")
         target = scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
-        verify(signature, self.key, method=scope["method"], target=target, headers=self.fields, payload=payload)
+        method = scope.get("method", "GET")  # the opening request of a WebSocket is always a GET
+        verify(signature, self.key, method=method, target=target, headers=fields or self.fields, payload=payload)
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -134,7 +164,9 @@ class Guard:
         for name, value in scope["headers"]:
             fields.setdefault(name.decode("latin-1"), []).append(_text(value))
         hosts = fields.get("host", [""])
-        if len(hosts) > 1 or not _LOOPBACK_HOST.match(hosts[0]):
+        # The SDK's header fields of a WebSocket hold AWS's host name, and clients add their own before it.
+        others = [host for host in hosts[1:] if scope["type"] != "websocket" or not _AWS_HOST.match(host)]
+        if others or not _LOOPBACK_HOST.match(hosts[0]):
             # A web page whose host name was rebound to 127.0.0.1 still sends its own host name.
             raise _denied("This service answers only to the hosts 127.0.0.1 and localhost")
         if "origin" in fields or fields.get("sec-fetch-site", ["none"])[0] not in ("none", "same-origin"):
@@ -149,7 +181,8 @@ class Guard:
         signature = read_signature(fields, query)
         if signature is None:
             path = scope["raw_path"].decode("latin-1")
-            unsigned = None if "authorization" in fields else read_unsigned(scope["method"], path, query, fields)
+            may_be_unsigned = "authorization" not in fields and scope["type"] == "http"
+            unsigned = read_unsigned(scope["method"], path, query, fields) if may_be_unsigned else None
             if unsigned is None:
                 raise refusal("missing", "", "Missing Authentication Token")
             return Caller(service=unsigned.service, key=_NOBODY, unsigned=unsigned, fields=fields)

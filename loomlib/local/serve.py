@@ -65,6 +65,8 @@ from .sandbox.isolation import choose
 from .sandbox.limits import Limits
 from .sessions import OtlpTarget, SessionPool
 from .state import ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
+from .websocket import WebSockets
+from .websocket.protocol import ServedWebSocket, largest
 
 _log = logging.getLogger(__name__)
 _ACCOUNT_ID = "123456789012"  # the account that moto gives to keys it does not know
@@ -148,6 +150,7 @@ async def _serve(
     _log.info("Sessions are isolated by %s", isolation.sentence)
     keys = Keyring(Key(access_key=state.access_key, secret_key=state.secret_key))
     quotas = QuotaKeeper(Quotas.of(options.quotas, state.region))
+    limits = Limits.of(options.limits)
     sessions = SessionPool(
         home=home,
         sink=logs,
@@ -160,7 +163,7 @@ async def _serve(
         otlp=OtlpTarget(url=f"{state.url}/otlp", access_key=state.token),
         keys=SessionKeys(keys, account_id=state.account_id),
         isolation=isolation,
-        limits=Limits.of(options.limits),
+        limits=limits,
         readable=[Path(path) for path in options.sandbox_read],
         writable=[Path(path) for path in options.sandbox_write],
         port=state.port,
@@ -189,10 +192,22 @@ async def _serve(
         ],
         account_id=state.account_id,
     )
+    guard, invoke = Guard(keys), Invoke(resources, deployments, sessions, quotas)
+    BoundedProtocol.most_connections = most_connections()
     application = Application(
-        guard=Guard(keys),
+        guard=guard,
         **place,
-        invoke=Invoke(resources, deployments, sessions, quotas),
+        invoke=invoke,
+        sockets=WebSockets(
+            guard=guard,
+            account_id=state.account_id,
+            check_place=engine.check_place,
+            invoke=invoke,
+            sessions=sessions,
+            quotas=quotas,
+            frame_bytes=limits.frame,
+            most_open=BoundedProtocol.most_connections // 2,
+        ),
         models=models,
         routers={
             "bedrock-agentcore": (
@@ -226,12 +241,13 @@ async def _serve(
         check_place=engine.check_place,
         name_damage=partial(name_damage, home),
     )
-    BoundedProtocol.most_connections = most_connections()
     server = _Server(
         uvicorn.Config(
             application,
             http=BoundedProtocol,
-            ws="none",
+            ws=ServedWebSocket,
+            ws_max_size=cast(int, largest(limits.frame)),  # passed on to `websockets`, which takes a pair
+            ws_per_message_deflate=False,  # would cost more time than loopback
             loop="asyncio",
             lifespan="off",
             access_log=False,

@@ -20,6 +20,7 @@ _MEMORY_ACTIONS = (
     *("BatchCreateMemoryRecords", "BatchUpdateMemoryRecords", "BatchDeleteMemoryRecords"),
     *("ListMemoryExtractionJobs", "StartMemoryExtractionJob"),
 )
+_RUNTIME_ACTIONS = ("InvokeAgentRuntime", "InvokeAgentRuntimeWithWebSocketStream")
 _MODEL_ACTIONS = ("InvokeModel", "InvokeModelWithResponseStream", "CountTokens", "ApplyGuardrail")
 _TELEMETRY_ACTIONS = (
     *("xray:PutTraceSegments", "xray:PutTelemetryRecords", "xray:GetSamplingRules", "xray:GetSamplingTargets"),
@@ -49,7 +50,7 @@ def default_statements(principal: SessionPrincipal) -> list[Statement]:
         {"Effect": "Allow", "Action": list(_TELEMETRY_ACTIONS), "Resource": "*"},
         {"Effect": "Allow", "Action": [f"logs:{name}" for name in logs], "Resource": groups},
         {"Effect": "Allow", "Action": [f"bedrock-agentcore:{name}" for name in _MEMORY_ACTIONS], "Resource": memories},
-        {"Effect": "Allow", "Action": "bedrock-agentcore:InvokeAgentRuntime", "Resource": runtimes},
+        {"Effect": "Allow", "Action": [f"bedrock-agentcore:{name}" for name in _RUNTIME_ACTIONS], "Resource": runtimes},
     ]
 
 

@@ -25,6 +25,7 @@ FIRST_BYTE_WITHIN_S: Final = 60.0
 """Time for a client that has connected to begin its first request."""
 
 _MOST_CONNECTIONS = 2_000
+_ONCE = frozenset({b"connection", b"upgrade", b"sec-websocket-key", b"sec-websocket-version"})
 
 
 def most_connections() -> int:
@@ -113,6 +114,21 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse_head()
         if not self._refused:
             super().on_headers_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Begin a WebSocket.
+
+        Clients that are given the SDK's header fields send those of the opening handshake twice; their own come first,
+        and it is their own key that they expect to be answered.
+        """
+        seen: set[bytes] = set()
+        fields: list[tuple[bytes, bytes]] = []
+        for name, value in self.scope["headers"]:
+            if name not in _ONCE or name not in seen:
+                fields.append((name, value))
+            seen.add(name)
+        self.scope["headers"] = fields
+        super().handle_websocket_upgrade()
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""

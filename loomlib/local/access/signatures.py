@@ -24,13 +24,15 @@ from .keys import Key
 SKEW: Final = timedelta(minutes=5)
 """How far the time of a request may lie from this machine's."""
 
+EMPTY: Final = hashlib.sha256(b"").hexdigest()
+"""The digest of no body."""
+
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _LONGEST_EXPIRY_S = 604_800  # seven days
 _FORM = re.compile(r"Credential=([^,\s]+)[,\s]+SignedHeaders=([^,\s]+)[,\s]+Signature=([0-9a-f]{64})\Z")
 _TIME = re.compile(r"\d{8}T\d{6}Z\Z")
 _UNSIGNED, _STREAMING = "UNSIGNED-PAYLOAD", "STREAMING-"
 _SIGNED_CHUNKS = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
-_EMPTY = hashlib.sha256(b"").hexdigest()
 _REQUIRED = "'Credential', 'SignedHeaders' and 'Signature'"
 
 
@@ -215,7 +217,7 @@ def _check_chunks(signature: Signature, key: Key, body: BinaryIO) -> None:
             raise mismatch
         content = body.read(int(size, 16))
         digest = hashlib.sha256(content).hexdigest()
-        text = "\n".join((f"{_ALGORITHM}-PAYLOAD", signature.time, scope, previous, _EMPTY, digest))
+        text = "\n".join((f"{_ALGORITHM}-PAYLOAD", signature.time, scope, previous, EMPTY, digest))
         previous = str(signer.signature(text, request))
         if not hmac.compare_digest(previous, given):
             raise mismatch

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from urllib.parse import parse_qs
 
@@ -51,14 +51,14 @@ class Invoke:
         self, arn: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
     ) -> None:
         """Answer `POST /runtimes/{arn}/invocations`, streaming the agent's response."""
-        qualifier, version = self._target(arn, scope["query_string"])
+        qualifier, version = self.target(arn, scope["query_string"])
         body = b""
         try:
-            given = _session_id(headers)
+            given = session_id_of(headers)
             if version.protocol == "MCP":
                 check_accept(headers)
             body = await read_body(receive, PAYLOAD_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
-            self._target(arn, scope["query_string"])  # again: it may have been deleted while the body arrived
+            self.target(arn, scope["query_string"])  # again: it may have been deleted while the body arrived
             session_id = self._routed(version, qualifier, given, headers)
             seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
             if version.protocol == "MCP" and MCP_SESSION not in seen and json_rpc_method(body) != "initialize":
@@ -76,10 +76,10 @@ class Invoke:
         self, arn: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
     ) -> None:
         """Answer GetAgentCard with the card that the agent's server has."""
-        qualifier, version = self._target(arn, scope["query_string"])
+        qualifier, version = self.target(arn, scope["query_string"])
         if version.protocol != "A2A":
             raise invalid(f"{version.runtime_id} speaks {version.protocol}; only A2A agents have an agent card")
-        session_id = _session_id(headers) or str(uuid.uuid4())
+        session_id = session_id_of(headers) or str(uuid.uuid4())
         call = AgentCall(
             runtime=version,
             qualifier=qualifier,
@@ -103,17 +103,9 @@ class Invoke:
 
     async def _pass_on(self, call: AgentCall, send: Send, request_id: str) -> None:
         seen, session_id = call.headers, call.session_id
-        try:
+        with as_refusals():
             self._quotas.admit_call(call.runtime.runtime_id, call.qualifier)
             answer = await self._sessions.invoke(call)
-        except SessionLimitError as limit:
-            throttled = limit.kind == "throttle"
-            code, status = ("ThrottlingException", 429) if throttled else ("ServiceQuotaExceededException", 402)
-            raise RefusedError(code, status, limit.message) from limit
-        except SessionEndedError as ended:
-            raise RefusedError("RetryableConflictException", 409, str(ended) or "The session is ending") from ended
-        except AgentProcessError as broke:
-            raise RefusedError("RuntimeClientError", 424, _with_log(broke.reason, broke.log_tail)) from broke
         if not 200 <= answer.status < 300:
             raise await _agent_answered(answer)
         if call.runtime.protocol == "MCP" and call.method == "POST":
@@ -136,7 +128,7 @@ class Invoke:
         """Answer `POST /runtimes/{arn}/stopruntimesession`."""
         await read_body(receive, 10_000, headers.get(b"content-length", b"").decode())
         runtime, qualifier = self._runtime(arn, scope["query_string"])
-        session_id = _session_id(headers)
+        session_id = session_id_of(headers)
         if session_id is None:
             raise invalid("runtimeSessionId is missing")
         if not await self._sessions.stop(runtime.id, qualifier, session_id):
@@ -156,7 +148,12 @@ class Invoke:
             raise not_found(f"No runtime {arn} in account {account_id}")
         return runtime, qualifier
 
-    def _target(self, arn: str, query: bytes) -> tuple[str, RuntimeVersion]:
+    def target(self, arn: str, query: bytes) -> tuple[str, RuntimeVersion]:
+        """Return the qualifier and the version that a request is for.
+
+        Raises:
+            RefusedError: There is none, or it is not ready.
+        """
         runtime, qualifier = self._runtime(arn, query)
         endpoint = endpoint_of(self._resources, runtime, qualifier)
         if endpoint is None:
@@ -170,6 +167,21 @@ class Invoke:
                 )
             raise invalid(f"Endpoint {qualifier} of {runtime.id} is {endpoint.status}: {endpoint.failure}")
         return qualifier, self._deployments.runnable(version)
+
+
+@contextmanager
+def as_refusals() -> Generator[None]:
+    """Raise the failures of sessions as AWS's errors."""
+    try:
+        yield
+    except SessionLimitError as limit:
+        throttled = limit.kind == "throttle"
+        code, status = ("ThrottlingException", 429) if throttled else ("ServiceQuotaExceededException", 402)
+        raise RefusedError(code, status, limit.message) from limit
+    except SessionEndedError as ended:
+        raise RefusedError("RetryableConflictException", 409, str(ended) or "The session is ending") from ended
+    except AgentProcessError as broke:
+        raise RefusedError("RuntimeClientError", 424, _with_log(broke.reason, broke.log_tail)) from broke
 
 
 @asynccontextmanager
@@ -198,7 +210,8 @@ async def _while_connected(receive: Receive) -> AsyncGenerator[None]:
         watcher.cancel()
 
 
-def _session_id(headers: Mapping[bytes, bytes]) -> str | None:
+def session_id_of(headers: Mapping[bytes, bytes]) -> str | None:
+    """Return the runtime session id of a request, checked; None without one."""
     value = headers.get(SESSION_HEADER)
     if value is None:
         return None

@@ -27,6 +27,7 @@ class Limits:
         storage: Bytes of the session's working folder. AgentCore documents none for a session's own disk; this is the
             size of a microVM's unzipped package (750 MB, AgentCore Runtime quotas) and 1 GB beside it.
         answer: Bytes of one answer. AgentCore Runtime quotas: payload at most 100 MB.
+        frame: Bytes of one WebSocket frame. AgentCore's service quota "WebSocket frame size (in KB)": 32.
     """
 
     memory: int | None = 8 * 2**30
@@ -34,6 +35,7 @@ class Limits:
     open_files: int | None = 1_024
     storage: int | None = 750_000_000 + 2**30
     answer: int | None = 100_000_000
+    frame: int | None = 32 * 2**10
 
     @classmethod
     def of(cls, text: str) -> Limits:

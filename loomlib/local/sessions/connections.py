@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 
 from .wire import AgentConnection, ConnectionClosedError
 
@@ -39,6 +40,25 @@ class Connections:
             raise ConnectionClosedError(str(failure)) from failure
         self._open.add(connection)
         return connection
+
+    async def open_socket(self) -> socket.socket:
+        """Return a new connected socket, which the caller closes. Raise `ConnectionClosedError` as `take` does."""
+        if self._closed:
+            raise ConnectionClosedError("the session has ended")
+        sock = socket.socket(socket.AF_INET if isinstance(self._address, tuple) else socket.AF_UNIX)
+        sock.setblocking(False)
+        try:
+            if sock.family == socket.AF_INET:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            address = self._address if isinstance(self._address, tuple) else os.fsdecode(self._address)
+            await asyncio.get_running_loop().sock_connect(sock, address)
+        except OSError as failure:
+            sock.close()
+            raise ConnectionClosedError(str(failure)) from failure
+        except BaseException:
+            sock.close()
+            raise
+        return sock
 
     def give_back(self, connection: AgentConnection) -> None:
         """Keep a connection for the next request, or close it if its response was not read completely."""

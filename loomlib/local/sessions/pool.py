@@ -20,6 +20,7 @@ from .otel import OtlpTarget
 from .running import ProcessGoneError
 from .session import RuntimeSession, ServeEndpoint, SessionPlace
 from .usage import MeteredChunks, UsageMeter
+from .use import SessionUse
 from .workspace import sweep_leftovers
 
 
@@ -121,7 +122,27 @@ class SessionPool:
                 f"The agent's process ended twice before it accepted the invocation: {failure}"
             ) from failure
 
-    async def _invoke(self, call: AgentCall) -> AgentAnswer:
+    async def use(self, call: AgentCall) -> SessionUse:
+        """Begin to use a session for something other than an invocation; start the session if needed.
+
+        Args:
+            call: What would be an invocation; its body is not sent.
+
+        Raises:
+            AgentProcessError: The agent failed to start.
+            SessionLimitError: A quota forbids a new session.
+            SessionEndedError: The session, or the service, is ending.
+        """
+        session, usage = self._session(call), self._usage
+        running = await session.begin()
+        if usage is None:
+            return SessionUse(session, running, lambda: None)
+        mark, pid = session.mark, running.process.pid
+        usage.began(mark, call, pid)
+        return SessionUse(session, running, lambda: usage.ended(mark, pid))
+
+    def _session(self, call: AgentCall) -> RuntimeSession:
+        """Return the session of a call, a new one if there is none."""
         if self._closing:
             raise SessionEndedError("The local AgentCore is stopping")
         key = (call.runtime.runtime_id, call.qualifier, call.session_id)
@@ -141,6 +162,10 @@ class SessionPool:
             )
             self._sessions[key] = session
             self._processes.add(session)
+        return session
+
+    async def _invoke(self, call: AgentCall) -> AgentAnswer:
+        session = self._session(call)
         if self._usage is None:
             return await session.call(call)
         self._usage.began(session.mark, call, session.info().pid)

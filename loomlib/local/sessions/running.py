@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from .clocks import SessionClocks
 from .connections import Connections
 from .output import SessionOutput
 from .process import AgentProcess
 from .wire import AgentConnection, ConnectionClosedError
+
+_T = TypeVar("_T")
 
 EXIT_SOON_S = 1.0
 """How long to wait for the process's end after it refused or closed a connection, in seconds."""
@@ -35,8 +40,15 @@ class Running:
             ProcessGoneError: The process has ended.
             ConnectionClosedError: The process is running but refuses connections.
         """
+        return await self._unless_gone(self.connections.take)
+
+    async def connect_socket(self) -> socket.socket:
+        """Return a connected socket for something other than HTTP. Raise as `connect` does."""
+        return await self._unless_gone(self.connections.open_socket)
+
+    async def _unless_gone(self, take: Callable[[], Awaitable[_T]]) -> _T:
         try:
-            return await self.connections.take()
+            return await take()
         except ConnectionClosedError as cut:
             # A killed process stops listening before the kernel reports its end, while its threads are ending.
             try:

@@ -109,6 +109,7 @@ class RuntimeSession:
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
         self._drained, self._gone = asyncio.Event(), asyncio.Event()
+        self.ended = asyncio.Event()  # set as soon as it takes no more invocations
         self._endpoint_taken = False
         self._limit, self._limits_noted = "", set[str]()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -148,35 +149,63 @@ class RuntimeSession:
             SessionEndedError: The session is ending.
             ProcessGoneError: The process ended before anything was sent.
         """
-        self._calls += 1
-        self._invocations += 1
-        self._last_used_at = datetime.now(UTC)
+        running = await self.begin()
         connection: AgentConnection | None = None
         try:
-            if not self._start.done():
-                await asyncio.shield(self._start)
-            running = self._raise_unless_running()
-            running.clocks.pause()
             connection = await running.connect()
             async with asyncio.timeout(self._place.answer_timeout_s):
                 host = f"127.0.0.1:{self.runtime.port}"
                 headers = {"host": host, _SESSION_HEADER: self.session_id, **call.headers}
                 head = await connection.ask(call.method, call.path or self.runtime.path, headers, call.body)
         except (ConnectionClosedError, NotHttpError, TimeoutError) as failure:
-            explained = await self._explain(failure, mid_answer=False)
-            self._release(connection)
+            explained = await self.explain(failure, mid_answer=False)
+            self.finish(connection)
             raise explained from failure
         except BaseException:
-            self._release(connection)
+            self.finish(connection)
             raise
         chunks = AnswerChunks(
             connection,
             timeout_s=self._place.answer_timeout_s,
             limit_bytes=self._place.limits.answer,
-            release=self._release,
+            release=self.finish,
             explain=self._explain_cut_answer,
         )
         return AgentAnswer(status=head.status, headers=head.headers, chunks=chunks)
+
+    async def begin(self) -> Running:
+        """Begin to use the session, which is not idle until `finish`; return its process as soon as it is ready.
+
+        Raises:
+            AgentProcessError: The agent failed to start.
+            SessionEndedError: The session is ending.
+        """
+        self._calls += 1
+        self._invocations += 1
+        self._last_used_at = datetime.now(UTC)
+        try:
+            if not self._start.done():
+                await asyncio.shield(self._start)
+            running = self._raise_unless_running()
+            running.clocks.pause()
+        except BaseException:
+            self.finish()
+            raise
+        return running
+
+    def finish(self, connection: AgentConnection | None = None) -> None:
+        """End a use, whatever its outcome.
+
+        Args:
+            connection: The connection that it had.
+        """
+        self._calls -= 1
+        self._last_used_at = datetime.now(UTC)
+        if self._running is not None:
+            if connection is not None:
+                self._running.connections.give_back(connection)
+            if self._calls == 0 and self._start.done() and self.live:
+                self._running.clocks.resume()
 
     async def end(self, why: str, *, grace_s: float = _GRACE_S) -> None:
         """End the session and wait until all its processes and files are gone.
@@ -187,6 +216,7 @@ class RuntimeSession:
         """
         if not self._stopping:
             self._stopping, self._why_ended = True, why
+            self.ended.set()
             self._on_end(self)
             if self._running is not None:
                 self._running.connections.close_all()
@@ -217,7 +247,7 @@ class RuntimeSession:
                 f"{self.runtime.protocol} on port {self.runtime.port}"
             )
         except (ConnectionClosedError, NotHttpError) as failure:
-            self._failed = str(await self._explain(failure, mid_answer=False))
+            self._failed = str(await self.explain(failure, mid_answer=False))
         if self._failed:
             self._on_end(self)
             await running.process.end(grace_s=0)
@@ -305,6 +335,7 @@ class RuntimeSession:
         if name := self._place.cgroups.reached(self.mark):
             self._note_limit(name)
         was_stopping = self._stopping or bool(self._limit)
+        self.ended.set()
         self._on_end(self)
         running.clocks.stop()
         running.connections.close_idle()
@@ -348,20 +379,10 @@ class RuntimeSession:
             raise AgentProcessError(self._failed, self._log_tail())
         return self._running
 
-    def _release(self, connection: AgentConnection | None) -> None:
-        """Mark an invocation as ended, whatever its outcome."""
-        self._calls -= 1
-        self._last_used_at = datetime.now(UTC)
-        if self._running is not None:
-            if connection is not None:
-                self._running.connections.give_back(connection)
-            if self._calls == 0 and self._start.done() and self.live:
-                self._running.clocks.resume()
-
     async def _explain_cut_answer(self, failure: Exception) -> AgentProcessError | SessionEndedError:
-        return await self._explain(failure, mid_answer=True)
+        return await self.explain(failure, mid_answer=True)
 
-    async def _explain(self, failure: Exception, *, mid_answer: bool) -> AgentProcessError | SessionEndedError:
+    async def explain(self, failure: Exception, *, mid_answer: bool) -> AgentProcessError | SessionEndedError:
         """Return the error for a failed invocation, with the process's exit if that was the cause."""
         if self._limit:
             return AgentProcessError(self._limit, self._log_tail())

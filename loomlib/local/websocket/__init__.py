@@ -1,0 +1,5 @@
+"""WebSockets of deployed runtimes, at `/runtimes/{arn}/ws`."""
+
+from .answering import WebSockets
+
+__all__ = ["WebSockets"]

@@ -1,0 +1,148 @@
+"""Opening requests of WebSockets: who may open one, to which session, and what the agent sees of the request."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from urllib.parse import parse_qsl, unquote, urlencode
+
+from ..access.permissions import require
+from ..contract import AgentCall
+from ..guard import Guard
+from ..protocols import SESSION_HEADER, agent_headers
+from ..quotas import QuotaKeeper
+from ..runtimes.invoke import Invoke, as_refusals, session_id_of
+from ..sessions import SessionPool
+from ..sessions.running import ProcessGoneError
+from ..sessions.use import SessionUse
+from ..wire import Message, Receive, RefusedError, Scope, Send, invalid, not_implemented, send_refusal
+from .protocol import largest
+from .relay import ClientConnection, connect, relay
+
+_ACTION = "bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream"
+_OPENS_WITHIN_S = 60.0
+_CUSTOM_PREFIX = "x-amzn-bedrock-agentcore-runtime-custom-"
+_IN_QUERY = (SESSION_HEADER.decode(), "x-amzn-bedrock-agentcore-runtime-user-id")
+_OF_THE_PLATFORM = ("qualifier", "accountid", *_IN_QUERY)
+
+_log = logging.getLogger(__name__)
+
+
+class WebSockets:
+    """Answers opening requests and relays the messages.
+
+    Args:
+        guard: Admits or refuses callers.
+        account_id: The account of callers whose key names none.
+        check_place: Refuses runtimes of another region or account than the caller's.
+        invoke: Finds the version that an ARN and a qualifier mean.
+        sessions: The sessions.
+        quotas: Counts an opening as an invocation.
+        frame_bytes: Largest frame; None is no limit but that of a message.
+        most_open: Largest number of open WebSockets.
+    """
+
+    def __init__(
+        self,
+        *,
+        guard: Guard,
+        account_id: str,
+        check_place: Callable[..., None],
+        invoke: Invoke,
+        sessions: SessionPool,
+        quotas: QuotaKeeper,
+        frame_bytes: int | None,
+        most_open: int,
+    ) -> None:
+        self._guard, self._account_id, self._check_place = guard, account_id, check_place
+        self._invoke, self._sessions, self._quotas = invoke, sessions, quotas
+        self._largest, self._most_open, self._open = largest(frame_bytes), most_open, 0
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one WebSocket to its end; a refusal is an AWS error with its HTTP status."""
+        request_id = str(uuid.uuid4())
+
+        async def send_http(message: Message) -> None:
+            await send({**message, "type": f"websocket.{message['type']}"})
+
+        try:
+            caller = self._guard.admit(scope)
+            caller.verify_handshake(scope)
+            parts = scope["raw_path"].decode("latin-1").split("/")
+            if caller.service != "bedrock-agentcore" or len(parts) != 4 or parts[1] != "runtimes" or parts[3] != "ws":
+                raise not_implemented(f"a WebSocket at {scope['path']}")
+            arn = unquote(parts[2])
+            self._check_place(arn, region=caller.region, account_id=caller.account_id or self._account_id)
+            require(caller.principal, _ACTION, [arn], caller.service)
+            if self._open >= self._most_open:
+                raise RefusedError("ThrottlingException", 429, f"{self._open:,} WebSockets are open already")
+            self._open += 1
+            try:
+                await self._serve(arn, scope, receive, send, request_id)
+            finally:
+                self._open -= 1
+        except RefusedError as refused:
+            await send_refusal(send_http, refused, request_id)
+        except OSError:
+            _log.debug("A client left before its WebSocket was open", exc_info=True)
+        except Exception:  # noqa: BLE001 - the client gets AWS's error form, the log the traceback
+            _log.exception("A WebSocket failed")
+            refused = RefusedError("InternalServerException", 500, "The local AgentCore failed; see its service.log")
+            await send_refusal(send_http, refused, request_id)
+
+    async def _serve(self, arn: str, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        qualifier, version = self._invoke.target(arn, scope["query_string"])
+        if version.protocol not in ("HTTP", "AGUI"):
+            raise invalid(f"{version.runtime_id} speaks {version.protocol}; only HTTP and AGUI agents have WebSockets")
+        given, left = _from_query(scope["query_string"])
+        headers: dict[bytes, bytes] = given | dict(scope["headers"])
+        session_id = session_id_of(headers) or str(uuid.uuid4())
+        seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
+        call = AgentCall(runtime=version, qualifier=qualifier, session_id=session_id, body=b"", headers=seen)
+        target = "/ws" + (f"?{urlencode(left)}" if left else "")
+        with as_refusals():
+            self._quotas.admit_call(version.runtime_id, qualifier)
+            use, agent = await self._connect(call, target, scope["subprotocols"])
+        try:
+            await receive()  # websocket.connect
+            back = [(SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode())]
+            await send({"type": "websocket.accept", "subprotocol": agent.subprotocol, "headers": back})
+            await relay(receive, send, agent, use)
+        finally:
+            agent.transport.abort()
+            use.close()
+
+    async def _connect(
+        self, call: AgentCall, target: str, subprotocols: list[str]
+    ) -> tuple[SessionUse, ClientConnection]:
+        """Open the agent's side, in a new process when the session's has just ended."""
+        for is_last in (False, True):
+            use = await self._sessions.use(call)
+            try:
+                agent = await connect(
+                    use, target, call.headers, subprotocols, largest=self._largest, within_s=_OPENS_WITHIN_S
+                )
+            except ProcessGoneError as failure:
+                use.close()
+                if is_last:
+                    raise await use.explain(failure) from failure
+            except BaseException:
+                use.close()
+                raise
+            else:
+                return use, agent
+        raise AssertionError("the second attempt returns or raises")
+
+
+def _from_query(query: bytes) -> tuple[Mapping[bytes, bytes], list[tuple[str, str]]]:
+    """Return the header fields in a query, which is where presigned addresses carry them, and what the agent gets."""
+    fields: dict[bytes, bytes] = {}
+    left: list[tuple[str, str]] = []
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        lower = name.lower()
+        if lower in _IN_QUERY or lower.startswith(_CUSTOM_PREFIX):
+            fields[lower.encode("latin-1", "replace")] = value.encode("latin-1", "replace")
+        elif lower not in _OF_THE_PLATFORM and not lower.startswith("x-amz-"):
+            left.append((name, value))
+    return fields, left

@@ -1,0 +1,25 @@
+"""The server side of a WebSocket: uvicorn's over `websockets`, with AgentCore's limits."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+MESSAGE_BYTES: Final = 16 * 2**20
+"""Largest message, however many frames it has: what uvicorn, the agent's server, takes by default."""
+
+
+def largest(frame_bytes: int | None) -> tuple[int, int]:
+    """Return the largest message and the largest frame, in bytes, as `websockets` takes them."""
+    return MESSAGE_BYTES, MESSAGE_BYTES if frame_bytes is None else frame_bytes
+
+
+class ServedWebSocket(WebSocketsSansIOProtocol):
+    """One WebSocket of a client."""
+
+    async def send(self, message: Any) -> None:
+        """Send a message of the application; a refusal of the opening request completes it, as an acceptance does."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
+            self.handshake_complete = True
