@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,6 +19,7 @@ from .contract import AgentProcessError, SessionEndedError
 from .error_forms import protocol_of
 from .guard import Caller, Guard
 from .models import ConverseModel, ModelRefused
+from .models.native import invoke_model, invoke_model_stream
 from .models.tokens import count_request
 from .moto_fallback import MotoFallback
 from .otlp import PREFIX as OTLP_PATHS
@@ -31,6 +32,7 @@ from .wire import Receive, RefusedError, Scope, Send, not_implemented, read_body
 _log = logging.getLogger(__name__)
 _MODEL_REQUEST_LIMIT_BYTES = 25_000_000
 _CARD_PARTS = f"invocations{CARD_PATH}".split("/")
+_MODEL_CONTENT = (b"x-amzn-bedrock-content-type", b"application/json")
 _EVENT_STREAM = (b"content-type", b"application/vnd.amazon.eventstream")
 
 
@@ -41,7 +43,7 @@ class Application:
         guard: Admits or refuses requests.
         invoke: Answers invocations of agents and StopRuntimeSession.
         sockets: Answers WebSockets.
-        models: Answers Converse and ConverseStream.
+        models: Answers Converse and ConverseStream, and InvokeModel in the formats that are known.
         routers: Routers by the service name that clients sign for, in the order in which they are asked.
         moto: Answers what no router does.
         admin: Answers Loom's own requests.
@@ -216,19 +218,28 @@ class Application:
             if operation == "converse":
                 await send_json(send, await self._models.converse(unquote(model_id), request), headers=named)
             elif operation == "converse-stream":
-                frames = self._models.converse_stream(unquote(model_id), request)
-                first = await anext(aiter(frames))  # a refusal shows here, while the status can still be an error
-                await send({"type": "http.response.start", "status": 200, "headers": [_EVENT_STREAM, *named]})
-                await send({"type": "http.response.body", "body": first, "more_body": True})
-                async for frame in frames:
-                    await send({"type": "http.response.body", "body": frame, "more_body": True})
-                await send({"type": "http.response.body", "body": b""})
+                await _send_frames(send, self._models.converse_stream(unquote(model_id), request), named)
+            elif operation == "invoke":
+                answer = await invoke_model(self._models, unquote(model_id), request, request_id)
+                await send_json(send, answer, headers=named)
+            elif operation == "invoke-with-response-stream":
+                frames = invoke_model_stream(self._models, unquote(model_id), request, request_id)
+                await _send_frames(send, frames, (*named, _MODEL_CONTENT))
             elif operation == "count-tokens":
                 await send_json(send, count_request(request), headers=named)
             else:
                 raise not_implemented(f"{operation} of models")
         except ModelRefused as refused:
             raise RefusedError(refused.code, refused.status, refused.message) from refused
+
+
+async def _send_frames(send: Send, frames: AsyncIterator[bytes], headers: Iterable[tuple[bytes, bytes]]) -> None:
+    first = await anext(aiter(frames))  # a refusal shows here, while the status can still be an error
+    await send({"type": "http.response.start", "status": 200, "headers": [_EVENT_STREAM, *headers]})
+    await send({"type": "http.response.body", "body": first, "more_body": True})
+    async for frame in frames:
+        await send({"type": "http.response.body", "body": frame, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _protocol(service: str, scope: Scope) -> str:

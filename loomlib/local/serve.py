@@ -30,6 +30,7 @@ from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .application import Application
 from .evaluations import EVALUATOR, EvaluationPlane
+from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBehaviour
 from .guard import Guard, listening_socket
 from .images import CodeBuild, ImageStore
 from .leases import ServiceLeases
@@ -189,6 +190,8 @@ async def _serve(
             (AGENT_RUNTIME_ENDPOINT, EndpointBehaviour(resources)),
             (MEMORY, MemoryBehaviour(on_deleted=on_deleted)),
             (EVALUATOR, Behaviour()),
+            (GATEWAY, GatewayBehaviour(resources, url=state.url)),
+            (GATEWAY_TARGET, GatewayTargetBehaviour()),
         ],
         account_id=state.account_id,
     )

@@ -260,7 +260,8 @@ def _check_tool_traffic(turns: tuple[ChatTurn, ...], *, has_tools: bool) -> None
             raise invalid(
                 f"Expected toolResult blocks at messages.{index}.content for the following Ids: {', '.join(missing)}"
             )
-        if answered - call_ids:
+        # A history that was cut to its newest messages may begin with results, whose calls nobody can compare.
+        if index and answered - call_ids:
             raise invalid(
                 f"The toolResult blocks at messages.{index}.content belong to no call of the previous turn: "
                 + ", ".join(sorted(answered - call_ids))

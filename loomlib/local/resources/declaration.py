@@ -27,6 +27,8 @@ class Resource:
         noun: The noun in the operations' names, such as `AgentRuntime` in `CreateAgentRuntime`.
         arn: The ARN after the account id, with `{id}`, `{name}` and `{parent}` (the parent's id) filled in.
         id: The id's form; `{suffix}` is ten random letters or digits.
+        lowercase: Whether ids have no upper-case letters.
+        unnamed: The form of the name of a resource that is created without one.
         parent: The resource below which this one is; its noun's id is in the request's path.
         aliases: Further wire names of the record's attributes, such as `{"endpointName": "name"}`.
         update: Whether an update changes the members that it names or replaces all of them.
@@ -42,6 +44,8 @@ class Resource:
     noun: str
     arn: str
     id: str = "{name}-{suffix}"
+    lowercase: bool = False
+    unnamed: str = ""
     parent: Resource | None = None
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     update: Literal["merge", "replace"] = "merge"
@@ -60,7 +64,12 @@ class Resource:
 
     def new_id(self, name: str) -> str:
         """Return a new id in this resource's form."""
-        return self.id.format(name=name, suffix=new_suffix())
+        identity = self.id.format(name=name, suffix=new_suffix())
+        return identity.lower() if self.lowercase else identity
+
+    def name_of(self, given: str | None) -> str:
+        """Return the name of a new resource, which is made up where the model does not require one."""
+        return given or self.unnamed.format(suffix=new_suffix().lower())
 
     def arn_of(self, *, id: str, name: str, region: str, account_id: str, parent: ResourceRecord | None = None) -> str:
         """Return the ARN of a resource that a client of `region` creates."""

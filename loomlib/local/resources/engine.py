@@ -143,7 +143,8 @@ class ResourceEngine:
 
     async def _create(self, family: _Family, parameters: Parameters, place: Place) -> Result:
         resource, binding = family.resource, family.binding
-        name, token, moment = parameters[binding.name], parameters.get("clientToken") or "", self._moment()
+        token, moment = parameters.get("clientToken") or "", self._moment()
+        name = resource.name_of(parameters.get(binding.name))
         digest = _digest(parameters)
         async with self._changing:
             if token and (same := self.store.of_token(family.kind, place, token)):

@@ -240,6 +240,8 @@ class ResourceStore:
             versions[record.version] = record
         former = self._records.get(record.number)
         if former is None or record.version >= former.version:
+            for key in _keys(former) if former is not None and former.name != record.name else ():
+                self._numbers.pop(key, None)
             self._records[record.number] = record
             for key in _keys(record):
                 self._numbers[key] = record.number

@@ -1,0 +1,72 @@
+"""Gateways and their targets in the control plane."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+ROLE = "arn:aws:iam::123456789012:role/loom"
+LAMBDA = {"lambdaArn": "arn:aws:lambda:us-east-1:123456789012:function:f", "toolSchema": {"inlinePayload": []}}
+TARGET = {"mcp": {"lambda": LAMBDA}}
+
+
+@pytest.fixture
+def gateway(aws: Any) -> dict[str, Any]:
+    name = f"Tools-{uuid.uuid4().hex[:8]}"
+    return aws.control.create_gateway(name=name, roleArn=ROLE, authorizerType="AWS_IAM")
+
+
+def test_a_gateway_needs_no_protocol_and_is_ready(aws: Any, gateway: dict[str, Any]) -> None:
+    assert gateway["status"] == "CREATING"
+    assert gateway["gatewayId"] == gateway["gatewayId"].lower()
+    shown = aws.control.get_gateway(gatewayIdentifier=gateway["gatewayId"])
+    assert (shown["status"], shown["name"]) == ("READY", gateway["name"])
+    assert shown["gatewayUrl"] == f"{aws.state.url}/gateways/{gateway['gatewayId']}/mcp"
+    listed = {item["gatewayId"]: item for item in aws.control.list_gateways()["items"]}
+    assert listed[gateway["gatewayId"]]["status"] == "READY"
+
+
+def test_an_update_ends(aws: Any, gateway: dict[str, Any]) -> None:
+    identity, given = gateway["gatewayId"], {"name": gateway["name"], "roleArn": ROLE, "authorizerType": "AWS_IAM"}
+    changed = aws.control.update_gateway(gatewayIdentifier=identity, description="changed", **given)
+    assert changed["status"] == "UPDATING"
+    shown = aws.control.get_gateway(gatewayIdentifier=identity)
+    assert (shown["status"], shown["description"]) == ("READY", "changed")
+    made = aws.control.create_gateway_target(gatewayIdentifier=identity, name="first", targetConfiguration=TARGET)
+    target = {"gatewayIdentifier": identity, "targetId": made["targetId"]}
+    updated = aws.control.update_gateway_target(**target, name="second", targetConfiguration=TARGET)
+    assert (updated["status"], updated["name"]) == ("UPDATING", "second")
+    assert aws.control.get_gateway_target(**target)["status"] == "READY"
+    aws.control.create_gateway_target(gatewayIdentifier=identity, name="first", targetConfiguration=TARGET)
+
+
+def test_a_target_needs_no_name(aws: Any, gateway: dict[str, Any]) -> None:
+    identity = gateway["gatewayId"]
+    made = aws.control.create_gateway_target(gatewayIdentifier=identity, targetConfiguration=TARGET)
+    assert made["gatewayArn"] == gateway["gatewayArn"]
+    shown = aws.control.get_gateway_target(gatewayIdentifier=identity, targetId=made["targetId"])
+    assert (shown["name"], shown["protocolType"], shown["credentialProviderConfigurations"]) == (
+        made["name"],
+        "MCP",
+        [],
+    )
+    assert [item["targetId"] for item in aws.control.list_gateway_targets(gatewayIdentifier=identity)["items"]] == [
+        made["targetId"]
+    ]
+
+
+def test_a_gateway_with_targets_is_not_deleted(aws: Any, gateway: dict[str, Any]) -> None:
+    identity = gateway["gatewayId"]
+    made = aws.control.create_gateway_target(gatewayIdentifier=identity, targetConfiguration=TARGET)
+    with pytest.raises(ClientError, match="has targets associated"):
+        aws.control.delete_gateway(gatewayIdentifier=identity)
+    aws.control.delete_gateway_target(gatewayIdentifier=identity, targetId=made["targetId"])
+    assert aws.control.delete_gateway(gatewayIdentifier=identity)["status"] == "DELETING"
+
+
+def test_a_gateway_that_checks_tokens_needs_an_issuer(aws: Any) -> None:
+    with pytest.raises(ClientError, match="authorizerConfiguration is missing"):
+        aws.control.create_gateway(name="no-issuer", roleArn=ROLE, authorizerType="CUSTOM_JWT")
