@@ -1,4 +1,4 @@
-"""The paths under `/_loom/`: ping, status, lease, persist and stop."""
+"""The paths under `/_loom/`: ping, status, lease, persist, stop and tokens of the local issuer."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from .contract import RuntimeInfo
+from .identity.local_issuer import DEFAULT_CLIENT, LocalIssuer
 from .leases import ServiceLeases
 from .resources.store import ResourceStore
 from .runtimes.resource import AGENT_RUNTIME
 from .sandbox.isolation import Isolation
 from .sessions import SessionPool
 from .state import ServiceOptions
-from .wire import Receive, Send, not_found, send_body, send_json
+from .wire import Receive, Send, not_found, read_body, send_body, send_json
 
 
 class AdminRoutes:
@@ -36,6 +37,7 @@ class AdminRoutes:
         simulated: Whether that model's latencies are simulated.
         isolation: What separates sessions from this machine.
         on_persist: Called when the service is told to run until it is stopped.
+        issuer: The service's own issuer of tokens.
     """
 
     def __init__(
@@ -49,10 +51,11 @@ class AdminRoutes:
         simulated: bool,
         isolation: Isolation,
         on_persist: Callable[[], None],
+        issuer: LocalIssuer,
     ) -> None:
         self._options, self._resources, self._sessions, self._leases = options, resources, sessions, leases
         self._label, self._simulated, self._on_persist = label, simulated, on_persist
-        self._isolation = isolation
+        self._isolation, self._issuer = isolation, issuer
 
     async def answer(self, path: str, method: str, receive: Receive, send: Send) -> None:
         """Answer a request below `/_loom/`."""
@@ -63,6 +66,10 @@ class AdminRoutes:
                 await send_json(send, {}, 200 if self._leases.linger() else _ENDING)
             case ("GET", "/_loom/lease"):
                 await self._lease(receive, send)
+            case ("GET", "/_loom/identity"):
+                await send_json(send, {"discoveryUrl": self._issuer.discovery_url, "client": DEFAULT_CLIENT})
+            case ("POST", "/_loom/identity/tokens"):
+                await send_json(send, self._issuer.issue_as_asked(await read_body(receive, _TOKEN_REQUEST_BYTES)))
             case ("POST", "/_loom/persist"):
                 self._leases.persist()
                 self._on_persist()
@@ -118,6 +125,7 @@ class AdminRoutes:
         ]
 
 
+_TOKEN_REQUEST_BYTES = 100_000
 _JSON = (b"content-type", b"application/json")
 _ENDING = 503  # the service is stopping: the caller waits for its end and starts another
 

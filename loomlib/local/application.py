@@ -18,6 +18,8 @@ from .admin import AdminRoutes
 from .contract import AgentProcessError, SessionEndedError
 from .error_forms import protocol_of
 from .guard import Caller, Guard
+from .identity.inbound import RESOURCE_METADATA
+from .identity.local_issuer import LocalIssuer
 from .models import ConverseModel, ModelRefused
 from .models.native import invoke_model, invoke_model_stream
 from .models.tokens import count_request
@@ -27,7 +29,7 @@ from .otlp import OtlpIntake
 from .router import Router
 from .runtimes.invoke import CARD_PATH, Invoke
 from .websocket import WebSockets
-from .wire import Receive, RefusedError, Scope, Send, not_implemented, read_body, send_json, send_refusal
+from .wire import Receive, RefusedError, Scope, Send, not_found, not_implemented, read_body, send_json, send_refusal
 
 _log = logging.getLogger(__name__)
 _MODEL_REQUEST_LIMIT_BYTES = 25_000_000
@@ -52,6 +54,7 @@ class Application:
         name_damage: Returns the names of the home's damaged databases if an error comes from one.
         account_id: The account.
         region: The region of requests that name none.
+        issuer: The service's own issuer of tokens.
     """
 
     def __init__(
@@ -69,8 +72,9 @@ class Application:
         name_damage: Callable[[BaseException], Sequence[str]],
         account_id: str,
         region: str,
+        issuer: LocalIssuer,
     ) -> None:
-        self._account_id, self._region = account_id, region
+        self._account_id, self._region, self._issuer = account_id, region, issuer
         self._guard, self._invoke, self._sockets, self._models = guard, invoke, sockets, models
         self._check_place, self._name_damage = check_place, name_damage
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
@@ -138,6 +142,12 @@ class Application:
             scope["loom.account_id"] = self._account_id
             await self._moto(scope, receive, send)
             return
+        if service == "public":
+            document = self._issuer.document(path) if scope["method"] == "GET" else None
+            if document is None:
+                raise not_found(f"No {scope['method']} {path}")
+            await send_json(send, document)
+            return
         if service == "loom":
             if path.startswith(OTLP_PATHS):
                 await self._otlp.answer(path, scope["method"], headers, receive, send, principal=caller.principal)
@@ -156,21 +166,26 @@ class Application:
             if len(parts) > 3 and parts[1] in ("runtimes", "memories") and caller.region:
                 self._check_place(unquote(parts[2]), region=caller.region, account_id=account_id)
             if parts[3:] == _CARD_PARTS and parts[1] == "runtimes" and scope["method"] == "GET":
-                require(caller.principal, "bedrock-agentcore:GetAgentCard", [unquote(parts[2])], service)
-                await self._invoke.agent_card(unquote(parts[2]), scope, headers, receive, send, request_id)
+                _permit(caller, "GetAgentCard", parts[2])
+                await self._invoke.agent_card(unquote(parts[2]), caller, scope, headers, receive, send, request_id)
                 return
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] != "POST" and parts[3] == "invocations":
                 # As on AWS, which has neither MCP's stream of GET nor its DELETE of a session.
                 raise RefusedError("UnknownOperationException", 404, f"No operation is {scope['method']} {path}")
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] == "POST":
                 if parts[3] == "invocations":
-                    require(caller.principal, "bedrock-agentcore:InvokeAgentRuntime", [unquote(parts[2])], service)
-                    await self._invoke.invoke(unquote(parts[2]), scope, headers, receive, send, request_id)
+                    _permit(caller, "InvokeAgentRuntime", parts[2])
+                    await self._invoke.invoke(unquote(parts[2]), caller, scope, headers, receive, send, request_id)
                     return
                 if parts[3] == "stopruntimesession":
-                    require(caller.principal, "bedrock-agentcore:StopRuntimeSession", [unquote(parts[2])], service)
-                    await self._invoke.stop_session(unquote(parts[2]), scope, headers, receive, send, request_id)
+                    _permit(caller, "StopRuntimeSession", parts[2])
+                    await self._invoke.stop_session(
+                        unquote(parts[2]), caller, scope, headers, receive, send, request_id
+                    )
                     return
+            if path.endswith(RESOURCE_METADATA) and len(parts) == 6 and scope["method"] == "GET":
+                await self._invoke.resource_metadata(unquote(parts[2]), caller, scope, send)
+                return
         if service != "bedrock-agentcore" and caller.principal is not None:
             require(caller.principal, *self._other_action(caller, scope), service)
         for router in self._routers.get(service, ()):
@@ -240,6 +255,12 @@ async def _send_frames(send: Send, frames: AsyncIterator[bytes], headers: Iterab
     async for frame in frames:
         await send({"type": "http.response.body", "body": frame, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
+
+
+def _permit(caller: Caller, operation: str, arn: str) -> None:
+    """Refuse a signed call that its key does not permit; a call without a key is for the runtime's authorizer."""
+    if caller.key is not None:
+        require(caller.principal, f"bedrock-agentcore:{operation}", [unquote(arn)], caller.service)
 
 
 def _protocol(service: str, scope: Scope) -> str:

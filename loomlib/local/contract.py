@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,7 @@ class RuntimeVersion:
         protocol: HTTP, MCP, A2A or AGUI.
         port: Where its server listens.
         path: Where its server takes invocations.
+        authorizer: AWS's `customJWTAuthorizer`; None when callers sign their requests.
     """
 
     runtime_id: str
@@ -39,6 +40,45 @@ class RuntimeVersion:
     protocol: str = "HTTP"
     port: int = 8080
     path: str = "/invocations"
+    authorizer: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimCheck:
+    """One rule of an authorizer and what a token said about it; `message` is empty when it passed."""
+
+    claim: str
+    expected: tuple[str, ...]
+    given: tuple[str, ...]
+    passed: bool
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallIdentity:
+    """The caller of a runtime, as the service verified it.
+
+    Attributes:
+        kind: "sigv4" or "jwt".
+        caller: The ARN of the key's principal, or the issuer and the subject of the token.
+        user_id: The user on whose behalf a signed call says it is made; nothing proves it.
+        issuer: The token's issuer.
+        subject: Its subject.
+        client_id: Its client.
+        scopes: Its scopes.
+        expires_at: When it expires, as Unix time.
+        checks: The rules that decided.
+    """
+
+    kind: Literal["sigv4", "jwt"]
+    caller: str
+    user_id: str = ""
+    issuer: str = ""
+    subject: str = ""
+    client_id: str = ""
+    scopes: tuple[str, ...] = ()
+    expires_at: float | None = None
+    checks: tuple[ClaimCheck, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +98,7 @@ class AgentCall:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     method: str = "POST"
     path: str = ""
+    identity: CallIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

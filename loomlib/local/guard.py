@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import socket
 from collections.abc import Mapping, Sequence
@@ -17,10 +18,14 @@ from .access.signatures import EMPTY, Signature, check_body, declared_payload, r
 from .access.unsigned import UnsignedRequest, read_unsigned
 from .wire import Receive, RefusedError, Scope
 
+TOKEN_SUBPROTOCOL = "base64UrlBearerAuthorization"  # noqa: S105 - a name
+"""The subprotocol with a token after a dot: a browser's WebSocket cannot send Authorization."""
+
 _LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?\Z")
 _AWS_HOST = re.compile(r"bedrock-agentcore\.[a-z0-9-]{1,30}\.(amazonaws\.com(\.cn)?|api\.aws)\Z")
 _BEARER_PATHS = ("/_loom/", "/otlp/")  # not signed with SigV4: Loom's own requests and OpenTelemetry exporters
-_NOBODY = Key(access_key="", secret_key="", principal=SessionPrincipal(mark="anonymous", runtime_id="", role_arn=""))
+_RUNTIME_PATHS = "/runtimes/"  # calls of runtimes, whose own authorizer may want a bearer token
+_PUBLIC_PATHS = "/identity/issuer/"  # metadata and public keys of the service's own issuer
 _UNSIGNED_BYTES = 200_000  # AWS: a SAML assertion has at most 100,000 characters
 
 
@@ -29,9 +34,11 @@ class Caller:
     """The caller of a request.
 
     Attributes:
-        service: The AWS service of the credential scope, or "loom" for Loom's own requests.
-        region: The region of the scope.
-        key: The key that the request names.
+        service: The AWS service of the credential scope, "loom" for Loom's own requests, or "public" for documents that
+            anyone may read.
+        region: The region of the scope; empty when there is none.
+        key: The key that the request names; None when it names none.
+        bearer: The token of a call to a runtime, not verified.
         signature: Its signature; None with a bearer token.
         unsigned: The operation that needs no signature, if it is one.
         fields: Its header fields by lower-case names.
@@ -39,20 +46,27 @@ class Caller:
 
     service: str
     region: str = ""
-    key: Key
+    key: Key | None
+    bearer: str | None = field(default=None, repr=False)
     signature: Signature | None = None
     unsigned: UnsignedRequest | None = None
     fields: Mapping[str, Sequence[str]] = field(default_factory=dict[str, list[str]], repr=False)
 
     @property
     def principal(self) -> SessionPrincipal | None:
-        """The session that calls; None for the owner."""
+        """The session that calls; None for the owner.
+
+        Raises:
+            RefusedError: The request names no key.
+        """
+        if self.key is None:
+            raise refusal("missing", self.service, "Missing Authentication Token")
         return self.key.principal
 
     @property
     def account_id(self) -> str:
         """The account that the key names; empty for the service's own."""
-        return self.key.account_id
+        return self.key.account_id if self.key else ""
 
     def header(self, name: str) -> str:
         """Return a header by its lower-case name, "" when there is none."""
@@ -83,6 +97,7 @@ class Caller:
             if declared is None:
                 self._verify(signature, scope, body.sha256)
             else:
+                assert self.key is not None
                 check_body(signature, self.key, declared, digest=body.sha256, body=body.opened())
         except BaseException:
             body.close()
@@ -120,6 +135,7 @@ class Caller:
     ) -> None:
         query = scope["query_string"].decode("latin-1")
         target = scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
+        assert self.key is not None
         method = scope.get("method", "GET")  # the opening request of a WebSocket is always a GET
         verify(signature, self.key, method=method, target=target, headers=fields or self.fields, payload=payload)
 
@@ -178,14 +194,21 @@ class Guard:
             if key is None:
                 raise self._unknown(token, "loom")
             return Caller(service="loom", key=key)
+        path = scope["raw_path"].decode("latin-1")
+        if path.startswith(_PUBLIC_PATHS):
+            return Caller(service="public", key=None, fields=fields)
+        if path.startswith(_RUNTIME_PATHS) and (bearer := _bearer(fields)) is not None:
+            return Caller(service="bedrock-agentcore", key=None, bearer=bearer, fields=fields)
         signature = read_signature(fields, query)
+        if signature is None and path.startswith(_RUNTIME_PATHS):
+            # Which answer this gets is decided by the runtime: one with an authorizer names its issuer.
+            return Caller(service="bedrock-agentcore", key=None, fields=fields)
         if signature is None:
-            path = scope["raw_path"].decode("latin-1")
             may_be_unsigned = "authorization" not in fields and scope["type"] == "http"
             unsigned = read_unsigned(scope["method"], path, query, fields) if may_be_unsigned else None
             if unsigned is None:
                 raise refusal("missing", "", "Missing Authentication Token")
-            return Caller(service=unsigned.service, key=_NOBODY, unsigned=unsigned, fields=fields)
+            return Caller(service=unsigned.service, key=None, unsigned=unsigned, fields=fields)
         key = self._keys.find(signature.access_key)
         if key is None:
             raise self._unknown(signature.access_key, signature.service)
@@ -203,6 +226,23 @@ class Guard:
 def _security_token(fields: Mapping[str, Sequence[str]], query: str) -> str:
     given = fields.get("x-amz-security-token") or parse_qs(query).get("X-Amz-Security-Token", [""])
     return given[0]
+
+
+def _bearer(fields: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the bearer token of a request, also of a WebSocket whose token is the name of a subprotocol."""
+    authorization = fields.get("authorization", ())
+    if authorization:
+        scheme, _, token = authorization[0].partition(" ")
+        # Two headers might be read differently by the agent: no token, which is refused as malformed.
+        return (token.strip() if len(authorization) == 1 else "") if scheme.lower() == "bearer" else None
+    for name in ",".join(fields.get("sec-websocket-protocol", ())).split(","):
+        if name.strip().startswith(f"{TOKEN_SUBPROTOCOL}."):
+            encoded = name.strip().removeprefix(f"{TOKEN_SUBPROTOCOL}.")
+            try:
+                return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("ascii")
+            except ValueError:
+                return ""
+    return None
 
 
 def _text(value: bytes) -> str:

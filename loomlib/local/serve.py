@@ -32,6 +32,8 @@ from .application import Application
 from .evaluations import EVALUATOR, EvaluationPlane
 from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBehaviour
 from .guard import Guard, listening_socket
+from .identity.inbound import CognitoPools, InboundAuthorizer
+from .identity.local_issuer import LocalIssuer
 from .images import CodeBuild, ImageStore
 from .leases import ServiceLeases
 from .logs.events import LogEvents
@@ -174,6 +176,8 @@ async def _serve(
     images = ImageStore(home)
     deployments = Deployments(home, images, isolation=isolation)
     moto = MotoFallback(logs, AssumedRoles(keys), region=state.region)
+    issuer = LocalIssuer(home, state.url)
+    inbound = InboundAuthorizer((issuer, CognitoPools()), logs)
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
 
@@ -195,7 +199,7 @@ async def _serve(
         ],
         account_id=state.account_id,
     )
-    guard, invoke = Guard(keys), Invoke(resources, deployments, sessions, quotas)
+    guard, invoke = Guard(keys), Invoke(resources, deployments, sessions, quotas, inbound)
     BoundedProtocol.most_connections = most_connections()
     application = Application(
         guard=guard,
@@ -211,6 +215,7 @@ async def _serve(
             frame_bytes=limits.frame,
             most_open=BoundedProtocol.most_connections // 2,
         ),
+        issuer=issuer,
         models=models,
         routers={
             "bedrock-agentcore": (
@@ -238,6 +243,7 @@ async def _serve(
             label=models.label,
             simulated=models.simulated,
             isolation=isolation,
+            issuer=issuer,
             on_persist=lambda: write_state(replace(state, persistent=True)),
         ),
         otlp=OtlpIntake(collector, telemetry, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),

@@ -30,6 +30,20 @@ class RefusedError(Exception):
         self.code, self.status, self.message, self.members = code, status, message, members
 
 
+class ChallengeError(RefusedError):
+    """401: the caller must prove who it is, with a token of the issuer that the challenge leads to.
+
+    Args:
+        message: A sentence.
+        challenge: The value of `WWW-Authenticate`.
+        members: Further facts, for whoever handles the error here.
+    """
+
+    def __init__(self, message: str, challenge: str, **members: Any) -> None:
+        super().__init__("UnauthorizedException", 401, message, **members)
+        self.challenge = challenge
+
+
 class Encoded(bytes):
     """A result that is already encoded for the wire."""
 
@@ -69,6 +83,10 @@ async def send_body(send: Send, body: bytes, status: int, headers: Headers) -> N
 async def send_refusal(send: Send, refused: RefusedError, request_id: str, *, protocol: str = "rest-json") -> None:
     """Send an AWS error in the form of a protocol (see `error_forms.protocol_of`)."""
     headers, body = error_form(protocol, refused.code, refused.message, request_id, refused.members)
+    if isinstance(refused, ChallengeError):
+        # AgentCore's runtimes answer 401 as JSON-RPC, whatever their protocol is.
+        headers.append(("www-authenticate", refused.challenge))
+        body = json.dumps({"jsonrpc": "2.0", "error": {"code": -32001, "message": refused.message}}).encode()
     await send_body(send, body, refused.status, [(name.encode(), value.encode()) for name, value in headers])
 
 

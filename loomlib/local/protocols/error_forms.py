@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..wire import RefusedError
+from ..wire import ChallengeError, RefusedError
 from .mcp import json_rpc_id
 
 
@@ -97,6 +97,8 @@ def protocol_error(
     """
     form = _FORMS[protocol].get(refused.code, _OTHER[protocol])
     headers = [(b"x-amzn-requestid", request_id.encode())]
+    if isinstance(refused, ChallengeError):
+        headers.append((b"www-authenticate", refused.challenge.encode()))
     if form.status >= 400:
         headers.append((b"x-amzn-errortype", refused.code.encode()))  # SDKs read the error's name here
     if protocol == "AGUI":

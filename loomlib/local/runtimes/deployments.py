@@ -127,6 +127,7 @@ class Deployments:
                 idle_timeout_s=float(environment.get(IDLE_TIMEOUT) or lifecycle.get("idleRuntimeSessionTimeout", 900)),
                 max_lifetime_s=float(lifecycle.get("maxLifetime", 28_800)),
                 role_arn=str(given.get("roleArn") or ""),
+                authorizer=(given.get("authorizerConfiguration") or {}).get("customJWTAuthorizer"),
                 header_allowlist=tuple(name.lower() for name in headers.get("requestHeaderAllowlist", ())),
                 protocol=server.protocol,
                 port=server.port,

@@ -10,7 +10,10 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from urllib.parse import parse_qs
 
+from ..access.errors import refusal
 from ..contract import AgentAnswer, AgentCall, AgentProcessError, RuntimeVersion, SessionEndedError, SessionLimitError
+from ..guard import Caller
+from ..identity.inbound import USER_HEADER, InboundAuthorizer
 from ..protocols import (
     MCP_SESSION,
     SESSION_HEADER,
@@ -26,7 +29,18 @@ from ..quotas import QuotaKeeper
 from ..resources import ResourceRecord
 from ..resources.store import ResourceStore
 from ..sessions import SessionPool
-from ..wire import Receive, RefusedError, Scope, Send, invalid, not_found, read_body, send_body, send_json
+from ..wire import (
+    ChallengeError,
+    Receive,
+    RefusedError,
+    Scope,
+    Send,
+    invalid,
+    not_found,
+    read_body,
+    send_body,
+    send_json,
+)
 from .deployments import Deployments
 from .resource import AGENT_RUNTIME, DEFAULT_ENDPOINT, endpoint_of
 
@@ -42,44 +56,85 @@ class Invoke:
     """The operations on sessions of deployed runtimes."""
 
     def __init__(
-        self, resources: ResourceStore, deployments: Deployments, sessions: SessionPool, quotas: QuotaKeeper
+        self,
+        resources: ResourceStore,
+        deployments: Deployments,
+        sessions: SessionPool,
+        quotas: QuotaKeeper,
+        inbound: InboundAuthorizer,
     ) -> None:
         self._resources, self._deployments, self._sessions, self._quotas = resources, deployments, sessions, quotas
         self._mcp_sessions = McpSessions()
+        self.inbound = inbound
 
     async def invoke(
-        self, arn: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
+        self,
+        arn: str,
+        caller: Caller,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        receive: Receive,
+        send: Send,
+        request_id: str,
     ) -> None:
         """Answer `POST /runtimes/{arn}/invocations`, streaming the agent's response."""
-        qualifier, version = self.target(arn, scope["query_string"])
+        qualifier, version = self.target_for(caller, arn, scope["query_string"])
         body = b""
         try:
             given = session_id_of(headers)
+            session_id = self._routed(version, qualifier, given, headers)
+            identity = await self.inbound.authorize(
+                caller,
+                version,
+                qualifier=qualifier,
+                operation="InvokeAgentRuntime",
+                request_id=request_id,
+                session_id=session_id,
+            )
             if version.protocol == "MCP":
                 check_accept(headers)
             body = await read_body(receive, PAYLOAD_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
             self.target(arn, scope["query_string"])  # again: it may have been deleted while the body arrived
-            session_id = self._routed(version, qualifier, given, headers)
             seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
+            if identity.kind == "jwt":
+                seen.pop(USER_HEADER, None)  # the token says who the user is
             if version.protocol == "MCP" and MCP_SESSION not in seen and json_rpc_method(body) != "initialize":
                 seen[MCP_SESSION] = session_id
-            call = AgentCall(runtime=version, qualifier=qualifier, session_id=session_id, body=body, headers=seen)
+            call = AgentCall(
+                runtime=version, qualifier=qualifier, session_id=session_id, body=body, headers=seen, identity=identity
+            )
             async with _while_connected(receive):
                 await self._pass_on(call, send, request_id)
         except RefusedError as refused:
-            if version.protocol == "HTTP":
+            # AgentCore's own form of 401 is JSON-RPC for every protocol but AG-UI.
+            if version.protocol == "HTTP" or (isinstance(refused, ChallengeError) and version.protocol != "AGUI"):
                 raise
             status, named, content = protocol_error(version.protocol, refused, body, request_id)
             await send_body(send, content, status, named)
 
     async def agent_card(
-        self, arn: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
+        self,
+        arn: str,
+        caller: Caller,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        receive: Receive,
+        send: Send,
+        request_id: str,
     ) -> None:
         """Answer GetAgentCard with the card that the agent's server has."""
-        qualifier, version = self.target(arn, scope["query_string"])
+        qualifier, version = self.target_for(caller, arn, scope["query_string"])
+        session_id = session_id_of(headers) or str(uuid.uuid4())
+        identity = await self.inbound.authorize(
+            caller,
+            version,
+            qualifier=qualifier,
+            operation="GetAgentCard",
+            request_id=request_id,
+            session_id=session_id,
+        )
         if version.protocol != "A2A":
             raise invalid(f"{version.runtime_id} speaks {version.protocol}; only A2A agents have an agent card")
-        session_id = session_id_of(headers) or str(uuid.uuid4())
         call = AgentCall(
             runtime=version,
             qualifier=qualifier,
@@ -88,6 +143,7 @@ class Invoke:
             headers=agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id),
             method="GET",
             path=CARD_PATH,
+            identity=identity,
         )
         async with _while_connected(receive):
             await self._pass_on(call, send, request_id)
@@ -123,18 +179,44 @@ class Invoke:
         await send({"type": "http.response.body", "body": b""})
 
     async def stop_session(
-        self, arn: str, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
+        self,
+        arn: str,
+        caller: Caller,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        receive: Receive,
+        send: Send,
+        request_id: str,
     ) -> None:
         """Answer `POST /runtimes/{arn}/stopruntimesession`."""
-        await read_body(receive, 10_000, headers.get(b"content-length", b"").decode())
-        runtime, qualifier = self._runtime(arn, scope["query_string"])
+        qualifier, version = self.target_for(caller, arn, scope["query_string"])
         session_id = session_id_of(headers)
+        await self.inbound.authorize(
+            caller,
+            version,
+            qualifier=qualifier,
+            operation="StopRuntimeSession",
+            request_id=request_id,
+            session_id=session_id or "",
+        )
+        await read_body(receive, 10_000, headers.get(b"content-length", b"").decode())
         if session_id is None:
             raise invalid("runtimeSessionId is missing")
-        if not await self._sessions.stop(runtime.id, qualifier, session_id):
-            raise not_found(f"No active session {session_id} of {runtime.id} on endpoint {qualifier}")
+        if not await self._sessions.stop(version.runtime_id, qualifier, session_id):
+            raise not_found(f"No active session {session_id} of {version.runtime_id} on endpoint {qualifier}")
         back = ((SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode()))
         await send_json(send, {}, 200, back)
+
+    async def resource_metadata(self, arn: str, caller: Caller, scope: Scope, send: Send) -> None:
+        """Answer `GET /runtimes/{arn}/invocations/.well-known/oauth-protected-resource`.
+
+        Anyone may read it of a runtime that has an authorizer.
+        """
+        qualifier, version = self.target_for(caller, arn, scope["query_string"])
+        document = self.inbound.metadata(version, caller.header("host"), qualifier)
+        if document is None:
+            raise refusal("missing", "bedrock-agentcore", "Missing Authentication Token")
+        await send_json(send, document)
 
     def _runtime(self, arn: str, query: bytes) -> tuple[ResourceRecord, str]:
         asked = parse_qs(query.decode("latin-1")) if query else {}
@@ -147,6 +229,15 @@ class Invoke:
         if account_id and f":{account_id}:" not in runtime.arn:
             raise not_found(f"No runtime {arn} in account {account_id}")
         return runtime, qualifier
+
+    def target_for(self, caller: Caller, arn: str, query: bytes) -> tuple[str, RuntimeVersion]:
+        """Return what is called; a caller without credentials does not learn what exists."""
+        try:
+            return self.target(arn, query)
+        except RefusedError:
+            if caller.key is None and caller.bearer is None:
+                raise refusal("missing", "bedrock-agentcore", "Missing Authentication Token") from None
+            raise
 
     def target(self, arn: str, query: bytes) -> tuple[str, RuntimeVersion]:
         """Return the qualifier and the version that a request is for.

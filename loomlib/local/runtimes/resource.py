@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from ..identity.inbound import check_authorizer
 from ..protocols import check_header_allowlist, check_protocol
 from ..resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError, new_id
 from ..resources.store import ResourceStore
@@ -142,10 +143,7 @@ class RuntimeBehaviour(Behaviour):
             _check_code(artifact.get("codeConfiguration"))
         check_protocol(given)
         check_header_allowlist(given)
-        if given.get("authorizerConfiguration"):
-            raise invalid(
-                "The local AgentCore identifies callers by access key only: leave out authorizerConfiguration"
-            )
+        check_authorizer(given.get("authorizerConfiguration"))
         return replace(record, document={"networkConfiguration": {"networkMode": "PUBLIC"}, **given})
 
 

@@ -9,7 +9,8 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from ..access.permissions import require
 from ..contract import AgentCall
-from ..guard import Guard
+from ..guard import TOKEN_SUBPROTOCOL, Caller, Guard
+from ..identity.inbound import USER_HEADER
 from ..protocols import SESSION_HEADER, agent_headers
 from ..quotas import QuotaKeeper
 from ..runtimes.invoke import Invoke, as_refusals, session_id_of
@@ -20,7 +21,7 @@ from ..wire import Message, Receive, RefusedError, Scope, Send, invalid, not_imp
 from .protocol import largest
 from .relay import ClientConnection, connect, relay
 
-_ACTION = "bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream"
+_OPERATION = "InvokeAgentRuntimeWithWebSocketStream"
 _OPENS_WITHIN_S = 60.0
 _CUSTOM_PREFIX = "x-amzn-bedrock-agentcore-runtime-custom-"
 _IN_QUERY = (SESSION_HEADER.decode(), "x-amzn-bedrock-agentcore-runtime-user-id")
@@ -68,18 +69,20 @@ class WebSockets:
 
         try:
             caller = self._guard.admit(scope)
-            caller.verify_handshake(scope)
+            if caller.signature is not None or caller.service != "bedrock-agentcore":
+                caller.verify_handshake(scope)
             parts = scope["raw_path"].decode("latin-1").split("/")
             if caller.service != "bedrock-agentcore" or len(parts) != 4 or parts[1] != "runtimes" or parts[3] != "ws":
                 raise not_implemented(f"a WebSocket at {scope['path']}")
             arn = unquote(parts[2])
-            self._check_place(arn, region=caller.region, account_id=caller.account_id or self._account_id)
-            require(caller.principal, _ACTION, [arn], caller.service)
+            if caller.key is not None:  # else the runtime's authorizer decides
+                self._check_place(arn, region=caller.region, account_id=caller.account_id or self._account_id)
+                require(caller.principal, f"bedrock-agentcore:{_OPERATION}", [arn], caller.service)
             if self._open >= self._most_open:
                 raise RefusedError("ThrottlingException", 429, f"{self._open:,} WebSockets are open already")
             self._open += 1
             try:
-                await self._serve(arn, scope, receive, send, request_id)
+                await self._serve(arn, caller, scope, receive, send, request_id)
             finally:
                 self._open -= 1
         except RefusedError as refused:
@@ -91,23 +94,43 @@ class WebSockets:
             refused = RefusedError("InternalServerException", 500, "The local AgentCore failed; see its service.log")
             await send_refusal(send_http, refused, request_id)
 
-    async def _serve(self, arn: str, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
-        qualifier, version = self._invoke.target(arn, scope["query_string"])
-        if version.protocol not in ("HTTP", "AGUI"):
-            raise invalid(f"{version.runtime_id} speaks {version.protocol}; only HTTP and AGUI agents have WebSockets")
+    async def _serve(
+        self, arn: str, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str
+    ) -> None:
+        qualifier, version = self._invoke.target_for(caller, arn, scope["query_string"])
         given, left = _from_query(scope["query_string"])
         headers: dict[bytes, bytes] = given | dict(scope["headers"])
         session_id = session_id_of(headers) or str(uuid.uuid4())
+        identity = await self._invoke.inbound.authorize(
+            caller,
+            version,
+            qualifier=qualifier,
+            operation=_OPERATION,
+            request_id=request_id,
+            session_id=session_id,
+            user_id=headers.get(USER_HEADER.encode(), b"").decode("latin-1"),
+        )
+        if version.protocol not in ("HTTP", "AGUI"):
+            raise invalid(f"{version.runtime_id} speaks {version.protocol}; only HTTP and AGUI agents have WebSockets")
         seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
-        call = AgentCall(runtime=version, qualifier=qualifier, session_id=session_id, body=b"", headers=seen)
+        if identity.kind == "jwt":
+            seen.pop(USER_HEADER, None)  # the token says who the user is
+            if "authorization" in version.header_allowlist:
+                seen["authorization"] = f"Bearer {caller.bearer}"
+        call = AgentCall(
+            runtime=version, qualifier=qualifier, session_id=session_id, body=b"", headers=seen, identity=identity
+        )
+        offered = [name for name in scope["subprotocols"] if not name.startswith(TOKEN_SUBPROTOCOL)]
         target = "/ws" + (f"?{urlencode(left)}" if left else "")
         with as_refusals():
             self._quotas.admit_call(version.runtime_id, qualifier)
-            use, agent = await self._connect(call, target, scope["subprotocols"])
+            use, agent = await self._connect(call, target, offered)
         try:
             await receive()  # websocket.connect
             back = [(SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode())]
-            await send({"type": "websocket.accept", "subprotocol": agent.subprotocol, "headers": back})
+            # A browser that offered the name for its token wants one of its offers accepted.
+            chosen = agent.subprotocol or (TOKEN_SUBPROTOCOL if TOKEN_SUBPROTOCOL in scope["subprotocols"] else None)
+            await send({"type": "websocket.accept", "subprotocol": chosen, "headers": back})
             await relay(receive, send, agent, use)
         finally:
             agent.transport.abort()

@@ -1,0 +1,1 @@
+"""Identity of callers and of agents: JWT authorizers, issuers of tokens."""

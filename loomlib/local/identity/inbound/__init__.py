@@ -1,0 +1,14 @@
+"""Authorization of calls to runtimes: JWT authorizers, and SigV4 where a runtime has none."""
+
+from .authorizer import RESOURCE_METADATA, USER_HEADER, InboundAuthorizer, decision_group
+from .cognito import CognitoPools
+from .rules import check_authorizer
+
+__all__ = [
+    "RESOURCE_METADATA",
+    "USER_HEADER",
+    "CognitoPools",
+    "InboundAuthorizer",
+    "check_authorizer",
+    "decision_group",
+]

@@ -1,0 +1,175 @@
+"""An issuer of tokens in the service: metadata, public keys, and tokens for any user that the owner names.
+
+It is for trying out: whoever has the owner's key may have a token for every user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from ..wire import RefusedError, invalid
+
+PATH: Final = "/identity/issuer"
+DEFAULT_CLIENT: Final = "loom"
+_METADATA = (f"{PATH}/.well-known/openid-configuration", f"{PATH}/.well-known/oauth-authorization-server")
+_JWKS = f"{PATH}/.well-known/jwks.json"
+_LONGEST_S = 7 * 86_400
+_RSA_BITS = 2_048
+_RESERVED = frozenset({"iss", "sub", "aud", "client_id", "scope", "iat", "nbf", "exp", "jti"})
+
+
+class LocalIssuer:
+    """The issuer of one home folder. Its keys are made at first use and kept in `identity/issuer-keys.json`, mode 0600.
+
+    Args:
+        home: The home folder.
+        url: The service's address.
+    """
+
+    def __init__(self, home: Path, url: str) -> None:
+        self._file, self.name = home / "identity" / "issuer-keys.json", url + PATH
+
+    @property
+    def discovery_url(self) -> str:
+        """Where its metadata are."""
+        return f"{self.name}/.well-known/openid-configuration"
+
+    def documents(self, discovery_url: str) -> tuple[str, Mapping[str, Any]] | None:
+        """Return its name and its public keys when the address is its own."""
+        return (self.name, self._public) if discovery_url == self.discovery_url else None
+
+    def document(self, path: str) -> Mapping[str, Any] | None:
+        """Return the public document at a path of the service, or None."""
+        if path == _JWKS:
+            return self._public
+        if path not in _METADATA:
+            return None
+        return {
+            "issuer": self.name,
+            "jwks_uri": f"{self.name}/.well-known/jwks.json",
+            "response_types_supported": ["token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["RS256", "ES384"],
+        }
+
+    def issue(
+        self,
+        user: str,
+        *,
+        client: str = DEFAULT_CLIENT,
+        scopes: Sequence[str] = (),
+        audience: Sequence[str] = (),
+        expires_s: float = 3_600.0,
+        claims: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Return a signed token.
+
+        Args:
+            user: The subject (`sub`).
+            client: The client (`client_id`).
+            scopes: The scopes.
+            audience: The audiences (`aud`).
+            expires_s: How long it is valid, in seconds.
+            claims: Further claims.
+
+        Raises:
+            RefusedError: An argument cannot stand in a token.
+        """
+        if not user or not client:
+            raise invalid("A token needs a user and a client")
+        if not 1 <= expires_s <= _LONGEST_S:
+            raise invalid(f"expires must be between 1 and {_LONGEST_S} seconds")
+        if taken := sorted(_RESERVED & set(claims or {})):
+            raise invalid(f"These claims have arguments of their own or are the issuer's: {', '.join(taken)}")
+        now = int(time.time())
+        content: dict[str, Any] = {
+            **(claims or {}),
+            "iss": self.name,
+            "sub": user,
+            "client_id": client,
+            "iat": now,
+            "nbf": now,
+            "exp": now + int(expires_s),
+            "jti": str(uuid.uuid4()),
+        }
+        if scopes:
+            content["scope"] = " ".join(scopes)
+        if audience:
+            content["aud"] = audience[0] if len(audience) == 1 else list(audience)
+        return self.sign(content)
+
+    def sign(self, claims: Mapping[str, Any], algorithm: str = "RS256") -> str:
+        """Return claims as a token, signed as they are.
+
+        Args:
+            claims: The claims.
+            algorithm: "RS256" or "ES384".
+        """
+        from joserfc import jwt
+
+        key = self._keys[algorithm]
+        return jwt.encode({"alg": algorithm, "kid": key.thumbprint()}, dict(claims), key, algorithms=[algorithm])
+
+    def issue_as_asked(self, request: bytes) -> dict[str, str]:
+        """Return the answer to a request of the owner for a token.
+
+        Args:
+            request: A JSON object with the arguments of `issue`.
+
+        Raises:
+            RefusedError: The request has another form.
+        """
+        try:
+            asked = json.loads(request)
+            arguments: dict[str, Any] = {
+                "user": _text(asked["user"]),
+                "client": _text(asked.get("client", DEFAULT_CLIENT)),
+                "scopes": [_text(item) for item in asked.get("scopes", ())],
+                "audience": [_text(item) for item in asked.get("audience", ())],
+                "expires_s": float(asked.get("expires_s", 3_600.0)),
+                "claims": dict(asked.get("claims") or {}),
+            }
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RefusedError("ValidationException", 400, "The request for a token has another form") from error
+        return {"token": self.issue(arguments.pop("user"), **arguments)}
+
+    @cached_property
+    def _keys(self) -> Mapping[str, Any]:
+        """The private keys by algorithm."""
+        from joserfc import jwk
+
+        if not self._file.exists():
+            self._file.parent.mkdir(mode=0o700, exist_ok=True)
+            made = {
+                "RS256": jwk.RSAKey.generate_key(_RSA_BITS, auto_kid=False).as_dict(private=True),
+                "ES384": jwk.ECKey.generate_key("P-384", auto_kid=False).as_dict(private=True),
+            }
+            partial = self._file.with_suffix(f".{os.getpid()}")
+            partial.unlink(missing_ok=True)
+            with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                json.dump(made, file)
+            partial.replace(self._file)
+        kept = json.loads(self._file.read_text("utf-8"))
+        return {"RS256": jwk.RSAKey.import_key(kept["RS256"]), "ES384": jwk.ECKey.import_key(kept["ES384"])}
+
+    @cached_property
+    def _public(self) -> Mapping[str, Any]:
+        return {
+            "keys": [
+                {**key.as_dict(private=False), "kid": key.thumbprint(), "use": "sig", "alg": algorithm}
+                for algorithm, key in self._keys.items()
+            ]
+        }
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} is not a text")
+    return value
