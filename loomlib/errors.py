@@ -22,6 +22,10 @@
     │   ├── TransportError                  no connection, a cut stream
     │   ├── RequestTimeoutError             no answer in time
     │   └── MalformedResponseError          an answer that is not in the documented form
+    ├── ProtocolError                       a peer does not speak the protocol, refused, or ended
+    │   ├── ToolNotFoundError               (also LookupError) the server has no such tool, resource or prompt
+    │   ├── InvalidArgumentsError           (also ValueError) arguments that do not fit a schema; names the field
+    │   └── PeerClosedError                 the server's process or connection ended
     ├── InvocationFailedError               an invocation ended in an error (asked for by raise_for_status)
     ├── StoreError                          the database refused
     │   ├── StoreFullError                  no space left
@@ -146,6 +150,30 @@ class RequestTimeoutError(AwsError):
 
 class MalformedResponseError(AwsError):
     """The answer is not in the documented form."""
+
+
+class ProtocolError(LoomError):
+    """An MCP, A2A or WebSocket peer does not speak the protocol, or refused. `code` is the JSON-RPC error code."""
+
+    def __init__(self, what: str, *, on: str = "", try_: str = "", code: int | None = None) -> None:
+        super().__init__(what, on=on, try_=try_)
+        self.code = code
+
+
+class ToolNotFoundError(ProtocolError, LookupError):
+    """The server has no such tool, resource or prompt."""
+
+
+class InvalidArgumentsError(ProtocolError, ValueError):
+    """Arguments that do not fit the schema; `field` is the path of the first field that does not."""
+
+    def __init__(self, what: str, *, on: str = "", try_: str = "", field: str = "") -> None:
+        super().__init__(what, on=on, try_=try_)
+        self.field = field
+
+
+class PeerClosedError(ProtocolError):
+    """The server's process or connection ended."""
 
 
 class InvocationFailedError(LoomError):

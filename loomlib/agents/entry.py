@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from loomlib.json_values import as_mapping, as_text
+
 from .arn import RuntimeArn
 
 if TYPE_CHECKING:
@@ -51,6 +53,11 @@ class AgentEntry:
         return self.arn.runtime_id
 
     @property
+    def protocol(self) -> str:
+        """The protocol that the runtime speaks: HTTP, MCP, A2A or AGUI (GetAgentRuntime's protocolConfiguration)."""
+        return as_text(as_mapping(self.raw_metadata.get("protocolConfiguration")).get("serverProtocol")) or "HTTP"
+
+    @property
     def is_deleted(self) -> bool:
         """Whether the runtime was gone at the last refresh."""
         return self.status == DELETED
@@ -58,6 +65,23 @@ class AgentEntry:
     def log_group(self, qualifier: str = "DEFAULT") -> str:
         """Return the log group of one of its endpoints."""
         return self.arn.log_group(qualifier)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerEntry:
+    """A server outside AgentCore, such as an MCP server, whose requests are stored like an agent's.
+
+    Attributes:
+        id: Its id in the database.
+        name: Its name in tables and cards.
+        arn: Its address, without credentials and arguments; it takes the place of an ARN in records.
+        region: Always empty.
+    """
+
+    id: int
+    name: str
+    arn: str
+    region: str = ""
 
 
 def entry_from_row(row: AgentRow) -> AgentEntry:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING
 
 from loomlib import errors
 
 from .answers import AnswerReader, Piece, reader_for
 from .events import Chunk, InvocationError, InvocationEvent, SessionEnd, SessionStart
 from .invocation_writer import PROGRESS_INTERVAL_S, InvocationWriter
+from .outcome import failure_of, read_refusal, record_of, refusal
 from .record import InvocationRecord
 from .requests import InvocationRequest
 from .timeline import Timeline
-from .trace_context import trace_id_in
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
@@ -29,18 +28,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 Emit = Callable[[InvocationEvent], None]
-
-_ERROR_BODY_LIMIT = 64_000
-_FAILURE_OF: Final[Mapping[type[errors.AwsError], str]] = {
-    errors.ThrottledError: "throttle",
-    errors.QuotaExceededError: "quota",
-    errors.AgentFailedError: "agent_error",
-    errors.ResourceLimitError: "resource_limit",
-    errors.TransportError: "transport",
-    errors.RequestTimeoutError: "timeout",
-    errors.MalformedResponseError: "malformed_stream",
-    errors.ServiceFailedError: "service_error",
-}
 
 
 class Exchange:
@@ -94,7 +81,7 @@ class Exchange:
             # The caller cancelled. The invocation ends here, with a record like any other.
             self._line.fail("cancelled", "The caller cancelled before the response was complete")
         except errors.AwsError as error:
-            self._line.fail(_FAILURE_OF.get(type(error), "rejected"), str(error))
+            self._line.fail(failure_of(error), str(error))
         except Exception as error:  # noqa: BLE001 - credential plugins and the HTTP library are foreign code
             _log.exception("An invocation failed unexpectedly", extra={"invocation_id": self._id})
             self._line.fail("transport" if self._sent else "rejected", f"{type(error).__name__}: {error}")
@@ -183,64 +170,18 @@ class Exchange:
             self._storing = self._writer.progress(self._id, self._line)
 
     async def _read_error(self, answer: HttpResponse) -> None:
-        from loomlib.aws.errors import error_from_response
-
-        body = bytearray()
-        async for arrival in answer.arrivals():
-            if self._line.first_byte_ns is None:
-                self._line.first_byte_ns = arrival.at_ns
-            self._line.bytes_received += len(arrival.data)
-            body += arrival.data[: max(0, _ERROR_BODY_LIMIT - len(body))]
-        code, message = _error_of(bytes(body), answer.headers)
-        raise error_from_response(
-            answer.status,
-            what="InvokeAgentRuntime",
-            on=f"{self._request.agent.name}, endpoint {self._request.qualifier}",
-            code=code,
-            message=message,
-            request_id=answer.headers.get("x-amzn-requestid", ""),
-        )
+        body = await read_refusal(answer, self._line)
+        on = f"{self._request.agent.name}, endpoint {self._request.qualifier}"
+        raise refusal(answer, body, what="InvokeAgentRuntime", on=on)
 
     async def _finish(self) -> InvocationRecord:
-        line, request = self._line, self._request
+        line = self._line
         done_ns = line.done_ns or time.perf_counter_ns()
-        done_time, duration_ms = line.clock.unix_s(done_ns), line.offset_ms(done_ns)
-        record = InvocationRecord(
-            id=self._id,
-            agent_arn=str(request.agent.arn),
-            agent_name=request.agent.name,
-            session_id=request.session_id,
-            qualifier=request.qualifier,
-            prompt=request.payload.prompt,
-            status="complete" if line.failure is None else "error",
-            response=line.response,
-            client_invoke_time=line.invoke_time if self._sent else None,
-            client_done_time=done_time,
-            client_duration_ms=duration_ms,
-            ttft_ms=line.ttft_ms,
-            connect_ms=line.connect_ms,
-            connection_reused=line.connection_reused,
-            chunk_offsets_ms=tuple(line.offsets_ms),
-            bytes_received=line.bytes_received,
-            failure=line.failure,
-            error_message=line.error_message,
-            request_id=line.headers.get("x-amzn-requestid"),
-            trace_id=self._trace_id(),
-            content_type=line.headers.get("content-type"),
-            labels=request.labels,
-            payload_digest=request.payload.digest,
-            retry_after_s=_seconds(line.headers.get("retry-after")),
-        )
+        record = record_of(self._request, line, id=self._id, done_ns=done_ns, was_sent=self._sent)
         self.record = record  # from here on cancel() does nothing: the outcome is on its way to the store
         self.record = record = replace(record, stored=await self._writer.finish(record, line.events))
-        self._emit(self._last_event(record, done_time, duration_ms))
+        self._emit(self._last_event(record, line.clock.unix_s(done_ns), line.offset_ms(done_ns)))
         return record
-
-    def _trace_id(self) -> str | None:
-        """Return the trace id of the response's `traceparent`, or of the request's if the response has none."""
-        returned = self._line.headers.get("traceparent")
-        answered = trace_id_in({"traceparent": returned}) if returned else None
-        return answered or trace_id_in(self._request.headers) or trace_id_in(self._line.headers)
 
     def _last_event(self, record: InvocationRecord, done_time: float, duration_ms: float) -> InvocationEvent:
         if record.failure is None:
@@ -259,26 +200,5 @@ class Exchange:
         )
 
 
-def _seconds(retry_after: str | None) -> float | None:
-    """Parse a Retry-After header in seconds; its other form, a date, depends on the service's clock and is ignored."""
-    return float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else None
-
-
 def _ignore(_event: InvocationEvent) -> None:
     """Discard the events of an invocation whose caller needs only the record."""
-
-
-def _error_of(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
-    """Return AWS's error code and message of a REST-JSON error response."""
-    text = body.decode("utf-8", "replace")
-    code = headers.get("x-amzn-errortype", "")
-    try:
-        parsed: object = json.loads(text)
-    except ValueError:
-        parsed = None
-    message = text
-    if isinstance(parsed, dict):
-        fields = cast("Mapping[str, object]", parsed)
-        message = str(fields.get("message") or fields.get("Message") or text)
-        code = code or str(fields.get("__type") or fields.get("code") or "")
-    return code.partition(":")[0].rpartition("#")[2], message

@@ -30,13 +30,16 @@ class Invoker:
         engine: The event loop to run on; the process's own by default.
         read_timeout_s: The limit for each wait for the next bytes, in seconds; `timeout_s` limits an invocation as a
             whole.
+
+    Attributes:
+        writer: Stores invocations; sessions of other protocols use it too.
     """
 
     def __init__(
         self, store: Store, clients: Clients, engine: Engine | None = None, *, read_timeout_s: float = 900.0
     ) -> None:
         self._clients, self._engine, self._read_timeout_s = clients, engine, read_timeout_s
-        self._writer = InvocationWriter(store)
+        self.writer = InvocationWriter(store)
 
     def stream(self, agent: AgentEntry, prompt: str | None = None, **options: Unpack[InvokeOptions]) -> EventStream:
         """Invoke an agent and return its events: `SessionStart`, `Chunk`s, `SessionEnd` or `InvocationError`.
@@ -74,7 +77,7 @@ class Invoker:
 
     def close(self) -> None:
         """Wait until everything is stored; the shared engine stays open."""
-        self._writer.close()
+        self.writer.close()
 
     def _exchange(self, agent: AgentEntry, prompt: str | None, options: InvokeOptions) -> Exchange:
         from loomlib.aws.engine import shared_engine
@@ -83,6 +86,6 @@ class Invoker:
             make_request(agent, prompt, **options),
             clients=self._clients,
             engine=self._engine or shared_engine(),
-            writer=self._writer,
+            writer=self.writer,
             read_timeout_s=self._read_timeout_s,
         )

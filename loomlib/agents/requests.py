@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
-from .entry import AgentEntry
+from .entry import AgentEntry, ServerEntry
 from .payloads import Payload, check_session_id, make_payload, new_session_id
 from .trace_context import with_trace
 
@@ -16,7 +16,7 @@ class InvocationRequest:
     """A checked invocation.
 
     Attributes:
-        agent: The agent to invoke.
+        agent: The agent to invoke, or the server to send to.
         payload: The body.
         session_id: The runtime session.
         qualifier: The endpoint; DEFAULT by default.
@@ -25,7 +25,7 @@ class InvocationRequest:
         headers: Headers to send, with the trace context.
     """
 
-    agent: AgentEntry
+    agent: AgentEntry | ServerEntry
     payload: Payload = field(repr=False)
     session_id: str
     qualifier: str = "DEFAULT"

@@ -1,10 +1,10 @@
-"""InvokeAgentRuntime as a signed HTTP request, as boto3 would send it."""
+"""InvokeAgentRuntime as a signed HTTP request, as boto3 would send it; and plain requests to other servers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from .addresses import is_loopback
 from .connection import Clients
@@ -21,6 +21,7 @@ class SignedRequest:
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    method: str = "POST"
     proxy: str | None = field(default=None, repr=False)
     ca_bundle: str | None = None
 
@@ -42,7 +43,6 @@ def sign_invocation(
     """
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
-    from botocore.utils import get_environ_proxies
 
     endpoint = clients.data_endpoint(region).rstrip("/")
     url = f"{endpoint}/runtimes/{quote(arn, safe='')}/invocations?qualifier={quote(qualifier, safe='')}"
@@ -57,12 +57,49 @@ def sign_invocation(
     signed = {str(name): str(value) for name, value in request.headers.items()}
     # A compressed answer would be held back until a block of it is full.
     signed["Accept-Encoding"] = "identity"
-    proxies: dict[str, str] = {} if is_loopback(endpoint) else get_environ_proxies(url)
     return SignedRequest(
         endpoint=endpoint,
         url=url,
         headers=signed,
         body=body,
-        proxy=proxies.get(endpoint.partition(":")[0]),
+        proxy=_proxy(endpoint, url),
         ca_bundle=clients.ca_bundle() if endpoint.startswith("https") else None,
     )
+
+
+def plain_request(
+    url: str, fixed: Mapping[str, str], method: str, body: bytes, headers: Mapping[str, str]
+) -> SignedRequest:
+    """Return an unsigned request to any server.
+
+    Args:
+        url: The address.
+        fixed: The caller's own headers, such as Authorization; they win over `headers`.
+        method: The HTTP method.
+        body: The body.
+        headers: Headers of this request.
+    """
+    parts = urlsplit(url)
+    endpoint = f"{parts.scheme}://{parts.netloc}"
+    return SignedRequest(
+        endpoint=endpoint,
+        url=url,
+        headers={
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "Accept-Encoding": "identity",
+            **headers,
+            **fixed,
+        },
+        body=body,
+        method=method,
+        proxy=_proxy(endpoint, url),
+    )
+
+
+def _proxy(endpoint: str, url: str) -> str | None:
+    """Return the environment's proxy for an address; none for this machine's own loopback."""
+    from botocore.utils import get_environ_proxies
+
+    proxies: dict[str, str] = {} if is_loopback(endpoint) else get_environ_proxies(url)
+    return proxies.get(endpoint.partition(":")[0])

@@ -108,9 +108,10 @@ async def stream_invocation(
         sent_ns = time.perf_counter_ns()
         if on_send is not None:
             on_send(sent_ns)
-        async with session.post(
+        async with session.request(
+            request.method,
             url,
-            data=body,
+            data=body or None,
             headers=request.headers,
             proxy=request.proxy,
             timeout=timeout,

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ..agents import AgentEntry, AsyncEventStream, EventStream
+from ..agents.protocols import CallbackOptions, Callbacks
 from ..agents.requests import CallOptions, InvokeOptions
 from ..aws import runtimes
 from ..deprecation import renamed_members, warn_renamed
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .agent_history import AgentHistory
     from .agent_telemetry import AgentTelemetry
     from .eval_target import AgentTarget
+    from .mcp_client import McpClient
     from .study_target import StudyTarget
 
 _RENAMED = {
@@ -75,6 +77,11 @@ class Agent:
     def status(self) -> str:
         """The runtime's status in AWS's terms when it was last refreshed; `DELETED` when it was gone."""
         return self.entry.status
+
+    @property
+    def protocol(self) -> str:
+        """The protocol that the runtime speaks: HTTP, MCP, A2A or AGUI."""
+        return self.entry.protocol
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -204,6 +211,30 @@ class Agent:
             **options: `payload`, `session_id`, `qualifier` and `timeout_s`, as in `stream`.
         """
         return self.context.invoker.astream(self.entry, prompt, **self._options(**options))
+
+    def mcp(
+        self, *, session_id: str | None = None, timeout_s: float | None = None, **callbacks: Unpack[CallbackOptions]
+    ) -> McpClient:
+        """Open an MCP session with this agent: tools, resources, prompts and calls.
+
+            with agent.mcp() as mcp:
+                mcp.call("add", a=1, b=2).value
+
+        Args:
+            session_id: The runtime session; a new one by default, which ends with the client.
+            timeout_s: The limit of each call, in seconds.
+            **callbacks: `on_progress`, `on_log`, `on_elicit`, `on_sample` and `roots`, as in
+                `loomlib.agents.protocols.Callbacks`.
+
+        Raises:
+            ProtocolError: The agent speaks another protocol, or does not open a session.
+        """
+        from .opening_mcp import open_agent_mcp
+
+        options = Callbacks(**callbacks)
+        return open_agent_mcp(
+            self.context, self.entry, self.qualifier, options, session_id=session_id, timeout_s=timeout_s
+        )
 
     def logs(
         self,

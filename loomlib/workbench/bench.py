@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ..agents import Catalog, RuntimeArn
+from ..agents.protocols import CallbackOptions, Callbacks
 from ..aws import Clients
 from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
@@ -33,6 +34,7 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .mcp_client import McpClient
     from .memory import Memory
     from .plugin_view import PluginView
 
@@ -247,6 +249,45 @@ class Workbench:
             progress=progress or WaitLine(),
         )
         return Agent(context.catalog.add(deployed), context)
+
+    def mcp(
+        self,
+        server: str | Sequence[str],
+        *,
+        headers: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        folder: str | Path | None = None,
+        timeout_s: float | None = None,
+        **callbacks: Unpack[CallbackOptions],
+    ) -> McpClient:
+        """Open an MCP session with any server: by its URL (streamable HTTP), or by its command (stdio).
+
+            bench.mcp("http://127.0.0.1:8000/mcp").tools()
+            bench.mcp(["python", "server.py"]).call("add", a=1, b=2).value
+
+        Args:
+            server: The URL, or the command as a list. Loom starts the command, and ends it with the client.
+            headers: HTTP headers, such as Authorization; Loom does not store them.
+            environment: Variables of the process. It inherits PATH, HOME and the like, no keys.
+            folder: The process's working directory.
+            timeout_s: The limit of each call, in seconds.
+            **callbacks: `on_progress`, `on_log`, `on_elicit`, `on_sample` and `roots`, as in
+                `loomlib.agents.protocols.Callbacks`.
+
+        Raises:
+            ProtocolError: There is no MCP server, or it cannot be started.
+        """
+        from .opening_mcp import open_server_mcp
+
+        return open_server_mcp(
+            self.context,
+            server,
+            Callbacks(**callbacks),
+            headers=headers,
+            environment=environment,
+            folder=folder,
+            timeout_s=timeout_s,
+        )
 
     def ensure_agent(self, key: str) -> Agent:
         """Return the agent of that name; deploy the blueprint or register the ARN when there is none."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..agents import AgentEntry, InvocationRecord
 from ..agents.mcp_apps import AppView, read_view
+from ..agents.protocols import read_transcript
 from ..telemetry.layer_reader import read_layers
 from .agui_view import AguiView
 from .bench_memories import Memories
@@ -15,6 +16,7 @@ from .context import Context
 from .frames import log_frame
 from .telemetry_views import LayersView
 from .tracing import find_traces
+from .transcripts import transcript_frame
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
@@ -90,6 +92,10 @@ class InvocationProtocols:
     def views(self) -> tuple[AppView, ...]:
         """Return the views that the answer's tools returned (MCP Apps)."""
         return tuple(view for event in self.events() if (view := read_view(event)) is not None)
+
+    def transcript(self) -> pd.DataFrame:
+        """Return the messages of an MCP, A2A or WebSocket request in both directions, one row each."""
+        return transcript_frame(read_transcript(self.events()))
 
     def events(self) -> tuple[str, ...]:
         """Return the stored server-sent events of the answer, as text."""

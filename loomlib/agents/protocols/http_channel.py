@@ -1,0 +1,174 @@
+"""JSON-RPC over HTTP: each message is a POST, whose response carries JSON or server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from loomlib.errors import LoomError, MalformedResponseError
+from loomlib.json_values import as_list, mapping_or_none
+
+from ..outcome import read_refusal, refusal
+from ..sse import SseParser
+from ..timeline import Timeline
+from ..trace_context import with_trace
+from .channels import OnClosed, OnMessage
+from .measured_call import MeasuredCall
+
+if TYPE_CHECKING:
+    from loomlib.aws.engine import Engine
+    from loomlib.aws.signing import SignedRequest
+    from loomlib.aws.transport import HttpResponse
+
+_SESSION: Final = "mcp-session-id"
+
+MakeRequest = Callable[[str, bytes, Mapping[str, str]], "SignedRequest"]
+"""Makes the request of a method, a body and headers, signed where that is needed; called in a worker thread."""
+
+
+class HttpChannel:
+    """JSON-RPC over HTTP.
+
+    Args:
+        engine: The engine whose loop sends.
+        make_request: Makes a request.
+        name: The server's name in errors.
+        what: The operation's name in errors.
+        read_timeout_s: The limit for each wait for the next bytes, in seconds.
+        has_stream: Whether the server may be asked (by GET) for messages that belong to no request, and told (by
+            DELETE) that a session ends; InvokeAgentRuntime has neither.
+
+    Attributes:
+        headers: Headers of every request from now on.
+        answers_in_send: True.
+    """
+
+    answers_in_send = True
+
+    def __init__(
+        self,
+        engine: Engine,
+        make_request: MakeRequest,
+        *,
+        name: str,
+        what: str = "POST",
+        read_timeout_s: float = 900.0,
+        has_stream: bool = False,
+    ) -> None:
+        self._engine, self._make, self._name, self._what = engine, make_request, name, what
+        self._read_timeout_s, self._has_stream = read_timeout_s, has_stream
+        self.headers: dict[str, str] = {}
+        self._on_message: OnMessage = _drop
+        self._listening: asyncio.Task[None] | None = None
+
+    async def open(self, on_message: OnMessage, on_closed: OnClosed) -> None:
+        """Keep the callbacks; HTTP connects with the first request."""
+        del on_closed  # every request fails on its own
+        self._on_message = on_message
+
+    async def send(self, message: Mapping[str, Any], call: MeasuredCall | None) -> None:
+        """POST a message and deliver every message of the response."""
+        body = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        headers = {**(call.request.headers if call else with_trace({})), **self.headers}
+        request = await asyncio.to_thread(self._make, "POST", body, headers)
+
+        def on_send(at_ns: int) -> None:
+            if call is not None:
+                call.sent(message, at_ns, len(body))
+
+        await self._exchange(request, call, on_send)
+
+    def listen(self) -> None:
+        """Open the GET stream, on which a server sends what belongs to no request."""
+        if self._has_stream and self._listening is None:
+            self._listening = asyncio.create_task(self._listen())
+
+    async def close(self) -> None:
+        """Close the GET stream and tell the server that the session ends."""
+        if self._listening is not None:
+            self._listening.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._listening
+            self._listening = None
+        if self._has_stream and _SESSION in self.headers:
+            # A server without DELETE answers 405; one that is gone has ended the session already.
+            with contextlib.suppress(LoomError):
+                await self._exchange(await asyncio.to_thread(self._make, "DELETE", b"", self.headers), None, _ignore)
+            self.headers.pop(_SESSION, None)
+
+    async def _listen(self) -> None:
+        # Without the stream (405), and when it breaks, requests go on carrying their own messages.
+        with contextlib.suppress(LoomError):
+            headers = {**self.headers, "Accept": "text/event-stream"}
+            await self._exchange(await asyncio.to_thread(self._make, "GET", b"", headers), None, _ignore)
+
+    async def _exchange(
+        self, request: SignedRequest, call: MeasuredCall | None, on_send: Callable[[int], None]
+    ) -> None:
+        from loomlib.aws.transport import stream_invocation
+
+        async with stream_invocation(
+            self._engine, request, read_timeout_s=self._read_timeout_s, on_send=on_send
+        ) as answer:
+            if call is not None:
+                call.head(answer)
+            if answer.status >= 300:
+                await self._refused(answer, call)
+                return
+            if session := answer.headers.get(_SESSION):
+                self.headers[_SESSION] = session
+            await self._read(answer, call)
+
+    async def _read(self, answer: HttpResponse, call: MeasuredCall | None) -> None:
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        parser = SseParser() if kind == "text/event-stream" else None
+        body = bytearray()
+        last_ns = answer.head_ns
+        async for arrival in answer.arrivals():
+            last_ns = arrival.at_ns
+            if call is not None:
+                call.count(len(arrival.data), last_ns)
+            if parser is None:
+                body += arrival.data
+                continue
+            for event in parser.feed(arrival.data):
+                self._deliver(event.data, last_ns, call)
+        if parser is not None:
+            for event in parser.finish():
+                self._deliver(event.data, last_ns, call)
+        elif body.strip():
+            self._deliver(body.decode("utf-8", "replace"), last_ns, call)
+
+    def _deliver(self, text: str, at_ns: int, call: MeasuredCall | None) -> None:
+        try:
+            value: object = json.loads(text)
+        except (ValueError, RecursionError):
+            raise MalformedResponseError(
+                "The response is not JSON-RPC", on=f"{self._name}: {text[:200]!r}", try_="agent.protocol"
+            ) from None
+        for one in as_list(value) or (value,):
+            if (message := mapping_or_none(one)) is not None:
+                self._on_message(message, at_ns, len(text.encode()), call)
+
+    async def _refused(self, answer: HttpResponse, call: MeasuredCall | None) -> None:
+        line = call.line if call is not None else Timeline.begin()
+        body = await read_refusal(answer, line)
+        with contextlib.suppress(ValueError):
+            message = mapping_or_none(json.loads(body))
+            if message is not None and "jsonrpc" in message and "error" in message:
+                # A JSON-RPC error beside an HTTP status is the more exact of the two.
+                self._on_message(message, line.first_byte_ns or time.perf_counter_ns(), len(body), call)
+                return
+        raise refusal(answer, body, what=self._what, on=self._name)
+
+
+def _ignore(_at_ns: int) -> None:
+    """Do nothing: the request belongs to no call."""
+
+
+def _drop(message: Mapping[str, Any], at_ns: int, size: int, call: MeasuredCall | None) -> None:
+    """Drop a message that arrives before the channel is open."""

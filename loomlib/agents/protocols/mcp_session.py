@@ -1,0 +1,382 @@
+"""An MCP session: handshake, listings, calls with progress, and the server's own questions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from loomlib.errors import AwsError, ProtocolError
+from loomlib.json_values import as_list, as_mapping, as_text, number_or_none
+
+from ..entry import AgentEntry, ServerEntry
+from ..invocation_writer import InvocationWriter
+from ..outcome import failure_of
+from ..payloads import make_payload
+from ..record import InvocationRecord
+from ..requests import InvocationRequest
+from ..trace_context import with_trace
+from .channels import Channel
+from .http_channel import HttpChannel
+from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcPeer
+from .mcp_values import (
+    PROTOCOL_VERSIONS,
+    Callbacks,
+    Elicitation,
+    LogMessage,
+    Progress,
+    Sampling,
+    result_text,
+    sampling_result,
+)
+from .measured_call import MeasuredCall
+from .schemas import check_arguments
+
+T = TypeVar("T")
+
+_PAGES: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpOutcome:
+    """The outcome of one stored request.
+
+    Attributes:
+        record: The stored record.
+        result: The protocol's result; empty when there is none.
+        events: The transcript as it is stored.
+    """
+
+    record: InvocationRecord
+    result: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    events: tuple[str, ...] = field(default=(), repr=False)
+
+
+class McpSession:
+    """One MCP session; its coroutines run on the engine's loop.
+
+    Args:
+        channel: Carries the messages.
+        entry: The agent or server.
+        writer: Stores requests.
+        callbacks: What the client does when the server reports or asks.
+        session_id: The runtime session; an id of Loom's for other servers.
+        qualifier: The endpoint.
+        labels: Labels to store with every request.
+
+    Attributes:
+        server: The server's `serverInfo`.
+        capabilities: The server's capabilities.
+        instructions: The server's instructions for a model.
+        protocol_version: The version that was agreed on.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        *,
+        entry: AgentEntry | ServerEntry,
+        writer: InvocationWriter,
+        callbacks: Callbacks,
+        session_id: str,
+        qualifier: str = "DEFAULT",
+        labels: Sequence[str] = (),
+    ) -> None:
+        self.channel, self.entry, self._writer, self.callbacks = channel, entry, writer, callbacks
+        self.session_id, self._qualifier, self._labels = session_id, qualifier, tuple(labels)
+        self._peer = JsonRpcPeer(
+            channel, name=entry.name, on_request=self._on_request, on_notification=self._on_notification
+        )
+        self._callback_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="loom-mcp-callbacks")
+        self._progress: dict[int, Callable[[Progress], object]] = {}
+        self.server: Mapping[str, Any] = {}
+        self.capabilities: Mapping[str, Any] = {}
+        self.instructions = ""
+        self.protocol_version = ""
+
+    async def open(self, *, timeout_s: float | None = None) -> McpOutcome:
+        """Connect and agree on a protocol version; the request is stored.
+
+        Raises:
+            LoomError: The server cannot be reached, or is no MCP server.
+        """
+        await self._peer.open()
+        params = {
+            "protocolVersion": PROTOCOL_VERSIONS[0],
+            "capabilities": self.callbacks.capabilities(),
+            "clientInfo": {"name": "loom", "version": "1"},
+        }
+        try:
+            outcome = await self.call("initialize", params, prompt="initialize", timeout_s=timeout_s)
+        except BaseException:
+            await self.close()
+            raise
+        version = as_text(outcome.result.get("protocolVersion"))
+        if version not in PROTOCOL_VERSIONS:
+            await self.close()
+            reason = outcome.record.error_message or f"it answered with the protocol version {version!r}"
+            raise ProtocolError(
+                f"The server did not open an MCP session: {reason}",
+                on=self.entry.name,
+                try_="the address of the MCP endpoint, which often ends in /mcp",
+            )
+        self.protocol_version = version
+        self.server = as_mapping(outcome.result.get("serverInfo"))
+        self.capabilities = as_mapping(outcome.result.get("capabilities"))
+        self.instructions = as_text(outcome.result.get("instructions"))
+        if isinstance(self.channel, HttpChannel):
+            self.channel.headers["Mcp-Protocol-Version"] = version
+        await self._peer.notify("notifications/initialized", {})
+        self.channel.listen()
+        return outcome
+
+    async def list(self, what: str) -> list[Mapping[str, Any]]:
+        """Return all items of a listing, page by page; none when the server does not offer it.
+
+        Args:
+            what: "tools", "resources", "resources/templates" or "prompts".
+        """
+        if what.partition("/")[0] not in self.capabilities:
+            return []
+        key = "resourceTemplates" if what == "resources/templates" else what
+        items: list[Mapping[str, Any]] = []
+        cursor: object = None
+        for _ in range(_PAGES):
+            page = as_mapping(await self._peer.request(f"{what}/list", {"cursor": cursor} if cursor else {}))
+            items += [as_mapping(item) for item in as_list(page.get(key))]
+            cursor = page.get("nextCursor")
+            if not cursor:
+                break
+        return items
+
+    async def request(self, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """Send a request that is not stored, and return its result."""
+        return as_mapping(await self._peer.request(method, params))
+
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        prompt: str,
+        timeout_s: float | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        run_in_caller: Callable[[Callable[[], None]], None] | None = None,
+    ) -> McpOutcome:
+        """Send a request, store it and what came, and return the outcome. Only what prevents storing raises.
+
+        Args:
+            method: The method.
+            params: Its parameters.
+            prompt: What is stored as the prompt.
+            timeout_s: The limit from sending to the result, in seconds.
+            on_progress: Called with each progress notification of this request; the session's callback by default.
+            run_in_caller: Runs callbacks in the thread that waits; a thread of the session's by default.
+        """
+        call = MeasuredCall(
+            InvocationRequest(
+                agent=self.entry,
+                payload=make_payload(prompt, {"method": method, "params": dict(params)}),
+                session_id=self.session_id,
+                qualifier=self._qualifier,
+                timeout_s=timeout_s,
+                labels=self._labels,
+                headers=with_trace({}),
+            ),
+            self._writer,
+        )
+        call.run_in_caller = run_in_caller
+        result: Mapping[str, Any] = {}
+        try:
+            await call.begin()
+            async with asyncio.timeout(timeout_s):
+                result = await self._send(method, params, call, on_progress or self.callbacks.on_progress)
+        except TimeoutError:
+            call.fail("timeout", f"The result was not there within {timeout_s:g} s")
+        except asyncio.CancelledError:
+            call.fail("cancelled", "The caller cancelled before the result came")
+        except ProtocolError as error:
+            refused = error.code in (METHOD_NOT_FOUND, INVALID_PARAMS)
+            call.fail("rejected" if refused else "transport" if error.code is None else "agent_error", str(error))
+        except AwsError as error:
+            call.fail(failure_of(error), str(error))
+        text = result_text(result)
+        if result.get("isError") is True:
+            call.fail("agent_error", self._explain(text))
+        record = await call.finish(text)
+        return McpOutcome(record=record, result=result, events=tuple(call.line.events))
+
+    async def close(self) -> None:
+        """End the session."""
+        await self._peer.close()
+        self._callback_thread.shutdown(wait=False)
+
+    async def _send(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        call: MeasuredCall,
+        on_progress: Callable[[Progress], object] | None,
+    ) -> Mapping[str, Any]:
+        sent: dict[str, Any] = dict(params)
+        ids: list[int] = []
+
+        def note(id: int) -> None:
+            ids.append(id)
+            if method != "initialize" and on_progress is not None:
+                self._progress[id] = on_progress
+                sent["_meta"] = {"progressToken": id}
+
+        try:
+            return as_mapping(await self._peer.request(method, sent, call=call, on_sent=note))
+        except (asyncio.CancelledError, TimeoutError):
+            if ids and method != "initialize":  # the protocol forbids cancelling the handshake
+                cancelled = {"requestId": ids[0], "reason": "The caller cancelled"}
+                await asyncio.shield(self._peer.notify("notifications/cancelled", cancelled, call))
+            raise
+        finally:
+            for id in ids:
+                self._progress.pop(id, None)
+
+    def _explain(self, text: str) -> str:
+        """Return a tool's error, with what to do where the client lacks the callback that the tool needs."""
+        lowered = text.lower()
+        if "elicit" in lowered and self.callbacks.on_elicit is None:
+            return f"{text}. Try: mcp(on_elicit=lambda question: {{…}}) to answer the server's questions"
+        if "sampling" in lowered and self.callbacks.on_sample is None:
+            return f"{text}. Try: mcp(on_sample=lambda request: …) to answer for the client's model"
+        return text or "The tool failed without a message"
+
+    def _on_notification(self, method: str, params: Mapping[str, Any], call: MeasuredCall | None) -> None:
+        if method == "notifications/progress":
+            token = params.get("progressToken")
+            callback = self._progress.get(token) if isinstance(token, int) else None
+            if callback is not None:
+                self._run(call, lambda: callback(_progress(params, _at_ms(call))))
+        elif method == "notifications/message" and (on_log := self.callbacks.on_log) is not None:
+            line = LogMessage(
+                level=as_text(params.get("level")) or "info",
+                data=params.get("data"),
+                logger=as_text(params.get("logger")),
+                at_ms=_at_ms(call),
+            )
+            self._run(call, lambda: on_log(line))
+
+    async def _on_request(self, method: str, params: Mapping[str, Any], call: MeasuredCall | None) -> Mapping[str, Any]:
+        if method == "ping":
+            return {}
+        if method == "roots/list" and self.callbacks.roots:
+            return {"roots": self.callbacks.root_values()}
+        if method == "elicitation/create":
+            return await self._elicit(params, call)
+        if method == "sampling/createMessage":
+            return await self._sample(params, call)
+        raise ProtocolError(f"The client does not offer {method}", on=self.entry.name, code=METHOD_NOT_FOUND)
+
+    async def _elicit(self, params: Mapping[str, Any], call: MeasuredCall | None) -> Mapping[str, Any]:
+        callback = self.callbacks.on_elicit
+        if callback is None:
+            raise self._missing(call, "asks the user a question (elicitation)", "on_elicit=lambda question: {…}")
+        question = Elicitation(
+            message=as_text(params.get("message")),
+            schema=as_mapping(params.get("requestedSchema")),
+            mode=as_text(params.get("mode")) or "form",
+            url=as_text(params.get("url")),
+        )
+        answer = await self._ask(call, lambda: callback(question), "on_elicit")
+        if answer is None or isinstance(answer, str):
+            return {"action": "cancel" if answer == "cancel" else "decline"}
+        if question.mode == "url":
+            return {"action": "accept"}
+        content = dict(as_mapping(answer))
+        try:
+            check_arguments(content, question.schema, what="The answers of on_elicit", on=question.message)
+        except ProtocolError as error:
+            self._fail(call, str(error))
+            raise ProtocolError(str(error), code=INVALID_PARAMS) from error
+        return {"action": "accept", "content": content}
+
+    async def _sample(self, params: Mapping[str, Any], call: MeasuredCall | None) -> Mapping[str, Any]:
+        callback = self.callbacks.on_sample
+        if callback is None:
+            raise self._missing(
+                call, "asks for an answer of the client's model (sampling)", "on_sample=lambda request: …"
+            )
+        request = Sampling(
+            messages=[as_mapping(message) for message in as_list(params.get("messages"))],
+            system_prompt=as_text(params.get("systemPrompt")),
+            max_tokens=int(number_or_none(params.get("maxTokens")) or 0),
+            params=params,
+        )
+        return sampling_result(await self._ask(call, lambda: callback(request), "on_sample"))
+
+    def _missing(self, call: MeasuredCall | None, what: str, try_: str) -> ProtocolError:
+        error = ProtocolError(f"The server {what}, and there is no callback", on=self.entry.name, try_=f"mcp({try_})")
+        self._fail(call, str(error))
+        error.code = METHOD_NOT_FOUND
+        return error
+
+    def _fail(self, call: MeasuredCall | None, message: str) -> None:
+        if call is not None:
+            call.fail("rejected", message)
+
+    async def _ask(self, call: MeasuredCall | None, callback: Callable[[], T], name: str) -> T:
+        """Run a callback where the caller waits, and return its result."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def settle(outcome: T | None, error: BaseException | None) -> None:
+            if future.done():
+                return
+            if error is None:
+                future.set_result(outcome)  # type: ignore[arg-type]
+            else:
+                future.set_exception(error)
+
+        def work() -> None:
+            try:
+                outcome = callback()
+            except Exception as error:  # noqa: BLE001 - the callback is the user's code
+                loop.call_soon_threadsafe(settle, None, error)
+            else:
+                loop.call_soon_threadsafe(settle, outcome, None)
+
+        self._post(call, work)
+        try:
+            return await future
+        except Exception as error:
+            message = f"{name} failed: {type(error).__name__}: {error}"
+            self._fail(call, message)
+            raise ProtocolError(message, on=self.entry.name, code=INTERNAL_ERROR) from error
+
+    def _run(self, call: MeasuredCall | None, callback: Callable[[], object]) -> None:
+        def work() -> None:
+            try:
+                callback()
+            except Exception as error:  # noqa: BLE001 - the callback is the user's code
+                if call is not None:
+                    call.fail("rejected", f"A callback failed: {type(error).__name__}: {error}")
+
+        self._post(call, work)
+
+    def _post(self, call: MeasuredCall | None, work: Callable[[], None]) -> None:
+        if call is not None and call.run_in_caller is not None:
+            call.run_in_caller(work)
+        else:
+            self._callback_thread.submit(work)
+
+
+def _at_ms(call: MeasuredCall | None) -> float:
+    offsets = call.line.offsets_ms if call is not None else []
+    return offsets[-1] if offsets else 0.0
+
+
+def _progress(params: Mapping[str, Any], at_ms: float) -> Progress:
+    return Progress(
+        progress=number_or_none(params.get("progress")) or 0.0,
+        total=number_or_none(params.get("total")),
+        message=as_text(params.get("message")),
+        at_ms=at_ms,
+    )

@@ -1,0 +1,103 @@
+"""One request of a protocol, from the stored request to the stored outcome, with every message and its time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..invocation_writer import InvocationWriter
+from ..outcome import record_of
+from ..record import InvocationRecord
+from ..requests import InvocationRequest
+from ..timeline import Timeline
+from .transcript import RECEIVED, SENT, TranscriptEntry
+
+if TYPE_CHECKING:
+    from loomlib.aws.transport import HttpResponse
+
+
+class MeasuredCall:
+    """A request that is stored as an invocation; made by `begin`, ended by `finish`. For the engine's loop only.
+
+    Args:
+        request: What is stored as the request.
+        writer: Stores it.
+
+    Attributes:
+        request: What is stored as the request.
+        line: What was measured.
+        id: The id of the stored invocation.
+        run_in_caller: Runs a function in the thread that waits for this call; None when none waits.
+    """
+
+    def __init__(self, request: InvocationRequest, writer: InvocationWriter) -> None:
+        self.request, self._writer = request, writer
+        self.line = Timeline.begin()
+        self.id = 0
+        self.run_in_caller: Callable[[Callable[[], None]], None] | None = None
+        self._sent = False
+
+    async def begin(self) -> None:
+        """Store the request.
+
+        Raises:
+            StoreError: It could not be stored; nothing may be sent then.
+        """
+        storing = asyncio.ensure_future(self._writer.begin(self.request))
+        try:
+            self.id = await asyncio.shield(storing)
+        except asyncio.CancelledError:
+            self.id = await storing  # a row without an owner would stay pending forever
+            raise
+        finally:
+            self.line = Timeline.begin()
+
+    def sent(self, message: Mapping[str, Any], at_ns: int, size: int) -> None:
+        """Note a message; the first one starts the clock."""
+        if not self._sent:
+            self._sent, self.line.sent_ns = True, at_ns
+        self._note(SENT, message, at_ns, size)
+
+    def received(self, message: Mapping[str, Any], at_ns: int, size: int) -> None:
+        """Note a received message."""
+        if self.line.first_byte_ns is None:
+            self.line.first_byte_ns = at_ns
+        self.line.offsets_ms.append(self.line.offset_ms(at_ns))
+        self.line.done_ns = at_ns
+        self._note(RECEIVED, message, at_ns, size)
+
+    def count(self, size: int, at_ns: int) -> None:
+        """Count bytes that have arrived."""
+        if self.line.first_byte_ns is None:
+            self.line.first_byte_ns = at_ns
+        self.line.bytes_received += size
+
+    def head(self, answer: HttpResponse) -> None:
+        """Note the first response's headers and connection."""
+        if not self.line.headers:
+            self.line.headers = answer.headers
+            self.line.connect_ms, self.line.connection_reused = answer.connect_ms, answer.connection_reused
+
+    def fail(self, failure: str, message: str) -> None:
+        """Note a failure; the first one counts."""
+        self.line.fail(failure, message)
+
+    async def finish(self, text: str = "") -> InvocationRecord:
+        """Store the outcome and return its record.
+
+        Args:
+            text: The text of the answer.
+        """
+        if text:
+            self.line.texts.append(text)
+        done_ns = self.line.done_ns if self.line.done_ns and self.line.failure is None else time.perf_counter_ns()
+        record = record_of(self.request, self.line, id=self.id, done_ns=done_ns, was_sent=self._sent)
+        stored = await self._writer.finish(record, self.line.events)
+        return replace(record, stored=stored)
+
+    def _note(self, direction: str, message: Mapping[str, Any], at_ns: int, size: int) -> None:
+        entry = TranscriptEntry(direction=direction, at_ms=self.line.offset_ms(at_ns), size=size, message=message)
+        self.line.store_event(entry.to_event().encode())

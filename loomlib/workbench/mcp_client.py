@@ -1,0 +1,351 @@
+"""An MCP client for notebooks: tools, resources and prompts of an agent or of any MCP server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from ..agents.protocols.mcp_session import McpOutcome, McpSession
+from ..agents.protocols.mcp_values import Callbacks, Progress
+from ..agents.protocols.running import RunInCaller, Running
+from ..agents.protocols.schemas import check_arguments
+from ..agents.protocols.stdio_channel import StdioChannel
+from ..errors import ProtocolError, ToolNotFoundError
+from ..json_values import as_list, as_mapping, as_text
+from ..presentation.html import card
+from .context import Context
+from .frames import invocation_frame, rows_frame
+from .protocol_call import ProtocolCall
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .mcp_target import McpTarget
+
+OpenSession = Callable[[str | None, Callbacks], McpSession]
+"""Makes a session that is not open yet; of a new runtime session when the id is None."""
+
+_TOOLS: Final = ("name", "description", "arguments", "input_schema", "output_schema", "annotations")
+_RESOURCES: Final = ("uri", "name", "description", "mime_type", "size", "is_template")
+_PROMPTS: Final = ("name", "description", "arguments")
+_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+class RunningCall:
+    """A call in progress; made by `McpClient.start`."""
+
+    def __init__(self, running: Running[McpOutcome], finish: Callable[[McpOutcome], ProtocolCall]) -> None:
+        self._running, self._finish = running, finish
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the call has ended."""
+        return self._running.is_done
+
+    def cancel(self) -> None:
+        """Cancel: the server gets `notifications/cancelled`, and the call is stored with the failure "cancelled"."""
+        self._running.cancel()
+
+    def result(self) -> ProtocolCall:
+        """Wait for the call; callbacks run in this thread meanwhile."""
+        return self._finish(self._running.result())
+
+
+class McpClient:
+    """An open MCP session; made by `Agent.mcp` and `Workbench.mcp`. Close it, or use it in `with`.
+
+        mcp = agent.mcp()
+        mcp.tools()
+        mcp.call("add", a=1, b=2).value
+
+    Every call is stored as an invocation with its transcript.
+
+    Args:
+        make_session: Makes sessions.
+        callbacks: What the client does when the server reports or asks.
+        context: The workbench's resources.
+        session_id: The runtime session to use; a new one by default.
+        end_session: Ends a runtime session that this client began; None where there is none.
+        timeout_s: The limit of each call, in seconds.
+    """
+
+    def __init__(
+        self,
+        make_session: OpenSession,
+        callbacks: Callbacks,
+        context: Context,
+        *,
+        session_id: str | None = None,
+        end_session: Callable[[str], object] | None = None,
+        timeout_s: float | None = None,
+    ) -> None:
+        from ..aws.engine import shared_engine
+
+        self._engine, self._make, self._callbacks, self.context = shared_engine(), make_session, callbacks, context
+        self._session = make_session(session_id, callbacks)
+        self.timeout_s = timeout_s
+        self._end_session = end_session if session_id is None else None
+        self._tools: list[Mapping[str, Any]] | None = None
+        self._is_closed = False
+        self.opened = self._call_of("initialize", self._run(lambda _run: self._session.open(timeout_s=timeout_s)))
+
+    @property
+    def name(self) -> str:
+        """The agent's or server's name."""
+        return self._session.entry.name
+
+    @property
+    def server(self) -> Mapping[str, Any]:
+        """What the server calls itself: `name`, `version`, perhaps `title`."""
+        return self._session.server
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What the server offers."""
+        return self._session.capabilities
+
+    @property
+    def instructions(self) -> str:
+        """The server's instructions for a model."""
+        return self._session.instructions
+
+    @property
+    def protocol_version(self) -> str:
+        """The version of the protocol that both sides speak."""
+        return self._session.protocol_version
+
+    @property
+    def session_id(self) -> str:
+        """The runtime session."""
+        return self._session.session_id
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """The last lines of the server's stderr; empty unless Loom started the server."""
+        channel = self._session.channel
+        return tuple(channel.log) if isinstance(channel, StdioChannel) else ()
+
+    def tools(self) -> pd.DataFrame:
+        """Return the server's tools, one row each, with the JSON schemas of arguments and results."""
+        rows = [
+            {
+                "name": as_text(tool.get("name")),
+                "description": as_text(tool.get("description")) or as_text(tool.get("title")),
+                "arguments": _signature(as_mapping(tool.get("inputSchema"))),
+                "input_schema": tool.get("inputSchema"),
+                "output_schema": tool.get("outputSchema"),
+                "annotations": tool.get("annotations"),
+            }
+            for tool in self._known_tools(refresh=True)
+        ]
+        return rows_frame(rows, _TOOLS)
+
+    def resources(self) -> pd.DataFrame:
+        """Return the server's resources and resource templates, one row each."""
+        listed = self._run(lambda _run: self._session.list("resources"))
+        templates = self._run(lambda _run: self._session.list("resources/templates"))
+        rows = [
+            {
+                "uri": as_text(one.get("uri")) or as_text(one.get("uriTemplate")),
+                "name": as_text(one.get("name")),
+                "description": as_text(one.get("description")),
+                "mime_type": as_text(one.get("mimeType")),
+                "size": one.get("size"),
+                "is_template": "uriTemplate" in one,
+            }
+            for one in (*listed, *templates)
+        ]
+        return rows_frame(rows, _RESOURCES)
+
+    def prompts(self) -> pd.DataFrame:
+        """Return the server's prompts, one row each."""
+        rows = [
+            {
+                "name": as_text(one.get("name")),
+                "description": as_text(one.get("description")),
+                "arguments": ", ".join(
+                    f"{as_text(argument.get('name'))}{'' if argument.get('required') else '?'}"
+                    for argument in map(as_mapping, as_list(one.get("arguments")))
+                ),
+            }
+            for one in self._run(lambda _run: self._session.list("prompts"))
+        ]
+        return rows_frame(rows, _PROMPTS)
+
+    def tool(self, name: str) -> Mapping[str, Any]:
+        """Return a tool in the protocol's form.
+
+        Raises:
+            ToolNotFoundError: The server has no such tool; the message lists what it has.
+        """
+        for refresh in (False, True):
+            for tool in self._known_tools(refresh=refresh):
+                if tool.get("name") == name:
+                    return tool
+        known = ", ".join(as_text(tool.get("name")) for tool in self._known_tools())
+        raise ToolNotFoundError(
+            "The server has no such tool", on=f"{name!r} of {self.name}", try_=known or "a server with tools"
+        )
+
+    def call(self, tool: str, /, **arguments: Any) -> ProtocolCall:
+        """Call a tool and wait for its result. A tool that fails is a result with `ok` False.
+
+            mcp.call("add", a=1, b=2).value
+
+        Args:
+            tool: The tool's name.
+            **arguments: Its arguments, checked against the schema before anything is sent.
+
+        Raises:
+            ToolNotFoundError: The server has no such tool.
+            InvalidArgumentsError: The arguments do not fit the tool's schema.
+        """
+        return self.start(tool, arguments).result()
+
+    def start(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        on_progress: Callable[[Progress], object] | None = None,
+        timeout_s: float | None = None,
+    ) -> RunningCall:
+        """Begin a call; `result()` waits for it, `cancel()` cancels it.
+
+        Args:
+            tool: The tool's name.
+            arguments: Its arguments, checked against the schema before anything is sent.
+            on_progress: Called with each progress notification of this call; the client's by default.
+            timeout_s: The limit of the call, in seconds; the client's by default.
+        """
+        sent = dict(arguments or {})
+        schema = as_mapping(self.tool(tool).get("inputSchema"))
+        check_arguments(sent, schema, what=f"The arguments of {tool}", on=self.name)
+        return self._start(
+            f"{tool}({', '.join(f'{name}={value!r}' for name, value in sent.items())[:200]})",
+            "tools/call",
+            {"name": tool, "arguments": sent},
+            prompt=json.dumps({"tool": tool, "arguments": sent}, ensure_ascii=False),
+            on_progress=on_progress,
+            timeout_s=timeout_s,
+        )
+
+    def read(self, uri: str) -> ProtocolCall:
+        """Read a resource."""
+        return self._start(uri, "resources/read", {"uri": uri}, prompt=json.dumps({"resource": uri})).result()
+
+    def prompt(self, name: str, /, **arguments: str) -> ProtocolCall:
+        """Return a prompt with its arguments filled in; `text` has its messages."""
+        params = {"name": name, "arguments": arguments}
+        prompt = json.dumps({"prompt": name, "arguments": arguments}, ensure_ascii=False)
+        return self._start(name, "prompts/get", params, prompt=prompt).result()
+
+    def set_log_level(self, level: str) -> None:
+        """Ask the server for log notifications from this level on; `on_log` gets them."""
+        if level not in _LEVELS:
+            raise ValueError(f"level must be one of {', '.join(_LEVELS)}, not {level!r}")
+        self._run(lambda _run: self._session.request("logging/setLevel", {"level": level}))
+
+    def ping(self) -> None:
+        """Ask the server for a sign of life.
+
+        Raises:
+            LoomError: It gives none.
+        """
+        self._run(lambda _run: self._session.request("ping"))
+
+    def history(self, *, limit: int = 100) -> pd.DataFrame:
+        """Return the stored requests to this agent or server, newest first."""
+        return invocation_frame(self.context.store.invocations.list(self._session.entry.id, limit=limit))
+
+    def eval_target(self, tool: str | None = None) -> McpTarget:
+        """Return this server as the target of an evaluation or a latency study.
+
+            loom.evaluate(mcp.eval_target("add"), evalset)
+
+        Args:
+            tool: The tool; a case's payload or prompt (as JSON) then has its arguments. By default it is
+                `{"tool": …, "arguments": {…}}`.
+        """
+        from .mcp_target import McpTarget
+
+        return McpTarget(self._make, self._session.entry, self.context, tool=tool, end_session=self._end_session)
+
+    def close(self) -> None:
+        """End the session, and the runtime session or process that this client began."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._run(lambda _run: self._session.close())
+        if self._end_session is not None:
+            self._end_session(self.session_id)
+
+    def _known_tools(self, *, refresh: bool = False) -> Sequence[Mapping[str, Any]]:
+        if self._tools is None or refresh:
+            self._tools = self._run(lambda _run: self._session.list("tools"))
+        return self._tools
+
+    def _start(
+        self,
+        title: str,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        prompt: str,
+        on_progress: Callable[[Progress], object] | None = None,
+        timeout_s: float | None = None,
+    ) -> RunningCall:
+        if self._is_closed:
+            raise ProtocolError("The session is closed", on=self.name, try_="agent.mcp() or bench.mcp(…) again")
+        limit = self.timeout_s if timeout_s is None else timeout_s
+
+        def make(run_in_caller: RunInCaller) -> Any:
+            return self._session.call(
+                method, params, prompt=prompt, timeout_s=limit, on_progress=on_progress, run_in_caller=run_in_caller
+            )
+
+        return RunningCall(Running(self._engine, make), lambda outcome: self._call_of(title, outcome))
+
+    def _call_of(self, title: str, outcome: McpOutcome) -> ProtocolCall:
+        entry = self._session.entry
+        return ProtocolCall(title, outcome.record, outcome.result, outcome.events, self.context, entry)
+
+    def _run(self, make: Callable[[RunInCaller], Any]) -> Any:
+        return Running(self._engine, make).result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<MCP client of {self.name}: {self.server.get('name', '')}, protocol {self.protocol_version}>"
+
+    def _repr_html_(self) -> str:
+        return card(
+            f"{self.name} · MCP",
+            state=("wait", "closed") if self._is_closed else ("good", "open"),
+            labels=self.context.labels,
+            facts=[
+                ("server", " ".join(str(self.server.get(key, "")) for key in ("name", "version")).strip()),
+                ("protocol", self.protocol_version),
+                ("offers", ", ".join(self.capabilities)),
+                ("tools", ", ".join(as_text(tool.get("name")) for tool in self._tools or ()) or "mcp.tools()"),
+                ("session", self.session_id),
+            ],
+            note=self.instructions,
+        )
+
+
+def _signature(schema: Mapping[str, Any]) -> str:
+    """Return the arguments of a schema in one line, optional ones with a question mark."""
+    required = as_list(schema.get("required"))
+    return ", ".join(
+        f"{name}{'' if name in required else '?'}: {as_mapping(part).get('type', 'any')}"
+        for name, part in as_mapping(schema.get("properties")).items()
+    )

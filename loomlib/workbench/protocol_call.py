@@ -1,0 +1,156 @@
+"""One stored request of a protocol's session: the answer, timings at the socket, and the transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..agents import AgentEntry, InvocationRecord
+from ..agents.protocols.transcript import TranscriptEntry, read_transcript
+from ..errors import NotSupportedError
+from ..json_values import as_list
+from ..presentation.formats import milliseconds
+from ..presentation.html import card
+from .context import Context
+from .invocation import Invocation
+from .transcripts import transcript_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..agents.entry import ServerEntry
+    from .trace_view import TraceView
+
+
+class ProtocolCall:
+    """One request of an MCP, A2A or WebSocket session. A failed one is a `ProtocolCall` too, with `ok` False.
+
+    Args:
+        title: What was called, for cards.
+        record: The stored record.
+        result: The protocol's result.
+        events: The transcript as it is stored.
+        context: The workbench's resources.
+        entry: The agent or server.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        record: InvocationRecord,
+        result: Mapping[str, Any],
+        events: Sequence[str],
+        context: Context,
+        entry: AgentEntry | ServerEntry,
+    ) -> None:
+        self.title, self.record, self.result = title, record, result
+        self._events, self._context, self._entry = tuple(events), context, entry
+
+    @property
+    def text(self) -> str:
+        """The text of the answer."""
+        return self.record.response
+
+    @property
+    def value(self) -> Any:
+        """The structured content of an MCP tool's result; its text where there is none.
+
+        A value that is no JSON object travels as `{"result": value}`; this is the value.
+        """
+        structured = self.result.get("structuredContent")
+        if structured is None:
+            return self.text
+        return structured["result"] if isinstance(structured, dict) and [*structured] == ["result"] else structured
+
+    @property
+    def content(self) -> Sequence[Any]:
+        """The content blocks of the result, in the protocol's form."""
+        return as_list(self.result.get("content")) or as_list(self.result.get("contents"))
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a result, and it is no error."""
+        return self.record.ok
+
+    @property
+    def failure(self) -> str | None:
+        """The class of the failure (`loomlib.agents.FAILURES`), or None."""
+        return self.record.failure
+
+    @property
+    def error(self) -> str | None:
+        """The error message, or None."""
+        return self.record.error_message
+
+    @property
+    def duration_ms(self) -> float | None:
+        """Milliseconds from sending the request to receiving the result."""
+        return self.record.client_duration_ms
+
+    @property
+    def ttft_ms(self) -> float | None:
+        """Milliseconds from sending the request to the first byte that came."""
+        return self.record.ttft_ms
+
+    @property
+    def session_id(self) -> str:
+        """The runtime session."""
+        return self.record.session_id
+
+    @property
+    def entries(self) -> tuple[TranscriptEntry, ...]:
+        """The messages in both directions, in order."""
+        return read_transcript(self._events)
+
+    def transcript(self) -> pd.DataFrame:
+        """Return the messages in both directions, one row each, with their times at the socket."""
+        return transcript_frame(self.entries)
+
+    @property
+    def invocation(self) -> Invocation:
+        """The same request as an invocation of the agent: trace, latency, eval cases.
+
+        Raises:
+            NotSupportedError: The server is no agent of AgentCore, so there is nothing but the transcript.
+        """
+        if isinstance(self._entry, AgentEntry):
+            return Invocation(self.record, self._context, self._entry)
+        raise NotSupportedError(
+            "A server outside AgentCore has no logs and spans here", on=self._entry.name, try_="call.transcript()"
+        )
+
+    def trace(self) -> TraceView:
+        """Return the agent's spans of this request (see `Invocation.trace`).
+
+        Raises:
+            NotSupportedError: The server is no agent of AgentCore.
+        """
+        return self.invocation.trace()
+
+    def raise_for_status(self) -> ProtocolCall:
+        """Return this call when it succeeded.
+
+        Raises:
+            InvocationFailedError: It did not.
+        """
+        self.record.raise_for_status()
+        return self
+
+    def __repr__(self) -> str:
+        outcome = "" if self.ok else f", {self.failure}: {self.error}"
+        return f"<{self.title}: {self.record.status}, {milliseconds(self.duration_ms)}{outcome}>"
+
+    def _repr_html_(self) -> str:
+        return card(
+            self.title,
+            state=("good" if self.ok else "bad", self.record.status),
+            labels=self.record.labels,
+            text=self.text if self.ok else "\n".join(filter(None, (self.error, self.text))),
+            facts=[
+                *([] if self.ok else [("failure", self.failure or "–")]),
+                ("duration", milliseconds(self.duration_ms)),
+                ("first byte", milliseconds(self.ttft_ms)),
+                ("messages", str(len(self.entries))),
+                ("session", self.session_id),
+            ],
+        )

@@ -1,0 +1,205 @@
+"""The MCP client with real servers of the MCP SDK: over stdio, and over streamable HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from waiting import wait_until
+
+import loomlib as loom
+from loomlib.agents.protocols import Elicitation, LogMessage, Progress, Sampling
+from loomlib.errors import InvalidArgumentsError, PeerClosedError, ProtocolError, ToolNotFoundError
+from loomlib.evals.values.cases import Turn
+from loomlib.workbench.mcp_client import McpClient
+
+SERVER = Path(__file__).with_name("mcp_test_server.py")
+COMMAND = [sys.executable, str(SERVER)]
+SEEN: list[object] = []
+
+
+def deliver_to(question: Elicitation) -> dict[str, object]:
+    SEEN.append(question)
+    return {"street": "Main", "floor": 2}
+
+
+def answer(request: Sampling) -> str:
+    return request.text.upper()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen([*COMMAND, str(port)], stderr=subprocess.DEVNULL) as process:
+
+        def answers() -> bool:
+            assert process.poll() is None
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return True
+            return False
+
+        wait_until(answers, "the MCP server")
+        yield f"http://127.0.0.1:{port}/mcp"
+        process.terminate()
+
+
+@pytest.fixture(scope="module", params=["stdio", "http"])
+def mcp(request: pytest.FixtureRequest, bench: loom.Workbench, address: str) -> Iterator[McpClient]:
+    server = COMMAND if request.param == "stdio" else address
+    with bench.mcp(
+        server, on_progress=SEEN.append, on_log=SEEN.append, on_elicit=deliver_to, on_sample=answer, roots=["/tmp"]
+    ) as client:
+        yield client
+
+
+def test_tools_resources_and_prompts_are_listed_with_their_schemas(mcp: McpClient) -> None:
+    tools = mcp.tools().set_index("name")
+    assert tools.loc["add", "arguments"] == "a: integer, b?: integer"
+    assert tools.loc["add", "input_schema"]["required"] == ["a"]
+    assert list(mcp.resources()["uri"]) == ["stock://lamps", "stock://{item}/price"]
+    assert list(mcp.prompts()["arguments"]) == ["item"]
+    assert (mcp.server["name"], mcp.instructions) == ("warehouse", "Ask for stock before you order.")
+    assert mcp.read("stock://lamps").text == "12 lamps"
+    assert mcp.prompt("order", item="lamp").text == "user: Please order one lamp."
+    mcp.ping()
+
+
+def test_a_call_is_stored_with_its_transcript_and_its_times(bench: loom.Workbench, mcp: McpClient) -> None:
+    call = mcp.call("add", a=1, b=2)
+    assert (call.ok, call.value, call.text) == (True, 3, "3")
+    transcript = call.transcript()
+    assert list(transcript["direction"]) == ["sent", "received"]
+    assert list(transcript["kind"]) == ["request", "response"]
+    assert transcript["at_ms"][0] == 0
+    assert call.duration_ms == pytest.approx(transcript["at_ms"][1])
+    assert bench.store.invocations.events(call.record.id) == tuple(entry.to_event() for entry in call.entries)
+    row = bench.store.invocations.get(call.record.id)
+    assert row is not None
+    assert (row.prompt, row.response, row.status) == ('{"tool": "add", "arguments": {"a": 1, "b": 2}}', "3", "complete")
+    assert mcp.history(limit=1)["id"][0] == call.record.id
+    assert mcp.name not in list(bench.agents()["name"])
+
+
+def test_a_failing_tool_is_a_failed_call(mcp: McpClient) -> None:
+    call = mcp.call("fail", reason="no stock")
+    assert (call.ok, call.failure) == (False, "agent_error")
+    assert "tool fail" in (call.error or "")
+
+
+def test_progress_and_log_lines_arrive_before_the_result_in_order(mcp: McpClient) -> None:
+    SEEN.clear()
+    assert mcp.call("count", steps=3).text == "counted to 3"
+    progress = [seen for seen in SEEN if isinstance(seen, Progress)]
+    assert [(one.progress, one.total, one.message) for one in progress] == [
+        (1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3"),
+    ]  # fmt: skip
+    assert [one.data for one in SEEN if isinstance(one, LogMessage)] == ["counted"]
+
+
+def test_the_server_asks_the_user_the_model_and_for_roots(mcp: McpClient) -> None:
+    SEEN.clear()
+    call = mcp.call("deliver", item="lamp")
+    assert call.text == "lamp to Main, floor 2"
+    (question,) = SEEN
+    assert isinstance(question, Elicitation)
+    assert (question.message, question.schema["required"]) == ("Where to with the lamp?", ["street", "floor"])
+    assert [entry.method for entry in call.entries][1] == "elicitation/create"
+    assert len(call.entries) == 4
+    assert mcp.call("summarize", text="hi").text == "The client's model answered: SUMMARIZE: HI"
+    assert mcp.call("folders").value == ["file:///tmp"]
+
+
+def test_a_cancelled_call_ends_on_both_sides(mcp: McpClient) -> None:
+    before = mcp.call("cancellations").value
+    running = mcp.start("wait_for_cancellation", on_progress=lambda _progress: running.cancel())
+    call = running.result()
+    assert (call.failure, running.is_done) == ("cancelled", True)
+    assert [entry.method for entry in call.entries][-1] == "notifications/cancelled"
+    wait_until(lambda: mcp.call("cancellations").value == before + 1, "the cancellation")
+
+
+def test_a_call_that_is_cancelled_before_it_is_sent_is_stored(mcp: McpClient) -> None:
+    running = mcp.start("wait_for_cancellation")
+    running.cancel()
+    assert running.result().failure == "cancelled"
+    assert mcp.start("wait_for_cancellation", timeout_s=0.3).result().failure == "timeout"
+    assert list(mcp.history(limit=2)["failure"]) == ["timeout", "cancelled"]
+
+
+def test_wrong_names_and_arguments_are_refused_before_anything_is_sent(mcp: McpClient) -> None:
+    stored = mcp.history(limit=1)["id"][0]
+    with pytest.raises(ToolNotFoundError, match=r"no such tool.*'ad' of.*Try: add, fail"):
+        mcp.call("ad", a=1)
+    with pytest.raises(InvalidArgumentsError, match=r"a: it is required.*Try: a .integer.") as missing:
+        mcp.call("add", b=1)
+    assert missing.value.field == "a"
+    with pytest.raises(InvalidArgumentsError, match="b: 'x' is not of type 'integer'"):
+        mcp.call("add", a=1, b="x")
+    assert mcp.history(limit=1)["id"][0] == stored
+
+
+def test_a_question_without_a_callback_says_which_one_is_missing(bench: loom.Workbench) -> None:
+    with bench.mcp(COMMAND) as mcp:
+        call = mcp.call("deliver", item="lamp")
+        assert not call.ok
+        assert "on_elicit" in (call.error or "")
+    with bench.mcp(COMMAND, on_elicit=lambda _question: {"street": "Main"}) as mcp:
+        call = mcp.call("deliver", item="lamp")
+        assert "floor: it is required" in (call.error or "")
+    with bench.mcp(COMMAND, on_elicit=lambda _question: None) as mcp:
+        assert mcp.call("deliver", item="lamp").text == "decline: not delivered"
+
+
+def test_a_server_that_dies_fails_the_call_with_its_last_words(bench: loom.Workbench) -> None:
+    with bench.mcp(COMMAND) as mcp:
+        call = mcp.call("die", code=3)
+        assert (call.failure, "exit code 3: out of memory" in (call.error or "")) == ("transport", True)
+        assert mcp.log[-1] == "out of memory"
+        assert mcp.call("add", a=1).failure == "transport"
+        with pytest.raises(PeerClosedError):
+            mcp.ping()
+
+
+def test_what_is_no_mcp_server_is_refused_in_three_parts(
+    bench: loom.Workbench, calculator: loom.Agent, address: str
+) -> None:
+    assert calculator.protocol == "HTTP"
+    with pytest.raises(ProtocolError, match=r"no MCP server; its protocol is HTTP .calculator.. Try: agent.invoke"):
+        calculator.mcp()
+    with pytest.raises(PeerClosedError, match="cannot be started"):
+        bench.mcp(["no-such-program-anywhere"])
+    with pytest.raises(ProtocolError, match="Try: "):
+        bench.mcp([sys.executable, "-c", "print('hello')"])
+    with pytest.raises(ProtocolError, match=r"did not open an MCP session.*Try: "):
+        bench.mcp(address.replace("/mcp", "/nothing"))
+    with pytest.raises(ValueError, match="a command as a list"):
+        bench.mcp("python server.py")
+
+
+def test_secrets_in_a_command_or_an_address_are_not_stored(bench: loom.Workbench, address: str) -> None:
+    secret = "s3cr3t-token"
+    with bench.mcp([*COMMAND], environment={"TOKEN": secret}) as mcp:
+        mcp.call("add", a=1)
+    with bench.mcp(f"{address}?key={secret}", headers={"Authorization": f"Bearer {secret}"}) as mcp:
+        call = mcp.call("add", a=1)
+    assert secret not in repr(call.record)
+    assert secret not in repr(bench.store.agents.list())
+
+
+def test_tools_are_evaluated_like_an_agent(bench: loom.Workbench, mcp: McpClient) -> None:
+    evalset = loom.EvalSet(
+        name="sums",
+        cases=(
+            loom.EvalCase(id="one", turns=(Turn(prompt="", payload={"a": 1, "b": 2}, expected_answer="3"),)),
+            loom.EvalCase(id="two", turns=(Turn(prompt="", payload={"a": 2, "b": 2}, expected_answer="5"),)),
+        ),
+    )
+    run = loom.evaluate(mcp.eval_target("add"), evalset, ["exact"])
+    assert sorted(run.rows()["exact"]) == [0, 1]
