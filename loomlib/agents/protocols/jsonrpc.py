@@ -20,6 +20,25 @@ METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 
+_FAILURE_OF: Final[Mapping[int | None, str]] = {
+    None: "transport",
+    -32700: "rejected",
+    -32600: "rejected",
+    METHOD_NOT_FOUND: "rejected",
+    INVALID_PARAMS: "rejected",
+    # AgentCore's own codes, from the developer guide's protocol contracts: MCP -3200x, A2A -3205x.
+    -32001: "rejected",
+    -32002: "rejected",
+    -32003: "throttle",
+    -32004: "rejected",
+    -32005: "rejected",
+    -32006: "rejected",
+    -32051: "rejected",
+    -32052: "rejected",
+    -32053: "throttle",
+    -32054: "rejected",
+}
+
 _REST_S: Final = 0.5
 """How long the rest of a response may take after its last message before the connection is left to itself."""
 
@@ -27,6 +46,11 @@ OnRequest = Callable[[str, Mapping[str, Any], MeasuredCall | None], Awaitable[Ma
 """Answers a request of the other side; a `ProtocolError` with a code becomes a JSON-RPC error."""
 
 OnNotification = Callable[[str, Mapping[str, Any], MeasuredCall | None], None]
+
+
+def failure_of_code(code: int | None) -> str:
+    """Return the class of `loomlib.agents.FAILURES` of a JSON-RPC error code; None is a broken connection."""
+    return _FAILURE_OF.get(code, "agent_error")
 
 
 @dataclass(slots=True)
@@ -148,15 +172,7 @@ class JsonRpcPeer:
         if pending.future.done():
             return
         if "error" in message:
-            fields = as_mapping(message["error"])
-            code = number_or_none(fields.get("code"))
-            pending.future.set_exception(
-                ProtocolError(
-                    as_text(fields.get("message")) or "The server answered with an error that has no message",
-                    on=self._name,
-                    code=None if code is None else int(code),
-                )
-            )
+            pending.future.set_exception(_error_of(as_mapping(message["error"]), self._name))
         elif pending.on_message is None or pending.on_message(message, at_ns):
             pending.future.set_result(message.get("result"))
 
@@ -198,3 +214,13 @@ class JsonRpcPeer:
                 pending.call.line.done_ns = time.perf_counter_ns()
             if not pending.future.done():
                 pending.future.set_exception(error)
+
+
+def _error_of(fields: Mapping[str, Any], name: str) -> ProtocolError:
+    code = number_or_none(fields.get("code"))
+    what = as_text(fields.get("message")) or "The server answered with an error that has no message"
+    # The local AgentCore states there what failed.
+    reason = as_text(as_mapping(fields.get("data")).get("reason"))
+    return ProtocolError(
+        f"{what}: {reason}" if reason else what, on=name, code=INTERNAL_ERROR if code is None else int(code)
+    )

@@ -20,7 +20,7 @@ from ..requests import InvocationRequest
 from ..trace_context import with_trace
 from .channels import Channel
 from .http_channel import HttpChannel
-from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcPeer
+from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcPeer, failure_of_code
 from .mcp_values import (
     PROTOCOL_VERSIONS,
     Callbacks,
@@ -198,8 +198,7 @@ class McpSession:
         except asyncio.CancelledError:
             call.fail("cancelled", "The caller cancelled before the result came")
         except ProtocolError as error:
-            refused = error.code in (METHOD_NOT_FOUND, INVALID_PARAMS)
-            call.fail("rejected" if refused else "transport" if error.code is None else "agent_error", str(error))
+            call.fail(failure_of_code(error.code), str(error))
         except AwsError as error:
             call.fail(failure_of(error), str(error))
         text = result_text(result)

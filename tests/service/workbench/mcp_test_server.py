@@ -1,4 +1,4 @@
-"""An MCP server for tests, made with the MCP SDK: over stdio, or over HTTP on the port in its argument."""
+"""An MCP server for tests, made with the MCP SDK: over stdio, or over HTTP where MCP_PORT is set."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def order(item: str) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
+    if port := os.environ.get("MCP_PORT"):
+        server.run("streamable-http", host="127.0.0.1", port=int(port))
     else:
         server.run("stdio")

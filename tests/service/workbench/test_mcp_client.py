@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from waiting import wait_until
 
 import loomlib as loom
-from loomlib.agents.protocols import Elicitation, LogMessage, Progress, Sampling
+from loomlib.agents.protocols import CallbackOptions, Elicitation, LogMessage, Progress, Sampling
 from loomlib.errors import InvalidArgumentsError, PeerClosedError, ProtocolError, ToolNotFoundError
 from loomlib.evals.values.cases import Turn
 from loomlib.workbench.mcp_client import McpClient
@@ -37,7 +38,8 @@ def address() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with subprocess.Popen([*COMMAND, str(port)], stderr=subprocess.DEVNULL) as process:
+    environment = {**os.environ, "MCP_PORT": str(port)}
+    with subprocess.Popen(COMMAND, stderr=subprocess.DEVNULL, env=environment) as process:
 
         def answers() -> bool:
             assert process.poll() is None
@@ -50,12 +52,28 @@ def address() -> Iterator[str]:
         process.terminate()
 
 
-@pytest.fixture(scope="module", params=["stdio", "http"])
-def mcp(request: pytest.FixtureRequest, bench: loom.Workbench, address: str) -> Iterator[McpClient]:
-    server = COMMAND if request.param == "stdio" else address
-    with bench.mcp(
-        server, on_progress=SEEN.append, on_log=SEEN.append, on_elicit=deliver_to, on_sample=answer, roots=["/tmp"]
-    ) as client:
+@pytest.fixture(scope="module")
+def warehouse(bench: loom.Workbench) -> loom.Agent:
+    return bench.deploy(SERVER, name="warehouse", environment={"MCP_PORT": "8000"}, protocol="MCP")
+
+
+@pytest.fixture(scope="module", params=["stdio", "http", "agent"])
+def mcp(request: pytest.FixtureRequest, bench: loom.Workbench) -> Iterator[McpClient]:
+    callbacks: CallbackOptions = {
+        "on_progress": SEEN.append,
+        "on_log": SEEN.append,
+        "on_elicit": deliver_to,
+        "on_sample": answer,
+        "roots": ["/tmp"],
+    }
+    if request.param == "agent":
+        agent: loom.Agent = request.getfixturevalue("warehouse")
+        assert agent.protocol == "MCP"
+        opened = agent.mcp(**callbacks)
+    else:
+        server = COMMAND if request.param == "stdio" else request.getfixturevalue("address")
+        opened = bench.mcp(server, **callbacks)
+    with opened as client:
         yield client
 
 
@@ -84,7 +102,7 @@ def test_a_call_is_stored_with_its_transcript_and_its_times(bench: loom.Workbenc
     assert row is not None
     assert (row.prompt, row.response, row.status) == ('{"tool": "add", "arguments": {"a": 1, "b": 2}}', "3", "complete")
     assert mcp.history(limit=1)["id"][0] == call.record.id
-    assert mcp.name not in list(bench.agents()["name"])
+    assert list(bench.agents()["name"]).count(mcp.name) == (mcp.name == "warehouse")
 
 
 def test_a_failing_tool_is_a_failed_call(mcp: McpClient) -> None:
@@ -113,7 +131,25 @@ def test_the_server_asks_the_user_the_model_and_for_roots(mcp: McpClient) -> Non
     assert [entry.method for entry in call.entries][1] == "elicitation/create"
     assert len(call.entries) == 4
     assert mcp.call("summarize", text="hi").text == "The client's model answered: SUMMARIZE: HI"
-    assert mcp.call("folders").value == ["file:///tmp"]
+
+
+def test_the_server_reads_the_roots(bench: loom.Workbench, address: str) -> None:
+    for server in (
+        COMMAND,
+        address,
+    ):  # the SDK's request belongs to no call, and InvokeAgentRuntime has no stream for it
+        with bench.mcp(server, roots=["/tmp"]) as mcp:
+            assert mcp.call("folders").value == ["file:///tmp"]
+
+
+def test_a_call_of_an_agent_is_an_invocation_with_a_trace_id(warehouse: loom.Agent) -> None:
+    with warehouse.mcp() as mcp:
+        call = mcp.call("add", a=1, b=2)
+        assert warehouse.history.last().text == "3"
+        assert list(warehouse.history.last().protocols.transcript()["kind"]) == ["request", "response"]
+        assert len(call.record.trace_id or "") == 32
+        assert call.record.session_id == mcp.session_id
+        assert mcp.call("die", code=3).failure == "transport"  # the stream of events had begun
 
 
 def test_a_cancelled_call_ends_on_both_sides(mcp: McpClient) -> None:
