@@ -214,7 +214,8 @@ class Workbench:
             warmup: Path that is called once, with an empty POST, before the snapshot is taken (V2 only).
             idle_timeout_s: Seconds after which an idle session ends, at least 60; by default 900.
             max_lifetime_s: Seconds after which a session ends in any case; by default 28,800.
-            protocol: Protocol of the agent's server: "HTTP" (default), "MCP", "A2A" or "AGUI".
+            protocol: Protocol of the agent's server: "HTTP", "MCP", "A2A" or "AGUI"; by default the blueprint's, else
+                AgentCore's, which is HTTP.
             storage: Folder below /mnt that is kept when a session is stopped, such as "/mnt/data".
             progress: Called with a line at each step; a line in the notebook by default.
 
@@ -237,7 +238,7 @@ class Workbench:
             warmup=warmup,
             idle_timeout_s=idle_timeout_s,
             max_lifetime_s=max_lifetime_s,
-            protocol=protocol,
+            protocol=protocol or (blueprint and blueprint.non_http_protocol),
             storage=storage,
         )
         deployed = deploy_package(

@@ -17,7 +17,7 @@ class Blueprint:
     """One agent template.
 
     `prompts` are prompts to try. `variant_of` names the blueprint that this is a copy of with planted faults, for
-    evaluation exercises; "" for most.
+    evaluation exercises; "" for most. `protocol` is what its server speaks.
     """
 
     name: str
@@ -26,6 +26,12 @@ class Blueprint:
     description: str
     prompts: tuple[str, ...] = ()
     variant_of: str = ""
+    protocol: str = "HTTP"
+
+    @property
+    def non_http_protocol(self) -> str | None:
+        """The protocol to deploy with; None for HTTP, AgentCore's default."""
+        return None if self.protocol == "HTTP" else self.protocol
 
 
 def list_blueprints() -> list[Blueprint]:
@@ -104,4 +110,5 @@ def _read(name: str, folder: Path) -> Blueprint:
         description=str(about.get("description", "")),
         prompts=tuple(str(prompt) for prompt in prompts),
         variant_of=str(about.get("variant_of", "")),
+        protocol=str(about.get("protocol", "HTTP")),
     )

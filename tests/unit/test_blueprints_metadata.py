@@ -14,8 +14,8 @@ FOLDERS = sorted((Path(__file__).parents[2] / "loomlib" / "blueprints").glob("*/
 def test_there_are_the_promised_blueprints() -> None:
     names = {path.parent.name: tomllib.loads(path.read_text()).get("variant_of") for path in FOLDERS}
     assert [name for name, of in names.items() if of is None] == [
-        "agui_assistant", "approvals", "assistant", "assistant_with_memory", "calculator", "echo", "mcp_app",
-        "parallel_tools", "writer",
+        "a2a_agent", "a2a_orchestrator", "agui_assistant", "approvals", "assistant", "assistant_with_memory",
+        "calculator", "echo", "mcp_app", "mcp_server", "parallel_tools", "writer",
     ]  # fmt: skip
     assert {name: of for name, of in names.items() if of is not None} == {
         "calculator_detour": "calculator",
@@ -27,8 +27,9 @@ def test_there_are_the_promised_blueprints() -> None:
 @pytest.mark.parametrize("path", FOLDERS, ids=lambda path: path.parent.name)
 def test_a_blueprint_has_what_a_listing_shows(path: Path) -> None:
     told = tomllib.loads(path.read_text())
-    assert set(told) - {"variant_of"} == {"title", "description", "response", "shows", "prompts"}
+    assert set(told) - {"variant_of", "protocol"} == {"title", "description", "response", "shows", "prompts"}
     assert told["response"] in ("json", "stream")
+    assert told.get("protocol", "HTTP") in ("HTTP", "MCP", "A2A", "AGUI")
     assert told["prompts"]
     assert (path.parent / "requirements.txt").read_text().strip()
 
@@ -41,10 +42,14 @@ def test_a_blueprint_imports_nothing_of_loom(path: Path) -> None:
     assert not [module for module in modules if module.startswith("loom")]
 
 
-@pytest.mark.parametrize("path", FOLDERS, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FOLDERS if 'protocol = "MCP"' not in path.read_text()],
+    ids=lambda path: path.parent.name,
+)
 def test_a_blueprint_notes_its_start_before_anything_else(path: Path) -> None:
     tree = ast.parse((path.parent / "agent.py").read_text())
-    invoke = next(node for node in ast.walk(tree) if getattr(node, "name", "") == "invoke")
+    invoke = next(node for node in ast.walk(tree) if getattr(node, "name", "") in ("invoke", "execute"))
     first = [ast.unparse(statement) for statement in invoke.body[1:4]]  # type: ignore[attr-defined]
     assert first[0].startswith("started = datetime.now")
     assert first[2].startswith("print(f'Agent invoked - Start time:")

@@ -20,7 +20,7 @@ _MEMORY_ACTIONS = (
     *("BatchCreateMemoryRecords", "BatchUpdateMemoryRecords", "BatchDeleteMemoryRecords"),
     *("ListMemoryExtractionJobs", "StartMemoryExtractionJob"),
 )
-_RUNTIME_ACTIONS = ("InvokeAgentRuntime", "InvokeAgentRuntimeWithWebSocketStream")
+_RUNTIME_ACTIONS = ("InvokeAgentRuntime", "InvokeAgentRuntimeWithWebSocketStream", "GetAgentCard")
 _MODEL_ACTIONS = ("InvokeModel", "InvokeModelWithResponseStream", "CountTokens", "ApplyGuardrail")
 _TELEMETRY_ACTIONS = (
     *("xray:PutTraceSegments", "xray:PutTelemetryRecords", "xray:GetSamplingRules", "xray:GetSamplingTargets"),
