@@ -27,6 +27,7 @@ from .moto_fallback import MotoFallback
 from .otlp import PREFIX as OTLP_PATHS
 from .otlp import OtlpIntake
 from .router import Router
+from .runtimes.commands import Commands
 from .runtimes.invoke import CARD_PATH, Invoke
 from .websocket import WebSockets
 from .wire import Receive, RefusedError, Scope, Send, not_found, not_implemented, read_body, send_json, send_refusal
@@ -44,6 +45,7 @@ class Application:
     Args:
         guard: Admits or refuses requests.
         invoke: Answers invocations of agents and StopRuntimeSession.
+        commands: Answers InvokeAgentRuntimeCommand.
         sockets: Answers WebSockets.
         models: Answers Converse and ConverseStream, and InvokeModel in the formats that are known.
         routers: Routers by the service name that clients sign for, in the order in which they are asked.
@@ -62,6 +64,7 @@ class Application:
         *,
         guard: Guard,
         invoke: Invoke,
+        commands: Commands,
         sockets: WebSockets,
         models: ConverseModel,
         routers: Mapping[str, Sequence[Router]],
@@ -75,7 +78,8 @@ class Application:
         issuer: LocalIssuer,
     ) -> None:
         self._account_id, self._region, self._issuer = account_id, region, issuer
-        self._guard, self._invoke, self._sockets, self._models = guard, invoke, sockets, models
+        self._guard, self._invoke, self._models = guard, invoke, models
+        self._commands, self._sockets = commands, sockets
         self._check_place, self._name_damage = check_place, name_damage
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
 
@@ -176,6 +180,10 @@ class Application:
                 if parts[3] == "invocations":
                     _permit(caller, "InvokeAgentRuntime", parts[2])
                     await self._invoke.invoke(unquote(parts[2]), caller, scope, headers, receive, send, request_id)
+                    return
+                if parts[3] == "commands":
+                    _permit(caller, "InvokeAgentRuntimeCommand", parts[2])
+                    await self._commands.run(unquote(parts[2]), caller, scope, headers, receive, send, request_id)
                     return
                 if parts[3] == "stopruntimesession":
                     _permit(caller, "StopRuntimeSession", parts[2])

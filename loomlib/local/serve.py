@@ -61,6 +61,7 @@ from .resources.engine import ResourceEngine
 from .resources.migration import import_older_databases
 from .resources.store import ResourceStore
 from .router import Router
+from .runtimes.commands import Commands
 from .runtimes.deployments import Deployments
 from .runtimes.invoke import Invoke
 from .runtimes.resource import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT, EndpointBehaviour, RuntimeBehaviour
@@ -205,6 +206,7 @@ async def _serve(
         guard=guard,
         **place,
         invoke=invoke,
+        commands=Commands(invoke, sessions, quotas),
         sockets=WebSockets(
             guard=guard,
             account_id=state.account_id,

@@ -103,7 +103,7 @@ class Invoke:
             call = AgentCall(
                 runtime=version, qualifier=qualifier, session_id=session_id, body=body, headers=seen, identity=identity
             )
-            async with _while_connected(receive):
+            async with while_connected(receive):
                 await self._pass_on(call, send, request_id)
         except RefusedError as refused:
             # AgentCore's own form of 401 is JSON-RPC for every protocol but AG-UI.
@@ -145,7 +145,7 @@ class Invoke:
             path=CARD_PATH,
             identity=identity,
         )
-        async with _while_connected(receive):
+        async with while_connected(receive):
             await self._pass_on(call, send, request_id)
 
     def _routed(
@@ -276,7 +276,7 @@ def as_refusals() -> Generator[None]:
 
 
 @asynccontextmanager
-async def _while_connected(receive: Receive) -> AsyncGenerator[None]:
+async def while_connected(receive: Receive) -> AsyncGenerator[None]:
     """Run the block; if the client disconnects, cancel it and raise `ConnectionAbortedError`."""
     working = asyncio.current_task()
     assert working is not None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import FrameType, ModuleType
+    from typing import Any
 
     from uvicorn.server import Server
 
@@ -159,7 +160,7 @@ def share_output() -> None:
 
 
 def load_spans(lifeline_fd: int, invoked_at: str) -> Spans:
-    """Load the module `spans` next to this file, under a name that cannot clash with an agent's module."""
+    """Load the module `spans`."""
 
     def notify(signal: bytes) -> int:
         try:
@@ -167,11 +168,16 @@ def load_spans(lifeline_fd: int, invoked_at: str) -> Spans:
         except OSError:
             return 0  # the service has ended, and this process is about to
 
+    return load_beside("spans").Spans(os.environ.pop("LOOM_SPANS"), notify, invoked_at)
+
+
+def load_beside(name: str) -> Any:
+    """Load a module next to this file, under a name that cannot clash with an agent's module."""
     from _frozen_importlib import _load  # pyright: ignore
     from _frozen_importlib_external import spec_from_file_location  # pyright: ignore
 
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spans.py")
-    return _load(spec_from_file_location("_loom_spans", path)).Spans(os.environ.pop("LOOM_SPANS"), notify, invoked_at)  # pyright: ignore
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
+    return _load(spec_from_file_location(f"_loom_{name}", path))  # pyright: ignore
 
 
 def importing_module() -> str:
@@ -221,17 +227,32 @@ def keep_limits(text: str) -> None:
 def follow_the_service(lifeline_fd: int, mark: str, network: LockType) -> None:
     """Wait until the service closes the lifeline, also by being killed; then end the whole session.
 
-    The lock `network` is released when the service says that the network is there.
+    The lock `network` is released when the service says that the network is there. A byte with a descriptor is the
+    beginning of a request (see `spawning`).
 
     Where this thread cannot run, because foreign code holds the interpreter, the service's keeper does it.
     """
+    import _socket
+
+    lifeline, closed_on_exec = _socket.socket(fileno=lifeline_fd), getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
     try:
-        while data := os.read(lifeline_fd, 1):
+        while True:
+            data, control, _, _ = lifeline.recvmsg(1, _socket.CMSG_SPACE(4), closed_on_exec)
             if data == b"n":
                 network.release()
+            for level, kind, descriptor in control:
+                if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS):
+                    start_new_thread(answer_request, (int.from_bytes(descriptor[:4], sys.byteorder),))
+            if not data:
+                break
     except OSError:
         pass
     end_session(mark)
+
+
+def answer_request(descriptor: int) -> None:
+    """Answer a request of the service on its channel."""
+    load_beside("spawning").answer(descriptor)
 
 
 def end_session(mark: str) -> None:

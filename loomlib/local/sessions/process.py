@@ -75,7 +75,7 @@ class AgentProcess:
         groups: Sequence[Path] = (),
         port: int = 0,
     ) -> None:
-        self.mark = mark
+        self.mark, self.folder, self.environment = mark, folder, environment
         self.exit_code: int | None = None
         self.ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -138,6 +138,23 @@ class AgentProcess:
         self._lifeline.setblocking(False)
         self._loop.add_reader(self._lifeline, self._listen)
         self._watch_exit()
+
+    def open_channel(self) -> socket.socket:
+        """Return one end of a new channel, for a request that the bootstrap answers (see `spawning`).
+
+        Raises:
+            OSError: The process has ended.
+        """
+        own, other = socket.socketpair()
+        try:
+            socket.send_fds(self._lifeline, [b"c"], [other.fileno()])
+        except BaseException:
+            own.close()
+            raise
+        finally:
+            other.close()
+        own.setblocking(False)
+        return own
 
     def is_running(self) -> bool:
         """Return whether the process runs, according to the kernel: its exit may not have been noticed yet."""

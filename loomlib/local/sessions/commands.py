@@ -1,0 +1,214 @@
+"""Commands inside a session, and connections to its ports: asked of the bootstrap (see `spawning`), read here."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import codecs
+import contextlib
+import os
+import socket
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from .otel import SPANS
+from .process import AgentProcess
+from .spawning import CONNECTED
+
+_CHUNK_BYTES = 65_536
+_CHUNKS_AHEAD = 16
+_DRAIN_S = 0.5  # how long output is read of processes that a command left running
+_SHELL = next((path for path in ("/bin/bash", "/bin/sh") if Path(path).exists()), "/bin/sh")
+_OF_THE_BOOTSTRAP = frozenset({SPANS, "LOOM_SERVER"})
+
+PLATFORM_ERROR = -1
+"""The exit code of a command that has none: it could not be started, or was killed (botocore's model)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A part of a command's output."""
+
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a command ended."""
+
+    code: int
+    timed_out: bool = False
+
+
+async def run_command(process: AgentProcess, command: str, *, timeout_s: float) -> AsyncGenerator[Output | Exit]:
+    """Run a command in a shell inside a session; yield its output as it comes, and its end last.
+
+    It works in the session's folder, with the variables with which the agent was started. Closing the generator kills
+    it; what it left running in the background lives on until the session ends.
+
+    Args:
+        process: The session's process.
+        command: What the shell is given.
+        timeout_s: Seconds after which the command is killed.
+
+    Raises:
+        OSError: The process has ended.
+    """
+    variables = (f"{name}={value}" for name, value in process.environment.items() if name not in _OF_THE_BOOTSTRAP)
+    queue: asyncio.Queue[Output | Exit] = asyncio.Queue(_CHUNKS_AHEAD)
+    async with contextlib.AsyncExitStack() as resources:
+        channel = resources.enter_context(contextlib.closing(process.open_channel()))
+        pipes = [await _Pipe.open() for _ in range(3)]
+        for pipe in pipes:
+            resources.callback(pipe.close)
+        await _ask(channel, ["run", str(process.folder), _SHELL, command, *variables], [pipe.writer for pipe in pipes])
+        for pipe in pipes:
+            pipe.close_writer()
+        output, errors, code = (pipe.reader for pipe in pipes)
+        reading = [
+            asyncio.ensure_future(_read("stdout", output, queue)),
+            asyncio.ensure_future(_read("stderr", errors, queue)),
+        ]
+
+        def kill() -> None:
+            with contextlib.suppress(OSError):
+                channel.send(b"k")
+
+        ending = asyncio.ensure_future(_end(code, reading, queue, timeout_s, kill, channel))
+        try:
+            while not isinstance(part := await queue.get(), Exit):
+                yield part
+            yield part
+        finally:
+            for task in (*reading, ending):
+                task.cancel()
+            await asyncio.gather(*reading, ending, return_exceptions=True)
+
+
+async def _read(
+    name: Literal["stdout", "stderr"], pipe: asyncio.StreamReader, queue: asyncio.Queue[Output | Exit]
+) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    while chunk := await pipe.read(_CHUNK_BYTES):
+        if text := decoder.decode(chunk):
+            await queue.put(Output(name, text))
+    if text := decoder.decode(b"", final=True):
+        await queue.put(Output(name, text))
+
+
+async def _end(
+    code: asyncio.StreamReader,
+    reading: Sequence[asyncio.Future[None]],
+    queue: asyncio.Queue[Output | Exit],
+    timeout_s: float,
+    kill: Callable[[], None],
+    channel: socket.socket,
+) -> None:
+    """Wait for a command's end and for the rest of its output, and put its exit into the queue."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            text = (await code.read()).decode("ascii", "replace").strip()
+    except TimeoutError:
+        kill()
+        await _rest(reading)
+        await queue.put(Exit(PLATFORM_ERROR, timed_out=True))
+        return
+    await _rest(reading)
+    if text.isdigit():
+        await queue.put(Exit(int(text)))
+        return
+    with contextlib.suppress(OSError):  # nothing was said: the shell was killed
+        if reason := channel.recv(1_000).decode("utf-8", "replace"):
+            await queue.put(Output("stderr", f"The command could not be started: {reason}\n"))
+    await queue.put(Exit(PLATFORM_ERROR))
+
+
+async def _rest(reading: Sequence[asyncio.Future[None]]) -> None:
+    await asyncio.wait(reading, timeout=_DRAIN_S)
+    for task in reading:
+        task.cancel()
+
+
+async def connect_port(process: AgentProcess, port: int) -> socket.socket:
+    """Return a socket that is connected to a port of a session's own loopback.
+
+    Raises:
+        OSError: Nothing listens there, or the process has ended.
+    """
+    with contextlib.closing(process.open_channel()) as channel:
+        await _ask(channel, ["connect", str(port)], [])
+        await _readable(channel)
+        data, control, _, _ = channel.recvmsg(1_000, socket.CMSG_SPACE(array.array("i").itemsize))
+    connected: socket.socket | None = None
+    for level, kind, content in control:
+        if (level, kind) != (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            continue
+        for descriptor in array.array("i", content[: len(content) - len(content) % array.array("i").itemsize]):
+            received = socket.socket(fileno=descriptor)
+            if connected is None and received.family == socket.AF_INET and received.type == socket.SOCK_STREAM:
+                connected = received
+            else:
+                received.close()  # a process may send anything
+    if data != CONNECTED or connected is None:
+        if connected is not None:
+            connected.close()
+        raise ConnectionRefusedError(data.decode("utf-8", "replace") or "the session has ended")
+    connected.setblocking(False)
+    return connected
+
+
+async def _ask(channel: socket.socket, words: Sequence[str], descriptors: Sequence[int]) -> None:
+    request = b"\0".join(os.fsencode(word) for word in words)
+    socket.send_fds(channel, [len(request).to_bytes(8, "big")], descriptors)
+    await asyncio.get_running_loop().sock_sendall(channel, request)
+
+
+async def _readable(channel: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Future[None] = loop.create_future()
+
+    def on_readable() -> None:
+        if not arrived.done():
+            arrived.set_result(None)
+
+    loop.add_reader(channel, on_readable)
+    try:
+        await arrived
+    finally:
+        loop.remove_reader(channel)
+
+
+@dataclass(slots=True)
+class _Pipe:
+    """A pipe that is read here and written by another process."""
+
+    reader: asyncio.StreamReader
+    transport: asyncio.ReadTransport
+    writer: int
+
+    @classmethod
+    async def open(cls) -> _Pipe:
+        read_end, writer = os.pipe()
+        reader = asyncio.StreamReader()
+        file = os.fdopen(read_end, "rb", buffering=0)
+        try:
+            transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+                lambda: asyncio.StreamReaderProtocol(reader), file
+            )
+        except BaseException:
+            file.close()
+            os.close(writer)
+            raise
+        return cls(reader, transport, writer)
+
+    def close_writer(self) -> None:
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
+
+    def close(self) -> None:
+        self.close_writer()
+        self.transport.close()

@@ -1,0 +1,125 @@
+"""What the bootstrap does for the service inside a session: run a command there, or connect to one of its ports.
+
+It runs in the agent's process, so it uses the standard library only and imports almost nothing. What it starts is
+inside the session by construction: it has the session's namespaces, limits, control groups and lack of privileges.
+
+The service sends one end of a socket pair over the lifeline for each request. On it follows, once, the length of the
+request as eight bytes, with descriptors attached, and the request: words that are separated by NUL.
+"""
+
+from __future__ import annotations
+
+import _socket
+import contextlib
+import os
+import sys
+from _socket import AF_INET, CMSG_SPACE, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
+from _thread import allocate_lock, start_new_thread
+
+CLOSED_ON_EXEC: int = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)  # Linux
+
+CONNECTED = b"+"
+"""The answer to "connect", with the connected socket."""
+
+_MOST_DESCRIPTORS = 3
+_SIGKILL, _SIGPIPE, _SIGXFSZ = 9, 13, 25
+# The shell reports the exit code itself: the agent's own code may reap any child of its process.
+_SHELL_LINE = 'cd -- "$1" || exit; "$0" -c "$2" 3>&-; echo $? >&3'
+
+
+def answer(descriptor: int) -> None:
+    """Answer one request on a channel, and close it."""
+    channel = socket(fileno=descriptor)
+    channel.settimeout(None)  # whatever default the agent's code has set
+    descriptors: list[int] = []
+    try:
+        head, control, _, _ = channel.recvmsg(8, CMSG_SPACE(4 * _MOST_DESCRIPTORS), CLOSED_ON_EXEC)
+        for level, kind_of_data, data in control:
+            if (level, kind_of_data) == (SOL_SOCKET, SCM_RIGHTS):
+                descriptors += [int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data) - 3, 4)]
+        kind, *words = _exactly(channel, int.from_bytes(head, "big")).split(b"\0")
+        if kind == b"run":
+            pid = spawn(words, descriptors)
+            while descriptors:
+                os.close(descriptors.pop())
+            wait(channel, pid)
+        elif kind == b"connect":
+            connect(channel, int(words[0]))
+    except OSError as failure:
+        with contextlib.suppress(OSError):  # the service has given up
+            channel.sendall(str(failure).encode())
+    finally:
+        for given in descriptors:
+            os.close(given)
+        channel.close()
+
+
+def spawn(words: list[bytes], descriptors: list[int]) -> int:
+    """Start a command in a process group of its own and return its pid.
+
+    Args:
+        words: The working folder, the shell, the command, and the variables as `name=value`.
+        descriptors: Where its output, its errors and its exit code go.
+    """
+    folder, shell, command, *variables = words
+    output, errors, status = descriptors
+    environment = {name: value for name, _, value in (pair.partition(b"=") for pair in variables)}
+    return os.posix_spawn(
+        shell,
+        [shell, b"-c", _SHELL_LINE, shell, folder, command],
+        environment,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, output, 1),
+            (os.POSIX_SPAWN_DUP2, errors, 2),
+            (os.POSIX_SPAWN_DUP2, status, 3),
+        ],
+        setpgroup=0,
+        setsigmask=(),
+        setsigdef=(_SIGPIPE, _SIGXFSZ),  # which Python ignores
+    )
+
+
+def wait(channel: socket, pid: int) -> None:
+    """Wait until a process has ended; kill its group if the service asks for it or goes away."""
+    lock, has_ended = allocate_lock(), False
+
+    def kill_on_request() -> None:
+        with contextlib.suppress(OSError):
+            channel.recv(1)
+        with lock:
+            if not has_ended:
+                os.killpg(pid, _SIGKILL)
+
+    start_new_thread(kill_on_request, ())
+    try:
+        if hasattr(os, "waitid"):  # macOS has none before Python 3.13
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # its pid stays taken until it is reaped
+        with lock:
+            has_ended = True
+            os.waitpid(pid, 0)
+    except ChildProcessError:
+        has_ended = True  # the agent's own code has reaped it
+    channel.shutdown(2)
+
+
+def connect(channel: socket, port: int) -> None:
+    """Send back a socket that is connected to a port of the session's own loopback."""
+    peer = socket(AF_INET, SOCK_STREAM)
+    peer.settimeout(None)
+    try:
+        peer.connect(("127.0.0.1", port))
+        channel.sendmsg([CONNECTED], [(SOL_SOCKET, SCM_RIGHTS, peer.fileno().to_bytes(4, sys.byteorder))])
+    finally:
+        peer.close()
+
+
+def _exactly(channel: socket, size: int) -> bytes:
+    parts: list[bytes] = []
+    while size > 0:
+        part = channel.recv(min(size, 65_536))
+        if not part:
+            raise OSError("the request ended too early")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
