@@ -35,6 +35,7 @@ class Resource:
         versioned: Whether each update makes a version, listed by `List<noun>Versions`.
         partitioned: Whether the ARN names the region's partition; the model of some resources knows `aws` only.
         duplicate: Error code for a name that is taken.
+        duplicate_message: AWS's message for it, with `{name}` filled in, where it is known.
         summary_defaults: Members of the list's items where the resource was not given them.
         page_size: Items of a page when `maxResults` is not given.
         newest_first: Order of the list.
@@ -52,6 +53,7 @@ class Resource:
     versioned: bool = False
     partitioned: bool = True
     duplicate: Literal["ConflictException", "ValidationException"] = "ConflictException"
+    duplicate_message: str = ""
     summary_defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     page_size: int = 100
     newest_first: bool = False

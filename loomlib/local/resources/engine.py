@@ -379,6 +379,7 @@ def _given(binding: Binding, parameters: Parameters) -> dict[str, Any]:
 
 def _taken(resource: Resource, record: ResourceRecord) -> RefusedError:
     message = f"{_sentence_noun(resource.noun)} with name {record.name} already exists: {record.id}"
+    message = resource.duplicate_message.format(name=record.name) or message
     return conflict(message) if resource.duplicate == "ConflictException" else invalid(message, "ResourceConflict")
 
 

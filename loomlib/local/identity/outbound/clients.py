@@ -1,0 +1,195 @@
+"""Token requests of one provider: client credentials, authorization code, refresh and on-behalf-of exchange."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote_plus
+
+from ...wire import RefusedError, invalid
+from .endpoint import EndpointError, get_json, post_form
+from .vault import StoredToken
+
+_EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"  # RFC 8693
+_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"  # RFC 7523
+_JWT: Final = "urn:ietf:params:oauth:token-type:jwt"
+_ACCESS: Final = "urn:ietf:params:oauth:token-type:access_token"
+_METADATA_S: Final = 300.0
+
+Form = dict[str, str | list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a token is asked for.
+
+    Attributes:
+        scopes: OAuth scopes.
+        resources: RFC 8707's resource indicators.
+        audiences: RFC 8693's audiences.
+        custom: Further parameters, which replace none of the standard's.
+    """
+
+    scopes: Sequence[str]
+    resources: Sequence[str] = ()
+    audiences: Sequence[str] = ()
+    custom: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def form(self, **standard: str) -> Form:
+        """Return the request's parameters."""
+        form: Form = {**self.custom, **standard}
+        if self.scopes:
+            form["scope"] = " ".join(self.scopes)
+        if self.resources:
+            form["resource"] = list(self.resources)
+        if self.audiences:
+            form["audience"] = list(self.audiences)
+        return form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """An OAuth2 client and its authorization server, as a provider configures them.
+
+    Attributes:
+        client_id: The client's id.
+        secret: Its secret.
+        config: The provider's configuration as it is shown.
+        basic: Whether the secret is sent as HTTP basic authentication; None as the server prefers.
+    """
+
+    client_id: str
+    secret: str = field(repr=False)
+    config: Mapping[str, Any]
+    basic: bool | None = None
+
+
+class TokenClient:
+    """Asks authorization servers for tokens.
+
+    Args:
+        map_url: Returns the address at which a server of AWS is served here.
+        clock: Seconds since 1970.
+    """
+
+    def __init__(self, map_url: Callable[[str], str] = str, clock: Callable[[], float] = time.time) -> None:
+        self._map_url, self._clock = map_url, clock
+        self._documents: dict[str, tuple[float, dict[str, Any]]] = {}
+
+    async def metadata(self, client: Client) -> dict[str, Any]:
+        """Return the authorization server's metadata, in the form of RFC 8414.
+
+        Raises:
+            RefusedError: Its discovery document cannot be read.
+        """
+        discovery: Mapping[str, Any] = client.config["oauthDiscovery"]
+        if given := discovery.get("authorizationServerMetadata"):
+            return {
+                "issuer": given["issuer"],
+                "authorization_endpoint": given["authorizationEndpoint"],
+                "token_endpoint": given["tokenEndpoint"],
+                "token_endpoint_auth_methods_supported": given.get("tokenEndpointAuthMethods") or [],
+            }
+        url = self._map_url(discovery["discoveryUrl"])
+        read_at, document = self._documents.get(url, (0.0, {}))
+        if not document or self._clock() - read_at > _METADATA_S:
+            try:
+                document = await get_json(url)
+            except EndpointError as error:
+                raise invalid(f"The discovery document cannot be read: {error}") from error
+            self._documents[url] = self._clock(), document
+        return document
+
+    async def client_credentials(self, client: Client, target: Target) -> StoredToken:
+        """Return a token for the client itself."""
+        return await self._token(client, target.form(grant_type="client_credentials"))
+
+    async def code(self, client: Client, *, code: str, verifier: str, redirect_uri: str) -> StoredToken:
+        """Return the token for an authorization code."""
+        form: Form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "code_verifier": verifier,
+            "redirect_uri": redirect_uri,
+        }
+        return await self._token(client, form)
+
+    async def refresh(self, client: Client, token: StoredToken) -> StoredToken:
+        """Return a new token for a refresh token."""
+        form: Form = {"grant_type": "refresh_token", "refresh_token": token.refresh_token}
+        return await self._token(client, form, former_refresh=token.refresh_token)
+
+    async def on_behalf_of(self, client: Client, target: Target, user_token: str) -> StoredToken:
+        """Return a token for the resource with which the client acts for a user.
+
+        Args:
+            client: The client.
+            target: What the token is asked for.
+            user_token: The user's JWT.
+
+        Raises:
+            RefusedError: The provider is not configured for it, or the server refused.
+        """
+        config: Mapping[str, Any] | None = client.config.get("onBehalfOfTokenExchangeConfig")
+        if config is None:
+            raise invalid("The credential provider has no onBehalfOfTokenExchangeConfig")
+        own: Mapping[str, Any] = config.get("onBehalfOfAuthenticationConfig") or {}
+        anonymous = own.get("clientAuthenticationMethod") == "NO_CLIENT"
+        if config["grantType"] == "JWT_AUTHORIZATION_GRANT":
+            form = target.form(grant_type=_BEARER, assertion=user_token)
+            form.setdefault("requested_token_use", "on_behalf_of")  # Microsoft's flow needs it, others ignore it
+            return await self._token(client, form, anonymous=anonymous)
+        form = target.form(grant_type=_EXCHANGE, subject_token=user_token, subject_token_type=_JWT)
+        exchange: Mapping[str, Any] = config.get("tokenExchangeGrantTypeConfig") or {}
+        actor = exchange.get("actorTokenContent") or "NONE"
+        if actor == "M2M":
+            given = await self.client_credentials(client, Target(scopes=exchange.get("actorTokenScopes") or ()))
+            form |= {"actor_token": given.access_token, "actor_token_type": _ACCESS}
+        elif actor != "NONE":
+            raise invalid(f"The local AgentCore does not make actor tokens of {actor} yet, only NONE and M2M")
+        return await self._token(client, form, anonymous=anonymous)
+
+    async def _token(
+        self, client: Client, form: Form, *, former_refresh: str = "", anonymous: bool = False
+    ) -> StoredToken:
+        metadata = await self.metadata(client)
+        url = metadata.get("token_endpoint")
+        if not isinstance(url, str):
+            raise invalid("The authorization server's metadata has no token_endpoint")
+        headers: dict[str, str] = {}
+        if not anonymous:
+            headers = _authenticate(client, form, metadata)
+        try:
+            answer = await post_form(self._map_url(url), form, headers)
+        except EndpointError as error:
+            # AWS answers so when an authorization server refuses.
+            raise invalid(f"The authorization server did not give a token: {error}") from error
+        token = StoredToken.of(answer, self._clock(), former_refresh=former_refresh)
+        if token is None:
+            raise invalid("The authorization server answered without an access_token")
+        return token
+
+
+def _authenticate(client: Client, form: Form, metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Add the client's credentials to a token request; return the headers."""
+    method = client.config.get("clientAuthenticationMethod")
+    if method in ("AWS_IAM_ID_TOKEN_JWT", "PRIVATE_KEY_JWT"):
+        raise RefusedError(
+            "ValidationException",
+            400,
+            f"The local AgentCore does not authenticate clients with {method} yet, only with their secret",
+        )
+    basic = client.basic
+    if method:
+        basic = method == "CLIENT_SECRET_BASIC"
+    elif basic is None:
+        supported: Any = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+        basic = "client_secret_basic" in supported
+    if not basic:
+        form |= {"client_id": client.client_id, "client_secret": client.secret}
+        return {}
+    pair = f"{quote_plus(client.client_id)}:{quote_plus(client.secret)}"  # RFC 6749, section 2.3.1
+    return {"authorization": "Basic " + base64.b64encode(pair.encode()).decode()}

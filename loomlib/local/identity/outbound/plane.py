@@ -1,0 +1,236 @@
+"""The data plane of outbound identity: workload access tokens, API keys, OAuth2 tokens and users' consent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from ...resources import ResourceRecord
+from ...resources.store import ResourceStore
+from ...wire import RefusedError, invalid, not_found
+from .clients import Client, Target, TokenClient
+from .consent import ConsentSession, ConsentSessions
+from .providers import (
+    API_KEY_PROVIDER,
+    OAUTH2_PROVIDER,
+    WORKLOAD_IDENTITY,
+    ApiKeyProviderBehaviour,
+    Oauth2ProviderBehaviour,
+)
+from .tokens import Workload, WorkloadTokens
+from .vault import StoredToken, TokenKey, TokenVault
+
+Parameters = Mapping[str, Any]
+Result = dict[str, Any]
+_MACHINE: Final = "M2M"
+_USER: Final = "USER_FEDERATION"
+
+
+class IdentityPlane:
+    """Answers the data plane's identity operations.
+
+    Args:
+        store: The home's resources.
+        tokens: Makes and reads workload access tokens.
+        api_keys: Has the API keys.
+        oauth2: Has the OAuth2 clients.
+        vault: Stores tokens.
+        clients: Asks authorization servers.
+        sessions: Users' consent.
+    """
+
+    def __init__(
+        self,
+        store: ResourceStore,
+        tokens: WorkloadTokens,
+        *,
+        api_keys: ApiKeyProviderBehaviour,
+        oauth2: Oauth2ProviderBehaviour,
+        vault: TokenVault,
+        clients: TokenClient,
+        sessions: ConsentSessions,
+    ) -> None:
+        self._store, self._tokens, self._api_keys, self._oauth2 = store, tokens, api_keys, oauth2
+        self._vault, self._clients, self._sessions = vault, clients, sessions
+        self._asking: dict[str, asyncio.Lock] = {}
+        self.handlers: Mapping[str, Callable[[Parameters, str], Awaitable[Result]]] = {
+            "GetWorkloadAccessToken": self._workload_token,
+            "GetWorkloadAccessTokenForUserId": self._workload_token,
+            "GetWorkloadAccessTokenForJWT": self._workload_token,
+            "GetResourceApiKey": self._api_key,
+            "GetResourceOauth2Token": self._oauth2_token,
+            "CompleteResourceTokenAuth": self._complete,
+        }
+
+    async def _workload_token(self, parameters: Parameters, region: str) -> Result:
+        name: str = parameters["workloadName"]
+        identity = self._workload(name, region)
+        if identity.internal.get("linked"):
+            # AWS: an agent gets the token of its runtime with each invocation, and cannot take it at any other time.
+            raise invalid("WorkloadIdentity is linked to a service and cannot retrieve an access token by the caller")
+        user_id, user_token = parameters.get("userId") or "", parameters.get("userToken") or ""
+        token = self._tokens.issue(name, region, user_id=user_id, user_token=user_token)
+        return {"workloadAccessToken": token}
+
+    async def _api_key(self, parameters: Parameters, region: str) -> Result:
+        self._caller(parameters, region)
+        provider = self._provider(API_KEY_PROVIDER.noun, parameters, region)
+        return {"apiKey": await asyncio.to_thread(self._api_keys.secret, provider)}
+
+    async def _oauth2_token(self, parameters: Parameters, region: str) -> Result:
+        workload = self._caller(parameters, region)
+        provider = self._provider(OAUTH2_PROVIDER.noun, parameters, region)
+        flow: str = parameters["oauth2Flow"]
+        if flow != _MACHINE and not workload.user:
+            raise invalid(f"{flow} needs a workload access token for a user: one made for a user id or for a JWT")
+        target = Target(
+            scopes=parameters["scopes"],
+            resources=parameters.get("resources") or (),
+            audiences=parameters.get("audiences") or (),
+            custom=parameters.get("customParameters") or {},
+        )
+        key = TokenKey(
+            workload=workload.name,
+            user="" if flow == _MACHINE else workload.user,
+            flow=flow,
+            scopes=tuple(target.scopes),
+            resources=tuple(target.resources),
+            audiences=tuple(target.audiences),
+        )
+        if flow == _USER:
+            return await self._federated(parameters, provider, key, target)
+        # Calls that need the same token wait for one request.
+        async with self._lock(provider, key):
+            token = None if parameters.get("forceAuthentication") else self._vault.find(provider, key)
+            if token is None or not self._vault.is_valid(token):
+                client = await self._client(provider)
+                if flow == _MACHINE:
+                    token = await self._clients.client_credentials(client, target)
+                elif workload.user_token:
+                    token = await self._clients.on_behalf_of(client, target, workload.user_token)
+                else:
+                    raise invalid(f"{flow} needs a workload access token that was made for a JWT")
+                await self._vault.keep(provider, key, token)
+        return {"accessToken": token.access_token}
+
+    async def _federated(
+        self, parameters: Parameters, provider: ResourceRecord, key: TokenKey, target: Target
+    ) -> Result:
+        """Return the user's token, or where the user gives consent."""
+        if not parameters.get("forceAuthentication") and (token := await self._current(provider, key)):
+            return {"accessToken": token.access_token}
+        if uri := parameters.get("sessionUri"):
+            session = self._sessions.find(uri)
+            if session is None or session.key != key or session.provider.arn != provider.arn:
+                raise invalid("sessionUri is not a session of this user and provider, or has expired")
+            status = "FAILED" if session.failure else "IN_PROGRESS"
+            return {"authorizationUrl": self._sessions.page(session), "sessionUri": uri, "sessionStatus": status}
+        return_url = parameters.get("resourceOauth2ReturnUrl")
+        if not return_url:
+            raise invalid("resourceOauth2ReturnUrl is required to begin a user's authorization")
+        identity = self._workload(key.workload, provider.region)
+        if return_url not in (identity.document.get("allowedResourceOauth2ReturnUrls") or ()):
+            raise invalid(
+                f"resourceOauth2ReturnUrl {return_url} is not one of the allowedResourceOauth2ReturnUrls of "
+                f"{identity.name}"
+            )
+        session = self._sessions.begin(
+            provider, key, target, return_url=return_url, custom_state=parameters.get("customState") or ""
+        )
+        return {
+            "authorizationUrl": self._sessions.page(session),
+            "sessionUri": session.uri,
+            "sessionStatus": "IN_PROGRESS",
+        }
+
+    async def _current(self, provider: ResourceRecord, key: TokenKey) -> StoredToken | None:
+        """Return the user's stored token, renewed if it has expired; None when the user must consent again."""
+        async with self._lock(provider, key):
+            token = self._vault.find(provider, key)
+            if token is None or self._vault.is_valid(token):
+                return token
+            if not token.refresh_token:
+                return None
+            try:
+                token = await self._clients.refresh(await self._client(provider), token)
+            except RefusedError:
+                await self._vault.drop(provider, key)
+                return None
+            await self._vault.keep(provider, key, token)
+            return token
+
+    async def _complete(self, parameters: Parameters, region: str) -> Result:
+        session = self._sessions.find(parameters["sessionUri"])
+        if session is None or session.provider.region != region:
+            raise not_found("The authorization session does not exist or has expired")
+        given: Mapping[str, str] = parameters["userIdentifier"]
+        user = f"id:{given['userId']}" if "userId" in given else self._tokens.user_of(given["userToken"])[0]
+        if user != session.key.user:
+            raise RefusedError("AccessDeniedException", 403, "The user is not the one who began the authorization")
+        if session.failure:
+            raise invalid(f"The authorization failed: {session.failure}")
+        if not session.code:
+            raise invalid("The user has not given consent yet")
+        await self._redeem(session)
+        return {}
+
+    async def _redeem(self, session: ConsentSession) -> None:
+        """Store the token for a session's authorization code, which is good for one request."""
+        code, session.code = session.code, ""
+        try:
+            token = await self._clients.code(
+                await self._client(session.provider),
+                code=code,
+                verifier=session.verifier,
+                redirect_uri=self.redirect_uri(session.provider),
+            )
+        except RefusedError as refused:
+            session.failure = refused.message
+            raise
+        await self._vault.keep(session.provider, session.key, token)
+        self._sessions.end(session)
+
+    def redirect_uri(self, provider: ResourceRecord) -> str:
+        """Return the address to which the authorization server sends users back."""
+        return str(self._oauth2.members(provider)["callbackUrl"])
+
+    async def _client(self, provider: ResourceRecord) -> Client:
+        config = self._oauth2.config(provider)
+        return Client(
+            client_id=config.get("clientId") or "",
+            secret=await asyncio.to_thread(self._oauth2.secret, provider),
+            config=config,
+            basic=self._oauth2.sends_basic(provider),
+        )
+
+    async def authorization_server(self, provider: ResourceRecord) -> tuple[str, dict[str, Any]]:
+        """Return a provider's client id and its authorization server's metadata."""
+        client = await self._client(provider)
+        return client.client_id, await self._clients.metadata(client)
+
+    def _caller(self, parameters: Parameters, region: str) -> Workload:
+        """Return the workload whose token a request carries."""
+        workload = self._tokens.read(parameters["workloadIdentityToken"])
+        if workload.region != region:
+            raise invalid(f"The workload access token is of {workload.region}, not of {region}")
+        self._workload(workload.name, region)
+        return workload
+
+    def _workload(self, name: str, region: str) -> ResourceRecord:
+        record = self._store.find(WORKLOAD_IDENTITY.noun, region, name, by_name=True)
+        if record is None:
+            raise not_found(f"WorkloadIdentity with name: {name} does not exist")
+        return record
+
+    def _provider(self, kind: str, parameters: Parameters, region: str) -> ResourceRecord:
+        name: str = parameters["resourceCredentialProviderName"]
+        record = self._store.find(kind, region, name, by_name=True)
+        if record is None:
+            raise not_found(f"Credential provider with name: {name} does not exist")
+        return record
+
+    def _lock(self, provider: ResourceRecord, key: TokenKey) -> asyncio.Lock:
+        if len(self._asking) > 1_000:
+            self._asking = {name: lock for name, lock in self._asking.items() if lock.locked()}
+        return self._asking.setdefault(f"{provider.arn}/{key.digest}", asyncio.Lock())

@@ -1,0 +1,272 @@
+"""Credential providers and workload identities as resources of the control plane."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from ...resources import Behaviour, Draft, Resource, ResourceRecord
+from ...resources.store import ResourceStore
+from ...wire import RefusedError, invalid
+from . import secrets_manager
+from .sealing import Sealer, SealError
+from .vendors import configured, shown_config, vendor_named
+
+DIRECTORY: Final = "workload-identity-directory/default"
+VAULT: Final = "token-vault/default"
+_TAKEN: Final = "{noun} with name: {name} already exists"  # AWS's message
+
+WORKLOAD_IDENTITY = Resource(
+    noun="WorkloadIdentity",
+    id="{name}",
+    arn=f"{DIRECTORY}/workload-identity/{{name}}",
+    duplicate="ValidationException",
+    duplicate_message=_TAKEN.format(noun="WorkloadIdentity", name="{name}"),
+    page_size=20,
+)
+API_KEY_PROVIDER = Resource(
+    noun="ApiKeyCredentialProvider",
+    id="{name}",
+    arn=f"{VAULT}/apikeycredentialprovider/{{name}}",
+    aliases={"credentialProviderArn": "arn"},
+    duplicate="ValidationException",
+    duplicate_message=_TAKEN.format(noun="Credential provider", name="{name}"),
+    page_size=20,
+)
+OAUTH2_PROVIDER = Resource(
+    noun="Oauth2CredentialProvider",
+    id="{name}",
+    arn=f"{VAULT}/oauth2credentialprovider/{{name}}",
+    aliases={"credentialProviderArn": "arn"},
+    duplicate="ValidationException",
+    duplicate_message=_TAKEN.format(noun="Credential provider", name="{name}"),
+    page_size=20,
+)
+
+
+def runtime_identity(runtime: ResourceRecord) -> ResourceRecord:
+    """Return the workload identity of a runtime, which has the runtime's id as its name."""
+    start = runtime.arn.partition(":runtime/")[0]
+    return ResourceRecord(
+        kind=WORKLOAD_IDENTITY.noun,
+        region=runtime.region,
+        id=runtime.id,
+        name=runtime.id,
+        arn=f"{start}:{DIRECTORY}/workload-identity/{runtime.id}",
+        document={},
+        internal={"linked": runtime.arn},
+        created_at=runtime.created_at,
+        updated_at=runtime.created_at,
+    )
+
+
+def give_runtimes_identities(store: ResourceStore) -> None:
+    """Add the workload identities of runtimes that an older release created."""
+    missing = [
+        identity
+        for runtime in store.records("AgentRuntime")
+        if store.of_arn((identity := runtime_identity(runtime)).arn) is None
+    ]
+    if missing:
+        store.put(missing)
+
+
+class WorkloadIdentityBehaviour(Behaviour):
+    """Shows return URLs, and keeps the identities of runtimes."""
+
+    async def before_delete(self, record: ResourceRecord, version: int | None) -> None:
+        """Refuse to delete the identity of a runtime."""
+        if record.internal.get("linked"):
+            raise invalid("WorkloadIdentity is linked to a service and cannot be deleted by the caller")
+
+    def members(self, record: ResourceRecord) -> Mapping[str, Any]:
+        """Show an empty list where no URL was given."""
+        return {"allowedResourceOauth2ReturnUrls": record.document.get("allowedResourceOauth2ReturnUrls") or []}
+
+
+class _SecretKeeper(Behaviour):
+    """Keeps the one secret of a provider: encrypted in the home, and in the local Secrets Manager.
+
+    Args:
+        sealer: The home's encryption.
+    """
+
+    kind: str
+    """The secret's place in the names of managed secrets."""
+    member: str
+    """Start of the members that describe the secret: `apiKey` in `apiKeySecretArn`."""
+    json_key: str
+    """Key of the secret in its JSON object. AWS does not publish its own."""
+
+    def __init__(self, sealer: Sealer) -> None:
+        self._sealer = sealer
+
+    def secret(self, record: ResourceRecord) -> str:
+        """Return the provider's secret.
+
+        Raises:
+            RefusedError: A user's secret is gone, or the home's key has been replaced.
+        """
+        kept: Mapping[str, str] = record.internal
+        if kept.get("external"):
+            return secrets_manager.read_external(kept["external"], kept["jsonKey"], **_place(record))
+        try:
+            return str(self._sealer.open(kept["sealed"], record.arn))
+        except SealError as error:
+            raise RefusedError(
+                "InternalServerException", 500, f"The secret of {record.name} cannot be decrypted: update the provider"
+            ) from error
+
+    def restore(self, record: ResourceRecord) -> None:
+        """Put a managed secret back into the local Secrets Manager."""
+        if not record.internal.get("external"):
+            self._put(record, self.secret(record))
+
+    async def after_delete(self, record: ResourceRecord, version: int | None) -> None:
+        """Delete the managed secret."""
+        if not record.internal.get("external"):
+            await asyncio.to_thread(secrets_manager.remove_managed, self._name(record), **_place(record))
+
+    async def keep(self, record: ResourceRecord, given: Mapping[str, Any], value: str | None) -> ResourceRecord:
+        """Return the record with a secret of a request; with none it keeps its own.
+
+        Args:
+            record: The provider.
+            given: The request's members of the secret: `<member>SecretConfig` and `<member>SecretSource`.
+            value: The secret itself, if the request has it.
+
+        Raises:
+            RefusedError: Source and secret do not fit, or there is no such secret.
+        """
+        config: Mapping[str, str] | None = given.get(f"{self.member}SecretConfig")
+        if value is None and config is None and record.internal.get("secretArn"):
+            return record
+        source = given.get(f"{self.member}SecretSource") or ("EXTERNAL" if config else "MANAGED")
+        if source == "EXTERNAL":
+            if config is None or value is not None:
+                raise invalid(
+                    f"{self.member}SecretSource EXTERNAL needs {self.member}SecretConfig, and no secret beside it"
+                )
+            arn = await asyncio.to_thread(secrets_manager.find_external, config["secretId"], **_place(record))
+            internal = {"external": arn, "jsonKey": config["jsonKey"], "secretArn": arn}
+            return replace(record, internal=internal)
+        if config is not None:
+            raise invalid(f"{self.member}SecretConfig needs {self.member}SecretSource EXTERNAL")
+        former: Mapping[str, Any] = {} if record.internal.get("external") else record.internal
+        record = replace(
+            record, internal={**former, "sealed": self._sealer.seal(value or "", record.arn), "jsonKey": self.json_key}
+        )
+        arn = await asyncio.to_thread(self._put, record, value or "")
+        return replace(record, internal={**record.internal, "secretArn": arn})
+
+    def secret_members(self, record: ResourceRecord) -> dict[str, Any]:
+        """Return the members that describe the secret."""
+        return {
+            f"{self.member}SecretArn": {"secretArn": record.internal["secretArn"]},
+            f"{self.member}SecretJsonKey": record.internal["jsonKey"],
+            f"{self.member}SecretSource": "EXTERNAL" if record.internal.get("external") else "MANAGED",
+        }
+
+    def _put(self, record: ResourceRecord, value: str) -> str:
+        return secrets_manager.put_managed(
+            self._name(record),
+            value,
+            json_key=self.json_key,
+            arn="" if record.internal.get("external") else record.internal.get("secretArn", ""),
+            **_place(record),
+        )
+
+    def _name(self, record: ResourceRecord) -> str:
+        return f"{secrets_manager.OWNER}!default/{self.kind}/{record.name}"
+
+
+def _place(record: ResourceRecord) -> dict[str, str]:
+    """Return region and account of a provider, as Secrets Manager knows them."""
+    return {"region": record.region, "account_id": record.arn.split(":")[4]}
+
+
+class ApiKeyProviderBehaviour(_SecretKeeper):
+    """Keeps API keys."""
+
+    kind, member, json_key = "apikey", "apiKey", "api_key_value"
+
+    async def before_create(self, draft: Draft) -> None:
+        """Take the key out of what is stored."""
+        given = draft.parameters
+        if not given.get("apiKey") and not given.get("apiKeySecretConfig"):
+            raise invalid("apiKey is missing: give it, or apiKeySecretConfig with apiKeySecretSource EXTERNAL")
+        draft.record = await self.keep(replace(draft.record, document={}), given, given.get("apiKey"))
+
+    async def before_update(self, draft: Draft) -> None:
+        """Replace the key."""
+        given = draft.parameters
+        draft.record = await self.keep(replace(draft.record, document={}), given, given.get("apiKey"))
+
+    def members(self, record: ResourceRecord) -> Mapping[str, Any]:
+        """Show where the key is, and never the key."""
+        return self.secret_members(record)
+
+
+class Oauth2ProviderBehaviour(_SecretKeeper):
+    """Keeps OAuth2 clients.
+
+    Args:
+        sealer: The home's encryption.
+        url: The service's address.
+    """
+
+    kind, member, json_key = "oauth2", "client", "client_secret_value"
+
+    def __init__(self, sealer: Sealer, *, url: str) -> None:
+        super().__init__(sealer)
+        self._url = url
+
+    async def before_create(self, draft: Draft) -> None:
+        """Take the client's secret out of what is stored."""
+        draft.record = replace(draft.record, internal={"callback": str(uuid.uuid4())})
+        await self._change(draft)
+
+    async def before_update(self, draft: Draft) -> None:
+        """Replace the configuration."""
+        assert draft.former is not None
+        if draft.parameters["credentialProviderVendor"] != draft.former.document["credentialProviderVendor"]:
+            raise invalid("credentialProviderVendor cannot be changed")
+        await self._change(draft)
+
+    async def _change(self, draft: Draft) -> None:
+        vendor_name = draft.parameters["credentialProviderVendor"]
+        config = configured(vendor_name, draft.parameters["oauth2ProviderConfigInput"])
+        secretless = config.get("clientAuthenticationMethod") in ("AWS_IAM_ID_TOKEN_JWT", "PRIVATE_KEY_JWT")
+        has_secret = secretless or config.get("clientSecret") or config.get("clientSecretConfig")
+        if not has_secret and not draft.record.internal.get("secretArn"):
+            raise invalid("clientSecret is missing: give it, or clientSecretConfig with clientSecretSource EXTERNAL")
+        callback = draft.record.internal["callback"]
+        record = await self.keep(draft.record, config, config.get("clientSecret"))
+        draft.record = replace(
+            record,
+            document={
+                "credentialProviderVendor": vendor_name,
+                "oauth2ProviderConfigOutput": shown_config(vendor_name, config),
+            },
+            internal={**record.internal, "callback": callback},
+        )
+
+    def members(self, record: ResourceRecord) -> Mapping[str, Any]:
+        """Show where the client's secret is, and the address to which the authorization server sends the user back."""
+        return {
+            **self.secret_members(record),
+            "callbackUrl": f"{self._url}/identities/oauth2/callback/{record.internal['callback']}",
+        }
+
+    def config(self, record: ResourceRecord) -> Mapping[str, Any]:
+        """Return the provider's configuration as it is shown."""
+        (config,) = record.document["oauth2ProviderConfigOutput"].values()
+        return config
+
+    def sends_basic(self, record: ResourceRecord) -> bool | None:
+        """Whether the vendor's token endpoint takes the secret as HTTP basic authentication; None for a custom one."""
+        name = record.document["credentialProviderVendor"]
+        return None if name == "CustomOauth2" else vendor_named(name).client_auth == "basic"

@@ -1,0 +1,131 @@
+"""Workload access tokens: opaque to their holder, they say for which workload and which user a caller acts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from ...wire import RefusedError, invalid
+from .sealing import Sealer, SealError, opened_object
+
+LIFETIME_S: Final = 3_600  # AWS does not publish its own
+HEADER: Final = "workloadaccesstoken"
+"""The header with which an invocation brings the agent its token (`ACCESS_TOKEN_HEADER` of the AgentCore SDK)."""
+PROPAGATED_HEADER: Final = "x-amz-bedrock-agentcore-identity-wat"
+"""The header with which an agent passes its own token on to the runtime that it calls."""
+_PURPOSE: Final = "workload access token"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What a workload access token says.
+
+    Attributes:
+        name: The workload identity.
+        region: Its region.
+        user: The user on whose behalf it acts: an id, or issuer and subject of a JWT; "" for the workload itself.
+        user_token: The user's JWT, if the token was made from one.
+        expires_at: Seconds since 1970.
+    """
+
+    name: str
+    region: str
+    user: str = ""
+    user_token: str = field(default="", repr=False)
+    expires_at: float = 0.0
+
+
+class WorkloadTokens:
+    """Makes and reads workload access tokens.
+
+    Args:
+        sealer: The home's encryption.
+        clock: Seconds since 1970.
+    """
+
+    def __init__(self, sealer: Sealer, clock: Callable[[], float] = time.time) -> None:
+        self._sealer, self._clock = sealer, clock
+
+    def issue(self, name: str, region: str, *, user_id: str = "", user_token: str = "") -> str:
+        """Return a token for a workload, for a user's id, or for a user's JWT.
+
+        Raises:
+            RefusedError: The user's token is no JWT, or has expired.
+        """
+        user = f"id:{user_id}" if user_id else ""
+        expires_at = self._clock() + LIFETIME_S
+        if user_token:
+            user, ends = self.user_of(user_token)
+            expires_at = min(expires_at, ends)
+        claims = {"workload": name, "region": region, "user": user, "token": user_token, "expires": expires_at}
+        return self._sealer.seal(claims, _PURPOSE)
+
+    def read(self, token: str) -> Workload:
+        """Return what a token says.
+
+        Raises:
+            RefusedError: It is not one of this service's tokens, or has expired.
+        """
+        try:
+            claims = opened_object(self._sealer, token, _PURPOSE)
+        except SealError as error:
+            raise _unauthorized("The workload access token is invalid") from error
+        if claims["expires"] <= self._clock():
+            raise _unauthorized("The workload access token has expired")
+        return Workload(
+            name=claims["workload"],
+            region=claims["region"],
+            user=claims["user"],
+            user_token=claims["token"],
+            expires_at=claims["expires"],
+        )
+
+    def user_of(self, user_token: str) -> tuple[str, float]:
+        """Return the user of a JWT (issuer and subject) and the time when it expires.
+
+        The signature is the inbound authorizer's to verify, before a token gets here.
+
+        Raises:
+            RefusedError: It is no JWT with an issuer and a subject, or has expired.
+        """
+        try:
+            part = user_token.split(".")[1]
+            content = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+            claims = cast("dict[str, Any]", content)
+            issuer, subject, ends = str(claims["iss"]), str(claims["sub"]), float(claims.get("exp", "inf"))
+        except (ValueError, IndexError, KeyError, TypeError) as error:
+            raise invalid("userToken must be a JWT with the claims iss and sub") from error
+        if ends <= self._clock():
+            raise _unauthorized("The user token has expired")
+        return f"jwt:{issuer}#{subject}", ends
+
+    def for_invocation(
+        self, runtime_id: str, region: str, *, user_id: str = "", user_token: str = "", propagated: str = ""
+    ) -> str | None:
+        """Return the token that an invocation brings to its agent; None where AWS passes none.
+
+        Args:
+            runtime_id: The invoked runtime, whose workload identity has the same name.
+            region: The runtime's region.
+            user_id: The caller's `X-Amzn-Bedrock-AgentCore-Runtime-User-Id`.
+            user_token: The JWT with which the call was authorized; it takes precedence.
+            propagated: The token of an agent that makes this call: its user is carried on.
+        """
+        if user_token:
+            return self.issue(runtime_id, region, user_token=user_token)
+        if user_id:
+            return self.issue(runtime_id, region, user_id=user_id)
+        if propagated:
+            caller = self.read(propagated)
+            if caller.user_token:
+                return self.issue(runtime_id, region, user_token=caller.user_token)
+            return self.issue(runtime_id, region, user_id=caller.user.removeprefix("id:"))
+        return None
+
+
+def _unauthorized(message: str) -> RefusedError:
+    return RefusedError("UnauthorizedException", 401, message)
