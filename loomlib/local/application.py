@@ -7,7 +7,7 @@ import json
 import logging
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 from .access.actions import Action, agentcore_action, model_action, other_action
@@ -20,6 +20,8 @@ from .error_forms import protocol_of
 from .guard import Caller, Guard
 from .identity.inbound import RESOURCE_METADATA
 from .identity.local_issuer import LocalIssuer
+from .identity.outbound import PATHS as IDENTITY_PATHS
+from .identity.outbound import OutboundIdentity
 from .models import ConverseModel, ModelRefused
 from .models.native import invoke_model, invoke_model_stream
 from .models.tokens import count_request
@@ -53,6 +55,7 @@ class Application:
         admin: Answers Loom's own requests.
         otlp: Takes telemetry.
         check_place: Refuses resources of another region or account than the caller's, by their ARN or id.
+        identity: The identities and credentials with which agents call others.
         name_damage: Returns the names of the home's damaged databases if an error comes from one.
         account_id: The account.
         region: The region of requests that name none.
@@ -72,6 +75,7 @@ class Application:
         admin: AdminRoutes,
         otlp: OtlpIntake,
         check_place: Callable[..., None],
+        identity: OutboundIdentity,
         name_damage: Callable[[BaseException], Sequence[str]],
         account_id: str,
         region: str,
@@ -82,6 +86,7 @@ class Application:
         self._commands, self._sockets = commands, sockets
         self._check_place, self._name_damage = check_place, name_damage
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
+        self._identity = identity
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; every failure becomes an AWS error."""
@@ -98,6 +103,10 @@ class Application:
 
         try:
             headers: dict[bytes, bytes] = dict(scope["headers"])
+            if self._identity.pages.has(scope):
+                self._guard.admit_page(scope)
+                await self._identity.pages.answer(scope, sending)
+                return
             caller = self._guard.admit(scope)
             service = caller.service
             if caller.signature is not None or caller.unsigned is not None:
@@ -140,7 +149,7 @@ class Application:
     ) -> None:
         path, service = scope["raw_path"].decode("latin-1"), caller.service
         if caller.unsigned is not None:
-            content: Body = scope["loom.body"]
+            content = cast("Body", scope["loom.body"])
             unsigned = await asyncio.to_thread(caller.unsigned.confirmed, content.opened().read())
             scope["loom.service"], scope["loom.unsigned_region"] = service, unsigned.region or self._region
             scope["loom.account_id"] = self._account_id
@@ -199,7 +208,11 @@ class Application:
         for router in self._routers.get(service, ()):
             if match := router.match(scope):
                 if service == "bedrock-agentcore":
-                    action = agentcore_action(match.name, match.path_parameters, caller.region, account_id)
+                    if path.startswith(IDENTITY_PATHS):
+                        named = cast("Body", scope["loom.body"]).opened().read()
+                        action = self._identity.action(match.name, named, caller.region, account_id)
+                    else:
+                        action = agentcore_action(match.name, match.path_parameters, caller.region, account_id)
                     require(caller.principal, *action, service)
                 place = {"region": caller.region, "account_id": account_id}
                 body = await router.answer(match, receive, send, **place, request_id=request_id)
@@ -212,6 +225,8 @@ class Application:
                 raise not_implemented(f"{scope['method']} {path}")
         scope["loom.service"], scope["loom.account_id"] = service, account_id
         scope["loom.principal"] = caller.principal
+        if service == "secretsmanager":
+            await asyncio.to_thread(self._identity.restore_secrets)
         await self._moto(scope, receive, send)
 
     def _other_action(self, caller: Caller, scope: Scope) -> Action:

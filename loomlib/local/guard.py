@@ -176,15 +176,7 @@ class Guard:
         Raises:
             RefusedError: One of AWS's errors for a request without a valid key.
         """
-        fields: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            fields.setdefault(name.decode("latin-1"), []).append(_text(value))
-        hosts = fields.get("host", [""])
-        # The SDK's header fields of a WebSocket hold AWS's host name, and clients add their own before it.
-        others = [host for host in hosts[1:] if scope["type"] != "websocket" or not _AWS_HOST.match(host)]
-        if others or not _LOOPBACK_HOST.match(hosts[0]):
-            # A web page whose host name was rebound to 127.0.0.1 still sends its own host name.
-            raise _denied("This service answers only to the hosts 127.0.0.1 and localhost")
+        fields = _fields(scope)
         if "origin" in fields or fields.get("sec-fetch-site", ["none"])[0] not in ("none", "same-origin"):
             raise _denied("This service does not answer web pages")
         query = scope["query_string"].decode("latin-1")
@@ -217,6 +209,17 @@ class Guard:
         signature.check_time(datetime.now(UTC))
         return Caller(service=signature.service, region=signature.region, key=key, signature=signature, fields=fields)
 
+    def admit_page(self, scope: Scope) -> None:
+        """Admit a browser that opens one of the service's pages, as which another site may send it.
+
+        Raises:
+            RefusedError: A script of another site asks for it, or it is embedded there.
+        """
+        fields = _fields(scope)
+        modes, targets = fields.get("sec-fetch-mode", ["navigate"]), fields.get("sec-fetch-dest", ["document"])
+        if "origin" in fields or modes[0] != "navigate" or targets[0] != "document":
+            raise _denied("This page opens in a browser's window only")
+
     def _unknown(self, identifier: str, service: str) -> RefusedError:
         if self._keys.has_ended(identifier):
             return refusal("expired", service, "The security token included in the request is expired")
@@ -243,6 +246,20 @@ def _bearer(fields: Mapping[str, Sequence[str]]) -> str | None:
             except ValueError:
                 return ""
     return None
+
+
+def _fields(scope: Scope) -> dict[str, list[str]]:
+    """Return the header fields of a request whose host is this machine's loopback."""
+    fields: dict[str, list[str]] = {}
+    for name, value in scope["headers"]:
+        fields.setdefault(name.decode("latin-1"), []).append(_text(value))
+    hosts = fields.get("host", [""])
+    # The SDK's header fields of a WebSocket hold AWS's host name, and clients add their own before it.
+    others = [host for host in hosts[1:] if scope["type"] != "websocket" or not _AWS_HOST.match(host)]
+    if others or not _LOOPBACK_HOST.match(hosts[0]):
+        # A web page whose host name was rebound to 127.0.0.1 still sends its own host name.
+        raise _denied("This service answers only to the hosts 127.0.0.1 and localhost")
+    return fields
 
 
 def _text(value: bytes) -> str:

@@ -23,6 +23,7 @@ from werkzeug.exceptions import NotFound
 
 from .moto_fallback import moto_methods
 from .patterns import matches_model
+from .resources import Place
 from .resources.engine import ResourceEngine
 from .wire import (
     Encoded,
@@ -39,6 +40,7 @@ from .wire import (
 )
 
 Handler = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
+RegionalHandler = Callable[[Mapping[str, Any], Place], Awaitable[Mapping[str, Any]]]
 _BODY_LIMIT_BYTES = 6_000_000
 
 
@@ -67,6 +69,7 @@ class Router:
         service_name: The service as botocore names it.
         components: Objects that answer operations; the first that has a method does.
         resources: The control plane's resources.
+        regional: Further operations by name, which are called with the caller's region and account as well.
         limit_bytes: Largest request body.
     """
 
@@ -75,10 +78,11 @@ class Router:
         service_name: str,
         *components: object,
         resources: ResourceEngine | None = None,
+        regional: Mapping[str, RegionalHandler] | None = None,
         limit_bytes: int = _BODY_LIMIT_BYTES,
     ) -> None:
         self._components, self._resources, self._limit_bytes = components, resources, limit_bytes
-        self._service_name = service_name
+        self._service_name, self._regional = service_name, regional or {}
 
     @cached_property
     def _moto_methods(self) -> frozenset[str]:
@@ -162,6 +166,8 @@ class Router:
     def _handler(self, operation: str, region: str, account_id: str) -> Handler | None:
         if self._resources is not None and operation in self._resources.handlers:
             return partial(self._resources.call, operation, region=region, account_id=account_id)
+        if regional := self._regional.get(operation):
+            return lambda parameters: regional(parameters, Place(region, account_id))
         name = _snake(operation)
         return next((method for item in self._components if (method := getattr(item, name, None))), None)
 

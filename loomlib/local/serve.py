@@ -34,6 +34,7 @@ from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBe
 from .guard import Guard, listening_socket
 from .identity.inbound import CognitoPools, InboundAuthorizer
 from .identity.local_issuer import LocalIssuer
+from .identity.outbound import OutboundIdentity
 from .images import CodeBuild, ImageStore
 from .leases import ServiceLeases
 from .logs.events import LogEvents
@@ -150,6 +151,7 @@ async def _serve(
     logs.on_forgotten = forget
     resources = ResourceStore(home)
     import_older_databases(resources)
+    identity = OutboundIdentity(home, resources, url=state.url)
     isolation = choose(options.sandbox, options.sandbox_network)
     _log.info("Sessions are isolated by %s", isolation.sentence)
     keys = Keyring(Key(access_key=state.access_key, secret_key=state.secret_key))
@@ -197,10 +199,11 @@ async def _serve(
             (EVALUATOR, Behaviour()),
             (GATEWAY, GatewayBehaviour(resources, url=state.url)),
             (GATEWAY_TARGET, GatewayTargetBehaviour()),
+            *identity.resources,
         ],
         account_id=state.account_id,
     )
-    guard, invoke = Guard(keys), Invoke(resources, deployments, sessions, quotas, inbound)
+    guard, invoke = Guard(keys), Invoke(resources, deployments, sessions, quotas, inbound, identity.tokens)
     BoundedProtocol.most_connections = most_connections()
     application = Application(
         guard=guard,
@@ -218,11 +221,18 @@ async def _serve(
             most_open=BoundedProtocol.most_connections // 2,
         ),
         issuer=issuer,
+        identity=identity,
         models=models,
         routers={
             "bedrock-agentcore": (
-                Router("bedrock-agentcore-control", resources=engine),
-                Router("bedrock-agentcore", EvaluationPlane(models), events, *long_term.planes),
+                Router("bedrock-agentcore-control", resources=engine, regional=identity.control_handlers),
+                Router(
+                    "bedrock-agentcore",
+                    EvaluationPlane(models),
+                    events,
+                    *long_term.planes,
+                    regional=identity.data_handlers,
+                ),
             ),
             "codebuild": (Router("codebuild", CodeBuild(images, account_id=state.account_id, sink=logs)),),
             "logs": (

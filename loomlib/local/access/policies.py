@@ -26,6 +26,10 @@ _TELEMETRY_ACTIONS = (
     *("xray:PutTraceSegments", "xray:PutTelemetryRecords", "xray:GetSamplingRules", "xray:GetSamplingTargets"),
     "cloudwatch:PutMetricData",
 )
+_IDENTITY_ACTIONS = (
+    *("GetWorkloadAccessToken", "GetWorkloadAccessTokenForJWT", "GetWorkloadAccessTokenForUserId"),
+    *("GetResourceApiKey", "GetResourceOauth2Token"),
+)
 _GROUPS = "/aws/bedrock-agentcore/runtimes/"
 _GIVEN = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}")  # ids of memories and runtimes
 
@@ -35,7 +39,8 @@ Statement = Mapping[str, Any]
 def default_statements(principal: SessionPrincipal) -> list[Statement]:
     """Return what a session may do when its runtime's role has no policies here.
 
-    Models, telemetry, its runtime's own log group, and the memories and runtimes that its runtime's variables name.
+    Models, telemetry, its runtime's own log group, the memories and runtimes that its runtime's variables name, and its
+    runtime's own workload identity with the account's credential providers.
     """
     arn = f"arn:aws:{{}}:*:{principal.account_id}:{{}}"
     groups = [arn.format("logs", f"log-group:{_GROUPS}{principal.runtime_id}-*")]
@@ -44,6 +49,10 @@ def default_statements(principal: SessionPrincipal) -> list[Statement]:
     runtimes = [
         arn.format("bedrock-agentcore", f"runtime/{identifier}{end}") for identifier in given for end in ("", "/*")
     ]
+    directory = arn.format("bedrock-agentcore", "workload-identity-directory/default")
+    vault = arn.format("bedrock-agentcore", "token-vault/default")
+    identities = [directory, f"{directory}/workload-identity/{principal.runtime_id}", vault]
+    identities += [f"{vault}/{kind}credentialprovider/*" for kind in ("apikey", "oauth2")]
     logs = ("CreateLogGroup", "CreateLogStream", "PutLogEvents", "DescribeLogStreams")
     return [
         {"Effect": "Allow", "Action": [f"bedrock:{name}" for name in _MODEL_ACTIONS], "Resource": "*"},
@@ -51,6 +60,11 @@ def default_statements(principal: SessionPrincipal) -> list[Statement]:
         {"Effect": "Allow", "Action": [f"logs:{name}" for name in logs], "Resource": groups},
         {"Effect": "Allow", "Action": [f"bedrock-agentcore:{name}" for name in _MEMORY_ACTIONS], "Resource": memories},
         {"Effect": "Allow", "Action": [f"bedrock-agentcore:{name}" for name in _RUNTIME_ACTIONS], "Resource": runtimes},
+        {
+            "Effect": "Allow",
+            "Action": [f"bedrock-agentcore:{name}" for name in _IDENTITY_ACTIONS],
+            "Resource": identities,
+        },
     ]
 
 

@@ -14,6 +14,7 @@ from ..access.errors import refusal
 from ..contract import AgentAnswer, AgentCall, AgentProcessError, RuntimeVersion, SessionEndedError, SessionLimitError
 from ..guard import Caller
 from ..identity.inbound import USER_HEADER, InboundAuthorizer
+from ..identity.outbound import WorkloadTokens
 from ..protocols import (
     MCP_SESSION,
     SESSION_HEADER,
@@ -62,10 +63,11 @@ class Invoke:
         sessions: SessionPool,
         quotas: QuotaKeeper,
         inbound: InboundAuthorizer,
+        tokens: WorkloadTokens,
     ) -> None:
         self._resources, self._deployments, self._sessions, self._quotas = resources, deployments, sessions, quotas
         self._mcp_sessions = McpSessions()
-        self.inbound = inbound
+        self.inbound, self.tokens = inbound, tokens
 
     async def invoke(
         self,
@@ -98,6 +100,7 @@ class Invoke:
             seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
             if identity.kind == "jwt":
                 seen.pop(USER_HEADER, None)  # the token says who the user is
+            self.tokens.pass_on(seen, headers, version, identity, caller.bearer)
             if version.protocol == "MCP" and MCP_SESSION not in seen and json_rpc_method(body) != "initialize":
                 seen[MCP_SESSION] = session_id
             call = AgentCall(
@@ -135,12 +138,14 @@ class Invoke:
         )
         if version.protocol != "A2A":
             raise invalid(f"{version.runtime_id} speaks {version.protocol}; only A2A agents have an agent card")
+        seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
+        self.tokens.pass_on(seen, headers, version, identity, caller.bearer)
         call = AgentCall(
             runtime=version,
             qualifier=qualifier,
             session_id=session_id,
             body=b"",
-            headers=agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id),
+            headers=seen,
             method="GET",
             path=CARD_PATH,
             identity=identity,

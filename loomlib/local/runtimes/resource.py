@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from ..identity.inbound import check_authorizer
+from ..identity.outbound import runtime_identity
 from ..protocols import check_header_allowlist, check_protocol
 from ..resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError, new_id
 from ..resources.store import ResourceStore
@@ -51,6 +53,7 @@ class RuntimeBehaviour(Behaviour):
         draft.record = self._checked(draft)
         await self._deployments.fetch(draft.record)
         runtime = draft.record
+        draft.also.append(runtime_identity(runtime))
         draft.also.append(
             ResourceRecord(
                 kind=AGENT_RUNTIME_ENDPOINT.noun,
@@ -119,15 +122,16 @@ class RuntimeBehaviour(Behaviour):
         """End the runtime's sessions and delete its files."""
         if version is None:
             await self._sessions.stop_runtime(record.id)
+            if identity := self._store.of_arn(runtime_identity(record).arn):
+                await asyncio.to_thread(self._store.remove, identity)
         await self._deployments.discard(record.id, version)
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
         """Show the lifecycle with its defaults, the platform, and the workload identity."""
-        directory = f"{record.arn.partition(':runtime/')[0]}:workload-identity-directory/default"
         return {
             "platformVersion": platform_of(record.document),
             "lifecycleConfiguration": _LIFECYCLE | (record.document.get("lifecycleConfiguration") or {}),
-            "workloadIdentityDetails": {"workloadIdentityArn": f"{directory}/workload-identity/{record.id}"},
+            "workloadIdentityDetails": {"workloadIdentityArn": runtime_identity(record).arn},
         }
 
     def _checked(self, draft: Draft) -> ResourceRecord:

@@ -113,6 +113,7 @@ class WebSockets:
         if version.protocol not in ("HTTP", "AGUI"):
             raise invalid(f"{version.runtime_id} speaks {version.protocol}; only HTTP and AGUI agents have WebSockets")
         seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
+        self._invoke.tokens.pass_on(seen, headers, version, identity, caller.bearer)
         if identity.kind == "jwt":
             seen.pop(USER_HEADER, None)  # the token says who the user is
             if "authorization" in version.header_allowlist:

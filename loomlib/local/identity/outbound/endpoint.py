@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-import aiohttp
-
 TIMEOUT_S: Final = 10.0
 LARGEST_ANSWER_BYTES: Final = 256 * 1024
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -68,6 +66,8 @@ async def post_form(url: str, form: Mapping[str, str | list[str]], headers: Mapp
 async def _ask(
     method: str, url: str, *, headers: Mapping[str, str], form: list[tuple[str, str]] | None
 ) -> tuple[int, dict[str, Any]]:
+    import aiohttp  # 0.1 s, which a service that asks no server does not spend
+
     _check(url)
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
     try:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from ...resources import ResourceRecord
+from ...resources import Place, ResourceRecord
 from ...resources.store import ResourceStore
 from ...wire import RefusedError, invalid, not_found
 from .clients import Client, Target, TokenClient
@@ -54,7 +54,7 @@ class IdentityPlane:
         self._store, self._tokens, self._api_keys, self._oauth2 = store, tokens, api_keys, oauth2
         self._vault, self._clients, self._sessions = vault, clients, sessions
         self._asking: dict[str, asyncio.Lock] = {}
-        self.handlers: Mapping[str, Callable[[Parameters, str], Awaitable[Result]]] = {
+        self.handlers: Mapping[str, Callable[[Parameters, Place], Awaitable[Result]]] = {
             "GetWorkloadAccessToken": self._workload_token,
             "GetWorkloadAccessTokenForUserId": self._workload_token,
             "GetWorkloadAccessTokenForJWT": self._workload_token,
@@ -63,24 +63,24 @@ class IdentityPlane:
             "CompleteResourceTokenAuth": self._complete,
         }
 
-    async def _workload_token(self, parameters: Parameters, region: str) -> Result:
+    async def _workload_token(self, parameters: Parameters, place: Place) -> Result:
         name: str = parameters["workloadName"]
-        identity = self._workload(name, region)
+        identity = self._workload(name, place)
         if identity.internal.get("linked"):
             # AWS: an agent gets the token of its runtime with each invocation, and cannot take it at any other time.
             raise invalid("WorkloadIdentity is linked to a service and cannot retrieve an access token by the caller")
         user_id, user_token = parameters.get("userId") or "", parameters.get("userToken") or ""
-        token = self._tokens.issue(name, region, user_id=user_id, user_token=user_token)
+        token = self._tokens.issue(name, place, user_id=user_id, user_token=user_token)
         return {"workloadAccessToken": token}
 
-    async def _api_key(self, parameters: Parameters, region: str) -> Result:
-        self._caller(parameters, region)
-        provider = self._provider(API_KEY_PROVIDER.noun, parameters, region)
+    async def _api_key(self, parameters: Parameters, place: Place) -> Result:
+        self._caller(parameters, place)
+        provider = self._provider(API_KEY_PROVIDER.noun, parameters, place)
         return {"apiKey": await asyncio.to_thread(self._api_keys.secret, provider)}
 
-    async def _oauth2_token(self, parameters: Parameters, region: str) -> Result:
-        workload = self._caller(parameters, region)
-        provider = self._provider(OAUTH2_PROVIDER.noun, parameters, region)
+    async def _oauth2_token(self, parameters: Parameters, place: Place) -> Result:
+        workload = self._caller(parameters, place)
+        provider = self._provider(OAUTH2_PROVIDER.noun, parameters, place)
         flow: str = parameters["oauth2Flow"]
         if flow != _MACHINE and not workload.user:
             raise invalid(f"{flow} needs a workload access token for a user: one made for a user id or for a JWT")
@@ -129,7 +129,7 @@ class IdentityPlane:
         return_url = parameters.get("resourceOauth2ReturnUrl")
         if not return_url:
             raise invalid("resourceOauth2ReturnUrl is required to begin a user's authorization")
-        identity = self._workload(key.workload, provider.region)
+        identity = self._workload(key.workload, provider.place)
         if return_url not in (identity.document.get("allowedResourceOauth2ReturnUrls") or ()):
             raise invalid(
                 f"resourceOauth2ReturnUrl {return_url} is not one of the allowedResourceOauth2ReturnUrls of "
@@ -160,9 +160,9 @@ class IdentityPlane:
             await self._vault.keep(provider, key, token)
             return token
 
-    async def _complete(self, parameters: Parameters, region: str) -> Result:
+    async def _complete(self, parameters: Parameters, place: Place) -> Result:
         session = self._sessions.find(parameters["sessionUri"])
-        if session is None or session.provider.region != region:
+        if session is None or session.provider.place != place:
             raise not_found("The authorization session does not exist or has expired")
         given: Mapping[str, str] = parameters["userIdentifier"]
         user = f"id:{given['userId']}" if "userId" in given else self._tokens.user_of(given["userToken"])[0]
@@ -209,23 +209,23 @@ class IdentityPlane:
         client = await self._client(provider)
         return client.client_id, await self._clients.metadata(client)
 
-    def _caller(self, parameters: Parameters, region: str) -> Workload:
+    def _caller(self, parameters: Parameters, place: Place) -> Workload:
         """Return the workload whose token a request carries."""
         workload = self._tokens.read(parameters["workloadIdentityToken"])
-        if workload.region != region:
-            raise invalid(f"The workload access token is of {workload.region}, not of {region}")
-        self._workload(workload.name, region)
+        if workload.place != place:
+            raise invalid("The workload access token is of another region or account")
+        self._workload(workload.name, place)
         return workload
 
-    def _workload(self, name: str, region: str) -> ResourceRecord:
-        record = self._store.find(WORKLOAD_IDENTITY.noun, region, name, by_name=True)
+    def _workload(self, name: str, place: Place) -> ResourceRecord:
+        record = self._store.find(WORKLOAD_IDENTITY.noun, place, name, by_name=True)
         if record is None:
             raise not_found(f"WorkloadIdentity with name: {name} does not exist")
         return record
 
-    def _provider(self, kind: str, parameters: Parameters, region: str) -> ResourceRecord:
+    def _provider(self, kind: str, parameters: Parameters, place: Place) -> ResourceRecord:
         name: str = parameters["resourceCredentialProviderName"]
-        record = self._store.find(kind, region, name, by_name=True)
+        record = self._store.find(kind, place, name, by_name=True)
         if record is None:
             raise not_found(f"Credential provider with name: {name} does not exist")
         return record

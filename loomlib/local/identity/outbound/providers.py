@@ -185,7 +185,7 @@ class _SecretKeeper(Behaviour):
 
 def _place(record: ResourceRecord) -> dict[str, str]:
     """Return region and account of a provider, as Secrets Manager knows them."""
-    return {"region": record.region, "account_id": record.arn.split(":")[4]}
+    return record.place._asdict()
 
 
 class ApiKeyProviderBehaviour(_SecretKeeper):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from ...contract import CallIdentity, RuntimeVersion
+from ...resources import Place, place_of
 from ...wire import RefusedError, invalid
 from .sealing import Sealer, SealError, opened_object
 
@@ -26,14 +28,14 @@ class Workload:
 
     Attributes:
         name: The workload identity.
-        region: Its region.
+        place: Its region and account.
         user: The user on whose behalf it acts: an id, or issuer and subject of a JWT; "" for the workload itself.
         user_token: The user's JWT, if the token was made from one.
         expires_at: Seconds since 1970.
     """
 
     name: str
-    region: str
+    place: Place
     user: str = ""
     user_token: str = field(default="", repr=False)
     expires_at: float = 0.0
@@ -50,7 +52,7 @@ class WorkloadTokens:
     def __init__(self, sealer: Sealer, clock: Callable[[], float] = time.time) -> None:
         self._sealer, self._clock = sealer, clock
 
-    def issue(self, name: str, region: str, *, user_id: str = "", user_token: str = "") -> str:
+    def issue(self, name: str, place: Place, *, user_id: str = "", user_token: str = "") -> str:
         """Return a token for a workload, for a user's id, or for a user's JWT.
 
         Raises:
@@ -61,7 +63,7 @@ class WorkloadTokens:
         if user_token:
             user, ends = self.user_of(user_token)
             expires_at = min(expires_at, ends)
-        claims = {"workload": name, "region": region, "user": user, "token": user_token, "expires": expires_at}
+        claims = {"workload": name, "place": list(place), "user": user, "token": user_token, "expires": expires_at}
         return self._sealer.seal(claims, _PURPOSE)
 
     def read(self, token: str) -> Workload:
@@ -78,7 +80,7 @@ class WorkloadTokens:
             raise _unauthorized("The workload access token has expired")
         return Workload(
             name=claims["workload"],
-            region=claims["region"],
+            place=Place(*claims["place"]),
             user=claims["user"],
             user_token=claims["token"],
             expires_at=claims["expires"],
@@ -103,28 +105,40 @@ class WorkloadTokens:
             raise _unauthorized("The user token has expired")
         return f"jwt:{issuer}#{subject}", ends
 
-    def for_invocation(
-        self, runtime_id: str, region: str, *, user_id: str = "", user_token: str = "", propagated: str = ""
-    ) -> str | None:
-        """Return the token that an invocation brings to its agent; None where AWS passes none.
+    def pass_on(
+        self,
+        seen: MutableMapping[str, str],
+        given: Mapping[bytes, bytes],
+        runtime: RuntimeVersion,
+        identity: CallIdentity,
+        bearer: str | None,
+    ) -> None:
+        """Add the workload access token to the headers of an invocation, where AWS passes one: with a user.
+
+        The workload identity is the invoked runtime's. The user is the caller's JWT's, else the one of the header
+        `X-Amzn-Bedrock-AgentCore-Runtime-User-Id`, else the one of a calling agent's own token.
 
         Args:
-            runtime_id: The invoked runtime, whose workload identity has the same name.
-            region: The runtime's region.
-            user_id: The caller's `X-Amzn-Bedrock-AgentCore-Runtime-User-Id`.
-            user_token: The JWT with which the call was authorized; it takes precedence.
-            propagated: The token of an agent that makes this call: its user is carried on.
+            seen: The headers that the agent receives.
+            given: The headers of the request.
+            runtime: The invoked version.
+            identity: The caller, as the runtime's authorizer verified it.
+            bearer: The bearer token of the request.
+
+        Raises:
+            RefusedError: A calling agent's token is invalid.
         """
-        if user_token:
-            return self.issue(runtime_id, region, user_token=user_token)
-        if user_id:
-            return self.issue(runtime_id, region, user_id=user_id)
-        if propagated:
+        seen.pop(HEADER, None)  # a caller cannot bring one
+        seen.pop(PROPAGATED_HEADER, None)
+        user_id = identity.user_id
+        user_token = (bearer or "") if identity.kind == "jwt" else ""
+        propagated = given.get(PROPAGATED_HEADER.encode(), b"").decode("latin-1")
+        if not user_token and not user_id and propagated:
             caller = self.read(propagated)
-            if caller.user_token:
-                return self.issue(runtime_id, region, user_token=caller.user_token)
-            return self.issue(runtime_id, region, user_id=caller.user.removeprefix("id:"))
-        return None
+            user_token, user_id = caller.user_token, caller.user.removeprefix("id:")
+        if user_token or user_id:
+            user_id = "" if user_token else user_id
+            seen[HEADER] = self.issue(runtime.runtime_id, place_of(runtime.arn), user_id=user_id, user_token=user_token)
 
 
 def _unauthorized(message: str) -> RefusedError:

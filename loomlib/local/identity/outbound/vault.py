@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ...resources import ResourceRecord
+from ...resources import Place, ResourceRecord
 from ...resources.store import ResourceStore
 from ...wire import invalid, not_found
 from .providers import VAULT
@@ -136,18 +136,17 @@ class VaultSettings:
 
     Args:
         store: The home's resources.
-        account_id: The account.
         clock: Seconds since 1970.
     """
 
-    def __init__(self, store: ResourceStore, *, account_id: str, clock: Callable[[], float] = time.time) -> None:
-        self._store, self._account_id, self._clock = store, account_id, clock
+    def __init__(self, store: ResourceStore, clock: Callable[[], float] = time.time) -> None:
+        self._store, self._clock = store, clock
 
-    async def get(self, parameters: Mapping[str, Any], region: str) -> dict[str, Any]:
+    async def get(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Answer GetTokenVault."""
-        return _shown(self._vault(parameters, region))
+        return _shown(self._vault(parameters, place))
 
-    async def set_key(self, parameters: Mapping[str, Any], region: str) -> dict[str, Any]:
+    async def set_key(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Answer SetTokenVaultCMK."""
         given = parameters["kmsConfiguration"]
         arn = given.get("kmsKeyArn")
@@ -155,27 +154,27 @@ class VaultSettings:
             raise invalid("kmsKeyArn is needed with CustomerManagedKey, and with nothing else")
         if arn and not await asyncio.to_thread(_has_key, arn):
             raise invalid(f"The KMS key {arn} does not exist")
-        return await self._change(self._vault(parameters, region), dict(given))
+        return await self._change(self._vault(parameters, place), dict(given))
 
-    async def reset(self, parameters: Mapping[str, Any], region: str) -> dict[str, Any]:
+    async def reset(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Answer ResetTokenVaultKeyMaterial: the tokens are lost with the key that is gone."""
-        vault = self._vault(parameters, region)
+        vault = self._vault(parameters, place)
         arn = vault.document["kmsConfiguration"].get("kmsKeyArn")
         if not arn or await asyncio.to_thread(_has_key, arn):
             raise invalid("A token vault can be reset only if its customer managed key has been deleted")
-        for token in self._store.records(_STORED, region=region):
+        for token in self._store.records(_STORED, place=place):
             await asyncio.to_thread(self._store.remove, token)
         return await self._change(vault, {"keyType": "ServiceManagedKey"})
 
-    def _vault(self, parameters: Mapping[str, Any], region: str) -> ResourceRecord:
+    def _vault(self, parameters: Mapping[str, Any], place: Place) -> ResourceRecord:
         name = parameters.get("tokenVaultId") or "default"
         if name != "default":
             raise not_found(f"Token vault not found: {name}")
-        arn = f"arn:aws:bedrock-agentcore:{region}:{self._account_id}:{VAULT}"
+        arn = f"arn:aws:bedrock-agentcore:{place.region}:{place.account_id}:{VAULT}"
         moment = _moment(self._clock())
         return self._store.of_arn(arn) or ResourceRecord(
             kind=_VAULT,
-            region=region,
+            region=place.region,
             id=name,
             name=name,
             arn=arn,

@@ -1,0 +1,131 @@
+"""Outbound identity put together, for the service."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from ...resources import Behaviour, Place, Resource
+from ...resources.store import ResourceStore
+from ...wire import RefusedError
+from .clients import TokenClient
+from .consent import ConsentSessions
+from .pages import ConsentPages
+from .plane import IdentityPlane
+from .providers import (
+    API_KEY_PROVIDER,
+    DIRECTORY,
+    OAUTH2_PROVIDER,
+    VAULT,
+    WORKLOAD_IDENTITY,
+    ApiKeyProviderBehaviour,
+    Oauth2ProviderBehaviour,
+    WorkloadIdentityBehaviour,
+    give_runtimes_identities,
+)
+from .sealing import Sealer
+from .tokens import WorkloadTokens
+from .vault import TokenVault, VaultSettings
+
+Handler = Callable[[Mapping[str, Any], Place], Awaitable[dict[str, Any]]]
+PATHS = "/identities/"
+
+
+class OutboundIdentity:
+    """Workload identities, credential providers, the token vault and users' consent of one home.
+
+    Args:
+        home: The home folder.
+        store: Its resources.
+        url: The service's address.
+        map_url: Returns the address at which a server of AWS is served here.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        store: ResourceStore,
+        *,
+        url: str,
+        map_url: Callable[[str], str] = str,
+    ) -> None:
+        sealer = Sealer(home)
+        self.tokens = WorkloadTokens(sealer)
+        self._store = store
+        self._api_keys, self._oauth2 = ApiKeyProviderBehaviour(sealer), Oauth2ProviderBehaviour(sealer, url=url)
+        sessions = ConsentSessions(url)
+        plane = IdentityPlane(
+            store,
+            self.tokens,
+            api_keys=self._api_keys,
+            oauth2=self._oauth2,
+            vault=TokenVault(store, sealer),
+            clients=TokenClient(map_url),
+            sessions=sessions,
+        )
+        settings = VaultSettings(store)
+        self.pages = ConsentPages(plane, sessions)
+        self.data_handlers: Mapping[str, Handler] = plane.handlers
+        self.control_handlers: Mapping[str, Handler] = {
+            "GetTokenVault": settings.get,
+            "SetTokenVaultCMK": settings.set_key,
+            "ResetTokenVaultKeyMaterial": settings.reset,
+        }
+        self._restored = False
+        self._restoring = threading.Lock()
+        give_runtimes_identities(store)
+
+    @property
+    def resources(self) -> Sequence[tuple[Resource, Behaviour]]:
+        """The control plane's resources with their hooks."""
+        return (
+            (WORKLOAD_IDENTITY, WorkloadIdentityBehaviour()),
+            (API_KEY_PROVIDER, self._api_keys),
+            (OAUTH2_PROVIDER, self._oauth2),
+        )
+
+    def restore_secrets(self) -> None:
+        """Put the managed secrets back into the local Secrets Manager, once: moto forgets them with its process."""
+        with self._restoring:
+            if self._restored:
+                return
+            for resource, keeper in ((API_KEY_PROVIDER, self._api_keys), (OAUTH2_PROVIDER, self._oauth2)):
+                for record in self._store.records(resource.noun):
+                    keeper.restore(record)
+            self._restored = True
+
+    def action(self, operation: str, body: bytes, region: str, account_id: str) -> tuple[str, Sequence[str]]:
+        """Return the IAM action of an identity operation, and the ARNs of all that it touches.
+
+        AWS asks for permission on the directory and the vault themselves as well as on what is in them.
+        """
+        start = f"arn:aws:bedrock-agentcore:{region}:{account_id}"
+        try:
+            content: Any = json.loads(body or b"{}")
+        except ValueError:
+            content = None
+        given = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+        named: list[str] = []
+        if operation.startswith("GetResource"):
+            kind = "apikeycredentialprovider" if operation == "GetResourceApiKey" else "oauth2credentialprovider"
+            workload = self._workload_of(given.get("workloadIdentityToken"))
+            named = [f"{VAULT}/{kind}/{given.get('resourceCredentialProviderName')}", VAULT]
+            named += [f"{DIRECTORY}/workload-identity/{workload}", DIRECTORY]
+        elif "WorkloadIdentit" in operation or "WorkloadAccessToken" in operation:
+            name = given.get("workloadName") or given.get("name")
+            named = [f"{DIRECTORY}/workload-identity/{name}"] * bool(name) + [DIRECTORY]
+        elif "CredentialProvider" in operation:
+            kind = "apikeycredentialprovider" if "ApiKey" in operation else "oauth2credentialprovider"
+            named = [f"{VAULT}/{kind}/{given['name']}"] * bool(given.get("name")) + [VAULT]
+        else:
+            named = [VAULT]
+        return f"bedrock-agentcore:{operation}", [f"{start}:{end}" for end in named]
+
+    def _workload_of(self, token: object) -> str:
+        try:
+            return self.tokens.read(str(token)).name
+        except RefusedError:
+            return "*"  # the operation itself refuses the token
