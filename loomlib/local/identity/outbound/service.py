@@ -119,7 +119,8 @@ class OutboundIdentity:
             named = [f"{DIRECTORY}/workload-identity/{name}"] * bool(name) + [DIRECTORY]
         elif "CredentialProvider" in operation:
             kind = "apikeycredentialprovider" if "ApiKey" in operation else "oauth2credentialprovider"
-            named = [f"{VAULT}/{kind}/{given['name']}"] * bool(given.get("name")) + [VAULT]
+            name = given.get("name")
+            named = [f"{VAULT}/{kind}/{name}"] * bool(name) + [VAULT]
         else:
             named = [VAULT]
         return f"bedrock-agentcore:{operation}", [f"{start}:{end}" for end in named]

@@ -1,0 +1,173 @@
+"""A user's consent: the way of the browser, the binding to the user, and the SDK's polling."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from identities import RETURN_URL, Identities
+
+SCRIPT = Path(__file__).parent / "scripts/sdk_consent.py"
+FLOW = "USER_FEDERATION"
+
+
+def opened(url: str, **headers: str) -> tuple[int, str, str]:
+    """What a browser gets: status, the address that it goes to next, and the page."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
+    connection.request("GET", f"{parts.path}?{parts.query}", headers=headers)
+    answer = connection.getresponse()
+    page = answer.read().decode()
+    connection.close()
+    return answer.status, answer.headers.get("location", ""), page
+
+
+def consented(url: str) -> dict[str, str]:
+    """Follow a browser from the first page to the application; what the application's address was given."""
+    while not url.startswith(RETURN_URL.partition("?")[0]):
+        status, url, page = opened(url)
+        assert status == 302, page
+    return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+
+
+def begun(identities: Identities, token: str, provider: str, **more: Any) -> dict[str, Any]:
+    return identities.ask(token, provider, FLOW, **{"resourceOauth2ReturnUrl": RETURN_URL, **more})
+
+
+def test_a_user_gives_consent_once(aws: Any, identities: Identities) -> None:
+    workload, provider = identities.workload(), identities.provider()
+    token = identities.token(workload, "alice")
+    first = begun(identities, token, provider, customState="mine", customParameters={"prompt": "login"})
+    assert first["sessionStatus"] == "IN_PROGRESS"
+    assert first["authorizationUrl"].startswith(f"{aws.state.url}/identities/oauth2/authorize?request_uri=urn")
+    back = consented(first["authorizationUrl"])
+    assert back == {"app": "1", "session_id": first["sessionUri"], "state": "mine"}
+    polled = begun(identities, token, provider, sessionUri=first["sessionUri"])
+    assert "accessToken" not in polled
+    aws.data.complete_resource_token_auth(sessionUri=first["sessionUri"], userIdentifier={"userId": "alice"})
+    granted = begun(identities, token, provider, sessionUri=first["sessionUri"])
+    assert granted["accessToken"].startswith("authorization_code-")
+    assert identities.ask(identities.token(workload, "alice"), provider, FLOW) == granted
+    assert "sessionUri" in begun(identities, identities.token(workload, "bob"), provider)
+    assert "sessionUri" in begun(identities, token, provider, forceAuthentication=True)
+    assert identities.issuer.grants == ["authorization_code"]
+
+
+def test_the_authorization_server_gets_what_was_asked_for(identities: Identities) -> None:
+    provider = identities.provider()
+    token = identities.token(identities.workload(), "alice")
+    custom = {"prompt": "login", "client_id": "another"}
+    first = begun(identities, token, provider, customParameters=custom)
+    status, address, _ = opened(first["authorizationUrl"])
+    assert status == 302
+    query = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
+    assert (query["response_type"], query["scope"], query["prompt"]) == ("code", "read write", "login")
+    assert (query["client_id"], query["code_challenge_method"]) == ("loom-client", "S256")
+    assert query["redirect_uri"].startswith(identities.aws.state.url)
+
+
+def test_another_user_cannot_complete_it(aws: Any, identities: Identities) -> None:
+    token, provider = identities.token(identities.workload(), "alice"), identities.provider()
+    first = begun(identities, token, provider)
+    consented(first["authorizationUrl"])
+    with pytest.raises(aws.data.exceptions.AccessDeniedException):
+        aws.data.complete_resource_token_auth(sessionUri=first["sessionUri"], userIdentifier={"userId": "bob"})
+    bob = identities.token(identities.workload(), "bob")
+    with pytest.raises(aws.data.exceptions.ValidationException, match="not a session of this user"):
+        begun(identities, bob, provider, sessionUri=first["sessionUri"])
+    aws.data.complete_resource_token_auth(sessionUri=first["sessionUri"], userIdentifier={"userId": "alice"})
+    assert "accessToken" in begun(identities, token, provider)
+
+
+def test_a_session_is_completed_after_the_consent_and_once(aws: Any, identities: Identities) -> None:
+    token, provider = identities.token(identities.workload(), "alice"), identities.provider()
+    first = begun(identities, token, provider)
+    complete = {"sessionUri": first["sessionUri"], "userIdentifier": {"userId": "alice"}}
+    with pytest.raises(aws.data.exceptions.ValidationException, match="not given consent yet"):
+        aws.data.complete_resource_token_auth(**complete)
+    consented(first["authorizationUrl"])
+    aws.data.complete_resource_token_auth(**complete)
+    with pytest.raises(aws.data.exceptions.ResourceNotFoundException):
+        aws.data.complete_resource_token_auth(**complete)
+
+
+def test_a_refused_consent_fails_the_session(aws: Any, identities: Identities) -> None:
+    token, provider = identities.token(identities.workload(), "alice"), identities.provider()
+    first = begun(identities, token, provider)
+    _, address, _ = opened(first["authorizationUrl"])
+    state = parse_qs(urlsplit(address).query)["state"][0]
+    callback = aws.control.get_oauth2_credential_provider(name=provider)["callbackUrl"]
+    status, back, _ = opened(f"{callback}?error=access_denied&state={state}")
+    assert status == 302
+    assert parse_qs(urlsplit(back).query)["error"] == ["access_denied"]
+    polled = begun(identities, token, provider, sessionUri=first["sessionUri"])
+    assert polled["sessionStatus"] == "FAILED"
+    with pytest.raises(aws.data.exceptions.ValidationException, match="access_denied"):
+        aws.data.complete_resource_token_auth(sessionUri=first["sessionUri"], userIdentifier={"userId": "alice"})
+
+
+def test_a_user_goes_back_to_registered_addresses_only(aws: Any, identities: Identities) -> None:
+    token, provider = identities.token(identities.workload(), "alice"), identities.provider()
+    with pytest.raises(aws.data.exceptions.ValidationException, match="allowedResourceOauth2ReturnUrls"):
+        begun(identities, token, provider, resourceOauth2ReturnUrl="https://elsewhere.example/")
+    with pytest.raises(aws.data.exceptions.ValidationException, match="resourceOauth2ReturnUrl is required"):
+        identities.ask(token, provider, FLOW)
+
+
+def test_an_expired_token_is_refreshed_without_the_user(aws: Any, identities: Identities) -> None:
+    token, provider = identities.token(identities.workload(), "alice"), identities.provider()
+    identities.issuer.lifetime_s = 30
+    first = begun(identities, token, provider)
+    consented(first["authorizationUrl"])
+    aws.data.complete_resource_token_auth(sessionUri=first["sessionUri"], userIdentifier={"userId": "alice"})
+    identities.issuer.lifetime_s = 3600
+    refreshed = identities.ask(token, provider, FLOW)["accessToken"]
+    assert refreshed.startswith("refresh_token-")
+    assert identities.ask(token, provider, FLOW)["accessToken"] == refreshed
+
+
+def test_a_refresh_that_is_refused_asks_the_user_again(aws: Any, identities: Identities) -> None:
+    token, provider = identities.token(identities.workload(), "alice"), identities.provider()
+    identities.issuer.lifetime_s = 30
+    first = begun(identities, token, provider)
+    consented(first["authorizationUrl"])
+    aws.data.complete_resource_token_auth(sessionUri=first["sessionUri"], userIdentifier={"userId": "alice"})
+    identities.issuer.refusal = "invalid_grant"
+    assert "authorizationUrl" in begun(identities, token, provider)
+
+
+def test_the_pages_open_in_a_browser_s_window_only(identities: Identities) -> None:
+    token, provider = identities.token(identities.workload(), "alice"), identities.provider()
+    url = begun(identities, token, provider)["authorizationUrl"]
+    script = {"sec-fetch-mode": "cors", "sec-fetch-site": "cross-site"}
+    assert opened(url, **script)[0] == 403
+    assert opened(url, **{"sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"})[0] == 403
+    assert opened(url, host="rebound.example")[0] == 403
+    link = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document", "sec-fetch-site": "cross-site"}
+    assert opened(url, **link)[0] == 302
+    assert opened(url.partition("?")[0] + "?request_uri=urn%3Aunknown")[0] == 404
+    unknown = f"{identities.aws.state.url}/identities/oauth2/callback/unknown?code=a&state=b"
+    assert opened(unknown)[0] == 400
+
+
+def test_the_sdk_waits_for_the_user(aws: Any, identities: Identities) -> None:
+    asked = {"region": aws.state.region, "workload": identities.name("sdk"), "provider": identities.provider()}
+    ran = subprocess.run(
+        [sys.executable, str(SCRIPT), json.dumps({**asked, "return_url": RETURN_URL})],
+        env={"PATH": os.environ["PATH"], **aws.state.environment()},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout.splitlines()[-1])
+    assert found["user"].startswith("authorization_code-")
+    assert found["machine"].startswith("client_credentials-")
+    assert (found["key"], found["provider"]) == ("the key", asked["provider"])
