@@ -28,6 +28,7 @@ from .models.tokens import count_request
 from .moto_fallback import MotoFallback
 from .otlp import PREFIX as OTLP_PATHS
 from .otlp import OtlpIntake
+from .resources import Place
 from .router import Router
 from .runtimes.commands import Commands
 from .runtimes.invoke import CARD_PATH, Invoke
@@ -152,7 +153,7 @@ class Application:
             content = cast("Body", scope["loom.body"])
             unsigned = await asyncio.to_thread(caller.unsigned.confirmed, content.opened().read())
             scope["loom.service"], scope["loom.unsigned_region"] = service, unsigned.region or self._region
-            scope["loom.account_id"] = self._account_id
+            scope["loom.place"] = Place(unsigned.region or self._region, self._account_id)
             await self._moto(scope, receive, send)
             return
         if service == "public":
@@ -223,7 +224,7 @@ class Application:
         else:
             if service == "bedrock-agentcore":
                 raise not_implemented(f"{scope['method']} {path}")
-        scope["loom.service"], scope["loom.account_id"] = service, account_id
+        scope["loom.service"], scope["loom.place"] = service, Place(caller.region, account_id)
         scope["loom.principal"] = caller.principal
         if service == "secretsmanager":
             await asyncio.to_thread(self._identity.restore_secrets)

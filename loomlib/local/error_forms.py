@@ -47,6 +47,13 @@ def protocol_of(service: str, headers: Mapping[str, str], query: str = "") -> st
     return "rest-xml" if service in _REST_XML else "rest-json"
 
 
+def content_type_of(protocol: str) -> str:
+    """Return the content type of answers in a protocol (see `protocol_of`)."""
+    if protocol == "cbor":
+        return "application/cbor"
+    return _JSON if protocol in ("json", "rest-json") else _XML
+
+
 def error_form(
     protocol: str, code: str, message: str, request_id: str, members: Mapping[str, Any] | None = None
 ) -> tuple[list[tuple[str, str]], bytes]:

@@ -6,7 +6,6 @@ import importlib
 import io
 import json
 import logging
-import re
 import uuid
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
@@ -19,13 +18,12 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 
 from .access.assumed_roles import AssumedRoles
 from .access.bodies import Body
-from .error_forms import error_form, operation_of, protocol_of
+from .error_forms import content_type_of, error_form, operation_of, protocol_of
 from .logs.store import Logs
 from .wire import Message, Receive, RefusedError, Scope, Send, not_found, not_implemented
 
 _log = logging.getLogger(__name__)
 _THREADS = 8
-_LOG_SCOPE = re.compile(r"(Credential=[^/,\s]+/\d+/)[^/,\s]+/logs/")
 _UNSIGNED = "AWS4-HMAC-SHA256 Credential=UNSIGNED/20000101/{region}/{service}/aws4_request, SignedHeaders=host"
 
 _INTERNAL = frozenset({"moto_api", "instance_metadata"})
@@ -53,14 +51,10 @@ class _AwsOnly(DomainDispatcherApplication):
 
 
 class MotoFallback:
-    """moto's application as an ASGI application.
+    """moto's application as an ASGI application."""
 
-    Log groups are the same in every region: agents of all regions write into one store.
-    """
-
-    def __init__(self, logs: Logs, assumed_roles: AssumedRoles, *, region: str) -> None:
-        self._assumed_roles = assumed_roles
-        self._logs, self._log_scope = logs, rf"\g<1>{region}/logs/"
+    def __init__(self, logs: Logs, assumed_roles: AssumedRoles) -> None:
+        self._logs, self._assumed_roles = logs, assumed_roles
         self._application: WsgiApplication = _AwsOnly(create_backend_app)
         self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
 
@@ -86,7 +80,7 @@ class MotoFallback:
         environ["RAW_URI"] = scope["raw_path"].decode("latin-1")
         environ["wsgi.input"] = scope["loom.body"].opened()
         environ["wsgi.input_terminated"] = True
-        environ["HTTP_X_MOTO_ACCOUNT_ID"] = scope["loom.account_id"]  # in place of whatever the client sent
+        environ["HTTP_X_MOTO_ACCOUNT_ID"] = scope["loom.place"].account_id  # in place of whatever the client sent
         if region := scope.get("loom.unsigned_region"):
             # moto reads service and region from the credential scope; without one it takes us-east-1.
             environ["HTTP_AUTHORIZATION"] = _UNSIGNED.format(region=region, service=scope["loom.service"])
@@ -102,7 +96,7 @@ class MotoFallback:
             _log.exception("moto failed on %s", request.operation)
             return request.not_implemented(start_response, f" for these parameters: moto raised {error!r}")
         if not request.is_page(status, headers):
-            start_response(status, headers)
+            start_response(status, request.labelled(status, headers))
             return body
         if close := getattr(body, "close", None):
             close()
@@ -128,8 +122,6 @@ class MotoFallback:
                     self._assumed_roles.accept(form["RoleArn"][0], b"".join(body), scope["loom.principal"])
             return started[0], started[1], body
         self._logs.wait_restored()
-        signed = environ.get("HTTP_AUTHORIZATION", "")
-        environ["HTTP_AUTHORIZATION"] = _LOG_SCOPE.sub(self._log_scope, signed)
         # Sessions' lines arrive from another thread, and moto's dictionaries are not locked.
         with self._logs.backend_lock:
             deletes = ".Delete" in environ.get("HTTP_X_AMZ_TARGET", "")
@@ -139,7 +131,8 @@ class MotoFallback:
         if environ.get("HTTP_X_AMZ_TARGET", "").endswith(".PutLogEvents") and started[0].startswith("200"):
             content: Body = environ["asgi.scope"]["loom.body"]
             named = json.loads(content.opened().read())
-            self._logs.count_put(str(named["logGroupName"]), str(named["logStreamName"]), content.size)
+            group = self._logs.keys.of(scope["loom.place"], str(named["logGroupName"]))
+            self._logs.count_put(group, str(named["logStreamName"]), content.size)
         return started[0], started[1], body
 
 
@@ -184,6 +177,20 @@ class _Described:
             return False
         named = {name.lower(): value for name, value in headers}
         return named.get("content-type", "").startswith("text/html") or named.get("content-length") == "0"
+
+    def labelled(self, status: str, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Return a response's headers with its protocol's content type, where moto leaves the web framework's default.
+
+        Objects of S3 and answers of functions keep theirs: they may be web pages.
+        """
+        reads = self._environ["REQUEST_METHOD"] in ("GET", "HEAD") and status.startswith("2")
+        if self._service == "execute-api" or (self._service == "s3" and reads):
+            return headers
+        content_type = content_type_of(self.protocol)
+        return [
+            (name, content_type if name.lower() == "content-type" and value.startswith("text/html") else value)
+            for name, value in headers
+        ]
 
     def not_implemented(self, start_response: StartResponse, why: str = "") -> Iterable[bytes]:
         """Answer 501, which botocore never retries."""

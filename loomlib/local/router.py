@@ -6,6 +6,7 @@ method that is named after it in a component given to `Router`, or declaring a r
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -64,6 +65,7 @@ class Router:
     Components have methods such as `create_event(parameters) -> result`. Parameters of AgentCore's operations are
     checked against the service model before a method sees them; those of CloudWatch Logs, whose methods check them with
     that service's own errors, are the request's JSON. A method of a JSON service may return None: then moto answers.
+    One with a parameter `place` is given the caller's region and account.
 
     Args:
         service_name: The service as botocore names it.
@@ -169,7 +171,10 @@ class Router:
         if regional := self._regional.get(operation):
             return lambda parameters: regional(parameters, Place(region, account_id))
         name = _snake(operation)
-        return next((method for item in self._components if (method := getattr(item, name, None))), None)
+        method = next((method for item in self._components if (method := getattr(item, name, None))), None)
+        if method is not None and "place" in inspect.signature(method).parameters:
+            return partial(method, place=Place(region, account_id))
+        return method
 
 
 def _json(body: bytes) -> dict[str, Any]:

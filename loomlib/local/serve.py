@@ -139,7 +139,7 @@ async def _serve(
     telemetry = TelemetryReader(home)
     logs = Logs(home, delay_s=options.log_delay_s, **place)
     logs.make_places(telemetry.places())
-    insights = Insights(home, logs, account_id=state.account_id)
+    insights = Insights(home, logs)
     collector = Collector(home, on_stored=logs.make_places)
     loop = asyncio.get_running_loop()
 
@@ -178,9 +178,9 @@ async def _serve(
     models = _make_model(options, model_settings)
     images = ImageStore(home)
     deployments = Deployments(home, images, isolation=isolation)
-    moto = MotoFallback(logs, AssumedRoles(keys), region=state.region)
     issuer = LocalIssuer(home, state.url)
     inbound = InboundAuthorizer((issuer, CognitoPools()), logs)
+    moto = MotoFallback(logs, AssumedRoles(keys))
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
 
@@ -234,7 +234,7 @@ async def _serve(
                     regional=identity.data_handlers,
                 ),
             ),
-            "codebuild": (Router("codebuild", CodeBuild(images, account_id=state.account_id, sink=logs)),),
+            "codebuild": (Router("codebuild", CodeBuild(images, sink=logs)),),
             "logs": (
                 Router(
                     "logs",
@@ -258,7 +258,13 @@ async def _serve(
             issuer=issuer,
             on_persist=lambda: write_state(replace(state, persistent=True)),
         ),
-        otlp=OtlpIntake(collector, telemetry, delay_s=options.log_delay_s, find_origin=SessionOrigins(sessions).find),
+        otlp=OtlpIntake(
+            collector,
+            telemetry,
+            delay_s=options.log_delay_s,
+            find_origin=SessionOrigins(sessions).find,
+            stored_group=logs.keys.stored,
+        ),
         check_place=engine.check_place,
         name_damage=partial(name_damage, home),
     )

@@ -50,11 +50,12 @@ def events(aws: Any, group: str, at_least: int, **more: Any) -> list[dict[str, A
 
 def test_every_line_arrives_in_order_and_in_aws_s_places(aws: Any) -> None:
     runtime = aws.deploy("talker", TALKER)
-    aws.invoke(runtime["agentRuntimeArn"], b'{"name": "all", "lines": 5000}')
+    answer, _ = aws.invoke(runtime["agentRuntimeArn"], b'{"name": "all", "lines": 5000}')
     found = events(aws, group_of(runtime), 5000, filterPattern='"line" "of all"')
     assert [event["message"] for event in found] == [f"line {number} of all" for number in range(5000)]
     (stream,) = {event["logStreamName"] for event in found}
-    assert re.fullmatch(r"\d{4}/\d\d/\d\d/\[runtime-logs\][0-9a-f-]{36}", stream)
+    session = answer["runtimeSessionId"]
+    assert re.fullmatch(rf"\d{{4}}/\d\d/\d\d/\[runtime-logs-{session}\][0-9a-f-]{{36}}", stream), "of its session"
     logs = aws.client("logs")
     described = logs.describe_log_streams(logGroupName=group_of(runtime))["logStreams"]
     assert [item["logStreamName"] for item in described if item["logStreamName"] != "otel-rt-logs"] == [stream]

@@ -11,7 +11,16 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from echo_agent import ECHO_AGENT
+from waiting import wait_until
 
+from loomlib import local
+
+TRACES = """
+from opentelemetry import trace
+with trace.get_tracer("tests").start_as_current_span("begins") as span:
+    span.set_attribute("session.id", "SESSION")
+"""
 OTHER_REGION, OTHER_ACCOUNT = "eu-west-1", "111122223333"
 Make = Callable[..., Any]
 
@@ -142,3 +151,90 @@ def test_a_client_cannot_choose_its_account_by_a_header(aws: Any, client: Make) 
         "before-sign.sts", lambda request, **_: request.headers.add_header("x-moto-account-id", OTHER_ACCOUNT)
     )
     assert s3.get_caller_identity()["Account"] == "123456789012"
+
+
+def test_lines_and_spans_are_of_the_runtime_s_region(aws: Any, client: Make) -> None:
+    control, data, logs = (client(name) for name in ("bedrock-agentcore-control", "bedrock-agentcore", "logs"))
+    session = f"session-{uuid.uuid4().hex}-{uuid.uuid4().hex[:8]}"
+    artifact = aws.upload({"agent.py": TRACES.replace("SESSION", session) + ECHO_AGENT})
+    made = control.create_agent_runtime(
+        agentRuntimeName=name_of("abroad"),
+        agentRuntimeArtifact=artifact,
+        roleArn="arn:aws:iam::123456789012:role/loom",
+        networkConfiguration={"networkMode": "PUBLIC"},
+    )
+    identity = made["agentRuntimeId"]
+    wait_until(lambda: control.get_agent_runtime(agentRuntimeId=identity)["status"] == "READY", what="the runtime")
+    data.invoke_agent_runtime(agentRuntimeArn=made["agentRuntimeArn"], runtimeSessionId=session, payload=b"{}")[
+        "response"
+    ].read()
+    group = f"/aws/bedrock-agentcore/runtimes/{identity}-DEFAULT"
+
+    def events(of: Any, name: str, pattern: str) -> list[Any]:
+        try:
+            return of.filter_log_events(logGroupName=name, filterPattern=pattern)["events"]
+        except of.exceptions.ResourceNotFoundException:
+            return []
+
+    wait_until(lambda: events(logs, group, f'"{session}"'), what="the agent's lines")
+    assert any(group in item["arn"] and OTHER_REGION in item["arn"] for item in logs.describe_log_groups()["logGroups"])
+    here = aws.client("logs")
+    assert here.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
+    assert refused(here.describe_log_streams, logGroupName=group) == ("ResourceNotFoundException", 400)
+    assert refused(here.filter_log_events, logGroupName=group) == ("ResourceNotFoundException", 400)
+    wait_until(lambda: events(logs, "aws/spans", f'"{session}"'), what="the agent's spans")
+    assert events(here, "aws/spans", f'"{session}"') == []
+    ask = {"queryString": f'filter @message like "{session}" | stats count(*) as n', "startTime": 0, "endTime": 9**10}
+    query = logs.start_query(logGroupNames=[group, "aws/spans"], **ask)["queryId"]
+    answer = wait_until(
+        lambda: (found := logs.get_query_results(queryId=query))["status"] == "Complete" and found, what="the query"
+    )
+    assert int(answer["results"][0][0]["value"]) >= 2
+    assert refused(here.get_query_results, queryId=query) == ("ResourceNotFoundException", 400)
+    logs.delete_log_group(logGroupName=group)
+    assert logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
+
+
+def test_lines_of_all_regions_outlive_a_restart(start_service: Callable[..., Any]) -> None:
+    aws = start_service()
+    moment = int(datetime.now(UTC).timestamp() * 1000)
+
+    def logs(of: Any, region: str) -> Any:
+        keys = {"aws_access_key_id": of.state.access_key, "aws_secret_access_key": of.state.secret_key}
+        return boto3.client("logs", endpoint_url=of.state.url, region_name=region, **keys)
+
+    control = boto3.client(
+        "bedrock-agentcore-control",
+        endpoint_url=aws.state.url,
+        region_name=OTHER_REGION,
+        aws_access_key_id=aws.state.access_key,
+        aws_secret_access_key=aws.state.secret_key,
+    )
+    made = control.create_agent_runtime(
+        agentRuntimeName="abroad",
+        agentRuntimeArtifact=aws.upload({"agent.py": f"print('kept', {moment})\n{ECHO_AGENT}"}),
+        roleArn="arn:aws:iam::123456789012:role/loom",
+        networkConfiguration={"networkMode": "PUBLIC"},
+    )
+    wait_until(lambda: control.get_agent_runtime(agentRuntimeId=made["agentRuntimeId"])["status"] == "READY", what="it")
+    data = boto3.client(
+        "bedrock-agentcore",
+        endpoint_url=aws.state.url,
+        region_name=OTHER_REGION,
+        aws_access_key_id=aws.state.access_key,
+        aws_secret_access_key=aws.state.secret_key,
+    )
+    data.invoke_agent_runtime(agentRuntimeArn=made["agentRuntimeArn"], payload=b"{}")["response"].read()
+    group = f"/aws/bedrock-agentcore/runtimes/{made['agentRuntimeId']}-DEFAULT"
+
+    def lines(of: Any) -> list[Any]:
+        client = logs(of, OTHER_REGION)
+        if not client.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
+            return []
+        return client.filter_log_events(logGroupName=group, filterPattern=f'"{moment}"')["events"]
+
+    wait_until(lambda: lines(aws), what="the line")
+    local.stop(aws.state.home)
+    again = start_service(aws.state.home)
+    assert wait_until(lambda: lines(again), what="the restored line")
+    assert logs(again, again.state.region).describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []

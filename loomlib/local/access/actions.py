@@ -140,7 +140,6 @@ def _named(service: str, body: bytes, region: str, account_id: str) -> list[str]
             groups += [
                 str(item) for item in (cast("list[object]", value) if isinstance(value, list) else [value]) if item
             ]
-        # One region has the log groups of all (see MotoFallback), so the region of an ARN says nothing.
         names = [re.sub(r"^arn:[^/]*?:log-group:|:\*$", "", group) for group in groups]
         return [f"{start}:log-group:{name}" for name in names] or ["*"]
     if service in _NAMED_IN_BODY:

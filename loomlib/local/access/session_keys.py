@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..contract import RuntimeVersion, SessionKey
+from ..log_groups import runtime_group
 from ..resources import place_of
 from .keys import Keyring, SessionPrincipal
 
@@ -27,7 +28,7 @@ class SessionKeys:
             runtime_id=runtime.runtime_id,
             role_arn=runtime.role_arn or f"arn:aws:iam::{self._account_id}:role/loom-local",
             session_id=session_id,
-            group=f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}",
+            group=runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}"),
             named=runtime.environment,
         )
         key = self._keys.issue(principal, account_id=place_of(runtime.arn).account_id)

@@ -17,6 +17,8 @@ from moto.ecr.models import ecr_backends
 from moto.s3.models import s3_backends
 
 from ..contract import LogSink
+from ..log_groups import group_key
+from ..resources import Place, place_of
 from .building import build_image
 from .buildspec import BuildspecError, read_buildspec
 from .dockerfile import DockerfileError
@@ -32,56 +34,55 @@ class CodeBuild:
 
     Args:
         images: Where built images go.
-        account_id: Owner of projects, buckets and repositories.
         sink: Takes the builds' logs.
     """
 
-    def __init__(self, images: ImageStore, *, account_id: str, sink: LogSink) -> None:
-        self._images, self._account_id, self._sink = images, account_id, sink
+    def __init__(self, images: ImageStore, *, sink: LogSink) -> None:
+        self._images, self._sink = images, sink
         self._builds: dict[str, dict[str, Any]] = {}
         self._running: set[asyncio.Task[None]] = set()
 
-    async def start_build(self, parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    async def start_build(self, parameters: Mapping[str, Any], *, place: Place) -> Mapping[str, Any] | None:
         """Start a build; None for a project that does not exist, which moto refuses."""
-        found = self._project(str(parameters.get("projectName", "")))
-        if found is None:
+        project = self._project(str(parameters.get("projectName", "")), place)
+        if project is None:
             return None
-        region, project = found
-        build = self._new_build(region, project, parameters)
+        build = self._new_build(place, project, parameters)
         self._builds[build["id"]] = build
         while len(self._builds) > _MOST_BUILDS:
             del self._builds[next(iter(self._builds))]
-        task = asyncio.create_task(asyncio.to_thread(self._run, region, project, dict(parameters), build))
+        task = asyncio.create_task(asyncio.to_thread(self._run, place, project, dict(parameters), build))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return {"build": dict(build)}
 
-    async def batch_get_builds(self, parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    async def batch_get_builds(self, parameters: Mapping[str, Any], *, place: Place) -> Mapping[str, Any] | None:
         """Return builds by their ids or ARNs; None when moto has them."""
         wanted = [str(name).rpartition("build/")[2] for name in parameters.get("ids") or ()]
-        known = [dict(self._builds[name]) for name in wanted if name in self._builds]
-        if not known:
+        here = {name: build for name in wanted if (build := self._builds.get(name)) and place_of(build["arn"]) == place}
+        if not here:
             return None
-        return {"builds": known, "buildsNotFound": [name for name in wanted if name not in self._builds]}
+        return {
+            "builds": [dict(here[name]) for name in wanted if name in here],
+            "buildsNotFound": [name for name in wanted if name not in here],
+        }
 
-    def _project(self, name: str) -> tuple[str, dict[str, Any]] | None:
-        backends: Any = codebuild_backends[self._account_id]
-        for region, backend in list(backends.items()):
-            if name in backend.codebuild_projects:
-                return str(region), backend.codebuild_projects[name].project_metadata
-        return None
+    def _project(self, name: str, place: Place) -> dict[str, Any] | None:
+        backend: Any = codebuild_backends[place.account_id][place.region]
+        return backend.codebuild_projects[name].project_metadata if name in backend.codebuild_projects else None
 
-    def _new_build(self, region: str, project: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def _new_build(self, place: Place, project: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
         name, number, moment = str(project["name"]), str(uuid.uuid4()), time.time()
         source = dict(project.get("source") or {})
         for member, override in (("type", "sourceTypeOverride"), ("location", "sourceLocationOverride")):
             source[member] = parameters.get(override) or source.get(member, "")
         source["buildspec"] = parameters.get("buildspecOverride") or source.get("buildspec", "")
         group = f"/aws/codebuild/{name}"
-        arn = f"arn:aws:logs:{region}:{self._account_id}:log-group:{group}:log-stream:{number}"
+        owner = f"{place.region}:{place.account_id}"
+        arn = f"arn:aws:logs:{owner}:log-group:{group}:log-stream:{number}"
         return {
             "id": f"{name}:{number}",
-            "arn": f"arn:aws:codebuild:{region}:{self._account_id}:build/{name}:{number}",
+            "arn": f"arn:aws:codebuild:{owner}:build/{name}:{number}",
             "projectName": name,
             "startTime": moment,
             "currentPhase": "QUEUED",
@@ -95,10 +96,10 @@ class CodeBuild:
         }
 
     def _run(
-        self, region: str, project: Mapping[str, Any], parameters: Mapping[str, Any], build: dict[str, Any]
+        self, place: Place, project: Mapping[str, Any], parameters: Mapping[str, Any], build: dict[str, Any]
     ) -> None:
         try:
-            self._build(region, project, parameters, build)
+            self._build(place, project, parameters, build)
         except (BuildspecError, DockerfileError, zipfile.BadZipFile, ServiceException) as error:
             self._finish(build, "FAILED", f"{error}")
         except Exception as error:  # noqa: BLE001 - whatever failed, the build must end in a clear state
@@ -107,15 +108,15 @@ class CodeBuild:
             self._finish(build, "SUCCEEDED", "")
 
     def _build(
-        self, region: str, project: Mapping[str, Any], parameters: Mapping[str, Any], build: dict[str, Any]
+        self, place: Place, project: Mapping[str, Any], parameters: Mapping[str, Any], build: dict[str, Any]
     ) -> None:
         self._enter(build, "DOWNLOAD_SOURCE")
-        context = self._source(build["source"])
+        context = self._source(build["source"], place)
         self._enter(build, "BUILD")
         environment = {
-            "AWS_DEFAULT_REGION": region,
-            "AWS_REGION": region,
-            "AWS_ACCOUNT_ID": self._account_id,
+            "AWS_DEFAULT_REGION": place.region,
+            "AWS_REGION": place.region,
+            "AWS_ACCOUNT_ID": place.account_id,
             "CODEBUILD_BUILD_ID": build["id"],
         }
         own: Mapping[str, Any] = project.get("environment") or {}
@@ -138,14 +139,14 @@ class CodeBuild:
         self._enter(build, "POST_BUILD")
         for uri in dict.fromkeys(plan.pushed):
             digest = self._images.put(uri, image)
-            self._push(region, uri, digest)
+            self._push(place, uri, digest)
             self._log(build, f"pushed {uri} ({digest}): a package that runs without a container")
 
-    def _source(self, source: Mapping[str, Any]) -> zipfile.ZipFile:
+    def _source(self, source: Mapping[str, Any], place: Place) -> zipfile.ZipFile:
         if source["type"] != "S3":
             raise BuildspecError(f"a source of type {source['type']} is not supported, only a zip file in S3")
         bucket, _, key = str(source["location"]).removeprefix("arn:aws:s3:::").partition("/")
-        stored = s3_backends[self._account_id]["aws"].get_object(bucket, key)
+        stored = s3_backends[place.account_id]["aws"].get_object(bucket, key)
         if stored is None:
             raise BuildspecError(f"s3://{bucket}/{key} does not exist")
         context = zipfile.ZipFile(io.BytesIO(stored.value))
@@ -153,13 +154,13 @@ class CodeBuild:
             raise BuildspecError(f"s3://{bucket}/{key} is larger than {_SOURCE_LIMIT_BYTES:,} bytes when unzipped")
         return context
 
-    def _push(self, region: str, uri: str, digest: str) -> None:
+    def _push(self, place: Place, uri: str, digest: str) -> None:
         """Show the image in ECR, whose repository must exist as on AWS."""
         name = repository_of(uri).partition("/")[2]
         tag = uri.rpartition("/")[2].partition(":")[2] or "latest"
-        backend: Any = ecr_backends[self._account_id][region]
+        backend: Any = ecr_backends[place.account_id][place.region]
         if name not in backend.repositories:
-            raise BuildspecError(f"the ECR repository {name} does not exist in {region}")
+            raise BuildspecError(f"the ECR repository {name} does not exist in {place.region}")
         content: dict[str, Any] = {"config": {"digest": digest}, "layers": []}
         manifest = {"schemaVersion": 2, "mediaType": _MANIFEST_TYPE, **content}
         backend.put_image(name, json.dumps(manifest), tag, _MANIFEST_TYPE, None)
@@ -186,9 +187,8 @@ class CodeBuild:
 
     def _log(self, build: Mapping[str, Any], line: str) -> None:
         logs = build["logs"]
-        self._sink.write(
-            group=logs["groupName"], stream=logs["streamName"], timestamp_ms=int(time.time() * 1000), message=line
-        )
+        group = group_key(place_of(build["arn"]), logs["groupName"])
+        self._sink.write(group=group, stream=logs["streamName"], timestamp_ms=int(time.time() * 1000), message=line)
 
 
 def _phase(name: str, moment: float) -> dict[str, Any]:

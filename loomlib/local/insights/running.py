@@ -55,9 +55,10 @@ def _rows(question: Mapping[str, Any], query: Query) -> Iterator[Row]:
                 pointer=_pointer(group, stream, str(number)),
             )
     telemetry = TelemetryReader(Path(question["home"]))
-    for group in question["groups"]:
+    for key in question["groups"]:
+        group = key.rpartition(":")[2]  # groups of other places than the service's own are stored with their place
         events = telemetry.events(
-            group, begin_ms=question["begin_ms"], end_ms=question["end_ms"], containing=query.required
+            key, begin_ms=question["begin_ms"], end_ms=question["end_ms"], containing=query.required
         )
         for event in events:
             yield Row.of_event(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..otlp import TelemetryReader
+from ..resources import Place
 from .requests import LARGEST_PAGE, group_of, limit_of, page_of, read_token, write_token
 from .store import Logs
 
@@ -19,12 +20,12 @@ class LogEvents:
     def __init__(self, logs: Logs, telemetry: TelemetryReader) -> None:
         self._logs, self._telemetry = logs, telemetry
 
-    async def get_log_events(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+    async def get_log_events(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any] | None:
         """Return a page of events, or None when the stream holds no telemetry."""
-        return await asyncio.to_thread(self._read, parameters)
+        return await asyncio.to_thread(self._read, parameters, place)
 
-    def _read(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
-        place = (group_of(parameters), str(parameters.get("logStreamName")))
+    def _read(self, parameters: Mapping[str, Any], caller: Place) -> dict[str, Any] | None:
+        place = (self._logs.keys.of(caller, group_of(parameters)), str(parameters.get("logStreamName")))
         with self._logs.backend_lock:
             known = place in self._logs.places()
         if not known or place not in self._telemetry.places():

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..otlp import TelemetryReader
+from ..resources import Place
 from .patterns import compile_pattern, required_texts
 from .requests import LARGEST_PAGE, PAGE_BYTES, group_not_found, group_of, limit_of, page_of, read_token, write_token
 from .store import Logs
@@ -30,11 +31,11 @@ class LogFilter:
     def __init__(self, logs: Logs, telemetry: TelemetryReader) -> None:
         self._logs, self._telemetry = logs, telemetry
 
-    async def filter_log_events(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    async def filter_log_events(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """Answer FilterLogEvents."""
-        return await asyncio.to_thread(self._filter, parameters)
+        return await asyncio.to_thread(self._filter, parameters, place)
 
-    def _filter(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def _filter(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         pattern = parameters.get("filterPattern") or ""
         matches, name = compile_pattern(pattern), group_of(parameters)
         begin, end = parameters.get("startTime") or 0, parameters.get("endTime") or math.inf
@@ -44,7 +45,7 @@ class LogFilter:
         self._logs.wait_restored()
         events: list[_Event] = []
         with self._logs.backend_lock:
-            group = self._logs.backend().groups.get(name)
+            group = self._logs.backend(place).groups.get(name)
             if group is None:
                 raise group_not_found()
             streams = {
@@ -63,7 +64,7 @@ class LogFilter:
                 and matches(event.message)
             )
         telemetry = self._telemetry.events(
-            name,
+            self._logs.keys.of(place, name),
             begin_ms=begin,
             end_ms=end,
             streams=set(streams),

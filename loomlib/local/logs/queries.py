@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..resources import Place
 from ..wire import RefusedError
 from .requests import group_not_found, invalid_parameter, limit_of
 from .store import Logs
@@ -33,6 +34,7 @@ class _Running:
     """A query that was started, and its results once it is complete."""
 
     text: str
+    place: Place
     groups: Sequence[str]
     created_ms: int
     status: str = "Running"
@@ -47,11 +49,10 @@ class Insights:
     Args:
         home: The home folder.
         logs: The store of log groups.
-        account_id: The account that results name.
     """
 
-    def __init__(self, home: Path, logs: Logs, *, account_id: str) -> None:
-        self._home, self._logs, self._account_id = home, logs, account_id
+    def __init__(self, home: Path, logs: Logs) -> None:
+        self._home, self._logs = home, logs
         self._queries: OrderedDict[str, _Running] = OrderedDict()
 
     async def close(self) -> None:
@@ -61,7 +62,7 @@ class Insights:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def start_query(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    async def start_query(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """Start a query. Raise `RefusedError` when it is malformed or too many are running."""
         from ..insights import LARGEST_LIMIT, MalformedQuery, Query  # takes 20 ms, so only queries pay for it
 
@@ -85,18 +86,18 @@ class Insights:
             raise invalid_parameter("startTime must not be after endTime")
         if sum(query.status == "Running" for query in self._queries.values()) >= _RUNNING_QUERIES:
             raise RefusedError("LimitExceededException", 400, f"{_RUNNING_QUERIES} queries are already running")
-        events = await asyncio.to_thread(self._events, groups, begin_ms, end_ms)
+        events = await asyncio.to_thread(self._events, groups, place, begin_ms, end_ms)
         question = {
             "query": text,
             "limit": limit,
-            "groups": groups,
+            "groups": [self._logs.keys.of(place, group) for group in groups],
             "begin_ms": begin_ms,
             "end_ms": end_ms,
             "home": str(self._home),
-            "account_id": self._account_id,
+            "account_id": place.account_id,
         }
         query_id = str(uuid.uuid4())
-        query = _Running(text=text, groups=groups, created_ms=int(time.time() * 1000))
+        query = _Running(text=text, place=place, groups=groups, created_ms=int(time.time() * 1000))
         self._queries[query_id] = query
         query.task = asyncio.get_running_loop().create_task(self._run(query, question, events))
         while len(self._queries) > _RETAINED_QUERIES:
@@ -135,11 +136,11 @@ class Insights:
                 process.kill()
                 await process.wait()
 
-    def _events(self, groups: Sequence[str], begin_ms: float, end_ms: float) -> list[_Event]:
+    def _events(self, groups: Sequence[str], place: Place, begin_ms: float, end_ms: float) -> list[_Event]:
         self._logs.wait_restored()
         found_events: list[_Event] = []
         with self._logs.backend_lock:
-            known = self._logs.backend().groups
+            known = self._logs.backend(place).groups
             for name in groups:
                 if name not in known:
                     raise group_not_found(f"The log group {name} does not exist.")
@@ -152,9 +153,9 @@ class Insights:
                     ]
         return found_events
 
-    async def get_query_results(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    async def get_query_results(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """Return a query's status and its results, which are empty until it is complete."""
-        query = self._query(parameters)
+        query = self._query(parameters, place)
         return {
             "queryLanguage": "CWLI",
             "status": query.status,
@@ -162,16 +163,16 @@ class Insights:
             "statistics": dict(query.statistics),
         }
 
-    async def stop_query(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    async def stop_query(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """Stop a running query."""
-        query = self._query(parameters)
+        query = self._query(parameters, place)
         if query.status != "Running" or query.task is None:
             raise invalid_parameter("The query is not running")
         query.status = "Cancelled"
         query.task.cancel()
         return {"success": True}
 
-    async def describe_queries(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    async def describe_queries(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """List the retained queries, the newest first."""
         group, status = parameters.get("logGroupName"), parameters.get("status")
         return {
@@ -185,13 +186,15 @@ class Insights:
                     "queryLanguage": "CWLI",
                 }
                 for query_id, query in reversed(self._queries.items())
-                if (not group or group in query.groups) and (not status or status == query.status)
+                if query.place == place
+                and (not group or group in query.groups)
+                and (not status or status == query.status)
             ]
         }
 
-    def _query(self, parameters: Mapping[str, Any]) -> _Running:
+    def _query(self, parameters: Mapping[str, Any], place: Place) -> _Running:
         query = self._queries.get(str(parameters.get("queryId")))
-        if query is None:
+        if query is None or query.place != place:
             raise group_not_found("The specified query does not exist.")
         return query
 

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from moto.logs.models import LogsBackend, logs_backends
+from moto.logs.models import LogGroup, LogsBackend, logs_backends
 
+from ..log_groups import GroupKeys
+from ..resources import Place
 from .journal import Journal
 from .rotation import Rotation
 
@@ -38,15 +40,15 @@ class Logs:
 
     Args:
         home: The home folder.
-        account_id: The account of the log groups.
-        region: The region in whose backend the groups of all regions are.
+        account_id: The service's own account.
+        region: Its own region.
         delay_s: How long a line stays invisible, as CloudWatch's ingestion would have it.
     """
 
     def __init__(self, home: Path, *, account_id: str, region: str, delay_s: float = 0.0) -> None:
         self.backend_lock = threading.Lock()
         self._home = home
-        self._account_id, self._region, self._delay_s = account_id, region, delay_s
+        self.keys, self._delay_s = GroupKeys(Place(region, account_id)), delay_s
         self._arrived: deque[Line] = deque()
         self._hidden: deque[Line] = deque()
         self._deleted: deque[tuple[str, str]] = deque()
@@ -61,7 +63,9 @@ class Logs:
 
     def write(self, *, group: str, stream: str, timestamp_ms: int, message: str) -> None:
         """Append a line to a stream."""
-        self._arrived.append(Line(group, stream, timestamp_ms, message, time.monotonic() + self._delay_s))
+        self._arrived.append(
+            Line(self.keys.stored(group), stream, timestamp_ms, message, time.monotonic() + self._delay_s)
+        )
         if not self._wake.is_set():
             self._wake.set()
 
@@ -69,13 +73,24 @@ class Logs:
         """Wait until the lines of earlier services are visible; return whether that succeeded."""
         return self._restored.wait(timeout_s)
 
-    def backend(self) -> LogsBackend:
-        """Return moto's store of groups and streams; hold `backend_lock` while reading it."""
-        return logs_backends[self._account_id][self._region]
+    def backend(self, place: Place | None = None) -> LogsBackend:
+        """Return moto's store of a place's groups and streams; hold `backend_lock` while reading it.
+
+        Args:
+            place: The region and the account; None for the service's own.
+        """
+        region, account_id = place or self.keys.home
+        return logs_backends[account_id][region]
 
     def places(self) -> set[tuple[str, str]]:
-        """Return every stream as (group, stream); hold `backend_lock`."""
-        return {(group.name, stream) for group in self.backend().groups.values() for stream in group.streams}
+        """Return every stream as (group, stream), groups by their keys; hold `backend_lock`."""
+        return {
+            (self.keys.of(Place(str(region), str(account_id)), group.name), stream)
+            for account_id, regions in list(logs_backends.items())
+            for region, backend in list(regions.items())
+            for group in backend.groups.values()
+            for stream in group.streams
+        }
 
     def count_put(self, group: str, stream: str, size_bytes: int) -> None:
         """Count what a client put into a stream of moto's, so that it is rotated as well."""
@@ -152,7 +167,8 @@ class Logs:
         while place := self._rotation.overfull():
             group, stream = place
             with self.backend_lock:
-                known = self.backend().groups.get(group)
+                place_of_group, name = self.keys.split(group)
+                known = self.backend(place_of_group).groups.get(name)
                 if known is None or stream not in known.streams:
                     self._rotation.forget(place)
                     continue
@@ -173,21 +189,22 @@ class Logs:
         """Add lines to moto's backend, creating groups and streams as needed."""
         if not lines:
             return
-        backend = self.backend()
         for (group_name, stream_name), lines_of_one in itertools.groupby(lines, key=lambda line: line[:2]):
             run = list(lines_of_one)
             self._rotation.count((group_name, stream_name), [line.message for line in run])
             with self.backend_lock:
-                self._make_place(group_name, stream_name)
+                group = self._make_place(group_name, stream_name)
                 # Straight to the group: PutLogEvents' checks of age and size are for clients.
-                backend.groups[group_name].put_log_events(
+                group.put_log_events(
                     stream_name,
                     [{"timestamp": line.timestamp_ms, "message": line.message} for line in run],
                 )
 
-    def _make_place(self, group_name: str, stream_name: str) -> None:
-        backend = self.backend()
-        if group_name not in backend.groups:
-            backend.create_log_group(group_name, {})
-        if stream_name not in backend.groups[group_name].streams:
-            backend.groups[group_name].create_log_stream(stream_name)
+    def _make_place(self, key: str, stream_name: str) -> LogGroup:
+        place, name = self.keys.split(key)
+        backend = self.backend(place)
+        if name not in backend.groups:
+            backend.create_log_group(name, {})
+        if stream_name not in backend.groups[name].streams:
+            backend.groups[name].create_log_stream(stream_name)
+        return backend.groups[name]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..otlp import StreamTimes, TelemetryReader
+from ..resources import Place
 from .requests import group_not_found, group_of, invalid_parameter, limit_of
 from .store import Logs
 
@@ -20,16 +21,16 @@ class LogStreams:
     def __init__(self, logs: Logs, telemetry: TelemetryReader) -> None:
         self._logs, self._telemetry = logs, telemetry
 
-    async def describe_log_streams(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    async def describe_log_streams(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """Answer the operation."""
-        return await asyncio.to_thread(self._describe, parameters)
+        return await asyncio.to_thread(self._describe, parameters, place)
 
-    def _describe(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def _describe(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         limit, order, prefix, token = _options(parameters)
         name = group_of(parameters)
         self._logs.wait_restored()
         with self._logs.backend_lock:
-            group = self._logs.backend().groups.get(name)
+            group = self._logs.backend(place).groups.get(name)
             if group is None:
                 raise group_not_found()
             streams: dict[str, dict[str, Any]] = {
@@ -37,7 +38,7 @@ class LogStreams:
                 for stream_name, stream in group.streams.items()
                 if stream_name.startswith(prefix)
             }
-        for stream_name, times in self._telemetry.stream_times(name).items():
+        for stream_name, times in self._telemetry.stream_times(self._logs.keys.of(place, name)).items():
             if stream_name in streams:
                 streams[stream_name] = _with_telemetry(streams[stream_name], times)
 

@@ -33,13 +33,20 @@ class OtlpIntake:
     """Handles export requests; a response of 200 means that the records are on disk.
 
     `find_origin` returns the session id and log group of a log stream, by the uuid that a session's process sends.
+    `stored_group` returns the key under which a group is stored.
     """
 
     def __init__(
-        self, collector: Collector, telemetry: TelemetryReader, *, delay_s: float, find_origin: FindOrigin
+        self,
+        collector: Collector,
+        telemetry: TelemetryReader,
+        *,
+        delay_s: float,
+        find_origin: FindOrigin,
+        stored_group: Callable[[str], str] = str,
     ) -> None:
         self._collector, self._telemetry = collector, telemetry
-        self._delay_s, self._find_origin = delay_s, find_origin
+        self._delay_s, self._find_origin, self._stored_group = delay_s, find_origin, stored_group
 
     async def answer(
         self,
@@ -111,7 +118,7 @@ class OtlpIntake:
             session_id, group = session_id or origin[0], group or origin[1]
         return {
             "session_id": session_id,
-            "group": group,
+            "group": self._stored_group(group),
             "stream": _header(headers, b"x-aws-log-stream"),
             "namespace": _header(headers, b"x-aws-metric-namespace"),
         }

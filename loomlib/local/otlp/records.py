@@ -19,7 +19,7 @@ SPANS_GROUP, SPANS_STREAM = "aws/spans", "default"
 OTEL_STREAM = "otel-rt-logs"
 SESSION = "session.id"
 _GROUPS_ATTRIBUTE = "aws.log.group.names"
-_GROUP_NAME = re.compile(r"[\w./#-]{1,512}\Z", re.ASCII)
+_GROUP_NAME = re.compile(r"(?:\d{12}:[a-z0-9-]{1,32}:)?[\w./#-]{1,512}\Z", re.ASCII)
 _STREAM_NAME = re.compile(r"[^:*]{1,512}\Z")
 _REMEMBERED_TRACES = 50_000
 _LONGEST_KEY = 1_024  # characters of a session id that records are searched by; AgentCore's have at most 256
@@ -77,6 +77,8 @@ class Recorder:
         for group in decoded.groups:
             head = _head(group.resource, group.scope)
             runtime_group = _runtime_group(group.resource, origin)
+            place, is_elsewhere, _ = runtime_group.rpartition(":")
+            spans_group = place + is_elsewhere + SPANS_GROUP
             for span in group.records:
                 session_id = self._join(span["attributes"], span["traceId"], origin)
                 moment_ms = span["endTimeUnixNano"] // 1_000_000 or now_ms
@@ -86,7 +88,7 @@ class Recorder:
                     if messages is not None:
                         place = (runtime_group, OTEL_STREAM)
                         made.append(_record(place, moment_ms, messages, head, session_id))
-                    made.append(_record((SPANS_GROUP, SPANS_STREAM), moment_ms, span, head, session_id))
+                    made.append(_record((spans_group, SPANS_STREAM), moment_ms, span, head, session_id))
                 except Exception as error:  # noqa: BLE001 - one sender's span must not cost the others
                     refused.append(f"{type(error).__name__}: {error}")
                 else:

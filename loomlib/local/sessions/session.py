@@ -20,6 +20,7 @@ from ..contract import (
     SessionEndedError,
     SessionInfo,
 )
+from ..log_groups import runtime_group
 from ..sandbox.bubblewrap import HOME
 from ..sandbox.cgroups import Cgroups
 from ..sandbox.isolation import Isolation
@@ -102,8 +103,8 @@ class RuntimeSession:
         self.runtime, self.qualifier, self.session_id, self.mark = runtime, qualifier, session_id, mark
         self._place, self._on_end, self._on_removed = place, on_end, on_removed
         self._started_at = self._last_used_at = datetime.now(UTC)
-        self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs]{mark}"
-        self._group = f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}"
+        self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs-{session_id}]{mark}"
+        self._group = runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}")
         self._notices = SessionNotices(place.sink, group=self._group, stream=self._stream, session_id=session_id)
         self._running: Running | None = None
         self._calls = self._invocations = 0

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..contract import AgentAnswer, AgentCall, LogSink
+from ..log_groups import runtime_group
 
 GROUP = "/aws/vendedlogs/bedrock-agentcore/runtime/USAGE_LOGS/"
 STREAM = "BedrockAgentCoreRuntime_UsageLogs"
@@ -89,7 +90,7 @@ class UsageMeter:
             },
             "metrics": metrics,
         }
-        group, now_ms = GROUP + runtime.runtime_id, int(now_s * 1000)
+        group, now_ms = runtime_group(runtime, GROUP + runtime.runtime_id), int(now_s * 1000)
         self._sink.write(group=group, stream=STREAM, timestamp_ms=now_ms, message=json.dumps(record))
 
 

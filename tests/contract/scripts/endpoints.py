@@ -26,7 +26,7 @@ group = f"/aws/bedrock-agentcore/runtimes/{runtime_id}-prod"
 streams = logs.describe_log_streams(logGroupName=group)["logStreams"]
 names = [stream["logStreamName"] for stream in streams]  # one a process, and one of OpenTelemetry for all of them
 print(
-    all("[runtime-logs]" in name for name in names if name != "otel-rt-logs"), sum(name[:2] == "20" for name in names)
+    all("[runtime-logs-" in name for name in names if name != "otel-rt-logs"), sum(name[:2] == "20" for name in names)
 )
 events = logs.filter_log_events(logGroupName=group, filterPattern=f'"{session}"')["events"]
 print(len(events) > 0)

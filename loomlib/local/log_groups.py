@@ -1,0 +1,51 @@
+"""Keys of log groups, whose names are of one region of one account.
+
+Lines and telemetry of all places are stored together. A group of the service's own place is stored under its name, as
+in homes of earlier releases; one of another place under `account:region:name`, which no name of a group can be.
+"""
+
+from __future__ import annotations
+
+from .contract import RuntimeVersion
+from .resources import Place, place_of
+
+
+def group_key(place: Place, name: str) -> str:
+    """Return the key of a group in any place; the service's own place is still to be left out.
+
+    Args:
+        place: Where the group is; empty for the service's own place.
+        name: Its name.
+    """
+    return f"{place.account_id}:{place.region}:{name}" if place.region else name
+
+
+def runtime_group(runtime: RuntimeVersion, name: str) -> str:
+    """Return the key of a group in the place of a runtime."""
+    return group_key(place_of(runtime.arn), name)
+
+
+class GroupKeys:
+    """The keys as they are stored.
+
+    Args:
+        home: The service's own place.
+    """
+
+    def __init__(self, home: Place) -> None:
+        self.home = home
+        self._prefix = group_key(home, "")
+
+    def stored(self, key: str) -> str:
+        """Return a key without the service's own place."""
+        return key.removeprefix(self._prefix)
+
+    def of(self, place: Place, name: str) -> str:
+        """Return the stored key of a group."""
+        return name if place == self.home else group_key(place, name)
+
+    def split(self, key: str) -> tuple[Place, str]:
+        """Return the place and the name of a stored key."""
+        place, _, name = key.rpartition(":")
+        account_id, _, region = place.partition(":")
+        return (Place(region, account_id) if place else self.home), name
