@@ -20,6 +20,7 @@ from ...access.errors import refusal
 from ...access.permissions import require
 from ...contract import CallIdentity, ClaimCheck, LogSink, RuntimeVersion
 from ...guard import Caller
+from ...log_groups import runtime_group
 from ...wire import ChallengeError, RefusedError
 from .rules import AuthorizerRules, scopes_of
 
@@ -221,7 +222,7 @@ class InboundAuthorizer:
                 "tokenReachesAgent": identity.kind == "jwt" and "authorization" in version.header_allowlist,
             }
         self._sink.write(
-            group=decision_group(version.runtime_id, qualifier),
+            group=runtime_group(version, decision_group(version.runtime_id, qualifier)),
             stream=DECISION_STREAM,
             timestamp_ms=int(time.time() * 1000),
             message=json.dumps(document),
