@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
+    from .a2a_client import A2aClient
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
     from .agent_history import AgentHistory
     from .agent_telemetry import AgentTelemetry
     from .eval_target import AgentTarget
     from .mcp_client import McpClient
+    from .session_target import SessionTarget
     from .study_target import StudyTarget
 
 _RENAMED = {
@@ -229,12 +231,29 @@ class Agent:
         Raises:
             ProtocolError: The agent speaks another protocol, or does not open a session.
         """
-        from .opening_mcp import open_agent_mcp
+        from .protocol_sessions import open_agent_mcp
 
         options = Callbacks(**callbacks)
         return open_agent_mcp(
             self.context, self.entry, self.qualifier, options, session_id=session_id, timeout_s=timeout_s
         )
+
+    def a2a(self, *, session_id: str | None = None, timeout_s: float | None = None) -> A2aClient:
+        """Open an A2A client of this agent: card, messages, streams, tasks and artifacts.
+
+            with agent.a2a() as a2a:
+                a2a.send("Plan a trip to Oslo").artifacts
+
+        Args:
+            session_id: The runtime session; a new one by default, which ends with the client.
+            timeout_s: The limit of each request, in seconds.
+
+        Raises:
+            ProtocolError: The agent speaks another protocol.
+        """
+        from .protocol_sessions import open_agent_a2a
+
+        return open_agent_a2a(self.context, self.entry, self.qualifier, session_id=session_id, timeout_s=timeout_s)
 
     def logs(
         self,
@@ -299,15 +318,26 @@ class Agent:
 
         return evaluate(self, evalset, evaluators, repeats, **options)
 
-    def eval_target(self) -> AgentTarget:
-        """Return this agent as the target of an evaluation (`loomlib.evals.runs.Target`), refreshed."""
+    def eval_target(self) -> AgentTarget | SessionTarget:
+        """Return this agent as the target of an evaluation (`loomlib.evals.runs.Target`), refreshed.
+
+        Agents that speak MCP or A2A are asked in sessions of their protocol.
+        """
+        self.refresh()
+        if self.protocol in ("MCP", "A2A"):
+            from .protocol_sessions import session_target
+
+            return session_target(self.context, self.entry, self.qualifier)
         from .eval_target import AgentTarget
 
-        self.refresh()
         return AgentTarget(self.context, self.entry, self.qualifier)
 
-    def study_target(self) -> StudyTarget:
+    def study_target(self) -> StudyTarget | SessionTarget:
         """Return this agent as a latency study measures it (`loomlib.latency.MeasuredAgent`)."""
+        if self.protocol in ("MCP", "A2A"):
+            from .protocol_sessions import session_target
+
+            return session_target(self.context, self.entry, self.qualifier)
         from .study_target import StudyTarget
 
         return StudyTarget(self.context, self.entry, self.qualifier)

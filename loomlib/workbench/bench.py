@@ -34,6 +34,7 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .a2a_client import A2aClient
     from .mcp_client import McpClient
     from .memory import Memory
     from .plugin_view import PluginView
@@ -278,7 +279,7 @@ class Workbench:
         Raises:
             ProtocolError: There is no MCP server, or it cannot be started.
         """
-        from .opening_mcp import open_server_mcp
+        from .protocol_sessions import open_server_mcp
 
         return open_server_mcp(
             self.context,
@@ -289,6 +290,18 @@ class Workbench:
             folder=folder,
             timeout_s=timeout_s,
         )
+
+    def a2a(self, url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float | None = None) -> A2aClient:
+        """Open a client of any A2A agent by its URL.
+
+        Args:
+            url: The agent's address; its card is at `/.well-known/agent-card.json` below it.
+            headers: HTTP headers, such as Authorization; Loom does not store them.
+            timeout_s: The limit of each request, in seconds.
+        """
+        from .protocol_sessions import open_server_a2a
+
+        return open_server_a2a(self.context, url, headers=headers, timeout_s=timeout_s)
 
     def ensure_agent(self, key: str) -> Agent:
         """Return the agent of that name; deploy the blueprint or register the ARN when there is none."""

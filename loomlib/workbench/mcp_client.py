@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from ..agents.protocols.mcp_session import McpOutcome, McpSession
+from ..agents.protocols.mcp_session import McpSession
 from ..agents.protocols.mcp_values import Callbacks, Progress
+from ..agents.protocols.measuring import CallOutcome
 from ..agents.protocols.running import RunInCaller, Running
 from ..agents.protocols.schemas import check_arguments
 from ..agents.protocols.stdio_channel import StdioChannel
@@ -22,7 +23,7 @@ from .protocol_call import ProtocolCall
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .mcp_target import McpTarget
+    from .session_target import SessionTarget
 
 OpenSession = Callable[[str | None, Callbacks], McpSession]
 """Makes a session that is not open yet; of a new runtime session when the id is None."""
@@ -36,7 +37,7 @@ _LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "al
 class RunningCall:
     """A call in progress; made by `McpClient.start`."""
 
-    def __init__(self, running: Running[McpOutcome], finish: Callable[[McpOutcome], ProtocolCall]) -> None:
+    def __init__(self, running: Running[CallOutcome], finish: Callable[[CallOutcome], ProtocolCall]) -> None:
         self._running, self._finish = running, finish
 
     @property
@@ -67,7 +68,7 @@ class McpClient:
         callbacks: What the client does when the server reports or asks.
         context: The workbench's resources.
         session_id: The runtime session to use; a new one by default.
-        end_session: Ends a runtime session that this client began; None where there is none.
+        stop_session: Ends a runtime session; None where there is none.
         timeout_s: The limit of each call, in seconds.
     """
 
@@ -78,7 +79,7 @@ class McpClient:
         context: Context,
         *,
         session_id: str | None = None,
-        end_session: Callable[[str], object] | None = None,
+        stop_session: Callable[[str], object] | None = None,
         timeout_s: float | None = None,
     ) -> None:
         from ..aws.engine import shared_engine
@@ -86,7 +87,7 @@ class McpClient:
         self._engine, self._make, self._callbacks, self.context = shared_engine(), make_session, callbacks, context
         self._session = make_session(session_id, callbacks)
         self.timeout_s = timeout_s
-        self._end_session = end_session if session_id is None else None
+        self._stop_session, self._is_own = stop_session, session_id is None
         self._tools: list[Mapping[str, Any]] | None = None
         self._is_closed = False
         self.opened = self._call_of("initialize", self._run(lambda _run: self._session.open(timeout_s=timeout_s)))
@@ -260,7 +261,7 @@ class McpClient:
         """Return the stored requests to this agent or server, newest first."""
         return invocation_frame(self.context.store.invocations.list(self._session.entry.id, limit=limit))
 
-    def eval_target(self, tool: str | None = None) -> McpTarget:
+    def eval_target(self, tool: str | None = None) -> SessionTarget:
         """Return this server as the target of an evaluation or a latency study.
 
             loom.evaluate(mcp.eval_target("add"), evalset)
@@ -269,9 +270,12 @@ class McpClient:
             tool: The tool; a case's payload or prompt (as JSON) then has its arguments. By default it is
                 `{"tool": …, "arguments": {…}}`.
         """
-        from .mcp_target import McpTarget
+        from .session_target import SessionTarget
 
-        return McpTarget(self._make, self._session.entry, self.context, tool=tool, end_session=self._end_session)
+        def make(session_id: str) -> McpSession:
+            return self._make(session_id, Callbacks())
+
+        return SessionTarget(make, self._session.entry, self.context, tool=tool, end_session=self._stop_session)
 
     def close(self) -> None:
         """End the session, and the runtime session or process that this client began."""
@@ -279,8 +283,8 @@ class McpClient:
             return
         self._is_closed = True
         self._run(lambda _run: self._session.close())
-        if self._end_session is not None:
-            self._end_session(self.session_id)
+        if self._stop_session is not None and self._is_own:
+            self._stop_session(self.session_id)
 
     def _known_tools(self, *, refresh: bool = False) -> Sequence[Mapping[str, Any]]:
         if self._tools is None or refresh:
@@ -308,7 +312,7 @@ class McpClient:
 
         return RunningCall(Running(self._engine, make), lambda outcome: self._call_of(title, outcome))
 
-    def _call_of(self, title: str, outcome: McpOutcome) -> ProtocolCall:
+    def _call_of(self, title: str, outcome: CallOutcome) -> ProtocolCall:
         entry = self._session.entry
         return ProtocolCall(title, outcome.record, outcome.result, outcome.events, self.context, entry)
 

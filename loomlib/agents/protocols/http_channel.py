@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.errors import LoomError, MalformedResponseError
-from loomlib.json_values import as_list, mapping_or_none
+from loomlib.json_values import as_list, mapping_or_none, parse_object
 
 from ..outcome import read_refusal, refusal
 from ..sse import SseParser
@@ -164,6 +164,24 @@ class HttpChannel:
                 self._on_message(message, line.first_byte_ns or time.perf_counter_ns(), len(body), call)
                 return
         raise refusal(answer, body, what=self._what, on=self._name)
+
+
+async def read_json(url: str, headers: Mapping[str, str], *, name: str) -> Mapping[str, Any]:
+    """Return the JSON object at an address; runs on the engine's loop.
+
+    Raises:
+        AwsError: It cannot be read.
+    """
+    from loomlib.aws.engine import shared_engine
+    from loomlib.aws.signing import plain_request
+    from loomlib.aws.transport import stream_invocation
+
+    request = plain_request(url, headers, "GET", b"", {"Accept": "application/json"})
+    async with stream_invocation(shared_engine(), request, read_timeout_s=60.0) as answer:
+        body = await read_refusal(answer, Timeline.begin())
+        if answer.status >= 300:
+            raise refusal(answer, body, what="GET", on=name)
+    return parse_object(body)
 
 
 def _ignore(_at_ns: int) -> None:

@@ -57,7 +57,9 @@ def failure_of_code(code: int | None) -> str:
 class _Pending:
     future: asyncio.Future[Any]
     call: MeasuredCall | None
-    on_message: Callable[[Mapping[str, Any], int], bool] | None = None
+    on_result: Callable[[Mapping[str, Any]], bool] | None = None
+    last: Any = None
+    has_any: bool = False
 
 
 class JsonRpcPeer:
@@ -89,7 +91,7 @@ class JsonRpcPeer:
         *,
         call: MeasuredCall | None = None,
         on_sent: Callable[[int], None] | None = None,
-        on_message: Callable[[Mapping[str, Any], int], bool] | None = None,
+        on_result: Callable[[Mapping[str, Any]], bool] | None = None,
     ) -> Any:
         """Send a request and return its result.
 
@@ -98,8 +100,8 @@ class JsonRpcPeer:
             params: Its parameters.
             call: The call that the messages belong to.
             on_sent: Called with the request's id before it is sent.
-            on_message: Called with every response with the request's id, and when it was read; False waits for
-                another one (a stream of responses, as in A2A).
+            on_result: Called with every result of a stream of responses, as in A2A; the first for which it is True
+                ends the request, as does the end of the response.
 
         Raises:
             ProtocolError: The other side answered with an error; `code` is its code.
@@ -108,7 +110,7 @@ class JsonRpcPeer:
         if self._closed is not None:
             raise self._closed
         id = next(self._numbers)
-        pending = _Pending(asyncio.get_running_loop().create_future(), call, on_message)
+        pending = _Pending(asyncio.get_running_loop().create_future(), call, on_result)
         self._pending[id] = pending
         if on_sent is not None:
             on_sent(id)
@@ -126,6 +128,8 @@ class JsonRpcPeer:
         await asyncio.wait({future, sending}, return_when=asyncio.FIRST_COMPLETED)
         if not future.done():
             sending.result()  # raises what prevented the request or the response
+            if pending.has_any:
+                return pending.last
             if self.channel.answers_in_send:
                 raise MalformedResponseError(
                     f"The response to {method} ended without an answer", on=self._name, try_="the agent's logs"
@@ -173,8 +177,10 @@ class JsonRpcPeer:
             return
         if "error" in message:
             pending.future.set_exception(_error_of(as_mapping(message["error"]), self._name))
-        elif pending.on_message is None or pending.on_message(message, at_ns):
-            pending.future.set_result(message.get("result"))
+        else:
+            pending.last, pending.has_any = message.get("result"), True
+            if pending.on_result is None or pending.on_result(as_mapping(pending.last)):
+                pending.future.set_result(pending.last)
 
     def _call_of(self, message: Mapping[str, Any]) -> MeasuredCall | None:
         """Return the call of a message on a shared stream: by its progress token, else the one that began last."""

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from loomlib.errors import AwsError, ProtocolError
-from loomlib.json_values import as_list, as_mapping, as_text, number_or_none
+from loomlib.errors import InvalidArgumentsError, ProtocolError
+from loomlib.json_values import as_list, as_mapping, as_text, number_or_none, parse_object
 
 from ..entry import AgentEntry, ServerEntry
 from ..invocation_writer import InvocationWriter
-from ..outcome import failure_of
 from ..payloads import make_payload
-from ..record import InvocationRecord
 from ..requests import InvocationRequest
 from ..trace_context import with_trace
 from .channels import Channel
 from .http_channel import HttpChannel
-from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcPeer, failure_of_code
+from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcPeer
 from .mcp_values import (
     PROTOCOL_VERSIONS,
     Callbacks,
@@ -32,26 +30,12 @@ from .mcp_values import (
     sampling_result,
 )
 from .measured_call import MeasuredCall
+from .measuring import CallOutcome, measure
 from .schemas import check_arguments
 
 T = TypeVar("T")
 
 _PAGES: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpOutcome:
-    """The outcome of one stored request.
-
-    Attributes:
-        record: The stored record.
-        result: The protocol's result; empty when there is none.
-        events: The transcript as it is stored.
-    """
-
-    record: InvocationRecord
-    result: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
-    events: tuple[str, ...] = field(default=(), repr=False)
 
 
 class McpSession:
@@ -96,7 +80,7 @@ class McpSession:
         self.instructions = ""
         self.protocol_version = ""
 
-    async def open(self, *, timeout_s: float | None = None) -> McpOutcome:
+    async def open(self, *, timeout_s: float | None = None) -> CallOutcome:
         """Connect and agree on a protocol version; the request is stored.
 
         Raises:
@@ -164,7 +148,8 @@ class McpSession:
         timeout_s: float | None = None,
         on_progress: Callable[[Progress], object] | None = None,
         run_in_caller: Callable[[Callable[[], None]], None] | None = None,
-    ) -> McpOutcome:
+        labels: Sequence[str] = (),
+    ) -> CallOutcome:
         """Send a request, store it and what came, and return the outcome. Only what prevents storing raises.
 
         Args:
@@ -174,6 +159,7 @@ class McpSession:
             timeout_s: The limit from sending to the result, in seconds.
             on_progress: Called with each progress notification of this request; the session's callback by default.
             run_in_caller: Runs callbacks in the thread that waits; a thread of the session's by default.
+            labels: Labels to store with the call, beside the session's.
         """
         call = MeasuredCall(
             InvocationRequest(
@@ -182,30 +168,34 @@ class McpSession:
                 session_id=self.session_id,
                 qualifier=self._qualifier,
                 timeout_s=timeout_s,
-                labels=self._labels,
+                labels=(*self._labels, *labels),
                 headers=with_trace({}),
             ),
             self._writer,
         )
         call.run_in_caller = run_in_caller
-        result: Mapping[str, Any] = {}
-        try:
-            await call.begin()
-            async with asyncio.timeout(timeout_s):
-                result = await self._send(method, params, call, on_progress or self.callbacks.on_progress)
-        except TimeoutError:
-            call.fail("timeout", f"The result was not there within {timeout_s:g} s")
-        except asyncio.CancelledError:
-            call.fail("cancelled", "The caller cancelled before the result came")
-        except ProtocolError as error:
-            call.fail(failure_of_code(error.code), str(error))
-        except AwsError as error:
-            call.fail(failure_of(error), str(error))
-        text = result_text(result)
-        if result.get("isError") is True:
-            call.fail("agent_error", self._explain(text))
-        record = await call.finish(text)
-        return McpOutcome(record=record, result=result, events=tuple(call.line.events))
+        return await measure(call, lambda: self._send(method, params, call, on_progress), self._read)
+
+    async def ask(
+        self, prompt: str, payload: Mapping[str, Any] | None, *, timeout_s: float | None, labels: Sequence[str] = ()
+    ) -> CallOutcome:
+        """Call the tool that a payload, or a prompt as JSON, names: `{"tool": …, "arguments": {…}}`.
+
+        Raises:
+            InvalidArgumentsError: It names none.
+        """
+        fields = payload or parse_object(prompt)
+        tool = as_text(fields.get("tool"))
+        if not tool:
+            raise InvalidArgumentsError(
+                "The request names no tool",
+                on=json.dumps(dict(fields))[:200] if fields else repr(prompt[:200]),
+                try_='{"tool": "add", "arguments": {"a": 1, "b": 2}}, or mcp.eval_target("add")',
+                field="tool",
+            )
+        params = {"name": tool, "arguments": dict(as_mapping(fields.get("arguments")))}
+        stored = json.dumps({"tool": tool, "arguments": params["arguments"]}, ensure_ascii=False)
+        return await self.call("tools/call", params, prompt=stored, timeout_s=timeout_s, labels=labels)
 
     async def close(self) -> None:
         """End the session."""
@@ -219,6 +209,7 @@ class McpSession:
         call: MeasuredCall,
         on_progress: Callable[[Progress], object] | None,
     ) -> Mapping[str, Any]:
+        on_progress = on_progress or self.callbacks.on_progress
         sent: dict[str, Any] = dict(params)
         ids: list[int] = []
 
@@ -238,6 +229,10 @@ class McpSession:
         finally:
             for id in ids:
                 self._progress.pop(id, None)
+
+    def _read(self, result: Mapping[str, Any]) -> tuple[str, str | None]:
+        text = result_text(result)
+        return text, self._explain(text) if result.get("isError") is True else None
 
     def _explain(self, text: str) -> str:
         """Return a tool's error, with what to do where the client lacks the callback that the tool needs."""

@@ -207,7 +207,7 @@ def test_what_is_no_mcp_server_is_refused_in_three_parts(
     bench: loom.Workbench, calculator: loom.Agent, address: str
 ) -> None:
     assert calculator.protocol == "HTTP"
-    with pytest.raises(ProtocolError, match=r"no MCP server; its protocol is HTTP .calculator.. Try: agent.invoke"):
+    with pytest.raises(ProtocolError, match=r"protocol is HTTP, not MCP .calculator.. Try: agent.invoke"):
         calculator.mcp()
     with pytest.raises(PeerClosedError, match="cannot be started"):
         bench.mcp(["no-such-program-anywhere"])

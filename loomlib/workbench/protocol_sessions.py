@@ -1,0 +1,238 @@
+"""Opening MCP and A2A clients: of agents through InvokeAgentRuntime, of other servers by URL or command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ..agents import AgentEntry, new_session_id
+from ..agents.protocols.a2a_session import A2aSession
+from ..agents.protocols.channels import Channel
+from ..agents.protocols.http_channel import HttpChannel, read_json
+from ..agents.protocols.mcp_session import McpSession
+from ..agents.protocols.mcp_values import Callbacks
+from ..agents.protocols.servers import server_entry
+from ..agents.protocols.stdio_channel import StdioChannel
+from ..aws.runtimes import read_agent_card, stop_session
+from ..errors import ProtocolError
+from .a2a_client import A2aClient
+from .context import Context
+from .mcp_client import McpClient
+from .session_target import SessionTarget
+
+if TYPE_CHECKING:
+    from ..agents.entry import ServerEntry
+    from ..aws.signing import SignedRequest
+
+_CARD: Final = "/.well-known/agent-card.json"
+
+
+def open_agent_mcp(
+    context: Context,
+    entry: AgentEntry,
+    qualifier: str,
+    callbacks: Callbacks,
+    *,
+    session_id: str | None = None,
+    timeout_s: float | None = None,
+) -> McpClient:
+    """Open an MCP session with an agent whose protocol is MCP.
+
+    Raises:
+        ProtocolError: The agent speaks another protocol.
+    """
+    check_protocol(entry, "MCP")
+
+    def make(session: str | None, own: Callbacks) -> McpSession:
+        return _agent_mcp(context, entry, qualifier, session or new_session_id(), own)
+
+    end = partial(_stop, context, entry, qualifier)
+    return McpClient(make, callbacks, context, session_id=session_id, stop_session=end, timeout_s=timeout_s)
+
+
+def open_server_mcp(
+    context: Context,
+    server: str | Sequence[str],
+    callbacks: Callbacks,
+    *,
+    headers: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    folder: str | Path | None = None,
+    timeout_s: float | None = None,
+) -> McpClient:
+    """Open an MCP session with a server by its URL (streamable HTTP) or its command (stdio).
+
+    Raises:
+        ValueError: `server` is neither.
+        ProtocolError: There is no MCP server.
+    """
+    if isinstance(server, str) and not server.startswith(("http://", "https://")):
+        raise ValueError(f'server is a URL, or a command as a list such as ["python", "server.py"], not {server!r}')
+    if not server:
+        raise ValueError('the command is empty; give the program and its arguments, as in ["python", "server.py"]')
+    entry = server_entry(context.store, server)
+
+    def make(session: str | None, own: Callbacks) -> McpSession:
+        return McpSession(
+            _channel(context, server, entry, headers=headers, environment=environment, folder=folder),
+            entry=entry,
+            writer=context.invoker.writer,
+            callbacks=own,
+            session_id=session or new_session_id(),
+        )
+
+    return McpClient(make, callbacks, context, timeout_s=timeout_s)
+
+
+def open_agent_a2a(
+    context: Context,
+    entry: AgentEntry,
+    qualifier: str,
+    *,
+    session_id: str | None = None,
+    timeout_s: float | None = None,
+) -> A2aClient:
+    """Open a client of an agent whose protocol is A2A.
+
+    Raises:
+        ProtocolError: The agent speaks another protocol.
+    """
+    check_protocol(entry, "A2A")
+
+    def card(id: str) -> Mapping[str, Any]:
+        return read_agent_card(context.clients, str(entry.arn), id, qualifier=qualifier, region=entry.region)
+
+    end = partial(_stop, context, entry, qualifier)
+    return A2aClient(
+        partial(_agent_a2a, context, entry, qualifier),
+        card,
+        session_id or new_session_id(),
+        context,
+        end_session=end if session_id is None else None,
+        stop_session=end,
+        timeout_s=timeout_s,
+    )
+
+
+def open_server_a2a(
+    context: Context, url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float | None = None
+) -> A2aClient:
+    """Open a client of an A2A agent by its URL."""
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"url is the agent's address, such as http://127.0.0.1:9000/, not {url!r}")
+    entry = server_entry(context.store, url)
+
+    def make(id: str) -> A2aSession:
+        channel = _channel(context, url, entry, headers=headers, environment=None, folder=None, has_stream=False)
+        return A2aSession(channel, entry=entry, writer=context.invoker.writer, session_id=id)
+
+    def card(_id: str) -> Mapping[str, Any]:
+        from ..aws.engine import shared_engine
+
+        return shared_engine().submit(read_json(f"{url.rstrip('/')}{_CARD}", headers or {}, name=entry.name)).result()
+
+    return A2aClient(make, card, new_session_id(), context, timeout_s=timeout_s)
+
+
+def session_target(context: Context, entry: AgentEntry, qualifier: str) -> SessionTarget:
+    """Return an MCP or A2A agent as the target of an evaluation or a latency study."""
+
+    def mcp(id: str) -> McpSession:
+        return _agent_mcp(context, entry, qualifier, id, Callbacks())
+
+    make = mcp if entry.protocol == "MCP" else partial(_agent_a2a, context, entry, qualifier)
+    end = partial(_stop, context, entry, qualifier)
+    return SessionTarget(make, entry, context, qualifier=qualifier, end_session=end)
+
+
+def _agent_mcp(
+    context: Context, entry: AgentEntry, qualifier: str, session_id: str, callbacks: Callbacks
+) -> McpSession:
+    return McpSession(
+        agent_channel(context, entry, qualifier, session_id),
+        entry=entry,
+        writer=context.invoker.writer,
+        callbacks=callbacks,
+        session_id=session_id,
+        qualifier=qualifier,
+        labels=context.labels,
+    )
+
+
+def _agent_a2a(context: Context, entry: AgentEntry, qualifier: str, session_id: str) -> A2aSession:
+    return A2aSession(
+        agent_channel(context, entry, qualifier, session_id),
+        entry=entry,
+        writer=context.invoker.writer,
+        session_id=session_id,
+        qualifier=qualifier,
+        labels=context.labels,
+    )
+
+
+def check_protocol(entry: AgentEntry, *wanted: str) -> None:
+    """Raise a `ProtocolError` when the agent speaks none of these protocols."""
+    if entry.protocol in wanted:
+        return
+    way = {"MCP": "agent.mcp()", "A2A": "agent.a2a()", "AGUI": "agent.agui()"}.get(entry.protocol, 'agent.invoke("…")')
+    raise ProtocolError(
+        f"The agent's protocol is {entry.protocol}, not {' or '.join(wanted)}",
+        on=entry.name,
+        try_=f'{way}, or bench.deploy(…, protocol="{wanted[0]}") for a server of that protocol',
+    )
+
+
+def _stop(context: Context, entry: AgentEntry, qualifier: str, session_id: str) -> bool:
+    return stop_session(context.clients, str(entry.arn), session_id, qualifier=qualifier, region=entry.region)
+
+
+def agent_channel(context: Context, entry: AgentEntry, qualifier: str, session_id: str) -> HttpChannel:
+    """Return a channel whose messages are signed calls of InvokeAgentRuntime."""
+    from ..aws.engine import shared_engine
+    from ..aws.signing import sign_invocation
+
+    def request(method: str, body: bytes, headers: Mapping[str, str]) -> SignedRequest:
+        del method  # InvokeAgentRuntime knows POST only
+        return sign_invocation(
+            context.clients,
+            arn=str(entry.arn),
+            region=entry.region,
+            qualifier=qualifier,
+            session_id=session_id,
+            body=body,
+            headers=headers,
+        )
+
+    return HttpChannel(
+        shared_engine(),
+        request,
+        name=f"{entry.name}, endpoint {qualifier}",
+        what="InvokeAgentRuntime",
+        read_timeout_s=context.settings.read_timeout_s,
+    )
+
+
+def _channel(
+    context: Context,
+    server: str | Sequence[str],
+    entry: ServerEntry,
+    *,
+    headers: Mapping[str, str] | None,
+    environment: Mapping[str, str] | None,
+    folder: str | Path | None,
+    has_stream: bool = True,
+) -> Channel:
+    from ..aws.engine import shared_engine
+    from ..aws.signing import plain_request
+
+    if not isinstance(server, str):
+        return StdioChannel(server, environment=environment, folder=folder, name=entry.name)
+    return HttpChannel(
+        shared_engine(),
+        partial(plain_request, server, headers or {}),
+        name=entry.name,
+        read_timeout_s=context.settings.read_timeout_s,
+        has_stream=has_stream,
+    )
