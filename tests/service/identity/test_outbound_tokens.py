@@ -167,9 +167,9 @@ def test_a_server_s_refusal_says_its_code_and_no_secret(aws: Any, identities: Id
 @pytest.mark.parametrize(
     ("raw", "fault"),
     [
-        ((302, {"location": "http://127.0.0.1:9/"}, b""), "redirects are not followed"),
+        ((302, {"location": "http://127.0.0.1:9/"}, b""), "redirects of issuers are not followed"),
         ((200, {"content-type": "application/json"}, b"x" * 300_000), "answered more than"),
-        ((200, {"content-type": "text/html"}, b"<html>"), "without a JSON object"),
+        ((200, {"content-type": "text/html"}, b"<html>"), "did not answer JSON"),
         ((200, {"content-type": "application/json"}, b'{"token_type": "Bearer"}'), "without an access_token"),
     ],
 )
@@ -200,7 +200,7 @@ def test_a_redirect_reaches_nobody(identities: Identities) -> None:
         try:
             address = f"http://127.0.0.1:{other.server_port}/token"
             identities.issuer.raw = (307, {"location": address}, b"")
-            with pytest.raises(ClientError, match="redirects are not followed"):
+            with pytest.raises(ClientError, match="redirects of issuers are not followed"):
                 identities.ask(identities.token(identities.workload()), identities.provider())
         finally:
             other.shutdown()

@@ -130,7 +130,7 @@ class InboundAuthorizer:
     async def _by_token(
         self, caller: Caller, token: str, version: RuntimeVersion, qualifier: str
     ) -> tuple[CallIdentity, dict[str, Any]]:
-        from .addresses import IssuerError
+        from ..addresses import IssuerError
         from .tokens import MalformedTokenError, RefusedTokenError
 
         if version.authorizer is None:

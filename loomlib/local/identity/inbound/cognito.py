@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .addresses import IssuerError
+from ..addresses import IssuerError
 
 _ADDRESS: Final = re.compile(
     r"(https://cognito-idp\.([a-z0-9-]+)\.amazonaws\.com/(\2_[0-9A-Za-z]+))/\.well-known/openid-configuration"

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from joserfc import jwk
 from joserfc.errors import JoseError
 
-from .addresses import IssuerError, check_address, is_here, read_document
+from ..addresses import IssuerError, check_address, is_here, read_document
 
 FRESH_S: Final = 600.0
 """How old keys may be before they are read again, while those at hand are still used."""

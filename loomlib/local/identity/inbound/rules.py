@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from ...contract import ClaimCheck
 from ...wire import invalid
-from .addresses import check_address
+from ..addresses import check_address
 
 _NOT_HERE: Final = {
     "privateEndpoint": "there is no VPC Lattice",

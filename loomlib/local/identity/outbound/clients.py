@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import base64
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, urlsplit
 
 from ...wire import RefusedError, invalid
-from .endpoint import EndpointError, get_json, post_form
 from .vault import StoredToken
 
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"  # RFC 8693
@@ -18,6 +18,8 @@ _BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"  # RFC 7523
 _JWT: Final = "urn:ietf:params:oauth:token-type:jwt"
 _ACCESS: Final = "urn:ietf:params:oauth:token-type:access_token"
 _METADATA_S: Final = 300.0
+_TIMEOUT_S: Final = 10.0
+_ERROR_CODE: Final = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]{1,80}")  # RFC 6749, section 5.2
 
 Form = dict[str, str | list[str]]
 
@@ -71,12 +73,11 @@ class TokenClient:
     """Asks authorization servers for tokens.
 
     Args:
-        map_url: Returns the address at which a server of AWS is served here.
         clock: Seconds since 1970.
     """
 
-    def __init__(self, map_url: Callable[[str], str] = str, clock: Callable[[], float] = time.time) -> None:
-        self._map_url, self._clock = map_url, clock
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         self._documents: dict[str, tuple[float, dict[str, Any]]] = {}
 
     async def metadata(self, client: Client) -> dict[str, Any]:
@@ -93,13 +94,10 @@ class TokenClient:
                 "token_endpoint": given["tokenEndpoint"],
                 "token_endpoint_auth_methods_supported": given.get("tokenEndpointAuthMethods") or [],
             }
-        url = self._map_url(discovery["discoveryUrl"])
+        url: str = discovery["discoveryUrl"]
         read_at, document = self._documents.get(url, (0.0, {}))
         if not document or self._clock() - read_at > _METADATA_S:
-            try:
-                document = await get_json(url)
-            except EndpointError as error:
-                raise invalid(f"The discovery document cannot be read: {error}") from error
+            document = await _discovered(url)
             self._documents[url] = self._clock(), document
         return document
 
@@ -162,15 +160,45 @@ class TokenClient:
         headers: dict[str, str] = {}
         if not anonymous:
             headers = _authenticate(client, form, metadata)
-        try:
-            answer = await post_form(self._map_url(url), form, headers)
-        except EndpointError as error:
-            # AWS answers so when an authorization server refuses.
-            raise invalid(f"The authorization server did not give a token: {error}") from error
+        answer = await _answered(url, form, headers)
         token = StoredToken.of(answer, self._clock(), former_refresh=former_refresh)
         if token is None:
             raise invalid("The authorization server answered without an access_token")
         return token
+
+
+async def _discovered(url: str) -> dict[str, Any]:
+    """Return a discovery document whose endpoints are on the same side of this machine's loopback as itself."""
+    from ..addresses import IssuerError, is_here, read_document  # aiohttp, which a service that asks nobody spares
+
+    try:
+        document = await read_document(url)
+    except IssuerError as error:
+        raise invalid(f"The discovery document cannot be used: {error}") from error
+    for name in ("authorization_endpoint", "token_endpoint"):
+        if is_here(urlsplit(str(document.get(name, url)))) != is_here(urlsplit(url)):
+            raise invalid(f"The discovery document cannot be used: its {name} is not where the issuer is")
+    return document
+
+
+async def _answered(url: str, form: Form, headers: Mapping[str, str]) -> dict[str, Any]:
+    """Return the answer of a token endpoint.
+
+    Raises:
+        RefusedError: It gave no token. The message has its error code, and nothing of what was sent.
+    """
+    from ..addresses import IssuerError, ask
+
+    pairs = [(name, item) for name, value in form.items() for item in ([value] if isinstance(value, str) else value)]
+    try:
+        status, document = await ask("POST", url, form=pairs, headers=headers, timeout_s=_TIMEOUT_S)
+    except IssuerError as error:
+        raise invalid(f"The authorization server gave no token: {error}") from error
+    code = document.get("error")
+    if status != 200 or code:  # GitHub answers errors with status 200
+        code = code if isinstance(code, str) and _ERROR_CODE.fullmatch(code) else ""
+        raise invalid(f"The authorization server gave no token: it answered {status} {code}".rstrip())
+    return document
 
 
 def _authenticate(client: Client, form: Form, metadata: Mapping[str, Any]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 from ...resources import ResourceRecord
+from ...wire import invalid
 from .clients import Target
 from .vault import TokenKey
 
@@ -101,14 +102,6 @@ class ConsentSessions:
         """Return the session of an authorization server's callback."""
         return self.find(self._by_state.get(state, ""))
 
-    def pending(self, key: TokenKey, provider: ResourceRecord) -> ConsentSession | None:
-        """Return the newest session for a token that waits for its user."""
-        self._drop_old()
-        for session in reversed(self._sessions.values()):
-            if session.key == key and session.provider.arn == provider.arn and not session.failure:
-                return session
-        return None
-
     def end(self, session: ConsentSession) -> None:
         """Forget a session."""
         self._sessions.pop(session.uri, None)
@@ -130,7 +123,11 @@ class ConsentSessions:
 def authorization_request(
     session: ConsentSession, metadata: Mapping[str, Any], *, client_id: str, redirect_uri: str
 ) -> str:
-    """Return the authorization server's address for a session (RFC 6749, section 4.1.1, with PKCE)."""
+    """Return the authorization server's address for a session (RFC 6749, section 4.1.1, with PKCE).
+
+    Raises:
+        RefusedError: The metadata names none.
+    """
     challenge = base64.urlsafe_b64encode(hashlib.sha256(session.verifier.encode()).digest()).decode().rstrip("=")
     form = session.target.form(
         response_type="code",
@@ -140,7 +137,10 @@ def authorization_request(
         code_challenge=challenge,
         code_challenge_method="S256",
     )
-    return with_query(str(metadata["authorization_endpoint"]), form)
+    address = metadata.get("authorization_endpoint")
+    if not isinstance(address, str) or urlsplit(address).scheme not in ("http", "https"):
+        raise invalid("The authorization server's metadata has no authorization_endpoint")
+    return with_query(address, form)
 
 
 def with_query(url: str, added: Mapping[str, str | Sequence[str]]) -> str:

@@ -14,7 +14,6 @@ from .consent import (
     only,
     with_query,
 )
-from .endpoint import EndpointError
 from .plane import IdentityPlane
 
 _HEADERS: Final = (
@@ -59,8 +58,8 @@ class ConsentPages:
             address = authorization_request(
                 session, metadata, client_id=client_id, redirect_uri=self._plane.redirect_uri(session.provider)
             )
-        except (RefusedError, EndpointError, KeyError) as error:
-            session.failure = error.message if isinstance(error, RefusedError) else str(error)
+        except RefusedError as refused:
+            session.failure = refused.message
             await _say(send, 502, f"The authorization server cannot be used: {session.failure}")
             return
         await _redirect(send, address)

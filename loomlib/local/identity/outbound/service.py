@@ -41,7 +41,6 @@ class OutboundIdentity:
         home: The home folder.
         store: Its resources.
         url: The service's address.
-        map_url: Returns the address at which a server of AWS is served here.
     """
 
     def __init__(
@@ -50,7 +49,6 @@ class OutboundIdentity:
         store: ResourceStore,
         *,
         url: str,
-        map_url: Callable[[str], str] = str,
     ) -> None:
         sealer = Sealer(home)
         self.tokens = WorkloadTokens(sealer)
@@ -63,7 +61,7 @@ class OutboundIdentity:
             api_keys=self._api_keys,
             oauth2=self._oauth2,
             vault=TokenVault(store, sealer),
-            clients=TokenClient(map_url),
+            clients=TokenClient(),
             sessions=sessions,
         )
         settings = VaultSettings(store)

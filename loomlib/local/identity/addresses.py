@@ -11,6 +11,7 @@ import asyncio
 import ipaddress
 import json
 import socket
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 from urllib.parse import SplitResult, urlsplit
 
@@ -61,35 +62,70 @@ async def read_document(url: str) -> dict[str, Any]:
     Raises:
         IssuerError: The address is refused, does not answer in time, or answers something else.
     """
+    status, document = await ask("GET", url)
+    if status != 200:
+        raise IssuerError(f"{url} answered {status}")
+    return document
+
+
+async def ask(
+    method: str,
+    url: str,
+    *,
+    form: Sequence[tuple[str, str]] | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> tuple[int, dict[str, Any]]:
+    """Send a request to an issuer; return the status and the JSON object that answers it.
+
+    Args:
+        method: The HTTP method.
+        url: The address.
+        form: The parameters of a POST.
+        headers: Further headers.
+        timeout_s: How long the whole answer may take.
+
+    Raises:
+        IssuerError: The address is refused, does not answer in time, or answers something else. The message has
+            nothing of what was sent.
+    """
+    shown = _shown(url)
     if fault := check_address(url):
-        raise IssuerError(f"{url} is refused: {fault}")
+        raise IssuerError(f"{shown} is refused: {fault}")
     connector = aiohttp.TCPConnector(resolver=_Resolver(here=is_here(urlsplit(url))), force_close=True)
+    wanted = {"Accept": "application/json", **(headers or {})}
     try:
         async with (
-            asyncio.timeout(TIMEOUT_S),
+            asyncio.timeout(timeout_s),
             aiohttp.ClientSession(connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar()) as session,
-            session.get(url, allow_redirects=False, headers={"Accept": "application/json"}) as response,
+            session.request(method, url, data=form, allow_redirects=False, headers=wanted) as response,
         ):
             if 300 <= response.status < 400:
-                raise IssuerError(f"{url} redirects, and redirects of issuers are not followed")
-            if response.status != 200:
-                raise IssuerError(f"{url} answered {response.status}")
+                raise IssuerError(f"{shown} redirects, and redirects of issuers are not followed")
             content = bytearray()
             while part := await response.content.readany():
                 content += part
                 if len(content) > LARGEST_BYTES:
-                    raise IssuerError(f"{url} answered more than {LARGEST_BYTES:,} bytes")
+                    raise IssuerError(f"{shown} answered more than {LARGEST_BYTES:,} bytes")
     except TimeoutError as error:
-        raise IssuerError(f"{url} did not answer within {TIMEOUT_S:g} s") from error
+        raise IssuerError(f"{shown} did not answer within {timeout_s:g} s") from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise IssuerError(f"{url} cannot be read: {type(error).__name__}") from error
+        raise IssuerError(f"{shown} cannot be read: {type(error).__name__}") from error
     try:
         document = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise IssuerError(f"{url} did not answer JSON") from error
+    except (ValueError, RecursionError):
+        document = None
     if not isinstance(document, dict):
-        raise IssuerError(f"{url} did not answer a JSON object")
-    return cast("dict[str, Any]", document)
+        if response.status >= 400:
+            raise IssuerError(f"{shown} answered {response.status}")
+        raise IssuerError(f"{shown} did not answer {'a JSON object' if document is not None else 'JSON'}")
+    return response.status, cast("dict[str, Any]", document)
+
+
+def _shown(url: str) -> str:
+    """Return an address without what may be a secret: its user and its query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 class _Resolver(AbstractResolver):
