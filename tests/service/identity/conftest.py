@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from authorization_server import TokenIssuer, serving
 from identities import Identities
-from token_issuer import TokenIssuer, serving
 
 
 @pytest.fixture

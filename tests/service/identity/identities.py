@@ -6,8 +6,8 @@ import itertools
 from typing import Any
 
 import pytest
+from authorization_server import CLIENT_ID, CLIENT_SECRET, TokenIssuer
 from botocore.exceptions import ClientError
-from token_issuer import CLIENT_ID, CLIENT_SECRET, TokenIssuer
 
 _numbers = itertools.count(1)
 RETURN_URL = "http://127.0.0.1:9/done?app=1"

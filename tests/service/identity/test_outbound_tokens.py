@@ -11,9 +11,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
+from authorization_server import CLIENT_SECRET
 from botocore.exceptions import ClientError
 from identities import Identities, code_of
-from token_issuer import CLIENT_SECRET
 
 
 def user_token(subject: str = "alice", *, lifetime_s: float = 600) -> str:
