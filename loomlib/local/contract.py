@@ -24,6 +24,8 @@ class RuntimeVersion:
         port: Where its server listens.
         path: Where its server takes invocations.
         authorizer: AWS's `customJWTAuthorizer`; None when callers sign their requests.
+        mount_paths: Where sessions have storage that is kept when they end.
+        memory_bytes: The memory of a session; None for the limit of all sessions.
     """
 
     runtime_id: str
@@ -41,6 +43,8 @@ class RuntimeVersion:
     port: int = 8080
     path: str = "/invocations"
     authorizer: Mapping[str, Any] | None = None
+    mount_paths: tuple[str, ...] = ()
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

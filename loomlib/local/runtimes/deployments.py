@@ -16,8 +16,10 @@ from ..images.store import Image, ImageStore
 from ..protocols import served
 from ..resources import ResourceRecord
 from ..sandbox.isolation import Isolation
+from ..sessions.storage import remove_expired
 from ..wire import invalid
 from .environments import Environments
+from .filesystems import memory_bytes, mount_paths
 from .packages import extract_limited, fetch
 
 _log = logging.getLogger(__name__)
@@ -40,6 +42,8 @@ class Deployments:
     def __init__(self, home: Path, images: ImageStore, *, isolation: Isolation | None = None) -> None:
         self._folder, self._images = home / "runtimes", images
         self._environments = Environments(home / "environments", isolation=isolation)
+        self.isolation = isolation or Isolation()
+        remove_expired(self._folder)
         self._runnable: dict[tuple[str, int], RuntimeVersion] = {}
 
     async def fetch(self, version: ResourceRecord) -> None:
@@ -132,6 +136,8 @@ class Deployments:
                 protocol=server.protocol,
                 port=server.port,
                 path=server.path,
+                mount_paths=mount_paths(given),
+                memory_bytes=memory_bytes(given),
             )
         return self._runnable[key]
 

@@ -16,6 +16,7 @@ from ..resources.store import ResourceStore
 from ..sessions import SessionPool
 from ..wire import conflict, invalid, not_found
 from .deployments import Deployments
+from .filesystems import check_filesystems, check_resources
 from .packages import InvalidPackageError
 from .platforms import V1, platform_of, with_platform
 
@@ -147,6 +148,8 @@ class RuntimeBehaviour(Behaviour):
             _check_code(artifact.get("codeConfiguration"))
         check_protocol(given)
         check_header_allowlist(given)
+        check_filesystems(given, self._deployments.isolation)
+        check_resources(given)
         check_authorizer(given.get("authorizerConfiguration"))
         return replace(record, document={"networkConfiguration": {"networkMode": "PUBLIC"}, **given})
 

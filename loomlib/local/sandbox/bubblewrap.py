@@ -45,6 +45,7 @@ class View:
         folder: The working folder, which is writable.
         read: Further files and folders that it may read, at the same paths.
         write: Further folders that it may write.
+        mounts: Further folders that it may write, as `{path inside: folder}`.
         files: Further files, as `{path inside: content}`.
         own_network: Whether it has a network of its own, with nothing in it but its own loopback.
     """
@@ -52,6 +53,7 @@ class View:
     folder: Path
     read: Sequence[Path] = ()
     write: Sequence[Path] = ()
+    mounts: Mapping[str, Path] = field(default_factory=dict[str, Path])
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     own_network: bool = True
 
@@ -108,6 +110,8 @@ def _mounts(view: View) -> Iterator[str]:
         yield from ("--ro-bind-try", str(path), str(path))
     for path in (view.folder, *view.write):
         yield from ("--bind", str(path), str(path))
+    for inside, path in view.mounts.items():
+        yield from ("--bind", str(path), inside)
 
 
 @cache

@@ -51,8 +51,7 @@ class Limits:
         if text == "none":
             return cls(**dict.fromkeys(names))
         if text == "aws":
-            memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
-            return cls(memory=min(8 * 2**30, memory))
+            return cls(memory=min(8 * 2**30, _most_memory()))
         figures: dict[str, int] = {}
         for item in text.split(","):
             name, _, size = item.strip().partition("=")
@@ -61,6 +60,12 @@ class Limits:
                 raise ValueError(f"limits must be aws, none or figures of {', '.join(names)}, not {text!r}")
             figures[name] = int(match[1]) * _UNITS[match[2].lower()]
         return replace(cls.of("aws"), **figures)
+
+    def with_memory(self, memory: int | None) -> Limits:
+        """Return the limits of a session whose runtime names its memory in bytes; none if there is no limit."""
+        if memory is None or self.memory is None:
+            return self
+        return replace(self, memory=min(memory, _most_memory()))
 
     def for_setrlimit(self, *, own_users: bool) -> str:
         """Return what the bootstrap sets in the agent's process, as numbers of resources and values.
@@ -85,3 +90,8 @@ class Limits:
         value = getattr(self, name)
         unit = "" if name in ("processes", "open_files") else " bytes"
         return f"{REACHED}: {name} ({value:,}{unit})"
+
+
+def _most_memory() -> int:
+    """Return three quarters of this machine's memory, in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +21,8 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 @dataclass(slots=True)
 class _Watched:
     leader: int
-    folder: Path
+    folders: Sequence[Path]
+    limits: Limits
     on_reached: Callable[[str], None]
     next_walk_s: float = 0.0
     reported: set[str] = field(default_factory=set[str])
@@ -31,25 +32,27 @@ class Watch:
     """The watch over all sessions of a pool; it looks while there are any.
 
     Args:
-        limits: The limits of each session.
         cgroups: The groups in which the kernel keeps some of the limits.
     """
 
-    def __init__(self, limits: Limits, cgroups: Cgroups) -> None:
-        self._limits, self._cgroups = limits, cgroups
+    def __init__(self, cgroups: Cgroups) -> None:
+        self._cgroups = cgroups
         self._watched: dict[str, _Watched] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, mark: str, leader: int, folder: Path, on_reached: Callable[[str], None]) -> None:
+    def add(
+        self, mark: str, leader: int, folders: Sequence[Path], limits: Limits, on_reached: Callable[[str], None]
+    ) -> None:
         """Watch a session.
 
         Args:
             mark: The session's mark.
             leader: Its first process, of which all others descend.
-            folder: Its working folder.
+            folders: Its working folder, and its storage.
+            limits: Its limits.
             on_reached: Called on the event loop with the name of a limit, once for each.
         """
-        self._watched[mark] = _Watched(leader, folder, on_reached)
+        self._watched[mark] = _Watched(leader, folders, limits, on_reached)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -72,7 +75,7 @@ class Watch:
                         watched.on_reached(name)
 
     def _look(self, mark: str, watched: _Watched) -> list[str]:
-        limits, names = self._limits, list[str]()
+        limits, names = watched.limits, list[str]()
         if kept := self._cgroups.reached(mark):
             names.append(kept)
         pids = list(descendants(watched.leader))
@@ -85,7 +88,7 @@ class Watch:
             names.append("open_files")
         began_s = time.monotonic()
         if limits.storage is not None and began_s >= watched.next_walk_s:
-            if _folder_bytes(watched.folder, limits.storage) > limits.storage:
+            if any(_folder_bytes(folder, limits.storage) > limits.storage for folder in watched.folders):
                 names.append("storage")
             watched.next_walk_s = began_s + (time.monotonic() - began_s) / _FOLDER_SHARE
         return names

@@ -76,7 +76,7 @@ class SessionPool:
         sweep_leftovers(folder)
         self._keeper = Keeper(folder)
         self._cgroups = Cgroups()
-        self._watch = Watch(limits, self._cgroups)
+        self._watch = Watch(self._cgroups)
         self._place = SessionPlace(
             folder=folder,
             sink=sink,

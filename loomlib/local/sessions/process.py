@@ -50,6 +50,7 @@ class AgentProcess:
         isolation: What separates it from this machine.
         read: Further files and folders that it may read.
         write: Further folders that it may write.
+        mounts: Folders that it has at other paths, as `{path inside: folder}`.
         limits: Limits for `setrlimit`, in the bootstrap's form.
         groups: Files of control groups that the process joins.
         port: The service's port.
@@ -71,6 +72,7 @@ class AgentProcess:
         on_endpoint: Callable[[socket.socket], None],
         read: Sequence[Path] = (),
         write: Sequence[Path] = (),
+        mounts: Mapping[str, Path] | None = None,
         limits: str = "",
         groups: Sequence[Path] = (),
         port: int = 0,
@@ -81,6 +83,8 @@ class AgentProcess:
         self._loop = asyncio.get_running_loop()
         self._isolation, self._init = isolation, 0
         isolated = isolation.level == "bubblewrap"
+        if mounts and not isolated:
+            raise OSError(f"its storage at {', '.join(mounts)} needs bubblewrap: {isolation.sentence}")
         supervised = not isolated and sys.platform == "linux"
         self._has_leader = isolated or supervised
         self._network: OpenNetwork | None = None
@@ -104,6 +108,7 @@ class AgentProcess:
                         folder=folder,
                         read=read,
                         write=write,
+                        mounts=mounts or {},
                         files={"/etc/resolv.conf": RESOLVER} if isolation.network_program else {},
                         own_network=isolation.has_own_network,
                     )

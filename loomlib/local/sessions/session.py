@@ -37,6 +37,7 @@ from .output import START_LINE, SessionOutput
 from .process import AgentProcess
 from .processes import resident_bytes
 from .running import EXIT_SOON_S, Running
+from .storage import storage_of
 from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 from .workspace import make_workspace, remove_workspace, write_record
 
@@ -102,6 +103,7 @@ class RuntimeSession:
     ) -> None:
         self.runtime, self.qualifier, self.session_id, self.mark = runtime, qualifier, session_id, mark
         self._place, self._on_end, self._on_removed = place, on_end, on_removed
+        self._limits = place.limits.with_memory(runtime.memory_bytes)
         self._started_at = self._last_used_at = datetime.now(UTC)
         self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs-{session_id}]{mark}"
         self._group = runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}")
@@ -263,6 +265,7 @@ class RuntimeSession:
             raise FileNotFoundError(f"its entry point {script} is not in the package")
         if self._stopping:
             raise InterruptedError(self._why_ended)
+        storage = storage_of(self.runtime.code.parent, self.qualifier, self.session_id, self.runtime.mount_paths)
         service_environment, otlp = place.service_environment, place.otlp
         if place.keys is not None:
             key = place.keys.issue(self.runtime, qualifier=self.qualifier, session_id=self.session_id, mark=self.mark)
@@ -287,13 +290,14 @@ class RuntimeSession:
             isolation=place.isolation,
             read=(self.runtime.code, *self.runtime.search_path, *place.readable),
             write=place.writable,
-            limits=place.limits.for_setrlimit(own_users=place.isolation.level == "bubblewrap"),
-            groups=place.cgroups.make(self.mark, place.limits),
+            mounts=storage,
+            limits=self._limits.for_setrlimit(own_users=place.isolation.level == "bubblewrap"),
+            groups=place.cgroups.make(self.mark, self._limits),
             port=place.port,
             on_signal=self._notices.on_signal,
             on_endpoint=self._connect_endpoint,
         )
-        place.watch.add(self.mark, process.leader, folder, self._on_limit)
+        place.watch.add(self.mark, process.leader, (folder, *storage.values()), self._limits, self._on_limit)
         output = SessionOutput(process.output_fd, place.sink, group=self._group, stream=self._stream)
         write_record(place.folder, self.mark, process.leader)
         if place.announces_starts:
@@ -350,7 +354,7 @@ class RuntimeSession:
         """Record that the session reached a limit, and end it; a process with too many files fails by itself."""
         self._note_limit(name)
         if name != "open_files":
-            self._limit = self._place.limits.reached(name)
+            self._limit = self._limits.reached(name)
             self._spawn(self.end(self._limit, grace_s=0))
 
     def _note_limit(self, name: str) -> None:
@@ -358,8 +362,8 @@ class RuntimeSession:
             return
         self._limits_noted.add(name)
         if name != "open_files":
-            self._limit = self._place.limits.reached(name)
-        self._notices.reached_limit(self._place.limits.reached(name))
+            self._limit = self._limits.reached(name)
+        self._notices.reached_limit(self._limits.reached(name))
 
     async def _leave(self) -> None:
         self._place.cgroups.remove(self.mark)
@@ -395,8 +399,8 @@ class RuntimeSession:
                 f"The agent sent {what} within {self._place.answer_timeout_s:g} s", self._log_tail()
             )
         if isinstance(failure, AnswerTooLargeError):
-            self._notices.reached_limit(self._place.limits.reached("answer"))
-            return AgentProcessError(self._place.limits.reached("answer"), self._log_tail())
+            self._notices.reached_limit(self._limits.reached("answer"))
+            return AgentProcessError(self._limits.reached("answer"), self._log_tail())
         if isinstance(failure, NotHttpError):
             return AgentProcessError(f"The agent answered something that is not HTTP: {failure}", self._log_tail())
         when = "in the middle of its answer" if mid_answer else "without an answer"

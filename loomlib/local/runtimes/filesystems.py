@@ -1,0 +1,57 @@
+"""The file systems and the memory of a runtime's sessions: `filesystemConfigurations`, `resourceConfigurations`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..sandbox.isolation import Isolation
+from ..wire import invalid
+
+
+def check_filesystems(document: Mapping[str, Any], isolation: Isolation) -> None:
+    """Refuse file systems that sessions cannot have here.
+
+    Args:
+        document: The runtime's configuration.
+        isolation: What separates sessions from this machine.
+    """
+    paths = [_storage_path(configuration) for configuration in document.get("filesystemConfigurations") or ()]
+    if len(set(paths)) < len(paths):
+        raise invalid("filesystemConfigurations must have different mount paths")
+    if len(paths) > 1:
+        raise invalid("filesystemConfigurations can have one sessionStorage at most")
+    if paths and isolation.level != "bubblewrap":
+        raise invalid(
+            f"Session storage at {paths[0]} needs bubblewrap, which binds it there: {isolation.sentence}. Install "
+            "bubblewrap (apt-get install bubblewrap), or leave out filesystemConfigurations"
+        )
+
+
+def check_resources(document: Mapping[str, Any]) -> None:
+    """Refuse a memory that is none."""
+    for configuration in document.get("resourceConfigurations") or ():
+        if configuration["minimumMemoryInMiB"] < 1:
+            raise invalid("resourceConfigurations[0].minimumMemoryInMiB must be at least 1")
+
+
+def mount_paths(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return where sessions have storage."""
+    return tuple(_storage_path(configuration) for configuration in document.get("filesystemConfigurations") or ())
+
+
+def memory_bytes(document: Mapping[str, Any]) -> int | None:
+    """Return the memory of a session in bytes; None when the configuration says nothing."""
+    configurations: Sequence[Mapping[str, Any]] = document.get("resourceConfigurations") or ()
+    return configurations[0]["minimumMemoryInMiB"] * 2**20 if configurations else None
+
+
+def _storage_path(configuration: Mapping[str, Any]) -> str:
+    if "sessionStorage" not in configuration:
+        kind = next(iter(configuration), "nothing")
+        raise invalid(f"The local AgentCore has sessionStorage in filesystemConfigurations, not {kind}")
+    path = str(configuration["sessionStorage"]["mountPath"]).rstrip("/")
+    if Path(path).name in ("", ".", ".."):
+        raise invalid(f"filesystemConfigurations: {path} is not a folder under /mnt")
+    return path

@@ -1,0 +1,53 @@
+"""Session storage: a folder for each session id of a version, next to the version's code.
+
+It is kept when the session ends, and deleted with the version, as AWS's is reset by a new version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+KEPT_FOR_S: Final = 14 * 86_400
+"""How long session storage is kept without a session that uses it (developer guide, "File system configurations")."""
+
+_STORAGE = "storage"
+
+
+def storage_of(files: Path, qualifier: str, session_id: str, paths: Sequence[str]) -> dict[str, Path]:
+    """Return the folders of a session's storage by their mount paths, made if they do not exist.
+
+    Args:
+        files: The folder of the version.
+        qualifier: The endpoint's name.
+        session_id: The runtime session id.
+        paths: The mount paths.
+    """
+    if not paths:
+        return {}
+    digest = hashlib.sha256(f"{qualifier}\0{session_id}".encode()).hexdigest()[:32]
+    own = files / _STORAGE / digest
+    folders = {path: own / Path(path).name for path in paths}
+    for folder in folders.values():
+        folder.mkdir(parents=True, exist_ok=True)
+    os.utime(own)
+    return folders
+
+
+def remove_expired(runtimes: Path, *, now_s: float | None = None) -> int:
+    """Delete the session storage that no session has used for two weeks; return how many there were.
+
+    Args:
+        runtimes: Folder of all runtimes' versions.
+        now_s: The Unix time.
+    """
+    earliest = (time.time() if now_s is None else now_s) - KEPT_FOR_S
+    expired = [folder for folder in runtimes.glob(f"*/*/{_STORAGE}/*") if folder.stat().st_mtime < earliest]
+    for folder in expired:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(expired)
