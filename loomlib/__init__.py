@@ -15,6 +15,7 @@ from .dispatch import names_on_use
 
 if TYPE_CHECKING:
     from .agents import Chunk, InvocationError, RuntimeArn, SessionEnd, SessionStart
+    from .aws.authorizers import JwtAuthorizer
     from .errors import LoomError
     from .evals import EvalCase, EvalSet
     from .evals.runs import Budget, EvalRun, aevaluate, evaluate
@@ -37,6 +38,7 @@ __all__ = [
     "EvalSet",
     "Invocation",
     "InvocationError",
+    "JwtAuthorizer",
     "LatencyStudy",
     "LoomError",
     "MemoryStudy",
@@ -60,6 +62,7 @@ __getattr__ = names_on_use(
     __name__,
     {
         "agents": "Chunk InvocationError RuntimeArn SessionEnd SessionStart",
+        "aws.authorizers": "JwtAuthorizer",
         "errors": "LoomError",
         "evals": "EvalCase EvalSet",
         "evals.runs": "Budget EvalRun aevaluate evaluate",

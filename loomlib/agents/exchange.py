@@ -111,6 +111,7 @@ class Exchange:
             session_id=invocation.session_id,
             body=invocation.payload.body,
             headers=invocation.headers,
+            bearer=invocation.bearer,
         )
         async with (
             asyncio.timeout(invocation.timeout_s),

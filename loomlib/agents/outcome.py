@@ -130,6 +130,8 @@ def _error_of(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
     message = text
     if isinstance(parsed, dict):
         fields = cast("Mapping[str, object]", parsed)
+        if isinstance(nested := fields.get("error"), dict):  # JSON-RPC: AgentCore's form of 401
+            fields = cast("Mapping[str, object]", nested)
         message = str(fields.get("message") or fields.get("Message") or text)
         code = code or str(fields.get("__type") or fields.get("code") or "")
     return code.partition(":")[0].rpartition("#")[2], message

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
+from loomlib.aws.bearer import check_bearer
+
 from .entry import AgentEntry, ServerEntry
 from .payloads import Payload, check_session_id, make_payload, new_session_id
 from .trace_context import with_trace
@@ -23,6 +25,7 @@ class InvocationRequest:
         timeout_s: The limit from sending to the end of the response, in seconds; None for no limit.
         labels: Labels to store with it.
         headers: Headers to send, with the trace context.
+        bearer: The token to send instead of a signature; neither stored nor logged.
     """
 
     agent: AgentEntry | ServerEntry
@@ -32,6 +35,7 @@ class InvocationRequest:
     timeout_s: float | None = None
     labels: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    bearer: str | None = field(default=None, repr=False)
 
 
 class CallOptions(TypedDict, total=False):
@@ -41,6 +45,7 @@ class CallOptions(TypedDict, total=False):
     session_id: str | None
     qualifier: str | None
     timeout_s: float | None
+    bearer: str | None
 
 
 class InvokeOptions(CallOptions, total=False):
@@ -58,6 +63,7 @@ def make_request(
     session_id: str | None = None,
     qualifier: str | None = None,
     timeout_s: float | None = None,
+    bearer: str | None = None,
     labels: Sequence[str] = (),
     headers: Mapping[str, str] | None = None,
 ) -> InvocationRequest:
@@ -70,6 +76,7 @@ def make_request(
         session_id: The runtime session; a new one by default.
         qualifier: The endpoint; DEFAULT by default.
         timeout_s: The limit from sending to the end of the response, in seconds.
+        bearer: A token of an issuer that the runtime's authorizer accepts, sent instead of a signature.
         labels: Labels to store with it.
         headers: Headers to send.
 
@@ -81,7 +88,13 @@ def make_request(
         raise ValueError(f"timeout_s must be above 0, not {timeout_s:g}")
     if qualifier == "":
         raise ValueError("qualifier must be the name of an endpoint, such as DEFAULT")
+    if bearer is not None:
+        check_bearer(bearer)
     for name, value in (headers or {}).items():
+        if name.lower() == "authorization":
+            raise ValueError(
+                "headers cannot hold Authorization, which requests set themselves: pass a token as bearer="
+            )
         if not (name + value).isascii() or not (name + value).isprintable():
             raise ValueError(f"the header {name!r} has characters that HTTP does not allow")
     return InvocationRequest(
@@ -92,4 +105,5 @@ def make_request(
         timeout_s=timeout_s,
         labels=tuple(labels),
         headers=with_trace(headers or {}),
+        bearer=bearer,
     )

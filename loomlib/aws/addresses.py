@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 
 def is_loopback(endpoint: str) -> bool:
     """Return whether an address is on this machine's loopback interface."""
     host = urlsplit(endpoint).hostname or ""
-    return host == "localhost" or host.startswith("127.") or host == "::1"
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"  # any other name, 127.0.0.1.example.com among them, can lead anywhere

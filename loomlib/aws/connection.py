@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import MissingCredentialsError
 
 from .addresses import is_loopback
+from .bearer import check_bearer, check_may_receive_token
 from .errors import translated
 
 if TYPE_CHECKING:
@@ -67,6 +69,34 @@ class Clients:
         """Return the client of `bedrock-agentcore`."""
         return self.client("bedrock-agentcore", region)
 
+    @contextmanager
+    def data_client(self, region: str | None = None, *, bearer: str | None = None) -> Generator[Any]:
+        """Yield the client of `bedrock-agentcore`, or one for this block that sends a token in place of a signature."""
+        if bearer is None:
+            yield self.data(region)
+            return
+        from botocore import UNSIGNED
+        from botocore.config import Config
+
+        endpoint = self.data_endpoint(region)
+        check_bearer(bearer)
+        check_may_receive_token(endpoint)
+        client = self._session().client(
+            "bedrock-agentcore",
+            region_name=region or self.region,
+            endpoint_url=endpoint,
+            config=Config(signature_version=UNSIGNED, retries={"total_max_attempts": 1}, proxies=_proxies(endpoint)),
+        )
+
+        def send_token(request: Any, **_: Any) -> None:
+            request.headers["Authorization"] = f"Bearer {bearer}"
+
+        client.meta.events.register("before-send.bedrock-agentcore", send_token)
+        try:
+            yield client
+        finally:
+            client.close()
+
     def logs(self, region: str | None = None) -> Any:
         """Return the client of CloudWatch Logs."""
         return self.client("logs", region)
@@ -90,8 +120,7 @@ class Clients:
                     connect_timeout=10,
                     # A bucket name in the host part would leave an address such as 127.0.0.1 without an answer.
                     s3={"addressing_style": "path"} if endpoint else None,
-                    # A proxy for the world has no way to this machine's own loopback.
-                    proxies={} if endpoint and is_loopback(endpoint) else None,
+                    proxies=_proxies(endpoint),
                 )
                 with translated("Making an AWS client", on=service):
                     self._clients[service, where] = self._session().client(
@@ -168,3 +197,8 @@ def _open_session(connection: Connection) -> Any:
 
 
 _ENDPOINT_NAMES: Mapping[str, str] = {"logs": "CLOUDWATCH_LOGS", "secretsmanager": "SECRETS_MANAGER"}
+
+
+def _proxies(endpoint: str | None) -> dict[str, str] | None:
+    """Return no proxies for loopback, which a proxy for the world has no way to, and the environment's otherwise."""
+    return {} if endpoint and is_loopback(endpoint) else None

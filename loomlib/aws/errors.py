@@ -35,6 +35,7 @@ LIMIT_REACHED = "Resource limit reached"
 """How the local AgentCore begins the message of a 424 for a session that reached a limit."""
 
 _BY_STATUS: Mapping[int, type[AwsError]] = {
+    401: AccessDeniedError,
     402: QuotaExceededError,
     403: AccessDeniedError,
     404: ResourceNotFoundError,
@@ -107,8 +108,17 @@ def error_from_response(
     if kind is AgentFailedError and text.startswith(LIMIT_REACHED):
         kind = ResourceLimitError
     full = f"{what}: {code}: {text}" if code else f"{what}: {text}"
-    advice = rule_in(text) if kind is RequestRejectedError else ""
+    advice = rule_in(text) if kind is RequestRejectedError else _authorization_advice(status, text)
     return kind(full, on=on, try_=advice or _ADVICE.get(kind, ""), code=code, status=status, request_id=request_id)
+
+
+def _authorization_advice(status: int, text: str) -> str:
+    """Return what helps when a runtime refuses the kind of a caller's credentials."""
+    if status == 401 or "OAuth authorization failed" in text:
+        return "pass bearer= a token that the runtime's authorizer accepts; locally bench.identity.token(user=…)"
+    if status == 403 and "Authorization method mismatch" in text:
+        return "pass bearer= a token if the runtime has an authorizer, and none if it has not"
+    return ""
 
 
 def failure(kind: type[AwsError], what: str, *, on: str = "", try_: str = "", code: str = "") -> AwsError:

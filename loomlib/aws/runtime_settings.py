@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .authorizers import JwtAuthorizer
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeSettings:
@@ -19,6 +21,7 @@ class RuntimeSettings:
         max_lifetime_s: Seconds after which a session ends in any case.
         protocol: The protocol of the agent's server: "HTTP", "MCP", "A2A" or "AGUI".
         storage: Folder below /mnt that is kept when a session is stopped, such as "/mnt/data".
+        authorizer: Whose bearer tokens may call the runtime; None lets callers sign their requests.
     """
 
     platform_version: str | None = None
@@ -27,6 +30,7 @@ class RuntimeSettings:
     max_lifetime_s: int | None = None
     protocol: str | None = None
     storage: str | None = None
+    authorizer: JwtAuthorizer | None = None
 
     def members(self) -> dict[str, Any]:
         """Return the members of CreateAgentRuntime and UpdateAgentRuntime."""
@@ -42,4 +46,6 @@ class RuntimeSettings:
             members["protocolConfiguration"] = {"serverProtocol": self.protocol}
         if self.storage is not None:
             members["filesystemConfigurations"] = [{"sessionStorage": {"mountPath": self.storage}}]
+        if self.authorizer is not None:
+            members["authorizerConfiguration"] = self.authorizer.configuration()
         return members

@@ -163,12 +163,27 @@ def runtime_variables(
 
 
 def stop_session(
-    clients: Clients, arn: str, session_id: str, *, qualifier: str = "DEFAULT", region: str | None = None
+    clients: Clients,
+    arn: str,
+    session_id: str,
+    *,
+    qualifier: str = "DEFAULT",
+    region: str | None = None,
+    bearer: str | None = None,
 ) -> bool:
-    """End a session (StopRuntimeSession); return False when it had ended already."""
+    """End a session (StopRuntimeSession); return False when it had ended already.
+
+    Args:
+        clients: The connection.
+        arn: The runtime's ARN.
+        session_id: The session.
+        qualifier: The endpoint.
+        region: The runtime's region.
+        bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
+    """
     try:
-        with translated("Ending the session", on=session_id):
-            clients.data(region).stop_runtime_session(
+        with translated("Ending the session", on=session_id), clients.data_client(region, bearer=bearer) as client:
+            client.stop_runtime_session(
                 agentRuntimeArn=arn, runtimeSessionId=session_id, qualifier=qualifier, clientToken=_token()
             )
     except ResourceNotFoundError:

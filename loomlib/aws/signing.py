@@ -1,4 +1,4 @@
-"""InvokeAgentRuntime as a signed HTTP request, as boto3 would send it; and plain requests to other servers."""
+"""InvokeAgentRuntime as an HTTP request, signed as boto3 would or with a token, and plain requests to other servers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 from .addresses import is_loopback
+from .bearer import check_may_receive_token
 from .connection import Clients
 
 SESSION_HEADER = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"
@@ -36,8 +37,9 @@ def sign_invocation(
     body: bytes,
     content_type: str = "application/json",
     headers: Mapping[str, str] | None = None,
+    bearer: str | None = None,
 ) -> SignedRequest:
-    """Build and sign (SigV4) the request of one invocation with the current credentials.
+    """Build the request of one invocation, and sign it (SigV4) with the current credentials unless there is a token.
 
     It may use the network to refresh credentials, and it hashes the body: call it in a worker thread.
     """
@@ -52,9 +54,13 @@ def sign_invocation(
         SESSION_HEADER: session_id,
         **(headers or {}),
     }
-    request = AWSRequest(method="POST", url=url, data=body, headers=wanted)
-    SigV4Auth(clients.credentials(), SERVICE, region).add_auth(request)
-    signed = {str(name): str(value) for name, value in request.headers.items()}
+    if bearer is None:
+        request = AWSRequest(method="POST", url=url, data=body, headers=wanted)
+        SigV4Auth(clients.credentials(), SERVICE, region).add_auth(request)
+        signed = {str(name): str(value) for name, value in request.headers.items()}
+    else:
+        check_may_receive_token(endpoint)
+        signed = {**wanted, "Authorization": f"Bearer {bearer}"}
     # A compressed answer would be held back until a block of it is full.
     signed["Accept-Encoding"] = "identity"
     return SignedRequest(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from ..aws.authorizers import JwtAuthorizer
 from ..errors import LoomError
 from .command_context import CommandContext, pass_command_context
+from .identity import read_bearer
 from .output import emit_json, emit_table, printable, records, say, seconds_since
 
 if TYPE_CHECKING:
@@ -30,6 +32,15 @@ if TYPE_CHECKING:
 @click.option("--max-lifetime", "max_lifetime_s", type=click.IntRange(min=1), help="Seconds until any session ends.")
 @click.option("--protocol", help="Protocol of the agent's server: HTTP (default), MCP, A2A or AGUI.")
 @click.option("--storage", metavar="PATH", help="Folder below /mnt that is kept when a session is stopped.")
+@click.option(
+    "--authorizer",
+    metavar="local|URL",
+    help='Take bearer tokens instead of signed requests: of the local issuer ("local"), or of that discovery URL with '
+    "--allow-client or --allow-audience.",
+)
+@click.option("--allow-client", "clients", multiple=True, help="An allowed client_id; repeatable.")
+@click.option("--allow-audience", "audience", multiple=True, help="An allowed aud; repeatable.")
+@click.option("--allow-scope", "scopes", multiple=True, help="A scope of which a token needs one; repeatable.")
 @pass_command_context
 def deploy(
     command: CommandContext,
@@ -42,6 +53,10 @@ def deploy(
     max_lifetime_s: int | None,
     protocol: str | None,
     storage: str | None,
+    authorizer: str | None,
+    clients: tuple[str, ...],
+    audience: tuple[str, ...],
+    scopes: tuple[str, ...],
 ) -> None:
     """Deploy WHAT: a blueprint's name, or the path of an agent.py or its folder."""
     environment = dict(_pair(text) for text in variables)
@@ -57,6 +72,7 @@ def deploy(
             max_lifetime_s=max_lifetime_s,
             protocol=protocol,
             storage=storage,
+            authorizer=_authorizer(authorizer, clients, audience, scopes),
         )
         if command.as_json:
             emit_json(_about(agent))
@@ -108,14 +124,22 @@ def remove(command: CommandContext, agent: str, delete_runtime: bool) -> None:
 @click.argument("prompt")
 @click.option("--session", help="Session id, 33 to 256 characters (default: a new session).")
 @click.option("--qualifier", default="DEFAULT", show_default=True)
+@click.option(
+    "--bearer",
+    metavar="VARIABLE|@FILE|-",
+    help="Send a token instead of a signature: from an environment variable, a file or standard input.",
+)
 @pass_command_context
-def invoke(command: CommandContext, agent: str, prompt: str, session: str | None, qualifier: str) -> int:
+def invoke(
+    command: CommandContext, agent: str, prompt: str, session: str | None, qualifier: str, bearer: str | None
+) -> int:
     """Send PROMPT to AGENT and print the answer as it arrives."""
     from ..workbench import Invocation
 
+    token = read_bearer(bearer)
     with command.connect() as bench:
         target = bench.agent(agent)
-        run = target.stream(prompt, session_id=session, qualifier=qualifier)
+        run = target.stream(prompt, session_id=session, qualifier=qualifier, bearer=token)
         for event in run:
             text = getattr(event, "text", "")
             if text and not command.as_json:
@@ -207,6 +231,18 @@ def _pair(text: str) -> tuple[str, str]:
     if not separator or not name:
         raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--env")
     return name, value
+
+
+def _authorizer(
+    address: str | None, clients: tuple[str, ...], audience: tuple[str, ...], scopes: tuple[str, ...]
+) -> JwtAuthorizer | Literal["local"] | None:
+    if address is None or address == "local":
+        if clients or audience or scopes:
+            raise click.UsageError("--allow-client, --allow-audience and --allow-scope belong to --authorizer URL")
+        return None if address is None else "local"
+    if not (clients or audience or scopes):
+        raise click.UsageError("--authorizer URL needs --allow-client, --allow-audience or --allow-scope")
+    return JwtAuthorizer(discovery_url=address, clients=clients, audience=audience, scopes=scopes)
 
 
 def _about(agent: Agent) -> dict[str, Any]:

@@ -5,11 +5,39 @@ from __future__ import annotations
 import click
 
 from ..plugins import hookimpl
-from . import agents, alerts, capture, doctor, evals, lab, memory, notebooks, plugins, service, trust, workshop
+from . import (
+    agents,
+    alerts,
+    capture,
+    doctor,
+    evals,
+    identity,
+    lab,
+    memory,
+    notebooks,
+    plugins,
+    service,
+    trust,
+    workshop,
+)
 
 
 @hookimpl
 def loom_commands() -> dict[str, click.Command]:
     """Return Loom's own commands by name."""
-    modules = (service, agents, alerts, evals, capture, memory, notebooks, lab, workshop, plugins, doctor, trust)
+    modules = (
+        service,
+        agents,
+        alerts,
+        evals,
+        capture,
+        memory,
+        notebooks,
+        lab,
+        workshop,
+        plugins,
+        doctor,
+        trust,
+        identity,
+    )
     return {str(command.name): command for module in modules for command in module.COMMANDS}

@@ -8,8 +8,10 @@ from .health import ServiceStatus, status
 from .lifecycle import find, isolation_sentence, start, stop
 from .loopback import ServiceLease, hold
 from .state import FOREIGN_VARIABLES, ServiceOptions, ServiceState
+from .tokens import DEFAULT_CLIENT, issue_token, issuer_address
 
 __all__ = [
+    "DEFAULT_CLIENT",
     "FOREIGN_VARIABLES",
     "RuntimeInfo",
     "ServiceLease",
@@ -20,6 +22,8 @@ __all__ = [
     "find",
     "hold",
     "isolation_sentence",
+    "issue_token",
+    "issuer_address",
     "serve_in_foreground",
     "start",
     "status",

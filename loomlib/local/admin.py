@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from .contract import RuntimeInfo
-from .identity.local_issuer import DEFAULT_CLIENT, LocalIssuer
+from .identity.local_issuer import LocalIssuer
 from .leases import ServiceLeases
 from .resources.store import ResourceStore
 from .runtimes.resource import AGENT_RUNTIME
 from .sandbox.isolation import Isolation
 from .sessions import SessionPool
 from .state import ServiceOptions
+from .tokens import DEFAULT_CLIENT
 from .wire import Receive, Send, not_found, read_body, send_body, send_json
 
 

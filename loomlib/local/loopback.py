@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 from types import TracebackType
 
@@ -10,13 +11,14 @@ from ..errors import LocalServiceError, LocalServiceNotRunningError
 from .state import ServiceState
 
 
-def ask(state: ServiceState, method: str, path: str, *, timeout_s: float = 10.0) -> bytes:
+def ask(state: ServiceState, method: str, path: str, *, body: bytes | None = None, timeout_s: float = 10.0) -> bytes:
     """Send one of Loom's own requests to a service and return the response body.
 
     Args:
         state: The service.
         method: The HTTP method.
         path: A path below `/_loom/`.
+        body: The request's body.
         timeout_s: How long to wait.
 
     Raises:
@@ -25,9 +27,9 @@ def ask(state: ServiceState, method: str, path: str, *, timeout_s: float = 10.0)
     """
     connection = http.client.HTTPConnection("127.0.0.1", state.port, timeout=timeout_s)
     try:
-        connection.request(method, path, headers={"Authorization": f"Bearer {state.token}"})
+        connection.request(method, path, body, {"Authorization": f"Bearer {state.token}"})
         answer = connection.getresponse()
-        body = answer.read()
+        content = answer.read()
     except (OSError, http.client.HTTPException) as error:
         raise LocalServiceNotRunningError(
             "The local AgentCore does not answer", on=state.url, try_="loom up"
@@ -37,8 +39,16 @@ def ask(state: ServiceState, method: str, path: str, *, timeout_s: float = 10.0)
     if answer.status == 503:
         raise LocalServiceNotRunningError("The local AgentCore is stopping", on=state.url, try_="loom up")
     if answer.status != 200:
-        raise LocalServiceError(f"The local AgentCore answered {answer.status}", on=path)
-    return body
+        raise LocalServiceError(f"The local AgentCore answered {answer.status}{_reason(content)}", on=path)
+    return content
+
+
+def _reason(content: bytes) -> str:
+    """Return the message of an error response after a colon, "" when it has none."""
+    try:
+        return ": " + str(json.loads(content)["message"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 class ServiceLease:

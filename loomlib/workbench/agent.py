@@ -153,6 +153,7 @@ class Agent:
         session_id: str | None = None,
         qualifier: str | None = None,
         timeout_s: float | None = None,
+        bearer: str | None = None,
     ) -> Invocation:
         """Send a prompt and wait for the whole answer. Nothing is retried; a failure is a result with `ok` False.
 
@@ -165,8 +166,12 @@ class Agent:
             session_id: The runtime session (33 to 256 characters); a new one by default.
             qualifier: The endpoint; this object's by default.
             timeout_s: Seconds without a byte after which the request fails; the settings' by default.
+            bearer: A token that the runtime's authorizer accepts, sent instead of a signature. It is neither stored nor
+                logged.
         """
-        options = self._options(payload=payload, session_id=session_id, qualifier=qualifier, timeout_s=timeout_s)
+        options = self._options(
+            payload=payload, session_id=session_id, qualifier=qualifier, timeout_s=timeout_s, bearer=bearer
+        )
         return Invocation(self.context.invoker.invoke(self.entry, prompt, **options), self.context, self.entry)
 
     async def ainvoke(self, prompt: str | None = None, **options: Unpack[CallOptions]) -> Invocation:
@@ -174,7 +179,7 @@ class Agent:
 
         Args:
             prompt: Sent as `{"prompt": prompt}`.
-            **options: `payload`, `session_id`, `qualifier` and `timeout_s`, as in `invoke`.
+            **options: `payload`, `session_id`, `qualifier`, `timeout_s` and `bearer`, as in `invoke`.
         """
         record = await self.context.invoker.ainvoke(self.entry, prompt, **self._options(**options))
         return Invocation(record, self.context, self.entry)
@@ -187,6 +192,7 @@ class Agent:
         session_id: str | None = None,
         qualifier: str | None = None,
         timeout_s: float | None = None,
+        bearer: str | None = None,
     ) -> EventStream:
         """Send a prompt and iterate over the answer as it arrives.
 
@@ -201,8 +207,12 @@ class Agent:
             session_id: The runtime session (33 to 256 characters); a new one by default.
             qualifier: The endpoint; this object's by default.
             timeout_s: Seconds without a byte after which the request fails; the settings' by default.
+            bearer: A token that the runtime's authorizer accepts, sent instead of a signature. It is neither stored nor
+                logged.
         """
-        options = self._options(payload=payload, session_id=session_id, qualifier=qualifier, timeout_s=timeout_s)
+        options = self._options(
+            payload=payload, session_id=session_id, qualifier=qualifier, timeout_s=timeout_s, bearer=bearer
+        )
         return self.context.invoker.stream(self.entry, prompt, **options)
 
     def astream(self, prompt: str | None = None, **options: Unpack[CallOptions]) -> AsyncEventStream:
@@ -210,7 +220,7 @@ class Agent:
 
         Args:
             prompt: Sent as `{"prompt": prompt}`.
-            **options: `payload`, `session_id`, `qualifier` and `timeout_s`, as in `stream`.
+            **options: `payload`, `session_id`, `qualifier`, `timeout_s` and `bearer`, as in `stream`.
         """
         return self.context.invoker.astream(self.entry, prompt, **self._options(**options))
 
@@ -282,10 +292,20 @@ class Agent:
         """Return the agent's stored sessions, newest first, with their calls, failures and times."""
         return session_frame(self.context.store.invocations.sessions(self.entry.id))
 
-    def end_session(self, session_id: str) -> bool:
-        """End a runtime session (StopRuntimeSession); return False when it had ended already."""
+    def end_session(self, session_id: str, *, bearer: str | None = None) -> bool:
+        """End a runtime session (StopRuntimeSession); return False when it had ended already.
+
+        Args:
+            session_id: The session.
+            bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
+        """
         return runtimes.stop_session(
-            self.context.clients, self.arn, session_id, qualifier=self.qualifier, region=self.entry.region
+            self.context.clients,
+            self.arn,
+            session_id,
+            qualifier=self.qualifier,
+            region=self.entry.region,
+            bearer=bearer,
         )
 
     def refresh(self) -> Agent:

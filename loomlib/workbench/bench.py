@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from ..agents import Catalog, RuntimeArn
 from ..agents.protocols import CallbackOptions, Callbacks
 from ..aws import Clients
+from ..aws.authorizers import JwtAuthorizer
 from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
 from ..aws.runtime_settings import RuntimeSettings
@@ -23,6 +24,7 @@ from ..store import Store
 from .agent import Agent
 from .bench_alerts import BenchAlerts
 from .bench_evals import BenchEvals
+from .bench_identity import BenchIdentity
 from .bench_memories import Memories, memory_variables
 from .bench_metrics import BenchMetrics
 from .bench_telemetry import BenchTelemetry
@@ -121,6 +123,11 @@ class Workbench:
         return BenchEvals(self.context)
 
     @property
+    def identity(self) -> BenchIdentity:
+        """Tokens of the local issuer, for runtimes with a JWT authorizer."""
+        return BenchIdentity(self.context)
+
+    @property
     def memories(self) -> Memories:
         """The account's memories: list, get, create, delete."""
         return Memories(self.context)
@@ -196,6 +203,7 @@ class Workbench:
         max_lifetime_s: int | None = None,
         protocol: str | None = None,
         storage: str | None = None,
+        authorizer: JwtAuthorizer | Literal["local"] | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Agent:
         """Deploy an agent and wait until it is READY. A runtime of that name gets a new version.
@@ -218,6 +226,8 @@ class Workbench:
             protocol: Protocol of the agent's server: "HTTP", "MCP", "A2A" or "AGUI"; by default the blueprint's, else
                 AgentCore's, which is HTTP.
             storage: Folder below /mnt that is kept when a session is stopped, such as "/mnt/data".
+            authorizer: Whose bearer tokens may call the agent, instead of signed requests; "local" is the issuer of
+                `bench.identity.token`.
             progress: Called with a line at each step; a line in the notebook by default.
 
         Raises:
@@ -241,6 +251,7 @@ class Workbench:
             max_lifetime_s=max_lifetime_s,
             protocol=protocol or (blueprint and blueprint.non_http_protocol),
             storage=storage,
+            authorizer=self.identity.authorizer() if authorizer == "local" else authorizer,
         )
         deployed = deploy_package(
             context.clients,

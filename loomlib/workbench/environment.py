@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from .. import local
 from ..errors import LocalServiceError, NotSupportedError
@@ -50,6 +50,22 @@ class Environment(Protocol):
 
     def check_deploy(self, what: str) -> None:
         """Raise `NotSupportedError` when nothing can be deployed here."""
+        ...
+
+    def issuer_address(self) -> str:
+        """Return the address of the metadata of the environment's own issuer of tokens.
+
+        Raises:
+            NotSupportedError: It has none.
+        """
+        ...
+
+    def issue_token(self, user: str, **options: Any) -> str:
+        """Return a token of the environment's own issuer; `options` are those of `local.issue_token`.
+
+        Raises:
+            NotSupportedError: It has none.
+        """
         ...
 
     def leave(self) -> None:
@@ -105,6 +121,14 @@ class LocalEnvironment:
     def check_deploy(self, what: str) -> None:
         """Do nothing: everything can be deployed."""
 
+    def issuer_address(self) -> str:
+        """Return the address of the local issuer's metadata."""
+        return local.issuer_address(self.state)
+
+    def issue_token(self, user: str, **options: Any) -> str:
+        """Return a token of the local issuer."""
+        return local.issue_token(self.state, user, **options)
+
     def leave(self) -> None:
         """Release the lease."""
         self._lease.close()
@@ -156,5 +180,20 @@ class AwsEnvironment:
             try_='deploying with the AgentCore toolkit, then bench.register("arn:…")',
         )
 
+    def issuer_address(self) -> str:
+        """Raise `NotSupportedError`: AWS has no issuer of its own."""
+        raise _no_issuer()
+
+    def issue_token(self, user: str, **options: Any) -> str:
+        """Raise `NotSupportedError`: tokens come from your identity provider."""
+        raise _no_issuer()
+
     def leave(self) -> None:
         """Do nothing."""
+
+
+def _no_issuer() -> NotSupportedError:
+    return NotSupportedError(
+        "Only the local AgentCore has an issuer of tokens",
+        try_="a token of your identity provider, such as a Cognito user pool (InitiateAuth)",
+    )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..evals import EvalCase
     from ..evals.capture import Conversation
     from ..memory.approvals import Approval
+    from .authorization import AuthorizationView
     from .invocation_details import InvocationProtocols, InvocationTelemetry
     from .trace_view import TraceView
 
@@ -138,6 +139,15 @@ class Invocation:
         row = self.context.store.invocations.get(self.record.id)
         self.record = self.record if row is None else record_from_row(row)
         return start
+
+    def authorization(self) -> AuthorizationView:
+        """Return how this call was authorized: who called, with which kind of credentials, and what decided.
+
+        inv.authorization().table()
+        """
+        from .authorization import read_authorization
+
+        return read_authorization(self.context, self.entry, self.record)
 
     def trace(self, *, source: str | None = None, progress: Callable[[str], None] | None = None) -> TraceView:
         """Return the breakdown of the duration: the agent's spans, and their shares of the client's time.

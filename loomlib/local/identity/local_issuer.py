@@ -14,10 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from ..tokens import DEFAULT_CLIENT
 from ..wire import RefusedError, invalid
 
 PATH: Final = "/identity/issuer"
-DEFAULT_CLIENT: Final = "loom"
 _METADATA = (f"{PATH}/.well-known/openid-configuration", f"{PATH}/.well-known/oauth-authorization-server")
 _JWKS = f"{PATH}/.well-known/jwks.json"
 _LONGEST_S = 7 * 86_400
