@@ -33,7 +33,18 @@ from .router import Router
 from .runtimes.commands import Commands
 from .runtimes.invoke import CARD_PATH, Invoke
 from .websocket import WebSockets
-from .wire import Receive, RefusedError, Scope, Send, not_found, not_implemented, read_body, send_json, send_refusal
+from .wire import (
+    Receive,
+    RefusedError,
+    Scope,
+    Send,
+    not_found,
+    not_implemented,
+    read_body,
+    send_body,
+    send_json,
+    send_refusal,
+)
 
 _log = logging.getLogger(__name__)
 _MODEL_REQUEST_LIMIT_BYTES = 25_000_000
@@ -206,6 +217,15 @@ class Application:
                 return
         if service != "bedrock-agentcore" and caller.principal is not None:
             require(caller.principal, *self._other_action(caller, scope), service)
+        if service in ("sts", "iam"):
+            given = cast("Body", scope["loom.body"]).opened().read()
+            caller_place = Place(caller.region, account_id)
+            answer = await asyncio.to_thread(
+                self._identity.web_identity.answer, service, given, caller.principal, caller_place
+            )
+            if answer is not None:
+                await send_body(send, answer[0], 200, [*answer[1], *_named(request_id)])
+                return
         for router in self._routers.get(service, ()):
             if match := router.match(scope):
                 if service == "bedrock-agentcore":

@@ -151,7 +151,6 @@ async def _serve(
     logs.on_forgotten = forget
     resources = ResourceStore(home)
     import_older_databases(resources)
-    identity = OutboundIdentity(home, resources, url=state.url)
     isolation = choose(options.sandbox, options.sandbox_network)
     _log.info("Sessions are isolated by %s", isolation.sentence)
     keys = Keyring(Key(access_key=state.access_key, secret_key=state.secret_key))
@@ -179,6 +178,7 @@ async def _serve(
     images = ImageStore(home)
     deployments = Deployments(home, images, isolation=isolation)
     issuer = LocalIssuer(home, state.url)
+    identity = OutboundIdentity(home, resources, url=state.url, issuer=issuer)
     inbound = InboundAuthorizer((issuer, CognitoPools()), logs)
     moto = MotoFallback(logs, AssumedRoles(keys))
     memory = MemoryStore(home)

@@ -65,6 +65,7 @@ def default_statements(principal: SessionPrincipal) -> list[Statement]:
             "Action": [f"bedrock-agentcore:{name}" for name in _IDENTITY_ACTIONS],
             "Resource": identities,
         },
+        {"Effect": "Allow", "Action": "sts:GetWebIdentityToken", "Resource": "*"},
     ]
 
 

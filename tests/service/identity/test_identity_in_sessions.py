@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from identities import Identities
+from joserfc import jwk, jwt
 
 AGENT = """
 import json
 import os
 
 import boto3
-from bedrock_agentcore.identity.auth import requires_access_token, requires_api_key
+from bedrock_agentcore.identity.auth import requires_access_token, requires_api_key, requires_iam_access_token
 from bedrock_agentcore.runtime import AgentCoreRuntimeClient, BedrockAgentCoreApp, BedrockAgentCoreContext
 from botocore.config import Config
 from botocore.exceptions import ClientError
@@ -39,6 +41,13 @@ async def answer(payload, context):
         return json.loads(given["response"].read())
     if "state" in payload:
         return {"has_token": token is not None, "headers": sorted(context.request_headers or {})}
+
+    if "audience" in payload:
+        @requires_iam_access_token(audience=[payload["audience"]], tags=[{"Key": "team", "Value": "loom"}])
+        def identify(*, access_token):
+            return access_token
+
+        return {"token": identify()}
 
     @requires_api_key(provider_name=payload["key"])
     def search(*, api_key):
@@ -81,6 +90,29 @@ def test_the_decorators_get_keys_and_tokens_unchanged(aws: Any, identities: Iden
     answer = agent.send({"key": key, "provider": identities.provider()})
     assert answer["key"] == "the key"
     assert answer["token"].startswith("client_credentials-")
+
+
+def test_the_iam_decorator_gets_a_token_of_the_runtime_s_role(aws: Any, agent: Agent) -> None:
+    with urllib.request.urlopen(f"{aws.state.url}/identity/issuer/.well-known/jwks.json", timeout=30) as keys:
+        key_set = jwk.KeySet.import_key_set(json.load(keys))
+    token = jwt.decode(agent.send({"audience": "https://orders.example"})["token"], key_set, algorithms=["ES384"])
+    claims = token.claims
+    assert (claims["aud"], claims["sub"]) == ("https://orders.example", "arn:aws:iam::123456789012:role/loom")
+    assert claims["exp"] - claims["iat"] == 300
+    details = claims["https://sts.amazonaws.com/"]
+    assert (details["aws_account"], details["request_tags"]) == ("123456789012", {"team": "loom"})
+    info = aws.client("iam").get_outbound_web_identity_federation_info()
+    assert (info["IssuerIdentifier"], info["JwtVendingEnabled"]) == (claims["iss"], True)
+
+
+def test_a_web_identity_token_has_bounds(aws: Any) -> None:
+    sts = aws.client("sts", parameter_validation=False)
+    ask = {"Audience": ["a"], "SigningAlgorithm": "RS256"}
+    assert sts.get_web_identity_token(**ask, DurationSeconds=60)["WebIdentityToken"].count(".") == 2
+    for wrong in ({"DurationSeconds": 59}, {"SigningAlgorithm": "HS256"}, {"Audience": []}):
+        with pytest.raises(ClientError, match="ValidationError"):
+            sts.get_web_identity_token(**{**ask, **wrong})
+    assert sts.get_caller_identity()["Account"] == "123456789012"
 
 
 def test_an_invocation_without_a_user_brings_no_token(agent: Agent) -> None:

@@ -29,6 +29,7 @@ from .providers import (
 from .sealing import Sealer
 from .tokens import WorkloadTokens
 from .vault import TokenVault, VaultSettings
+from .web_identity import Issuer, WebIdentity
 
 Handler = Callable[[Mapping[str, Any], Place], Awaitable[dict[str, Any]]]
 PATHS = "/identities/"
@@ -41,6 +42,7 @@ class OutboundIdentity:
         home: The home folder.
         store: Its resources.
         url: The service's address.
+        issuer: Signs tokens for services outside AWS.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class OutboundIdentity:
         store: ResourceStore,
         *,
         url: str,
+        issuer: Issuer,
     ) -> None:
         sealer = Sealer(home)
         self.tokens = WorkloadTokens(sealer)
@@ -72,6 +75,7 @@ class OutboundIdentity:
             "SetTokenVaultCMK": settings.set_key,
             "ResetTokenVaultKeyMaterial": settings.reset,
         }
+        self.web_identity = WebIdentity(issuer)
         self._restored = False
         self._restoring = threading.Lock()
         give_runtimes_identities(store)
