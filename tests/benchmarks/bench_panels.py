@@ -27,7 +27,8 @@ from .table import Row, ms
 ANSWERS, CHUNKS, LINES, SPANS = 20, 1_000, 10_000, 5_000
 OPENINGS, SCROLLS = 5, 5
 LARGEST_SCRIPT = 60_000
-_NAMES = ("build", "test", "operate", "evaluate", "memory")
+_NAMES = {"build": "build_agents", "test": "test", "operate": "operate", "evaluate": "evaluate", "memory": "memory"}
+"""Names of the panels' functions, and of their packages."""
 
 _SET_UP = """
 import os, pathlib, tempfile, time
@@ -136,9 +137,9 @@ def _notebook(place: Path) -> Iterator[tuple[Page, psutil.Process]]:
 
 
 def _opening(page: Page) -> Iterator[Row]:
-    for name in _NAMES:
+    for name, package in _NAMES.items():
         try:
-            run_cell(page, f"import loom_widgets.{name}_panel")
+            run_cell(page, f"import loom_widgets.panels.{package}")
         except AssertionError as error:
             yield Row(what=f"opening {name}", ours=f"does not open: {str(error)[:90]}", met=False)
             continue

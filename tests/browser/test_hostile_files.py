@@ -93,7 +93,6 @@ def test_hostile_data_frames_are_text_in_their_tables(opened: tuple[Watched, Pat
     nothing_happened(seen, counter, ".jp-OutputArea-output")
 
 
-@pytest.mark.skip(reason="timed out in the last whole run of the browser tests; not yet explained")
 def test_hostile_file_names_are_text_in_every_panel(
     opened: tuple[Watched, Path], counter: Counter, tmp_path: Path
 ) -> None:
