@@ -201,7 +201,7 @@ def _view(decision: Mapping[str, Any], about: Mapping[str, Any]) -> Authorizatio
     expires: float | None = decision.get("expiresAt")
     claims: Sequence[Mapping[str, Any]] = decision.get("claims") or ()
     scopes: Sequence[str] = decision.get("scopes") or ()
-    texts = {
+    texts: dict[str, Any] = {
         name: str(decision.get(member) or "")
         for name, member in (
             ("decision", "decision"),

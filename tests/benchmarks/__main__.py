@@ -1,8 +1,8 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, arrivals, ttft, alive,
-intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox.
+them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, arrivals, ttft,
+alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from . import (
     bench_agui,
     bench_deploy,
     bench_evals,
+    bench_identity,
     bench_import,
     bench_intake,
     bench_learners,
@@ -43,6 +44,7 @@ from .table import Row, show
 WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
     "cold": bench_sessions.cold,
     "warm": bench_sessions.warm,
+    "tokens": bench_identity.tokens,
     "arrivals": bench_streaming.arrivals,
     "ttft": bench_streaming.first_bytes,
     "alive": bench_sessions.alive,

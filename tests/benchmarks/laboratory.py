@@ -18,6 +18,7 @@ from loomlib import local
 from loomlib.agents.arn import RuntimeArn
 from loomlib.agents.entry import AgentEntry
 from loomlib.aws import Clients, Connection
+from loomlib.aws.authorizers import JwtAuthorizer
 from loomlib.aws.signing import SignedRequest, sign_invocation
 
 from .agents import AGENTS
@@ -50,8 +51,8 @@ class Laboratory:
         arn = RuntimeArn.parse(self.arns[name])
         return AgentEntry(id=id, arn=arn, name=name, status="READY", registered_at=datetime.now(UTC))
 
-    def signed(self, name: str, session_id: str, payload: dict[str, Any]) -> SignedRequest:
-        """An invocation, ready to be sent."""
+    def signed(self, name: str, session_id: str, payload: dict[str, Any], bearer: str | None = None) -> SignedRequest:
+        """An invocation, ready to be sent: signed, or with a token."""
         return sign_invocation(
             self.clients,
             arn=self.arns[name],
@@ -59,6 +60,7 @@ class Laboratory:
             qualifier="DEFAULT",
             session_id=session_id,
             body=json.dumps(payload).encode(),
+            bearer=bearer,
         )
 
     def session_process(self, session_id: str) -> psutil.Process:
@@ -80,7 +82,12 @@ class Laboratory:
         """One more agent, with variables of its own."""
         self.arns[name] = self._deploy(name, code, environment)
 
-    def _deploy(self, name: str, code: str, environment: Mapping[str, str] | None = None) -> str:
+    def deploy_protected(self, name: str, code: str) -> None:
+        """One more agent, which only tokens of the local issuer may call."""
+        authorizer = JwtAuthorizer(discovery_url=local.issuer_address(self.state), clients=[local.DEFAULT_CLIENT])
+        self.arns[name] = self._deploy(name, code, authorizerConfiguration=authorizer.configuration())
+
+    def _deploy(self, name: str, code: str, environment: Mapping[str, str] | None = None, **more: Any) -> str:
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("agent.py", code)
@@ -95,6 +102,7 @@ class Laboratory:
             roleArn="arn:aws:iam::123456789012:role/loom",
             networkConfiguration={"networkMode": "PUBLIC"},
             environmentVariables=dict(environment or {}),
+            **more,
         )
         while (found := control.get_agent_runtime(agentRuntimeId=made["agentRuntimeId"]))["status"] == "CREATING":
             time.sleep(0.01)

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 import uuid
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -16,6 +17,8 @@ from botocore.exceptions import ClientError
 from joserfc import jwk
 from token_issuer import TokenIssuer, forged_token, send_json, unsigned_token
 from waiting import wait_until
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 METADATA = "/invocations/.well-known/oauth-protected-resource"
 
@@ -572,3 +575,45 @@ def test_a_signed_call_for_a_user_is_recorded(aws: Any, echo: dict[str, Any]) ->
     decision = wait_until(lambda: decisions(aws, echo, request_id), what="the decision")[0]
     assert (decision["method"], decision["userId"]) == ("sigv4", "alice")
     assert decision["caller"] == "arn:aws:iam::123456789012:root"
+
+
+SOCKET_AGENT = """
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+@app.websocket
+async def talk(websocket, context):
+    await websocket.accept()
+    await websocket.send_json({"headers": dict(websocket.headers), "offered": websocket.scope["subprotocols"]})
+    await websocket.close()
+
+if __name__ == "__main__":
+    app.run()
+"""
+
+
+def test_a_websocket_is_opened_with_a_token_in_a_header_or_a_subprotocol(aws: Any, issuer: TokenIssuer) -> None:
+    runtime = aws.deploy("sockets_with_tokens", SOCKET_AGENT, authorizerConfiguration=authorizer(issuer))
+    address = f"ws://127.0.0.1:{aws.state.port}/runtimes/{quote(runtime['agentRuntimeArn'], safe='')}/ws"
+    session = {"X-Amzn-Bedrock-AgentCore-Runtime-Session-Id": str(uuid.uuid4())}
+    token = issuer.token()
+    with connect(address, additional_headers={**session, "Authorization": f"Bearer {token}"}) as socket:
+        seen = json.loads(socket.recv())
+    assert "authorization" not in seen["headers"]
+    # A browser's WebSocket cannot send Authorization: AgentCore takes the token as a subprotocol.
+    name = "base64UrlBearerAuthorization"
+    offered: list[Any] = [f"{name}.{urlsafe_b64encode(token.encode()).rstrip(b'=').decode()}", name]
+    with connect(address, additional_headers=session, subprotocols=offered) as socket:
+        seen = json.loads(socket.recv())
+        assert socket.subprotocol == name
+    assert name not in json.dumps(seen)
+    for headers, status in (({}, 401), ({"Authorization": "Bearer x"}, 403), (_bearer(issuer, "other"), 401)):
+        with pytest.raises(InvalidStatus) as refused:
+            connect(address, additional_headers={**session, **headers})
+        assert refused.value.response.status_code == status
+        assert ("www-authenticate" in refused.value.response.headers) == (status == 401)
+
+
+def _bearer(issuer: TokenIssuer, client_id: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {issuer.token(client_id=client_id)}"}

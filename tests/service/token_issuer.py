@@ -39,7 +39,7 @@ class TokenIssuer:
                 else:
                     self.send_error(404)
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, format: str, *args: object) -> None:
                 """Stay quiet."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

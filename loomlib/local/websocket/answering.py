@@ -99,7 +99,7 @@ class WebSockets:
     ) -> None:
         qualifier, version = self._invoke.target_for(caller, arn, scope["query_string"])
         given, left = _from_query(scope["query_string"])
-        headers: dict[bytes, bytes] = given | dict(scope["headers"])
+        headers: dict[bytes, bytes] = {**given, **dict(scope["headers"])}
         session_id = session_id_of(headers) or str(uuid.uuid4())
         identity = await self._invoke.inbound.authorize(
             caller,

@@ -58,9 +58,7 @@ class KeySet:
     def find(self, kid: str | None, algorithm: str) -> IssuerKey | None:
         """Return the key of a token's header; without a key id, the only key for the algorithm."""
         kind = jwk.ECKey if algorithm.startswith("ES") else jwk.RSAKey
-        fitting = [
-            key for key in self.keys if isinstance(key.key, kind) and key.algorithm in (None, algorithm)
-        ]  # fmt: skip
+        fitting = [key for key in self.keys if type(key.key) is kind and key.algorithm in (None, algorithm)]
         if kid is not None:
             return next((key for key in fitting if key.kid == kid), None)
         return fitting[0] if len(fitting) == 1 else None

@@ -53,14 +53,14 @@ class AuthorizerRules:
     @classmethod
     def of(cls, authorizer: Mapping[str, Any]) -> AuthorizerRules:
         """Return the rules of a `customJWTAuthorizer`."""
-        scopes = tuple(authorizer.get("allowedScopes") or ())
+        scopes: tuple[str, ...] = tuple(authorizer.get("allowedScopes") or ())
         mapping: Mapping[str, str] = authorizer.get("advertisedScopeMapping") or {}
         return cls(
             discovery_url=authorizer["discoveryUrl"],
             audiences=tuple(authorizer.get("allowedAudience") or ()),
             clients=tuple(authorizer.get("allowedClients") or ()),
             scopes=scopes,
-            advertised_scopes=tuple(mapping.get(scope, scope) for scope in scopes),
+            advertised_scopes=tuple(mapping.get(scope) or scope for scope in scopes),
             custom=tuple(ClaimRule.of(item) for item in authorizer.get("customClaims") or ()),
         )
 
