@@ -1,4 +1,4 @@
-"""The workshop: five lessons whose exercises check themselves (notebooks/workshop).
+"""The workshop: six lessons whose exercises check themselves (notebooks/workshop).
 
 from loomlib import workshop
 

@@ -21,6 +21,7 @@ TITLES: Final = {
     3: "Is it any good?",
     4: "What does it remember?",
     5: "Ship it",
+    6: "Four protocols",
 }
 """The lessons, by number."""
 
@@ -114,7 +115,7 @@ class Lesson:
 
 
 def lesson(number: int, bench: Workbench, *, keep: bool = True) -> Lesson:
-    """Return lesson 1 to 5; its exercises are checked against this workbench.
+    """Return lesson 1 to 6; its exercises are checked against this workbench.
 
         check = workshop.lesson(1, bench)
 

@@ -1,7 +1,7 @@
 """The protocols that runtimes speak: HTTP, MCP, A2A and AG-UI, each with its port, path, headers and error form."""
 
 from .configuration import Served, check_protocol, served
-from .error_forms import AgentStatusError, protocol_error
+from .error_forms import AgentStatusError, keeps_aws_form, protocol_error
 from .headers import MCP_SESSION, SESSION_HEADER, TRACE_HEADERS, agent_headers, check_header_allowlist
 from .mcp import McpSessions, check_accept, json_rpc_method
 
@@ -17,6 +17,7 @@ __all__ = [
     "check_header_allowlist",
     "check_protocol",
     "json_rpc_method",
+    "keeps_aws_form",
     "protocol_error",
     "served",
 ]

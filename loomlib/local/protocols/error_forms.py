@@ -84,6 +84,13 @@ class AgentStatusError(RefusedError):
         self.answered = answered
 
 
+def keeps_aws_form(protocol: str, refused: RefusedError) -> bool:
+    """Return whether an error of a runtime has AWS's own form, whatever its protocol."""
+    if isinstance(refused, ChallengeError):
+        return protocol != "AGUI"  # AgentCore's form of 401 is JSON-RPC for every other protocol
+    return protocol == "HTTP" or (protocol == "A2A" and refused.code == "AccessDeniedException")
+
+
 def protocol_error(
     protocol: str, refused: RefusedError, body: bytes, request_id: str
 ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:

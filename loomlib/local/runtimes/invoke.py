@@ -24,6 +24,7 @@ from ..protocols import (
     agent_headers,
     check_accept,
     json_rpc_method,
+    keeps_aws_form,
     protocol_error,
 )
 from ..quotas import QuotaKeeper
@@ -31,7 +32,6 @@ from ..resources import ResourceRecord
 from ..resources.store import ResourceStore
 from ..sessions import SessionPool
 from ..wire import (
-    ChallengeError,
     Receive,
     RefusedError,
     Scope,
@@ -109,8 +109,7 @@ class Invoke:
             async with while_connected(receive):
                 await self._pass_on(call, send, request_id)
         except RefusedError as refused:
-            # AgentCore's own form of 401 is JSON-RPC for every protocol but AG-UI.
-            if version.protocol == "HTTP" or (isinstance(refused, ChallengeError) and version.protocol != "AGUI"):
+            if keeps_aws_form(version.protocol, refused):
                 raise
             status, named, content = protocol_error(version.protocol, refused, body, request_id)
             await send_body(send, content, status, named)

@@ -217,3 +217,14 @@ def test_the_address_of_a_runtime_takes_only_post(aws: Any, adder: str, method: 
     answer = connection.getresponse()
     assert (answer.status, answer.headers["x-amzn-errortype"]) == (404, "UnknownOperationException")
     connection.close()
+
+
+def test_a_server_on_another_port_is_named_in_the_error(start_service: Any) -> None:
+    aws = start_service(start_timeout_s=20.0)  # the server must be up by then, on a busy machine too
+    code = STATEFUL_MCP.replace("PORT", "8080").replace("PATH", "/mcp")
+    arn = aws.deploy("wrong_port", code, protocolConfiguration={"serverProtocol": "MCP"})["agentRuntimeArn"]
+    _, failed = call(aws, arn, rpc("tools/list"))
+    assert failed["error"]["code"] == -32010
+    reason = failed["error"]["data"]["reason"]
+    assert "the runtime speaks MCP on port 8000" in reason
+    assert "this server listens on port 8080" in reason

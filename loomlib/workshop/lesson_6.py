@@ -1,0 +1,117 @@
+"""Lesson 6, four protocols: the same calculator over HTTP, MCP and A2A, and an agent whose user decides over AG-UI."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..workbench import Invocation, Workbench
+from ..workbench.protocol_call import ProtocolCall
+from .exercise import Exercise, a_number, an, expect, quoted
+
+_CALL: Final = 'a call of a tool, which is what mcp.call("…", …) returns'
+BILL: Final = 84
+"""The bill that the lesson splits."""
+
+
+def _called(answer: object, bench: Workbench) -> str:
+    call = an(answer, ProtocolCall, _CALL)
+    expect(call.ok, f"the call failed: {call.error}")
+    expect(call.title.startswith("calculator("), f"this calls {quoted(call.title)}; the exercise asks for calculator.")
+    expect(str(call.value) == "1764", f"it answered {quoted(str(call.value))}; 42 times 42 is 1764.")
+    return "no model was asked: over MCP you are the one who chooses the tool and its arguments."
+
+
+def _answered(answer: object, bench: Workbench) -> str:
+    call = an(answer, ProtocolCall, _CALL)
+    asked = [entry for entry in call.entries if entry.method == "elicitation/create"]
+    expect(
+        bool(asked),
+        "the server asked nothing: the tool that asks is split_bill, and it asks only a client with on_elicit.",
+    )
+    expect(call.ok, f"the server asked, and the call failed: {call.error or quoted(call.text)}. Does on_elicit answer?")
+    people = BILL / float(call.value)
+    expect(people.is_integer(), f"it answered {quoted(str(call.value))}; split a bill of {BILL}.")
+    return f"the server asked in the middle of its own tool, and your function answered: {people:.0f} people."
+
+
+def _predicted(answer: object, bench: Workbench) -> str:
+    count = a_number(answer, "a number: how many messages a call takes when the server asks a question")
+    expect(count >= 1, "at least the call itself is a message.")
+    return "noted. Any prediction is fine; the next cell shows the messages."
+
+
+def _delegated(answer: object, bench: Workbench) -> str:
+    inv = an(answer, Invocation, 'an invocation, which is what orchestrator.invoke("…") returns')
+    expect(inv.ok, f"the call failed: {inv.error or inv.sentence()}")
+    names = [tool_call.name for tool_call in inv.trace().trajectory().tool_calls]
+    expect(
+        "ask_calculator" in names,
+        f"the answer is {quoted(inv.text)}, and no agent was asked: ask it to calculate something, with a *.",
+    )
+    expect("1764" in inv.text.replace(",", ""), f"it answered {quoted(inv.text)}; 42 times 42 is 1764.")
+    return "its tool is another agent: it found it by its card, sent it a message and passed the answer on."
+
+
+def _approved(answer: object, bench: Workbench) -> str:
+    inv = an(answer, Invocation, "the invocation that answered the question, which is what confirm(…) returns")
+    expect(inv.ok, f"the call failed: {inv.error or inv.sentence()}")
+    run = inv.protocols.agui()
+    expect(run.status != "interrupted", "this run still waits for the user; confirm(…) answers it.")
+    results = [str(tool.result) for tool in run.tools if tool.result]
+    expect(bool(results), "no tool ran in this run: was it the run that answers the question?")
+    expect(any("Ordered" in result for result in results), f"nothing was ordered: {quoted(results[0])}.")
+    return "the run stopped at an interrupt, and a second run of the same thread went on from there."
+
+
+EXERCISES: Final = (
+    Exercise(
+        id="6.1",
+        title="Call a tool without a model",
+        hints=(
+            "mcp.tools() lists the tools with their arguments.",
+            "mcp.call takes the tool's name, then its arguments by name.",
+            'answer = mcp.call("calculator", expression="42 * 42")',
+        ),
+        judge=_called,
+    ),
+    Exercise(
+        id="6.2",
+        title="Predict: how many messages?",
+        hints=(
+            "The call and its answer are two. The server asks a question in between.",
+            "A question is a message, and so is its answer: answer = 4.",
+        ),
+        judge=_predicted,
+    ),
+    Exercise(
+        id="6.3",
+        title="Answer the server's question",
+        hints=(
+            "server.mcp takes on_elicit: a function that gets the question and returns the fields of the answer.",
+            'The question asks for the field people: on_elicit=lambda question: {"people": 4}',
+            f'with server.mcp(on_elicit=lambda question: {{"people": 4}}) as mcp: '
+            f'answer = mcp.call("split_bill", bill={BILL})',
+        ),
+        judge=_answered,
+    ),
+    Exercise(
+        id="6.4",
+        title="Delegate to another agent",
+        hints=(
+            "The orchestrator needs to know whom it can ask: its variable A2A_AGENTS holds ARNs.",
+            "Ask it to calculate something: its tool is the other agent.",
+            'answer = orchestrator.invoke("Calculate 42 * 42.")',
+        ),
+        judge=_delegated,
+    ),
+    Exercise(
+        id="6.5",
+        title="Let the user decide",
+        hints=(
+            "asked.protocols.agui().confirmations are the questions of a run.",
+            "confirm takes the invocation, the question's id, and approved=True or False.",
+            "answer = confirm(asked, asked.protocols.agui().confirmations[0].id, approved=True)",
+        ),
+        judge=_approved,
+    ),
+)
