@@ -2,7 +2,7 @@
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, arrivals, ttft,
-alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox.
+websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from . import (
     bench_traces,
     bench_tracing,
     bench_truth,
+    bench_websocket,
 )
 from .laboratory import Laboratory
 from .table import Row, show
@@ -47,6 +48,7 @@ WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
     "tokens": bench_identity.tokens,
     "arrivals": bench_streaming.arrivals,
     "ttft": bench_streaming.first_bytes,
+    "websocket": bench_websocket.round_trips,
     "alive": bench_sessions.alive,
     "intake": bench_intake.intake,
     "deploy": bench_deploy.deploy,
