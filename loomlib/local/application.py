@@ -31,7 +31,10 @@ from .otlp import OtlpIntake
 from .resources import Place
 from .router import Router
 from .runtimes.commands import Commands
+from .runtimes.endpoints import OPERATION as PROXY_OPERATION
+from .runtimes.endpoints import SessionEndpoints
 from .runtimes.invoke import CARD_PATH, Invoke
+from .runtimes.ports import read_destination
 from .websocket import WebSockets
 from .wire import (
     Receive,
@@ -60,6 +63,7 @@ class Application:
         guard: Admits or refuses requests.
         invoke: Answers invocations of agents and StopRuntimeSession.
         commands: Answers InvokeAgentRuntimeCommand.
+        endpoints: Passes requests on to servers inside sessions.
         sockets: Answers WebSockets.
         models: Answers Converse and ConverseStream, and InvokeModel in the formats that are known.
         routers: Routers by the service name that clients sign for, in the order in which they are asked.
@@ -80,6 +84,7 @@ class Application:
         guard: Guard,
         invoke: Invoke,
         commands: Commands,
+        endpoints: SessionEndpoints,
         sockets: WebSockets,
         models: ConverseModel,
         routers: Mapping[str, Sequence[Router]],
@@ -95,7 +100,7 @@ class Application:
     ) -> None:
         self._account_id, self._region, self._issuer = account_id, region, issuer
         self._guard, self._invoke, self._models = guard, invoke, models
-        self._commands, self._sockets = commands, sockets
+        self._commands, self._endpoints, self._sockets = commands, endpoints, sockets
         self._check_place, self._name_damage = check_place, name_damage
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
         self._identity = identity
@@ -190,6 +195,10 @@ class Application:
             parts = path.removesuffix("/").split("/")  # an agent card's URL ends with a slash
             if len(parts) > 3 and parts[1] in ("runtimes", "memories") and caller.region:
                 self._check_place(unquote(parts[2]), region=caller.region, account_id=account_id)
+            if parts[1] == "runtimes" and (to := read_destination(path)) is not None:
+                _permit(caller, PROXY_OPERATION, parts[2])
+                await self._endpoints.answer(to, caller, scope, headers, receive, send, request_id)
+                return
             if parts[3:] == _CARD_PARTS and parts[1] == "runtimes" and scope["method"] == "GET":
                 _permit(caller, "GetAgentCard", parts[2])
                 await self._invoke.agent_card(unquote(parts[2]), caller, scope, headers, receive, send, request_id)

@@ -26,6 +26,7 @@ class RuntimeVersion:
         authorizer: AWS's `customJWTAuthorizer`; None when callers sign their requests.
         mount_paths: Where sessions have storage that is kept when they end.
         memory_bytes: The memory of a session; None for the limit of all sessions.
+        allowed_ports: First and last port of each range that session endpoints reach.
     """
 
     runtime_id: str
@@ -45,6 +46,7 @@ class RuntimeVersion:
     authorizer: Mapping[str, Any] | None = None
     mount_paths: tuple[str, ...] = ()
     memory_bytes: int | None = None
+    allowed_ports: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,7 @@ from .resources.store import ResourceStore
 from .router import Router
 from .runtimes.commands import Commands
 from .runtimes.deployments import Deployments
+from .runtimes.endpoints import SessionEndpoints
 from .runtimes.invoke import Invoke
 from .runtimes.resource import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT, EndpointBehaviour, RuntimeBehaviour
 from .sandbox.isolation import choose
@@ -203,18 +204,21 @@ async def _serve(
         ],
         account_id=state.account_id,
     )
-    guard, invoke = Guard(keys), Invoke(resources, deployments, sessions, quotas, inbound, identity.tokens)
+    guard, invoke = Guard(keys), Invoke(resources, deployments, sessions, quotas, inbound, identity.tokens, state.url)
+    endpoints = SessionEndpoints(invoke, sessions, quotas)
     BoundedProtocol.most_connections = most_connections()
     application = Application(
         guard=guard,
         **place,
         invoke=invoke,
+        endpoints=endpoints,
         commands=Commands(invoke, sessions, quotas),
         sockets=WebSockets(
             guard=guard,
             account_id=state.account_id,
             check_place=engine.check_place,
             invoke=invoke,
+            endpoints=endpoints,
             sessions=sessions,
             quotas=quotas,
             frame_bytes=limits.frame,

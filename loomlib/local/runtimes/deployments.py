@@ -21,6 +21,7 @@ from ..wire import invalid
 from .environments import Environments
 from .filesystems import memory_bytes, mount_paths
 from .packages import extract_limited, fetch
+from .ports import allowed_ports
 
 _log = logging.getLogger(__name__)
 
@@ -138,6 +139,7 @@ class Deployments:
                 path=server.path,
                 mount_paths=mount_paths(given),
                 memory_bytes=memory_bytes(given),
+                allowed_ports=allowed_ports(given),
             )
         return self._runnable[key]
 

@@ -43,6 +43,7 @@ from ..wire import (
     send_json,
 )
 from .deployments import Deployments
+from .ports import ENDPOINT_HEADER, endpoint_url
 from .resource import AGENT_RUNTIME, DEFAULT_ENDPOINT, endpoint_of
 
 PAYLOAD_LIMIT_BYTES = 100_000_000  # botocore's model of InvokeAgentRuntime: payload max
@@ -64,10 +65,11 @@ class Invoke:
         quotas: QuotaKeeper,
         inbound: InboundAuthorizer,
         tokens: WorkloadTokens,
+        url: str,
     ) -> None:
         self._resources, self._deployments, self._sessions, self._quotas = resources, deployments, sessions, quotas
         self._mcp_sessions = McpSessions()
-        self.inbound, self.tokens = inbound, tokens
+        self.inbound, self.tokens, self._url = inbound, tokens, url
 
     async def invoke(
         self,
@@ -174,6 +176,8 @@ class Invoke:
             answer = replace(answer, headers={**answer.headers, MCP_SESSION: mcp_id})
         back = [(SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode())]
         back += [(name.encode(), seen[name].encode("latin-1")) for name in TRACE_HEADERS if name in seen]
+        if call.runtime.allowed_ports:
+            back.append((ENDPOINT_HEADER, endpoint_url(self._url, call).encode()))
         for name in _PASSED_OUT:
             if value := answer.headers.get(name):
                 back.append((name.encode(), value.encode("latin-1")))

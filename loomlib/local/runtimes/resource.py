@@ -19,6 +19,7 @@ from .deployments import Deployments
 from .filesystems import check_filesystems, check_resources
 from .packages import InvalidPackageError
 from .platforms import V1, platform_of, with_platform
+from .ports import check_ports
 
 DEFAULT_ENDPOINT: Final = "DEFAULT"
 _LIFECYCLE = {"idleRuntimeSessionTimeout": 900, "maxLifetime": 28_800}
@@ -150,6 +151,7 @@ class RuntimeBehaviour(Behaviour):
         check_header_allowlist(given)
         check_filesystems(given, self._deployments.isolation)
         check_resources(given)
+        check_ports(given, self._deployments.isolation)
         check_authorizer(given.get("authorizerConfiguration"))
         return replace(record, document={"networkConfiguration": {"networkMode": "PUBLIC"}, **given})
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import socket
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from ..access.permissions import require
@@ -13,7 +15,11 @@ from ..guard import TOKEN_SUBPROTOCOL, Caller, Guard
 from ..identity.inbound import USER_HEADER
 from ..protocols import SESSION_HEADER, agent_headers
 from ..quotas import QuotaKeeper
+from ..runtimes.endpoints import OPERATION as PROXY_OPERATION
+from ..runtimes.endpoints import SessionEndpoints
+from ..runtimes.endpoints import connect as connect_to
 from ..runtimes.invoke import Invoke, as_refusals, session_id_of
+from ..runtimes.ports import Destination, passed_headers, passed_query, read_destination
 from ..sessions import SessionPool
 from ..sessions.running import ProcessGoneError
 from ..sessions.use import SessionUse
@@ -23,6 +29,7 @@ from .relay import ClientConnection, connect, relay
 
 _OPERATION = "InvokeAgentRuntimeWithWebSocketStream"
 _OPENS_WITHIN_S = 60.0
+_OF_THE_HANDSHAKE = frozenset({"connection", "upgrade"})
 _CUSTOM_PREFIX = "x-amzn-bedrock-agentcore-runtime-custom-"
 _IN_QUERY = (SESSION_HEADER.decode(), "x-amzn-bedrock-agentcore-runtime-user-id")
 _OF_THE_PLATFORM = ("qualifier", "accountid", *_IN_QUERY)
@@ -38,6 +45,7 @@ class WebSockets:
         account_id: The account of callers whose key names none.
         check_place: Refuses runtimes of another region or account than the caller's.
         invoke: Finds the version that an ARN and a qualifier mean.
+        endpoints: Admits callers to servers inside sessions.
         sessions: The sessions.
         quotas: Counts an opening as an invocation.
         frame_bytes: Largest frame; None is no limit but that of a message.
@@ -51,13 +59,15 @@ class WebSockets:
         account_id: str,
         check_place: Callable[..., None],
         invoke: Invoke,
+        endpoints: SessionEndpoints,
         sessions: SessionPool,
         quotas: QuotaKeeper,
         frame_bytes: int | None,
         most_open: int,
     ) -> None:
         self._guard, self._account_id, self._check_place = guard, account_id, check_place
-        self._invoke, self._sessions, self._quotas = invoke, sessions, quotas
+        self._invoke, self._endpoints = invoke, endpoints
+        self._sessions, self._quotas = sessions, quotas
         self._largest, self._most_open, self._open = largest(frame_bytes), most_open, 0
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,17 +82,23 @@ class WebSockets:
             if caller.signature is not None or caller.service != "bedrock-agentcore":
                 caller.verify_handshake(scope)
             parts = scope["raw_path"].decode("latin-1").split("/")
-            if caller.service != "bedrock-agentcore" or len(parts) != 4 or parts[1] != "runtimes" or parts[3] != "ws":
+            to = read_destination(scope["raw_path"].decode("latin-1"))
+            is_socket = len(parts) == 4 and parts[1] == "runtimes" and parts[3] == "ws"
+            if caller.service != "bedrock-agentcore" or not (is_socket or to):
                 raise not_implemented(f"a WebSocket at {scope['path']}")
             arn = unquote(parts[2])
             if caller.key is not None:  # else the runtime's authorizer decides
                 self._check_place(arn, region=caller.region, account_id=caller.account_id or self._account_id)
-                require(caller.principal, f"bedrock-agentcore:{_OPERATION}", [arn], caller.service)
+                operation = PROXY_OPERATION if to else _OPERATION
+                require(caller.principal, f"bedrock-agentcore:{operation}", [arn], caller.service)
             if self._open >= self._most_open:
                 raise RefusedError("ThrottlingException", 429, f"{self._open:,} WebSockets are open already")
             self._open += 1
             try:
-                await self._serve(arn, caller, scope, receive, send, request_id)
+                if to is not None:
+                    await self._serve_port(to, caller, scope, receive, send, request_id)
+                else:
+                    await self._serve(arn, caller, scope, receive, send, request_id)
             finally:
                 self._open -= 1
         except RefusedError as refused:
@@ -137,6 +153,43 @@ class WebSockets:
             agent.transport.abort()
             use.close()
 
+    async def _serve_port(
+        self, to: Destination, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str
+    ) -> None:
+        """Relay a WebSocket to a server at a port that the runtime allows."""
+        headers = {
+            name: value
+            for name, value in passed_headers(dict(scope["headers"])).items()
+            if name not in _OF_THE_HANDSHAKE and not name.startswith("sec-websocket-")
+        }
+        use = await self._endpoints.begin(to, caller, headers, request_id)
+        try:
+            query = passed_query(scope["query_string"])
+            target = to.path + (f"?{query}" if query else "")
+            open_socket = partial(connect_to, use, use.session.runtime, to.port)
+            with as_refusals():
+                agent = await self._open_agent(use, open_socket, target, headers, scope["subprotocols"])
+            try:
+                await receive()  # websocket.connect
+                await send({"type": "websocket.accept", "subprotocol": agent.subprotocol, "headers": []})
+                await relay(receive, send, agent, use)
+            finally:
+                agent.transport.abort()
+        finally:
+            use.close()
+
+    async def _open_agent(
+        self,
+        use: SessionUse,
+        open_socket: Callable[[], Awaitable[socket.socket]],
+        target: str,
+        headers: Mapping[str, str],
+        subprotocols: list[str],
+    ) -> ClientConnection:
+        return await connect(
+            use, open_socket, target, headers, subprotocols, largest=self._largest, within_s=_OPENS_WITHIN_S
+        )
+
     async def _connect(
         self, call: AgentCall, target: str, subprotocols: list[str]
     ) -> tuple[SessionUse, ClientConnection]:
@@ -144,9 +197,7 @@ class WebSockets:
         for is_last in (False, True):
             use = await self._sessions.use(call)
             try:
-                agent = await connect(
-                    use, target, call.headers, subprotocols, largest=self._largest, within_s=_OPENS_WITHIN_S
-                )
+                agent = await self._open_agent(use, use.running.connect_socket, target, call.headers, subprotocols)
             except ProcessGoneError as failure:
                 use.close()
                 if is_last:

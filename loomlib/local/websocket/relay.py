@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -43,6 +44,7 @@ class Close:
 
 async def connect(
     use: SessionUse,
+    open_socket: Callable[[], Awaitable[socket.socket]],
     target: str,
     headers: Mapping[str, str],
     subprotocols: Sequence[str],
@@ -54,6 +56,7 @@ async def connect(
 
     Args:
         use: The use of the session.
+        open_socket: Connects to the server that accepts it.
         target: The path with its query.
         headers: Header fields that the agent sees.
         subprotocols: What the client offers.
@@ -79,8 +82,8 @@ async def connect(
     connection: ClientConnection | None = None
     try:
         async with asyncio.timeout(within_s):
-            sock = await use.running.connect_socket()
-            if sock.family.name == "AF_UNIX":
+            sock = await open_socket()
+            if sock.family == socket.AF_UNIX:
                 _, connection = await loop.create_unix_connection(make, sock=sock)
             else:
                 _, connection = await loop.create_connection(make, sock=sock)
