@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
+    from ..snapshot_check import SnapshotReport
     from .a2a_client import A2aClient
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
@@ -337,6 +338,17 @@ class Agent:
         from ..evals.runs import evaluate
 
         return evaluate(self, evalset, evaluators, repeats, **options)
+
+    def check_snapshot(self) -> SnapshotReport:
+        """Find what sessions of this agent would share when they are restored from a snapshot (platform V2).
+
+        The deployed code is started twice in a temporary runtime of the local AgentCore (`Workbench.check_snapshot`).
+
+            agent.check_snapshot()
+        """
+        from .snapshot_checks import check_snapshot
+
+        return check_snapshot(self.context, self.arn)
 
     def eval_target(self) -> AgentTarget | SessionTarget:
         """Return this agent as the target of an evaluation (`loomlib.evals.runs.Target`), refreshed.

@@ -36,10 +36,12 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..snapshot_check import SnapshotReport
     from .a2a_client import A2aClient
     from .mcp_client import McpClient
     from .memory import Memory
     from .plugin_view import PluginView
+    from .snapshot_checks import CheckOptions
 
 _RENAMED = {
     "account_id": "clients.account_id",
@@ -314,6 +316,19 @@ class Workbench:
 
         return open_server_a2a(self.context, url, headers=headers, timeout_s=timeout_s)
 
+    def check_snapshot(self, what: str | Path, **options: Unpack[CheckOptions]) -> SnapshotReport:
+        """Find what sessions of an agent would share when they are restored from a snapshot (platform V2).
+
+            bench.check_snapshot("my_agent/agent.py")
+
+        Args:
+            what: A blueprint's name, the path of an `agent.py` or of its folder, or an agent of the catalog.
+            **options: `environment` and `progress`, as in `deploy`.
+        """
+        from .snapshot_checks import check_snapshot
+
+        return check_snapshot(self.context, what, **options)
+
     def ensure_agent(self, key: str) -> Agent:
         """Return the agent of that name; deploy the blueprint or register the ARN when there is none."""
         return self.find_or_deploy(key)[0]
@@ -344,6 +359,7 @@ class Workbench:
     def plugins(self) -> PluginView:
         """Return the installed plugins and Loom's built-in ones; for a broken one, the error and the fix."""
         from .plugin_view import PluginView
+    from .snapshot_checks import CheckOptions
 
         return PluginView(find_plugins().check().merge_problems(self.context.plugins).lines())
 

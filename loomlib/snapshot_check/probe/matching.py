@@ -1,0 +1,201 @@
+"""Recognizes the results of traced functions in the values that the agent keeps."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .sources import CLOCK, ID, RANDOM
+from .tracing import Event
+
+_WINDOW = 8
+_MOST_TEXT = 20_000
+_TOLERANCE_S = 0.01
+_GENERATING = ("uuid.", "secrets.token", "tempfile.")
+_DATE_FORMS = (
+    "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y%m%dT%H%M%S", "%Y%m%d%H%M%S", "%Y%m%d-%H%M%S", "%Y%m%d_%H%M%S",
+    "%Y-%m-%d", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y%m%d", "%B %d, %Y", "%d %B %Y", "%b %d, %Y",
+    "%d %b %Y", "%a %b %d", "%A, %d %B", "%A, %B %d", "%H:%M:%S",
+)  # fmt: skip
+_SCALES = (1.0, 1e3, 1e6, 1e9)  # seconds to nanoseconds
+BUCKETS_S = (10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 86_400)
+
+Span = tuple[str, int, int]
+"""A file of the agent, and the first and last line of a statement."""
+
+
+class Matcher:
+    """Finds the traced call that a value comes from.
+
+    Args:
+        events: The traced calls. Those that a library made for itself only show which clock readings are its own.
+    """
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._exact: dict[Any, list[Event]] = {}
+        self._windows: dict[str, list[Event]] = {}
+        self._hosts: list[tuple[str, Event]] = []
+        self._clocks: list[tuple[float, Event]] = []
+        self._texts: dict[str, list[Event]] = {}
+        self._buckets: dict[int, list[Event]] = {}
+        for event in events:
+            if event.source.kind == CLOCK:
+                self._add_clock(event)
+            elif event.source.kind in (ID, RANDOM) and event.is_direct:
+                for value in event.values:
+                    self._add(value, event)
+
+    def match(self, value: Any, span: Span) -> Event | None:
+        """Return the call that a value comes from, or None.
+
+        Args:
+            value: The value.
+            span: The lines that assign what holds it; of several calls the one from there is preferred.
+        """
+        if isinstance(value, bool):
+            return None
+        if isinstance(value, str):
+            return _preferred(self._exact.get(value, ()), span) or self._match_text(value, span)
+        if isinstance(value, bytes | bytearray):
+            data = bytes(value[:_MOST_TEXT])
+            texts = (data.hex(), data.decode("latin-1"))
+            found = (self._match_text(text, span) for text in texts)
+            return _preferred(self._exact.get(bytes(value), ()), span) or next(filter(None, found), None)
+        if isinstance(value, int | float):
+            return _preferred(self._exact.get(value, ()), span) or self.match_bucket(value, span) or self._near(value)
+        if isinstance(value, uuid.UUID):
+            return _preferred(self._exact.get(value, ()), span)
+        if isinstance(value, time.struct_time):
+            return self._match_date(datetime.datetime(*value[:6]), span)
+        return self._match_date(value, span) if isinstance(value, datetime.date) else None
+
+    def match_bucket(self, value: Any, span: Span = ("", 0, 0)) -> Event | None:
+        """Return the clock whose reading, divided into intervals, is the value."""
+        if not isinstance(value, int) or value < 10_000:
+            return None
+        return _preferred(self._buckets.get(value, ()), span)
+
+    def _add(self, value: Any, event: Event) -> None:
+        name = event.source.name
+        if value is None or isinstance(value, bool):
+            return
+        if name in ("socket.gethostname", "platform.node"):
+            if len(str(value)) >= 3:
+                self._hosts.append((str(value), event))
+        elif isinstance(value, uuid.UUID):
+            self._add_exact(value, event)
+            self._add_exact(value.int, event)
+            self._add_text(value.hex, event)
+            self._add_text(str(value), event)
+        elif isinstance(value, str):
+            if name.startswith(_GENERATING):  # `choice` returns a constant of the agent's
+                self._add_exact(value, event)
+                self._add_text(os.path.basename(value), event)
+        elif isinstance(value, bytes):
+            if len(value) >= 4:
+                self._add_exact(value, event)
+            self._add_text(value.hex(), event)
+        elif isinstance(value, float):
+            self._add_exact(value, event)
+            if len(repr(value)) > 10:
+                self._add_text(repr(value), event)
+        elif isinstance(value, int):
+            # Small numbers, such as pids in a namespace of processes, equal too many others.
+            if abs(value) >= (1_000 if name.startswith("os.get") else 10_000):
+                self._add_exact(value, event)
+            self._add_text(str(value), event)
+            self._add_text(f"{value:x}", event)
+        elif isinstance(value, list | tuple):
+            items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+            for item in items[:20]:
+                if isinstance(item, float) or (isinstance(item, int) and abs(item) >= 10_000):
+                    self._add(item, event)
+            if name.startswith("tempfile.") and isinstance(items[-1], str):
+                self._add(items[-1], event)
+        elif isinstance(path := getattr(value, "name", None), str):
+            self._add(path, event)
+
+    def _add_exact(self, value: Any, event: Event) -> None:
+        self._exact.setdefault(value, []).append(event)
+
+    def _add_text(self, text: str, event: Event) -> None:
+        for at in range(min(len(text), 200) - _WINDOW + 1):
+            self._windows.setdefault(text[at : at + _WINDOW], []).append(event)
+
+    def _add_clock(self, event: Event) -> None:
+        if event.source.family == "monotonic":
+            self._clocks += [(float(value), event) for value in event.values if isinstance(value, int | float)]
+            return
+        for reading in event.readings:
+            self._clocks.append((reading, event))
+            if not event.is_direct:
+                continue
+            for bucket in BUCKETS_S:
+                for number in {int(reading // bucket), round(reading / bucket)}:
+                    self._buckets.setdefault(number, []).append(event)
+            moments = (time.gmtime(reading), time.localtime(reading))
+            forms = {time.strftime(form, moment) for form in _DATE_FORMS for moment in moments}
+            for text in {str(int(reading)), *forms}:
+                self._texts.setdefault(text, []).append(event)
+
+    def _match_text(self, text: str, span: Span) -> Event | None:
+        text = text[:_MOST_TEXT]
+        if self._windows:
+            for at in range(len(text) - _WINDOW + 1):
+                if (events := self._windows.get(text[at : at + _WINDOW])) is not None:
+                    return _preferred(events, span)
+        found = [event for form, events in self._texts.items() if form in text for event in events]
+        found += [event for host, event in self._hosts if host == text or (len(host) >= 6 and host in text)]
+        return _preferred(found, span)
+
+    def _near(self, value: float) -> Event | None:
+        nearest, distance = None, _TOLERANCE_S
+        for reading, event in self._clocks:
+            if event.source.name.endswith(("monotonic_ns", "perf_counter_ns")):
+                differences = [(value - reading) / 1e9]
+            elif isinstance(value, float):
+                differences = [value - reading]
+            else:  # a whole number of seconds, milliseconds, …: the rest is cut off
+                differences = [value / scale - reading for scale in _SCALES]
+                differences = [
+                    0.0 for scale, after in zip(_SCALES, differences, strict=True) if -1 / scale < after < 0.02
+                ]
+            for difference in differences:
+                if abs(difference) < distance:
+                    nearest, distance = event, abs(difference)
+        return nearest if nearest is not None and nearest.is_direct else None
+
+    def _match_date(self, value: datetime.date, span: Span) -> Event | None:
+        clocks = [(reading, event) for reading, event in self._clocks if event.source.family != "monotonic"]
+        if not isinstance(value, datetime.datetime):
+            found = [
+                event for reading, event in clocks
+                if event.is_direct and value in (
+                    datetime.date.fromtimestamp(reading), datetime.datetime.fromtimestamp(reading, datetime.UTC).date()
+                )
+            ]  # fmt: skip
+            return _preferred(found, span)
+        moments = [value.timestamp()]
+        if value.tzinfo is None:
+            moments.append(value.replace(tzinfo=datetime.UTC).timestamp())
+        near = [
+            (abs(moment - reading), event) for reading, event in clocks for moment in moments
+            if -1.0 <= moment - reading < 0.5
+        ]  # fmt: skip
+        if value.microsecond:
+            event = min(near, key=lambda pair: pair[0], default=(0.0, None))[1]
+            return event if event is not None and event.is_direct else None
+        return _preferred([event for _, event in near if event.is_direct], span)
+
+
+def _preferred(events: Sequence[Event], span: Span) -> Event | None:
+    """Return the event of a statement, else one of a date, else the first."""
+    for event in events:
+        for place in (event.line, event.root):
+            if place is not None and place[0] == span[0] and span[1] <= place[1] <= span[2]:
+                return event
+    return next((event for event in events if event.source.family == "date"), events[0] if events else None)

@@ -1,0 +1,174 @@
+"""Records the calls of traced functions, and what they return, while the agent starts."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import weakref
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from .agent_code import AgentCode
+from .sources import CLOCK, THREAD, TRANSPARENT, Source, builtin_sources, python_sources
+
+_OPTIMIZED = 1  # CO_OPTIMIZED: the code of a function; that of modules and classes lacks it
+_MOST_EVENTS = 20_000
+_MOST_VALUES = 20
+
+Line = tuple[str, int]
+"""A file of the agent and a line number."""
+
+
+@dataclass
+class Event:
+    """Calls of one source from one line.
+
+    Attributes:
+        source: The called function.
+        line: The agent's line next to the call.
+        root: The line of the module or class body that is being executed; None on another thread.
+        is_direct: Whether the agent's line calls it itself, not a library on its behalf.
+        returns: Whether each function between `line` and `root` is in a return statement, so that the result is passed.
+        values: What was returned; of a clock its reading.
+    """
+
+    source: Source
+    line: Line
+    root: Line | None
+    is_direct: bool
+    returns: bool
+    values: list[Any] = field(default_factory=list[Any])
+    readings: list[float] = field(default_factory=list[float])
+
+
+class Tracer:
+    """Traces calls by a profile function, and sockets, files and processes by an audit hook.
+
+    Args:
+        code: The agent's code.
+    """
+
+    def __init__(self, code: AgentCode) -> None:
+        self._code = code
+        self._builtins, self._functions = builtin_sources(), python_sources()
+        self._active = False
+        self.events: dict[tuple[str, Line, Line | None, bool], Event] = {}
+        self.threads: dict[int, Line] = {}
+        self.raw_threads: list[Line] = []
+        self.files: dict[str, Line] = {}
+        self.databases: dict[str, Line] = {}
+        self.sockets: list[tuple[weakref.ref[Any], Line, bool]] = []
+        self.processes: list[Line] = []
+        self.networked: set[Line] = set()
+
+    def start(self) -> None:
+        """Begin to trace all threads."""
+        self._active = True
+        sys.addaudithook(self._audit)
+        threading.setprofile(self._profile)
+        sys.setprofile(self._profile)
+
+    def stop(self) -> None:
+        """Stop tracing."""
+        self._active = False
+        sys.setprofile(None)
+        threading.setprofile(None)  # pyright: ignore[reportArgumentType]
+
+    def _profile(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "c_call":
+            source = self._builtins.get(arg)
+            if source is not None and self._active:
+                self._record(source, frame, arg)
+        elif event == "return":
+            source = self._functions.get(id(frame.f_code))
+            if source is not None and self._active:
+                if source.kind == THREAD:
+                    self._thread_started(frame)
+                elif frame.f_back is not None:
+                    self._record(source, frame.f_back, arg)
+
+    def _record(self, source: Source, caller: FrameType, value: Any) -> None:
+        found = self._place(caller)
+        if found is None:
+            return
+        line, root, is_direct, returns = found
+        key = (source.name, line, root, is_direct)
+        event = self.events.get(key)
+        if event is None:
+            if len(self.events) >= _MOST_EVENTS:
+                return
+            event = self.events[key] = Event(source, line, root, is_direct, returns)
+        if len(event.readings) < _MOST_VALUES:
+            event.readings.append(time.time())
+            event.values.append(_value(source, value))
+
+    def _place(self, frame: FrameType | None) -> tuple[Line, Line | None, bool, bool] | None:
+        """Return the nearest line of the agent, the module's or class's line above it, and how they are connected."""
+        is_direct = True
+        while frame is not None and not self._code.has(frame.f_code.co_filename):
+            if id(frame.f_code) in self._functions:
+                return None  # a part of another traced function, which is recorded when it returns
+            name = str(frame.f_globals.get("__name__", ""))
+            if name.startswith("_loom_snapshot_probe"):
+                return None
+            if frame.f_code.co_filename != "<string>" and name.partition(".")[0] not in TRANSPARENT:
+                is_direct = False
+            frame = frame.f_back
+        if frame is None:
+            return None
+        line, returns = (frame.f_code.co_filename, frame.f_lineno), True
+        while frame is not None:
+            if self._code.has(frame.f_code.co_filename):
+                here = (frame.f_code.co_filename, frame.f_lineno)
+                if not frame.f_code.co_flags & _OPTIMIZED:
+                    return line, here, is_direct, returns
+                returns = returns and self._code.is_return(*here)
+            frame = frame.f_back
+        return line, None, is_direct, returns
+
+    def _thread_started(self, frame: FrameType) -> None:
+        thread, place = frame.f_locals.get("self"), self._place(frame.f_back)
+        if thread is not None and place is not None:
+            self.threads[id(thread)] = place[0]
+
+    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
+        if not self._active or event not in _AUDITED:
+            return
+        place = self._place(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+        if place is None:
+            return
+        line, root, is_direct, _ = place
+        if event == "open":
+            if isinstance(args[0], str | bytes):
+                self.files[os.path.realpath(os.fsdecode(args[0]))] = line
+        elif event == "sqlite3.connect":
+            self.databases[os.path.realpath(os.fsdecode(args[0]))] = line
+        elif event == "socket.__new__":
+            self.sockets.append((weakref.ref(args[0]), line, is_direct))
+        elif event == "socket.connect":
+            self.networked.update({line, root} if root else {line})
+        elif event == "_thread.start_new_thread":
+            if is_direct:
+                self.raw_threads.append(line)
+        else:
+            self.processes.append(line)
+
+
+_AUDITED = frozenset(
+    {"open", "sqlite3.connect", "socket.__new__", "socket.connect", "_thread.start_new_thread", "subprocess.Popen"}
+    | {"os.fork", "os.posix_spawn"}
+)
+
+
+def _value(source: Source, value: Any) -> Any:
+    """Return what the call returns, as far as it can be known; for functions in C, `value` is the function."""
+    if not callable(value) or not hasattr(value, "__self__"):
+        return value
+    if source.kind == CLOCK and source.family != "date":
+        return value()
+    if source.name in ("os.getpid", "os.getppid", "socket.gethostname"):
+        return value()
+    return None

@@ -1,0 +1,131 @@
+"""Runs a snapshot check: the agent's package and a probe are deployed to a runtime that is deleted afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypedDict, Unpack
+
+from ..aws.deploy import deploy_package
+from ..aws.packages import Package, make_package, runtime_name
+from ..aws.runtime_code import call_once, read_code
+from ..aws.runtime_settings import RuntimeSettings
+from ..aws.runtimes import delete_runtime, stop_session
+from ..errors import AgentNotFoundError, LoomError, NotSupportedError, ResourceNotFoundError
+from ..snapshot_check import SnapshotReport, read_findings, with_probe
+from ..snapshot_check.package import ENTRY_POINT, SCRIPT_VARIABLE
+from ..snapshot_check.reading import MOST_BYTES
+from .blueprints import find_blueprint, find_code
+from .context import Context
+
+_STARTS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    name: str
+    package: Package
+    role_arn: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
+class CheckOptions(TypedDict, total=False):
+    """Options of a check: variables of the agent's process, and a function that is called with a line at each step."""
+
+    environment: Mapping[str, str] | None
+    progress: Callable[[str], None] | None
+
+
+def check_snapshot(context: Context, what: str | Path, **options: Unpack[CheckOptions]) -> SnapshotReport:
+    """Check an agent of the catalog, a blueprint, or a folder or file.
+
+    The agent is started twice in a temporary runtime of the local AgentCore, in the sandbox of its sessions.
+
+    Args:
+        context: The workbench's resources.
+        what: The agent's name, runtime id or ARN, a blueprint's name, or a path.
+        **options: `environment` and `progress`.
+
+    Raises:
+        NotSupportedError: The workbench is on AWS.
+        AgentFailedError: The agent does not start.
+        LoomError: Its code cannot be read, or its process did not report.
+    """
+    if context.where != "local":
+        raise NotSupportedError(
+            "The snapshot check runs on the local AgentCore",
+            on=str(what),
+            try_='loom.connect().check_snapshot("FOLDER"), with the folder of the agent\'s code',
+        )
+    code = _code_of(context, what)
+    environment = {**code.environment, **(options.get("environment") or {})}
+    return _check(context, code, environment, options.get("progress") or (lambda _line: None))
+
+
+def _code_of(context: Context, what: str | Path) -> _Code:
+    if isinstance(what, str) and not Path(what).expanduser().exists():
+        with contextlib.suppress(AgentNotFoundError):
+            entry = context.catalog.get(what)
+            if not entry.is_deleted:
+                try:
+                    code = read_code(context.clients, entry.runtime_id, region=entry.region)
+                except ResourceNotFoundError as error:
+                    if find_blueprint(entry.name) is None:
+                        raise LoomError(
+                            "The agent's package is no longer stored",
+                            on=entry.name,
+                            try_="the folder of its code, or deploying it again",
+                        ) from error
+                else:
+                    return _Code(entry.name, code.package, code.role_arn, code.environment)
+    path = find_code(what)
+    own = path.stem if path.name not in ("agent.py", "main.py") else path.absolute().parent.name
+    return _Code(runtime_name(own), make_package(path))
+
+
+def _check(
+    context: Context, code: _Code, variables: Mapping[str, str], progress: Callable[[str], None]
+) -> SnapshotReport:
+    clients, package = context.clients, code.package
+    data = with_probe(package.data)
+    checked = Package(data=data, digest=hashlib.sha256(data).hexdigest(), entry_point=ENTRY_POINT)
+    progress("deploying to a temporary runtime")
+    deployed = deploy_package(
+        clients,
+        f"{code.name[:30]}_check_{secrets.token_hex(4)}",
+        checked,
+        role_arn=code.role_arn or None,
+        environment={**variables, SCRIPT_VARIABLE: package.entry_point},
+        description="A snapshot check; deleted when it ends",
+        settings=RuntimeSettings(platform_version="V1"),  # the probe makes the copies itself
+    )
+    sessions = [f"snapshot-check-{secrets.token_hex(16)}" for _ in range(_STARTS)]
+    try:
+        progress("starting the agent twice")
+        with ThreadPoolExecutor(_STARTS, thread_name_prefix="loom-check") as pool:
+            calls = [
+                pool.submit(call_once, clients, deployed.arn, session, b"{}", limit_bytes=MOST_BYTES)
+                for session in sessions
+            ]
+            answers = [call.result() for call in calls]
+        findings = read_findings(answers, package.data)
+    finally:
+        for session in sessions:
+            with contextlib.suppress(LoomError):
+                stop_session(clients, deployed.arn, session)
+        with contextlib.suppress(LoomError):
+            delete_runtime(clients, deployed.runtime_id)
+    return SnapshotReport(
+        name=code.name,
+        checked_at=datetime.now(UTC),
+        findings=findings.findings,
+        start_up_s=findings.start_up_s,
+        not_checked=findings.not_checked,
+        labels=context.labels,
+    )
