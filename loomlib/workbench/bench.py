@@ -359,7 +359,6 @@ class Workbench:
     def plugins(self) -> PluginView:
         """Return the installed plugins and Loom's built-in ones; for a broken one, the error and the fix."""
         from .plugin_view import PluginView
-    from .snapshot_checks import CheckOptions
 
         return PluginView(find_plugins().check().merge_problems(self.context.plugins).lines())
 

@@ -213,8 +213,9 @@ def _target_names(target: ast.AST) -> Iterator[str]:
 
 
 def _body_nodes(function: Any) -> Iterator[ast.AST]:
-    body: list[ast.AST] = function.body if isinstance(function.body, list) else [function.body]
-    for statement in body:
+    body: Any = function.body
+    statements: list[ast.AST] = body if isinstance(body, list) else [body]  # pyright: ignore[reportUnknownVariableType]
+    for statement in statements:
         yield from ast.walk(statement)
 
 

@@ -42,7 +42,7 @@ class Generators:
             and not _is_shared(node.value)
         ):
             self._known.add(id(node.value))
-            kind: type[Any] = type(node.value)
+            kind: Any = type(node.value)
             name = f"{kind.__module__}.{kind.__name__}"
             self._kept[str(len(self._kept))] = (node.value, line, node.path(), name)
 
@@ -130,7 +130,7 @@ def is_generator(value: Any) -> bool:
     """Return whether a value draws numbers that its state determines."""
     if isinstance(value, random.Random):
         return not isinstance(value, random.SystemRandom)
-    kind = type(value)
+    kind: Any = type(value)
     return (kind.__name__ in _NUMPY and kind.__module__.startswith("numpy.random")) or (
         kind.__name__ == "Generator" and kind.__module__.partition(".")[0] == "torch"
     )

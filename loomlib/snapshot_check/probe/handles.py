@@ -38,7 +38,7 @@ class Handles:
 
     def examine(self, node: Node, line: Line) -> None:
         """Keep an object if it is an open database."""
-        kind: type[Any] = type(node.value)
+        kind: Any = type(node.value)
         if (
             node.is_own
             and kind.__module__.partition(".")[0] in _DATABASES

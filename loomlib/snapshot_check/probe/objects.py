@@ -159,7 +159,7 @@ class Objects:
 
     def _children(self, node: Node) -> Iterator[Node]:
         value: Any = node.value
-        kind: type[Any] = type(value)
+        kind: Any = type(value)
         own = node.is_own and self.is_own_type(kind)
         for label, child in self._parts(value, kind):
             if child is None or isinstance(child, bool | types.ModuleType | types.CodeType | types.FrameType):

@@ -169,7 +169,7 @@ class Values:
 
     def _examine_library(self, node: Node) -> None:
         value: Any = node.value
-        kind: type[Any] = type(value)
+        kind: Any = type(value)
         module, name = kind.__module__ or "", kind.__name__
         what = ""
         if module == "botocore.credentials":
