@@ -22,6 +22,7 @@ from .identity.inbound import RESOURCE_METADATA
 from .identity.local_issuer import LocalIssuer
 from .identity.outbound import PATHS as IDENTITY_PATHS
 from .identity.outbound import OutboundIdentity
+from .identity.outward_uses import OutwardUses
 from .models import ConverseModel, ModelRefused
 from .models.native import invoke_model, invoke_model_stream
 from .models.tokens import count_request
@@ -75,7 +76,8 @@ class Application:
         name_damage: Returns the names of the home's damaged databases if an error comes from one.
         account_id: The account.
         region: The region of requests that name none.
-        issuer: The service's own issuer of tokens.
+        issuers: The service's own issuers of tokens.
+        outward: Records which credentials sessions fetch.
     """
 
     def __init__(
@@ -96,9 +98,10 @@ class Application:
         name_damage: Callable[[BaseException], Sequence[str]],
         account_id: str,
         region: str,
-        issuer: LocalIssuer,
+        issuers: Sequence[LocalIssuer],
+        outward: OutwardUses,
     ) -> None:
-        self._account_id, self._region, self._issuer = account_id, region, issuer
+        self._account_id, self._region, self._issuers, self._outward = account_id, region, issuers, outward
         self._guard, self._invoke, self._models = guard, invoke, models
         self._commands, self._endpoints, self._sockets = commands, endpoints, sockets
         self._check_place, self._name_damage = check_place, name_damage
@@ -173,8 +176,9 @@ class Application:
             await self._moto(scope, receive, send)
             return
         if service == "public":
-            document = self._issuer.document(path) if scope["method"] == "GET" else None
-            if document is None:
+            found = (issuer.document(path) for issuer in self._issuers)
+            document = next((item for item in found if item is not None), None)
+            if document is None or scope["method"] != "GET":
                 raise not_found(f"No {scope['method']} {path}")
             await send_json(send, document)
             return
@@ -237,6 +241,7 @@ class Application:
                 return
         for router in self._routers.get(service, ()):
             if match := router.match(scope):
+                named = b""
                 if service == "bedrock-agentcore":
                     if path.startswith(IDENTITY_PATHS):
                         named = cast("Body", scope["loom.body"]).opened().read()
@@ -245,7 +250,8 @@ class Application:
                         action = agentcore_action(match.name, match.path_parameters, caller.region, account_id)
                     require(caller.principal, *action, service)
                 place = {"region": caller.region, "account_id": account_id}
-                body = await router.answer(match, receive, send, **place, request_id=request_id)
+                with self._outward.recording(caller.key, match.name, named, request_id):
+                    body = await router.answer(match, receive, send, **place, request_id=request_id)
                 if body is None:
                     return
                 receive = body

@@ -25,7 +25,7 @@ _LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?\Z")
 _AWS_HOST = re.compile(r"bedrock-agentcore\.[a-z0-9-]{1,30}\.(amazonaws\.com(\.cn)?|api\.aws)\Z")
 _BEARER_PATHS = ("/_loom/", "/otlp/")  # not signed with SigV4: Loom's own requests and OpenTelemetry exporters
 _RUNTIME_PATHS = "/runtimes/"  # calls of runtimes, whose own authorizer may want a bearer token
-_PUBLIC_PATHS = "/identity/issuer/"  # metadata and public keys of the service's own issuer
+_PUBLIC_PATHS = "/identity/"  # metadata and public keys of the service's own issuers
 _UNSIGNED_BYTES = 200_000  # AWS: a SAML assertion has at most 100,000 characters
 
 

@@ -35,6 +35,7 @@ from .guard import Guard, listening_socket
 from .identity.inbound import CognitoPools, InboundAuthorizer
 from .identity.local_issuer import LocalIssuer
 from .identity.outbound import OutboundIdentity
+from .identity.outward_uses import OutwardUses
 from .images import CodeBuild, ImageStore
 from .leases import ServiceLeases
 from .logs.events import LogEvents
@@ -178,9 +179,9 @@ async def _serve(
     models = _make_model(options, model_settings)
     images = ImageStore(home)
     deployments = Deployments(home, images, isolation=isolation)
-    issuer = LocalIssuer(home, state.url)
-    identity = OutboundIdentity(home, resources, url=state.url, issuer=issuer)
-    inbound = InboundAuthorizer((issuer, CognitoPools()), logs)
+    issuer, web_issuer = LocalIssuer(home, state.url), LocalIssuer(home, state.url, "sts")
+    identity = OutboundIdentity(home, resources, url=state.url, issuer=web_issuer)
+    inbound = InboundAuthorizer((issuer, web_issuer, CognitoPools()), logs)
     moto = MotoFallback(logs, AssumedRoles(keys))
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
@@ -224,7 +225,8 @@ async def _serve(
             frame_bytes=limits.frame,
             most_open=BoundedProtocol.most_connections // 2,
         ),
-        issuer=issuer,
+        issuers=(issuer, web_issuer),
+        outward=OutwardUses(logs),
         identity=identity,
         models=models,
         routers={

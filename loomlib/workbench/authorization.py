@@ -19,9 +19,11 @@ from .frames import rows_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+    from markupsafe import Markup
 
 _LEEWAY_MS: Final = 60_000
 _COLUMNS: Final = ("claim", "allowed", "token has", "passed")
+_OUTWARD: Final = ("time", "operation", "provider", "details", "error")
 _METHODS: Final = {"jwt": "bearer token (JWT)", "sigv4": "signature (SigV4)"}
 _DECISIONS: Final = {"allow": ("good", "allowed"), "deny": ("bad", "refused")}
 _ON_AWS: Final = (
@@ -38,6 +40,25 @@ class ClaimDecision:
     allowed: tuple[str, ...]
     given: tuple[str, ...]
     passed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutwardUse:
+    """Credentials that the agent fetched during the call, for a call of its own.
+
+    Attributes:
+        at: When.
+        operation: The operation, such as `GetResourceOauth2Token`.
+        provider: The credential provider; empty for a workload access token.
+        details: The flow, the scopes, the workload identity or the user that it named.
+        error: The error's code; empty when it got them.
+    """
+
+    at: datetime
+    operation: str
+    provider: str = ""
+    details: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +85,7 @@ class AuthorizationView:
         claims: The rules that decided.
         runs_as: The role as which the agent calls AWS.
         token_reaches_agent: Whether the runtime's allowlist passes the token on to the agent.
+        outward: Credentials that the session fetched while the call lasted; with calls at the same time, theirs too.
     """
 
     title: str
@@ -84,6 +106,7 @@ class AuthorizationView:
     claims: tuple[ClaimDecision, ...] = ()
     runs_as: str = ""
     token_reaches_agent: bool = False
+    outward: tuple[OutwardUse, ...] = ()
 
     def facts(self) -> list[tuple[str, str]]:
         """Return what is known, each with its name."""
@@ -101,12 +124,17 @@ class AuthorizationView:
             ("token expires", "" if self.expires_at is None else timestamp(self.expires_at)),
             ("token reaches the agent", passed_on if self.issuer else ""),
             ("agent calls AWS as", self.runs_as),
+            ("agent fetched", ", ".join(dict.fromkeys(use.provider or use.operation for use in self.outward))),
         )
         return [(name, value) for name, value in known if value]
 
     def table(self) -> pd.DataFrame:
         """Return the rules of the authorizer, one row each; empty when the call was signed."""
         return rows_frame(self._rows(), _COLUMNS)
+
+    def outward_table(self) -> pd.DataFrame:
+        """Return the credentials that the agent fetched, one row each."""
+        return rows_frame(self._outward_rows(), _OUTWARD)
 
     def sentence(self) -> str:
         """Return the decision in one line."""
@@ -120,7 +148,20 @@ class AuthorizationView:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        return {"state": self.state, **dict(self.facts()), "claims": self._rows()}
+        rows = {"claims": self._rows(), "outward": self._outward_rows()}
+        return {"state": self.state, **dict(self.facts()), **rows}
+
+    def _outward_rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "time": use.at,
+                "operation": use.operation,
+                "provider": use.provider,
+                "details": use.details,
+                "error": use.error,
+            }
+            for use in self.outward
+        ]
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
@@ -137,13 +178,19 @@ class AuthorizationView:
         return f"<Authorization of {self.title}: {self.sentence()}>"
 
     def _repr_html_(self) -> str:
-        rows = [list(row.values()) for row in self._rows()]
+        body: Markup | str = ""
+        for columns, rows, caption in (
+            (_COLUMNS, self._rows(), "Rules of the runtime's authorizer"),
+            (_OUTWARD, self._outward_rows(), "Credentials that the agent fetched"),
+        ):
+            if rows:
+                body += table(columns, [list(row.values()) for row in rows], caption=caption)
         return card(
             f"Authorization of {self.title}",
             state=_DECISIONS.get(self.decision, ("wait", "not known")),
             labels=self.labels,
             facts=[fact for fact in self.facts() if fact[0] != "decision"],
-            body=table(_COLUMNS, rows, caption="Rules of the runtime's authorizer") if rows else "",
+            body=body,
         )
 
 
@@ -162,7 +209,9 @@ def read_authorization(context: Context, entry: AgentEntry, record: InvocationRe
         return AuthorizationView(**about, state="unknown", reason="the call had no response, so it has no request id")
     configuration: Mapping[str, Any] = entry.raw_metadata.get("authorizerConfiguration") or {}
     is_recorded = "customJWTAuthorizer" in configuration or record.failure == "rejected"
-    if decision := _find(context, entry, record, waits=is_recorded):
+    decision = _find(context, entry, record, waits=is_recorded)
+    about["outward"] = _outward(context, entry, record)
+    if decision is not None:
         return _view(decision, about)
     if is_recorded:
         return AuthorizationView(**about, state="unknown", reason="the local AgentCore has no record of the call")
@@ -186,15 +235,56 @@ def _find(context: Context, entry: AgentEntry, record: InvocationRecord, *, wait
 
 
 def _read(context: Context, entry: AgentEntry, record: InvocationRecord) -> Mapping[str, Any] | None:
-    group = f"/loom/authorization/{entry.runtime_id}-{record.qualifier}"
     sent = record.client_invoke_time
     start_ms = None if sent is None else int(sent * 1000) - _LEEWAY_MS
+    lines = _lines(context, entry, record, term=str(record.request_id), start_ms=start_ms)
+    return next((line for _, line in lines if line.get("requestId") == record.request_id), None)
+
+
+def _outward(context: Context, entry: AgentEntry, record: InvocationRecord) -> tuple[OutwardUse, ...]:
+    """Return the credentials that the session fetched from the sending of the request to the end of its answer."""
+    sent, done = record.client_invoke_time, record.client_done_time
+    if sent is None or done is None:
+        return ()
+    lines = _lines(
+        context, entry, record, term=record.session_id, start_ms=int(sent * 1000), end_ms=int(done * 1000) + 1
+    )
+    return tuple(
+        OutwardUse(
+            at=datetime.fromtimestamp(at_ms / 1000, UTC),
+            operation=str(line.get("operation") or ""),
+            provider=str(line.get("resourceCredentialProviderName") or ""),
+            details=_details(line),
+            error=str(line.get("error") or ""),
+        )
+        for at_ms, line in lines
+        if "decision" not in line and line.get("sessionId") == record.session_id
+    )
+
+
+def _details(line: Mapping[str, Any]) -> str:
+    scopes: Sequence[str] = line.get("scopes") or ()
+    named = (("oauth2Flow", "flow"), ("workloadName", "workload identity"), ("userId", "user"))
+    parts = [f"{name} {line[member]}" for member, name in named if line.get(member)]
+    return ", ".join([*parts, *([f"scopes {' '.join(scopes)}"] if scopes else [])])
+
+
+def _lines(
+    context: Context,
+    entry: AgentEntry,
+    record: InvocationRecord,
+    *,
+    term: str,
+    start_ms: int | None = None,
+    end_ms: int | None = None,
+) -> list[tuple[int, Mapping[str, Any]]]:
+    """Return the lines about an endpoint's calls that contain a term, with their times in Unix milliseconds."""
+    group = f"/loom/authorization/{entry.runtime_id}-{record.qualifier}"
     try:
-        events = filter_events(context.clients, group, region=entry.region, term=record.request_id, start_ms=start_ms)
+        events = filter_events(context.clients, group, region=entry.region, term=term, start_ms=start_ms, end_ms=end_ms)
     except ResourceNotFoundError:
-        return None
-    documents = (cast("Mapping[str, Any]", json.loads(event.message)) for event in events)
-    return next((document for document in documents if document.get("requestId") == record.request_id), None)
+        return []
+    return [(event.timestamp_ms, cast("Mapping[str, Any]", json.loads(event.message))) for event in events]
 
 
 def _view(decision: Mapping[str, Any], about: Mapping[str, Any]) -> AuthorizationView:

@@ -1,6 +1,8 @@
-"""An issuer of tokens in the service: metadata, public keys, and tokens for any user that the owner names.
+"""Issuers of tokens in the service: metadata, public keys, and tokens for any user that the owner names.
 
-It is for trying out: whoever has the owner's key may have a token for every user.
+The one for users is for trying out: whoever has the owner's key may have a token for every user. The one for the web
+identities of AWS principals (sts:GetWebIdentityToken) is another, with keys of its own: a session may have its tokens,
+which an authorizer for users must not take.
 """
 
 from __future__ import annotations
@@ -17,29 +19,32 @@ from typing import Any, Final
 from ..tokens import DEFAULT_CLIENT
 from ..wire import RefusedError, invalid
 
-PATH: Final = "/identity/issuer"
-_METADATA = (f"{PATH}/.well-known/openid-configuration", f"{PATH}/.well-known/oauth-authorization-server")
-_JWKS = f"{PATH}/.well-known/jwks.json"
+PATHS: Final = "/identity/"
+_WELL_KNOWN = "/.well-known/"
+_METADATA = (f"{_WELL_KNOWN}openid-configuration", f"{_WELL_KNOWN}oauth-authorization-server")
+_JWKS = f"{_WELL_KNOWN}jwks.json"
 _LONGEST_S = 7 * 86_400
 _RSA_BITS = 2_048
 _RESERVED = frozenset({"iss", "sub", "aud", "client_id", "scope", "iat", "nbf", "exp", "jti"})
 
 
 class LocalIssuer:
-    """The issuer of one home folder. Its keys are made at first use and kept in `identity/issuer-keys.json`, mode 0600.
+    """An issuer of one home folder. Its keys are made at first use and kept in `identity/<part>-keys.json`, mode 0600.
 
     Args:
         home: The home folder.
         url: The service's address.
+        part: The last part of its address and its file's name.
     """
 
-    def __init__(self, home: Path, url: str) -> None:
-        self._file, self.name = home / "identity" / "issuer-keys.json", url + PATH
+    def __init__(self, home: Path, url: str, part: str = "issuer") -> None:
+        self._path, self._file = f"{PATHS}{part}", home / "identity" / f"{part}-keys.json"
+        self.name = url + self._path
 
     @property
     def discovery_url(self) -> str:
         """Where its metadata are."""
-        return f"{self.name}/.well-known/openid-configuration"
+        return self.name + _METADATA[0]
 
     def documents(self, discovery_url: str) -> tuple[str, Mapping[str, Any]] | None:
         """Return its name and its public keys when the address is its own."""
@@ -47,13 +52,14 @@ class LocalIssuer:
 
     def document(self, path: str) -> Mapping[str, Any] | None:
         """Return the public document at a path of the service, or None."""
-        if path == _JWKS:
-            return self._public
-        if path not in _METADATA:
+        part = path.removeprefix(self._path)
+        if part == path or part not in (*_METADATA, _JWKS):
             return None
+        if part == _JWKS:
+            return self._public
         return {
             "issuer": self.name,
-            "jwks_uri": f"{self.name}/.well-known/jwks.json",
+            "jwks_uri": self.name + _JWKS,
             "response_types_supported": ["token"],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256", "ES384"],

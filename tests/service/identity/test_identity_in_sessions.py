@@ -93,7 +93,7 @@ def test_the_decorators_get_keys_and_tokens_unchanged(aws: Any, identities: Iden
 
 
 def test_the_iam_decorator_gets_a_token_of_the_runtime_s_role(aws: Any, agent: Agent) -> None:
-    with urllib.request.urlopen(f"{aws.state.url}/identity/issuer/.well-known/jwks.json", timeout=30) as keys:
+    with urllib.request.urlopen(f"{aws.state.url}/identity/sts/.well-known/jwks.json", timeout=30) as keys:
         key_set = jwk.KeySet.import_key_set(json.load(keys))
     token = jwt.decode(agent.send({"audience": "https://orders.example"})["token"], key_set, algorithms=["ES384"])
     claims = token.claims

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib.errors import AccessDeniedError, LocalServiceError, RequestRejectedError
@@ -195,3 +196,62 @@ def test_the_command_line_takes_a_token_from_variables_files_and_input(
     )  # fmt: skip
     assert deployed.returncode == 0, deployed.stderr
     assert loom_command.run("deploy", "calculator", "--authorizer", address, environment=variables).returncode == 2
+
+
+FETCHING_AGENT = """
+import boto3
+from bedrock_agentcore import BedrockAgentCoreApp
+from bedrock_agentcore.identity.auth import requires_api_key
+
+app = BedrockAgentCoreApp()
+
+@app.entrypoint
+async def answer(payload, context):
+    @requires_api_key(provider_name="search-engine")
+    def search(*, api_key):
+        return len(api_key)
+
+    return {"length": search()}
+
+app.run()
+"""
+
+
+def test_authorization_shows_which_credentials_the_agent_fetched(bench: loom.Workbench, tmp_path: Path) -> None:
+    secret = "a key that nobody sees"
+    bench.clients.control().create_api_key_credential_provider(name="search-engine", apiKey=secret)
+    (tmp_path / "agent.py").write_text(FETCHING_AGENT)
+    agent = bench.deploy(tmp_path / "agent.py", name="fetching", authorizer="local")
+    answer = agent.invoke(PROMPT, bearer=bench.identity.token("alice"))
+    assert str(len(secret)) in answer.text, answer.error
+    view = wait_until(lambda: (found := answer.authorization()).outward and found, what="the agent's request")
+    assert [(use.operation, use.provider, use.error) for use in view.outward] == [
+        ("GetResourceApiKey", "search-engine", "")
+    ]
+    assert "search-engine" in view._repr_html_()
+    assert secret not in view._repr_html_() + str(view.to_dict())
+
+
+def test_an_agent_cannot_have_a_users_token(bench: loom.Workbench, protected: loom.Agent, tmp_path: Path) -> None:
+    """A session may have web identity tokens of its own role; they are another issuer's."""
+    (tmp_path / "agent.py").write_text(
+        """
+import boto3
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+@app.entrypoint
+def answer(payload, context):
+    made = boto3.client("sts").get_web_identity_token(Audience=["api"], SigningAlgorithm="RS256")
+    return made["WebIdentityToken"]
+
+app.run()
+"""
+    )
+    token = bench.deploy(tmp_path / "agent.py", name="asking_sts").invoke(PROMPT).raise_for_status().text.strip('"')
+    authorizer = loom.JwtAuthorizer(discovery_url=bench.identity.discovery_url, audience=["api"])
+    target = bench.deploy("calculator", name="by_audience", authorizer=authorizer)
+    assert target.invoke(PROMPT, bearer=bench.identity.token("alice", audience=["api"])).ok
+    refused = target.invoke(PROMPT, bearer=token)
+    assert (refused.ok, "not one of its issuer's" in (refused.error or "")) == (False, True), refused.error
