@@ -126,7 +126,7 @@ class Workbench:
 
     @property
     def identity(self) -> BenchIdentity:
-        """Tokens of the local issuer, for runtimes with a JWT authorizer."""
+        """Tokens of the local issuer, for runtimes with a JWT authorizer, and credential providers of agents."""
         return BenchIdentity(self.context)
 
     @property

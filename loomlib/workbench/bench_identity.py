@@ -1,17 +1,27 @@
-"""Identity: the local issuer of tokens; `bench.identity`."""
+"""Identity: the local issuer of tokens, and the credentials with which agents call others; `bench.identity`."""
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import local
+from ..aws import credential_providers
 from ..aws.authorizers import JwtAuthorizer
+from ..aws.credential_providers import CredentialProvider, TokenStatus
 from .context import Context
+from .frames import provider_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class BenchIdentity:
-    """The identity of callers: tokens for trying out runtimes that have a JWT authorizer; `bench.identity`.
+    """Identity of callers and of agents; `bench.identity`.
+
+    Tokens for trying out runtimes that have a JWT authorizer, and the credential providers from which agents get API
+    keys and OAuth2 tokens.
 
         agent = bench.deploy("calculator", authorizer="local")
         agent.invoke("What is 2+2?", bearer=bench.identity.token(user="alice"))
@@ -65,3 +75,122 @@ class BenchIdentity:
     def authorizer(self) -> JwtAuthorizer:
         """Return the authorizer that `bench.deploy(…, authorizer="local")` sets: tokens of the local issuer."""
         return JwtAuthorizer(discovery_url=self.discovery_url, clients=[local.DEFAULT_CLIENT])
+
+    def providers(self, *, region: str | None = None) -> pd.DataFrame:
+        """Return the account's credential providers, one row each, without their secrets.
+
+        Args:
+            region: The AWS region; the connection's by default.
+        """
+        return provider_frame(credential_providers.list_providers(self._context.clients, region=region))
+
+    def create_api_key_provider(
+        self, name: str, api_key: str | None = None, *, region: str | None = None
+    ) -> CredentialProvider:
+        """Store an API key that an agent gets with `@requires_api_key(provider_name=name)`.
+
+        Args:
+            name: The provider's name.
+            api_key: The key; if it is not given, a hidden prompt asks for it, so that it is in no notebook.
+            region: The AWS region; the connection's by default.
+
+        Raises:
+            RequestRejectedError: The name is taken or not valid.
+        """
+        key = _asked(api_key, f"API key of {name}: ")
+        return credential_providers.create_api_key_provider(self._context.clients, name, key, region=region)
+
+    def create_oauth2_provider(
+        self,
+        name: str,
+        *,
+        client_id: str,
+        client_secret: str | None = None,
+        discovery_url: str = "",
+        vendor: str = "CustomOauth2",
+        options: Mapping[str, Any] | None = None,
+        region: str | None = None,
+    ) -> CredentialProvider:
+        """Store an OAuth2 client whose tokens an agent gets with `@requires_access_token(provider_name=name, …)`.
+
+            bench.identity.create_oauth2_provider("mail", vendor="GoogleOauth2", client_id="…")
+
+        Args:
+            name: The provider's name.
+            client_id: The client's id at its authorization server.
+            client_secret: The client's secret; if it is not given, a hidden prompt asks for it.
+            discovery_url: The authorization server's metadata, for a custom vendor.
+            vendor: AgentCore's name of the vendor, such as `GithubOauth2`.
+            options: Further members of the vendor's configuration in AWS's form, such as
+                `{"onBehalfOfTokenExchangeConfig": {"grantType": "TOKEN_EXCHANGE"}}`.
+            region: The AWS region; the connection's by default.
+
+        Returns:
+            The provider. Register its `callback_url` at the authorization server if users are to give consent.
+
+        Raises:
+            RequestRejectedError: The name is taken, or the configuration is not the vendor's.
+        """
+        return credential_providers.create_oauth2_provider(
+            self._context.clients,
+            name,
+            vendor=vendor,
+            client_id=client_id,
+            client_secret=_asked(client_secret, f"Client secret of {name}: "),
+            discovery_url=discovery_url,
+            options=options,
+            region=region,
+        )
+
+    def delete_provider(self, name: str, *, region: str | None = None) -> None:
+        """Delete a credential provider with its secret and all tokens that it obtained.
+
+        Args:
+            name: The provider's name.
+            region: The AWS region; the connection's by default.
+
+        Raises:
+            ResourceNotFoundError: There is no such provider.
+        """
+        credential_providers.delete_provider(self._context.clients, name, region=region)
+
+    def token_status(
+        self,
+        provider: str,
+        *,
+        user: str,
+        workload: str,
+        scopes: Sequence[str],
+        return_url: str,
+        region: str | None = None,
+    ) -> TokenStatus:
+        """Return whether a user has given consent; the token itself is not shown.
+
+        Without consent this begins an authorization session, and the result has the address where the user gives it.
+        A runtime's own workload identity cannot be asked for, as on AWS: an agent has its token for one invocation.
+
+        Args:
+            provider: The OAuth2 credential provider.
+            user: The user's id.
+            workload: The workload identity that acts for the user.
+            scopes: The scopes that the agent asks for.
+            return_url: One of the workload identity's `allowedResourceOauth2ReturnUrls`.
+            region: The AWS region; the connection's by default.
+
+        Raises:
+            RequestRejectedError: The provider or the address does not fit.
+            ResourceNotFoundError: There is no such provider or workload identity.
+        """
+        return credential_providers.token_status(
+            self._context.clients,
+            provider,
+            user=user,
+            workload=workload,
+            scopes=scopes,
+            return_url=return_url,
+            region=region,
+        )
+
+
+def _asked(given: str | None, prompt: str) -> str:
+    return getpass.getpass(prompt) if given is None else given

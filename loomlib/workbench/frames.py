@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry
+from ..aws.credential_providers import CredentialProvider
 from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
 from ..telemetry import LogEvent
 from .blueprints import Blueprint
@@ -26,6 +27,7 @@ _INVOCATIONS = (
 _STUDIES = ("id", "agent", "state", "created_at", "finished_at", "labels")
 _EVAL_RUNS = ("id", "name", "set", "target", "state", "reason", "results", "created_at", "finished_at", "labels")
 _EVAL_SETS = ("name", "cases", "multi-turn", "blueprint", "tags", "description")
+_PROVIDERS = ("name", "kind", "vendor", "created_at", "updated_at", "arn")
 _BLUEPRINTS = ("name", "title", "description", "variant of", "try")
 
 
@@ -46,6 +48,14 @@ def agent_frame(entries: Iterable[AgentEntry]) -> pd.DataFrame:
             )
             for e in entries
         ),
+    )
+
+
+def provider_frame(providers: Iterable[CredentialProvider]) -> pd.DataFrame:
+    """Return credential providers, one row each."""
+    return _frame(
+        _PROVIDERS,
+        ((item.name, item.kind, item.vendor, item.created_at, item.updated_at, item.arn) for item in providers),
     )
 
 

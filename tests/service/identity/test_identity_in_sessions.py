@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import urllib.request
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from botocore.exceptions import ClientError
 from identities import Identities
 from joserfc import jwk, jwt
+
+from loomlib import local
 
 AGENT = """
 import json
@@ -39,6 +42,14 @@ async def answer(payload, context):
         client = AgentCoreRuntimeClient(os.environ["AWS_REGION"]).dp_client
         given = client.invoke_agent_runtime(agentRuntimeArn=payload["call"], payload=b'{"state": true}')
         return json.loads(given["response"].read())
+    if "exchange" in payload:
+        @requires_access_token(
+            provider_name=payload["exchange"], scopes=["read"], auth_flow="ON_BEHALF_OF_TOKEN_EXCHANGE"
+        )
+        async def act(*, access_token):
+            return access_token
+
+        return {"token": await act()}
     if "state" in payload:
         return {"has_token": token is not None, "headers": sorted(context.request_headers or {})}
 
@@ -113,6 +124,22 @@ def test_a_web_identity_token_has_bounds(aws: Any) -> None:
         with pytest.raises(ClientError, match="ValidationError"):
             sts.get_web_identity_token(**{**ask, **wrong})
     assert sts.get_caller_identity()["Account"] == "123456789012"
+
+
+def test_an_agent_acts_for_the_user_of_the_bearer_token(aws: Any, identities: Identities) -> None:
+    rules = {"discoveryUrl": local.issuer_address(aws.state), "allowedClients": [local.DEFAULT_CLIENT]}
+    runtime = aws.deploy("bearer", AGENT, authorizerConfiguration={"customJWTAuthorizer": rules})
+    provider = identities.provider(onBehalfOfTokenExchangeConfig={"grantType": "TOKEN_EXCHANGE"})
+    token = local.issue_token(aws.state, "alice")
+    request = urllib.request.Request(
+        f"{aws.state.url}/runtimes/{quote(runtime['agentRuntimeArn'], safe='')}/invocations",
+        data=json.dumps({"exchange": provider}).encode(),
+        headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert json.load(answer)["token"].startswith("urn:ietf:params:oauth:grant-type:token-exchange")
+    (exchange,) = identities.issuer.requests
+    assert exchange["subject_token"] == token
 
 
 def test_an_invocation_without_a_user_brings_no_token(agent: Agent) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ...resources import Place, ResourceRecord
 from ...resources.store import ResourceStore
@@ -34,9 +34,11 @@ class StoredToken:
     @classmethod
     def of(cls, answer: Mapping[str, Any], now: float, *, former_refresh: str = "") -> StoredToken | None:
         """Return the token of a token endpoint's answer; None when it holds none."""
-        nested = answer.get("authed_user")  # Slack's form of a user's token
-        given = nested if not answer.get("access_token") and isinstance(nested, dict) else answer
-        access: Any = given.get("access_token")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        nested: Any = answer.get("authed_user")  # Slack's form of a user's token
+        given = answer
+        if not answer.get("access_token") and isinstance(nested, dict):
+            given = cast("dict[str, Any]", nested)
+        access: Any = given.get("access_token")
         if not isinstance(access, str) or not access:
             return None
         try:

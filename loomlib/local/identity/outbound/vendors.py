@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 from ...wire import invalid
@@ -32,7 +32,7 @@ class Vendor:
 
 @cache
 def _vendors() -> Mapping[str, Vendor]:
-    rows = tomllib.loads(files(__package__).joinpath("vendors.toml").read_text("utf-8"))
+    rows = tomllib.loads(Path(__file__).with_name("vendors.toml").read_text("utf-8"))
     return {name: Vendor(name=name, **row) for name, row in rows.items()}
 
 

@@ -94,16 +94,17 @@ class WebIdentity:
         }
         if keys:
             details["request_tags"] = dict(zip(keys, values, strict=True))
-        claims = {
+        ends = now + int(duration)
+        claims: dict[str, Any] = {
             "iss": self._issuer.name,
             "sub": caller,
             "aud": audience[0] if len(audience) == 1 else audience,
             "iat": now,
-            "exp": now + int(duration),
+            "exp": ends,
             "jti": str(uuid.uuid4()),
             "https://sts.amazonaws.com/": details,
         }
-        expiration = datetime.fromtimestamp(claims["exp"], UTC)
+        expiration = datetime.fromtimestamp(ends, UTC)
         return {"WebIdentityToken": self._issuer.sign(claims, algorithm), "Expiration": expiration}
 
 
