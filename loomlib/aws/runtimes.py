@@ -191,17 +191,6 @@ def stop_session(
     return True
 
 
-def read_agent_card(
-    clients: Clients, arn: str, session_id: str, *, qualifier: str = "DEFAULT", region: str | None = None
-) -> Mapping[str, Any]:
-    """Return the card of an A2A agent (GetAgentCard), which starts the session if it is new."""
-    with translated("Reading the agent's card", on=arn):
-        answer: dict[str, Any] = clients.data(region).get_agent_card(
-            agentRuntimeArn=arn, runtimeSessionId=session_id, qualifier=qualifier
-        )
-    return cast("Mapping[str, Any]", answer.get("agentCard") or {})
-
-
 def _token() -> str:
     return f"loom-{uuid.uuid4().hex}"
 

@@ -43,9 +43,6 @@ def sign_invocation(
 
     It may use the network to refresh credentials, and it hashes the body: call it in a worker thread.
     """
-    from botocore.auth import SigV4Auth
-    from botocore.awsrequest import AWSRequest
-
     endpoint = clients.data_endpoint(region).rstrip("/")
     url = f"{endpoint}/runtimes/{quote(arn, safe='')}/invocations?qualifier={quote(qualifier, safe='')}"
     wanted = {
@@ -54,13 +51,49 @@ def sign_invocation(
         SESSION_HEADER: session_id,
         **(headers or {}),
     }
+    return _signed(clients, "POST", endpoint, url, wanted, body, region, bearer)
+
+
+def sign_get(
+    clients: Clients,
+    path: str,
+    *,
+    arn: str,
+    region: str,
+    qualifier: str,
+    session_id: str,
+    headers: Mapping[str, str],
+    bearer: str | None = None,
+) -> SignedRequest:
+    """Build a GET below a runtime's address: "ws" opens a WebSocket, the path of an agent card reads it (GetAgentCard).
+
+    It may use the network to refresh credentials: call it in a worker thread.
+    """
+    endpoint = clients.data_endpoint(region).rstrip("/")
+    url = f"{endpoint}/runtimes/{quote(arn, safe='')}/{path}?qualifier={quote(qualifier, safe='')}"
+    return _signed(clients, "GET", endpoint, url, {SESSION_HEADER: session_id, **headers}, b"", region, bearer)
+
+
+def _signed(
+    clients: Clients,
+    method: str,
+    endpoint: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    region: str,
+    bearer: str | None,
+) -> SignedRequest:
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+
     if bearer is None:
-        request = AWSRequest(method="POST", url=url, data=body, headers=wanted)
+        request = AWSRequest(method=method, url=url, data=body, headers=dict(headers))
         SigV4Auth(clients.credentials(), SERVICE, region).add_auth(request)
         signed = {str(name): str(value) for name, value in request.headers.items()}
     else:
         check_may_receive_token(endpoint)
-        signed = {**wanted, "Authorization": f"Bearer {bearer}"}
+        signed = {**headers, "Authorization": f"Bearer {bearer}"}
     # A compressed answer would be held back until a block of it is full.
     signed["Accept-Encoding"] = "identity"
     return SignedRequest(
@@ -68,6 +101,7 @@ def sign_invocation(
         url=url,
         headers=signed,
         body=body,
+        method=method,
         proxy=_proxy(endpoint, url),
         ca_bundle=clients.ca_bundle() if endpoint.startswith("https") else None,
     )

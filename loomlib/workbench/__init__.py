@@ -2,7 +2,9 @@
 
 from ..dispatch import register
 from .agent import Agent
-from .agent_protocols import agui_conversation, ask_agui, confirm, view_channel
+from .agui_client import agui_conversation
+from .agui_runs import ask_agui, confirm
+from .app_views import view_channel
 from .bench import Workbench
 from .blueprints import Blueprint, list_blueprints
 from .candidates import AgentCandidates

@@ -58,7 +58,10 @@ class A2aStream:
     """A streamed request: iterate over its events, then take `result()`."""
 
     def __init__(
-        self, running: Running[CallOutcome], events: queue.SimpleQueue[A2aEvent | None], finish: Callable[..., A2aCall]
+        self,
+        running: Running[CallOutcome],
+        events: queue.SimpleQueue[A2aEvent | None],
+        finish: Callable[[CallOutcome], A2aCall],
     ) -> None:
         self._running, self._events, self._finish = running, events, finish
 

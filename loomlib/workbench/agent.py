@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from .agent_evals import AgentEvals
     from .agent_history import AgentHistory
     from .agent_telemetry import AgentTelemetry
+    from .agui_client import AguiClient
     from .eval_target import AgentTarget
     from .mcp_client import McpClient
     from .session_target import SessionTarget
+    from .socket_client import SocketClient
     from .study_target import StudyTarget
 
 _RENAMED = {
@@ -226,7 +228,12 @@ class Agent:
         return self.context.invoker.astream(self.entry, prompt, **self._options(**options))
 
     def mcp(
-        self, *, session_id: str | None = None, timeout_s: float | None = None, **callbacks: Unpack[CallbackOptions]
+        self,
+        *,
+        session_id: str | None = None,
+        timeout_s: float | None = None,
+        bearer: str | None = None,
+        **callbacks: Unpack[CallbackOptions],
     ) -> McpClient:
         """Open an MCP session with this agent: tools, resources, prompts and calls.
 
@@ -236,6 +243,7 @@ class Agent:
         Args:
             session_id: The runtime session; a new one by default, which ends with the client.
             timeout_s: The limit of each call, in seconds.
+            bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
             **callbacks: `on_progress`, `on_log`, `on_elicit`, `on_sample` and `roots`, as in
                 `loomlib.agents.protocols.Callbacks`.
 
@@ -246,10 +254,18 @@ class Agent:
 
         options = Callbacks(**callbacks)
         return open_agent_mcp(
-            self.context, self.entry, self.qualifier, options, session_id=session_id, timeout_s=timeout_s
+            self.context,
+            self.entry,
+            self.qualifier,
+            options,
+            session_id=session_id,
+            timeout_s=timeout_s,
+            bearer=bearer,
         )
 
-    def a2a(self, *, session_id: str | None = None, timeout_s: float | None = None) -> A2aClient:
+    def a2a(
+        self, *, session_id: str | None = None, timeout_s: float | None = None, bearer: str | None = None
+    ) -> A2aClient:
         """Open an A2A client of this agent: card, messages, streams, tasks and artifacts.
 
             with agent.a2a() as a2a:
@@ -258,13 +274,57 @@ class Agent:
         Args:
             session_id: The runtime session; a new one by default, which ends with the client.
             timeout_s: The limit of each request, in seconds.
+            bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
 
         Raises:
             ProtocolError: The agent speaks another protocol.
         """
         from .protocol_sessions import open_agent_a2a
 
-        return open_agent_a2a(self.context, self.entry, self.qualifier, session_id=session_id, timeout_s=timeout_s)
+        return open_agent_a2a(
+            self.context, self.entry, self.qualifier, session_id=session_id, timeout_s=timeout_s, bearer=bearer
+        )
+
+    def agui(
+        self, *, session_id: str | None = None, state: Any = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> AguiClient:
+        """Begin a conversation by AG-UI: runs with their events, shared state, tools and questions.
+
+            agui = agent.agui()
+            agui.run("Add 2 lamps to the cart.").text, agui.state
+
+        Args:
+            session_id: The runtime session; a new one by default.
+            state: The shared state at the beginning.
+            tools: The tools that the client offers, in AG-UI's form.
+
+        Raises:
+            ProtocolError: The agent speaks MCP or A2A.
+        """
+        from .agui_client import AguiClient
+        from .protocol_sessions import check_protocol
+
+        check_protocol(self.entry, "AGUI", "HTTP")
+        return AguiClient(self.context, self.entry, self.qualifier, session_id=session_id, state=state, tools=tools)
+
+    def websocket(self, *, session_id: str | None = None, bearer: str | None = None) -> SocketClient:
+        """Open a WebSocket to this agent.
+
+            with agent.websocket() as ws:
+                ws.send({"prompt": "What is 2+2?"})
+                ws.receive().text
+
+        Args:
+            session_id: The runtime session; a new one by default.
+            bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
+
+        Raises:
+            ProtocolError: The agent speaks MCP or A2A, which have no WebSocket.
+            AwsError: The WebSocket was refused.
+        """
+        from .protocol_sessions import open_websocket
+
+        return open_websocket(self.context, self.entry, self.qualifier, session_id=session_id, bearer=bearer)
 
     def logs(
         self,

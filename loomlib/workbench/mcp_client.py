@@ -288,7 +288,8 @@ class McpClient:
 
     def _known_tools(self, *, refresh: bool = False) -> Sequence[Mapping[str, Any]]:
         if self._tools is None or refresh:
-            self._tools = self._run(lambda _run: self._session.list("tools"))
+            tools: list[Mapping[str, Any]] = self._run(lambda _run: self._session.list("tools"))
+            self._tools = tools
         return self._tools
 
     def _start(

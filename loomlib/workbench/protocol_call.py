@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..agents import AgentEntry, InvocationRecord
 from ..agents.protocols.transcript import TranscriptEntry, read_transcript
 from ..errors import NotSupportedError
-from ..json_values import as_list
+from ..json_values import as_list, as_mapping
 from ..presentation.formats import milliseconds
 from ..presentation.html import card
 from .context import Context
@@ -57,10 +57,10 @@ class ProtocolCall:
 
         A value that is no JSON object travels as `{"result": value}`; this is the value.
         """
-        structured = self.result.get("structuredContent")
+        structured: Any = self.result.get("structuredContent")
         if structured is None:
             return self.text
-        return structured["result"] if isinstance(structured, dict) and [*structured] == ["result"] else structured
+        return structured["result"] if [*as_mapping(structured)] == ["result"] else structured
 
     @property
     def content(self) -> Sequence[Any]:

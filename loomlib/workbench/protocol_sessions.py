@@ -14,13 +14,16 @@ from ..agents.protocols.http_channel import HttpChannel, read_json
 from ..agents.protocols.mcp_session import McpSession
 from ..agents.protocols.mcp_values import Callbacks
 from ..agents.protocols.servers import server_entry
+from ..agents.protocols.socket_session import SocketSession
 from ..agents.protocols.stdio_channel import StdioChannel
-from ..aws.runtimes import read_agent_card, stop_session
+from ..aws.bearer import check_bearer
+from ..aws.runtimes import stop_session
 from ..errors import ProtocolError
 from .a2a_client import A2aClient
 from .context import Context
 from .mcp_client import McpClient
 from .session_target import SessionTarget
+from .socket_client import SocketClient
 
 if TYPE_CHECKING:
     from ..agents.entry import ServerEntry
@@ -37,6 +40,7 @@ def open_agent_mcp(
     *,
     session_id: str | None = None,
     timeout_s: float | None = None,
+    bearer: str | None = None,
 ) -> McpClient:
     """Open an MCP session with an agent whose protocol is MCP.
 
@@ -44,11 +48,13 @@ def open_agent_mcp(
         ProtocolError: The agent speaks another protocol.
     """
     check_protocol(entry, "MCP")
+    if bearer is not None:
+        check_bearer(bearer)
 
     def make(session: str | None, own: Callbacks) -> McpSession:
-        return _agent_mcp(context, entry, qualifier, session or new_session_id(), own)
+        return _agent_mcp(context, entry, qualifier, bearer, session or new_session_id(), own)
 
-    end = partial(_stop, context, entry, qualifier)
+    end = partial(_stop, context, entry, qualifier, bearer)
     return McpClient(make, callbacks, context, session_id=session_id, stop_session=end, timeout_s=timeout_s)
 
 
@@ -93,6 +99,7 @@ def open_agent_a2a(
     *,
     session_id: str | None = None,
     timeout_s: float | None = None,
+    bearer: str | None = None,
 ) -> A2aClient:
     """Open a client of an agent whose protocol is A2A.
 
@@ -100,13 +107,28 @@ def open_agent_a2a(
         ProtocolError: The agent speaks another protocol.
     """
     check_protocol(entry, "A2A")
+    if bearer is not None:
+        check_bearer(bearer)
 
     def card(id: str) -> Mapping[str, Any]:
-        return read_agent_card(context.clients, str(entry.arn), id, qualifier=qualifier, region=entry.region)
+        from ..aws.engine import shared_engine
+        from ..aws.signing import sign_get
 
-    end = partial(_stop, context, entry, qualifier)
+        request = sign_get(
+            context.clients,
+            f"invocations{_CARD}",
+            arn=str(entry.arn),
+            region=entry.region,
+            qualifier=qualifier,
+            session_id=id,
+            headers={"Accept": "application/json"},
+            bearer=bearer,
+        )
+        return shared_engine().submit(read_json(request, what="GetAgentCard", on=entry.name)).result()
+
+    end = partial(_stop, context, entry, qualifier, bearer)
     return A2aClient(
-        partial(_agent_a2a, context, entry, qualifier),
+        partial(_agent_a2a, context, entry, qualifier, bearer),
         card,
         session_id or new_session_id(),
         context,
@@ -130,28 +152,62 @@ def open_server_a2a(
 
     def card(_id: str) -> Mapping[str, Any]:
         from ..aws.engine import shared_engine
+        from ..aws.signing import plain_request
 
-        return shared_engine().submit(read_json(f"{url.rstrip('/')}{_CARD}", headers or {}, name=entry.name)).result()
+        address = f"{url.rstrip('/')}{_CARD}"
+        request = plain_request(address, headers or {}, "GET", b"", {"Accept": "application/json"})
+        return shared_engine().submit(read_json(request, what="GET", on=address)).result()
 
     return A2aClient(make, card, new_session_id(), context, timeout_s=timeout_s)
+
+
+def open_websocket(
+    context: Context,
+    entry: AgentEntry,
+    qualifier: str,
+    *,
+    session_id: str | None = None,
+    bearer: str | None = None,
+) -> SocketClient:
+    """Open a WebSocket to an agent.
+
+    Raises:
+        ProtocolError: The agent's protocol has none.
+    """
+    from ..aws.engine import shared_engine
+
+    check_protocol(entry, "HTTP", "AGUI")
+    if bearer is not None:
+        check_bearer(bearer)
+    session = SocketSession(
+        shared_engine(),
+        context.clients,
+        entry=entry,
+        writer=context.invoker.writer,
+        session_id=session_id or new_session_id(),
+        qualifier=qualifier,
+        labels=context.labels,
+        bearer=bearer,
+    )
+    return SocketClient(shared_engine(), session, context)
 
 
 def session_target(context: Context, entry: AgentEntry, qualifier: str) -> SessionTarget:
     """Return an MCP or A2A agent as the target of an evaluation or a latency study."""
 
     def mcp(id: str) -> McpSession:
-        return _agent_mcp(context, entry, qualifier, id, Callbacks())
+        return _agent_mcp(context, entry, qualifier, None, id, Callbacks())
 
-    make = mcp if entry.protocol == "MCP" else partial(_agent_a2a, context, entry, qualifier)
-    end = partial(_stop, context, entry, qualifier)
+    make = mcp if entry.protocol == "MCP" else partial(_agent_a2a, context, entry, qualifier, None)
+    end = partial(_stop, context, entry, qualifier, None)
     return SessionTarget(make, entry, context, qualifier=qualifier, end_session=end)
 
 
 def _agent_mcp(
-    context: Context, entry: AgentEntry, qualifier: str, session_id: str, callbacks: Callbacks
+    context: Context, entry: AgentEntry, qualifier: str, bearer: str | None, session_id: str, callbacks: Callbacks
 ) -> McpSession:
     return McpSession(
-        agent_channel(context, entry, qualifier, session_id),
+        agent_channel(context, entry, qualifier, session_id, bearer),
         entry=entry,
         writer=context.invoker.writer,
         callbacks=callbacks,
@@ -161,9 +217,9 @@ def _agent_mcp(
     )
 
 
-def _agent_a2a(context: Context, entry: AgentEntry, qualifier: str, session_id: str) -> A2aSession:
+def _agent_a2a(context: Context, entry: AgentEntry, qualifier: str, bearer: str | None, session_id: str) -> A2aSession:
     return A2aSession(
-        agent_channel(context, entry, qualifier, session_id),
+        agent_channel(context, entry, qualifier, session_id, bearer),
         entry=entry,
         writer=context.invoker.writer,
         session_id=session_id,
@@ -184,12 +240,16 @@ def check_protocol(entry: AgentEntry, *wanted: str) -> None:
     )
 
 
-def _stop(context: Context, entry: AgentEntry, qualifier: str, session_id: str) -> bool:
-    return stop_session(context.clients, str(entry.arn), session_id, qualifier=qualifier, region=entry.region)
+def _stop(context: Context, entry: AgentEntry, qualifier: str, bearer: str | None, session_id: str) -> bool:
+    return stop_session(
+        context.clients, str(entry.arn), session_id, qualifier=qualifier, region=entry.region, bearer=bearer
+    )
 
 
-def agent_channel(context: Context, entry: AgentEntry, qualifier: str, session_id: str) -> HttpChannel:
-    """Return a channel whose messages are signed calls of InvokeAgentRuntime."""
+def agent_channel(
+    context: Context, entry: AgentEntry, qualifier: str, session_id: str, bearer: str | None = None
+) -> HttpChannel:
+    """Return a channel whose messages are calls of InvokeAgentRuntime, signed or with a token."""
     from ..aws.engine import shared_engine
     from ..aws.signing import sign_invocation
 
@@ -203,6 +263,7 @@ def agent_channel(context: Context, entry: AgentEntry, qualifier: str, session_i
             session_id=session_id,
             body=body,
             headers=headers,
+            bearer=bearer,
         )
 
     return HttpChannel(

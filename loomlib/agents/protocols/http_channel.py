@@ -166,21 +166,19 @@ class HttpChannel:
         raise refusal(answer, body, what=self._what, on=self._name)
 
 
-async def read_json(url: str, headers: Mapping[str, str], *, name: str) -> Mapping[str, Any]:
-    """Return the JSON object at an address; runs on the engine's loop.
+async def read_json(request: SignedRequest, *, what: str, on: str) -> Mapping[str, Any]:
+    """Return the JSON object that a GET reads; runs on the engine's loop.
 
     Raises:
         AwsError: It cannot be read.
     """
     from loomlib.aws.engine import shared_engine
-    from loomlib.aws.signing import plain_request
     from loomlib.aws.transport import stream_invocation
 
-    request = plain_request(url, headers, "GET", b"", {"Accept": "application/json"})
     async with stream_invocation(shared_engine(), request, read_timeout_s=60.0) as answer:
         body = await read_refusal(answer, Timeline.begin())
         if answer.status >= 300:
-            raise refusal(answer, body, what="GET", on=name)
+            raise refusal(answer, body, what=what, on=on)
     return parse_object(body)
 
 

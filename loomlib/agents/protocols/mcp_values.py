@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypedDict
 
 from loomlib.errors import ProtocolError
-from loomlib.json_values import as_list, as_mapping, as_text
+from loomlib.json_values import as_list, as_mapping, as_text, mapping_or_none
 
 PROTOCOL_VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The protocol versions with a handshake that Loom speaks, newest first; the newest is offered."""
@@ -165,8 +165,8 @@ def sampling_result(answer: object) -> dict[str, Any]:
             "model": "loom",
             "stopReason": "endTurn",
         }
-    if isinstance(answer, Mapping):
-        return dict(as_mapping(answer))
+    if (fields := mapping_or_none(answer)) is not None:
+        return dict(fields)
     raise ProtocolError(
         "on_sample returned neither a text nor a mapping", on=type(answer).__name__, try_="return the answer's text"
     )

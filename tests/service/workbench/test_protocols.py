@@ -8,7 +8,8 @@ import pytest
 
 import loomlib as loom
 from loomlib.agents.agui import AguiFold, run_input
-from loomlib.workbench.agent_protocols import agui_conversation, ask_agui, confirm, view_channel
+from loomlib.errors import ProtocolError
+from loomlib.workbench import agui_conversation, ask_agui, confirm, view_channel
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +98,18 @@ def test_a_tools_view_comes_with_the_answer_and_its_frame_calls_its_tools(dice: 
     assert dice.invoke(payload={"mcp": {"method": "tools/call", "params": {"name": "forget_throws"}}},
                        session_id=inv.session_id).ok  # fmt: skip
     assert len(json.loads(call("roll_history")["result"]["content"][0]["text"])["throws"]) == 2  # type: ignore[index]
+
+
+def test_a_conversation_keeps_its_state_and_asks_before_it_orders(assistant: loom.Agent) -> None:
+    agui = assistant.agui()
+    agui.run("Add 2 lamps to the cart.")
+    assert agui.state == {"cart": [{"item": "lamp", "quantity": 2}]}
+    events = list(agui.stream("Place the order."))
+    assert (events[0].type, events[-1].type) == ("RUN_STARTED", "RUN_FINISHED")
+    assert len(agui.runs) == 2
+    assert "2 × lamp" in agui.questions[0].message
+    done = agui.confirm(approved=True)
+    assert (agui.state, done.session_id) == ({"cart": []}, agui.session_id)
+    assert agui.messages[0]["role"] == "user"
+    with pytest.raises(ProtocolError, match="asked nothing"):
+        agui.confirm(approved=True)
