@@ -68,8 +68,8 @@ class AguiClient:
 
     def stream(self, prompt: str, *, timeout_s: float | None = None) -> Iterator[AguiEvent]:
         """Send a prompt and yield the run's events as they come; the run is kept at the end."""
-        invoker, options = self._context.invoker, self._options(timeout_s)
-        with invoker.stream(self._entry, prompt, payload=self._payload(prompt), **options) as events:
+        options = self._options(self._payload(prompt), timeout_s)
+        with self._context.invoker.stream(self._entry, prompt, **options) as events:
             for event in events:
                 if isinstance(event, Chunk) and (one := read_event(event.data)) is not None:
                     yield one
@@ -96,8 +96,8 @@ class AguiClient:
     def _send(
         self, prompt: str | None, *, resume: Sequence[Mapping[str, Any]] = (), timeout_s: float | None = None
     ) -> Invocation:
-        payload = self._payload(prompt, resume)
-        record = self._context.invoker.invoke(self._entry, prompt, payload=payload, **self._options(timeout_s))
+        options = self._options(self._payload(prompt, resume), timeout_s)
+        record = self._context.invoker.invoke(self._entry, prompt, **options)
         return self._keep(Invocation(record, self._context, self._entry))
 
     def _payload(self, prompt: str | None, resume: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -110,8 +110,9 @@ class AguiClient:
             resume=resume,
         )
 
-    def _options(self, timeout_s: float | None) -> InvokeOptions:
+    def _options(self, payload: Mapping[str, Any], timeout_s: float | None) -> InvokeOptions:
         return {
+            "payload": payload,
             "session_id": self.session_id,
             "qualifier": self._qualifier,
             "timeout_s": timeout_s,
