@@ -77,6 +77,12 @@ from .output import emit_json, emit_table, say, seconds_since
     default=None,
     help="Platform of new runtimes that name none: V1 (default), or V2 as on AWS.",
 )
+@click.option(
+    "--python",
+    type=click.Choice(["workbench", "machine"]),
+    default=None,
+    help="Which Python runs agents: the workbench's (default), or the version that a runtime names.",
+)
 @pass_command_context
 def up(
     command: CommandContext,
@@ -95,6 +101,7 @@ def up(
     sandbox_write: tuple[str, ...],
     limits: str | None,
     platform_default: str | None,
+    python: str | None,
 ) -> None:
     """Start the local AgentCore in the background and print its address."""
     given = {
@@ -111,6 +118,7 @@ def up(
         "sandbox_write": sandbox_write or None,
         "limits": limits,
         "platform_default": platform_default,
+        "python": python,
     }
     wanted = {name: value for name, value in given.items() if value is not None}
     options = dataclasses.replace(local.ServiceOptions(), **wanted) if wanted else None

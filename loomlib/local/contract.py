@@ -26,6 +26,8 @@ class RuntimeVersion:
         authorizer: AWS's `customJWTAuthorizer`; None when callers sign their requests.
         mount_paths: Where sessions have storage that is kept when they end.
         memory_bytes: The memory of a session; None for the limit of all sessions.
+        interpreter: The Python that runs its sessions; None for the workbench's.
+        interpreter_folders: What that Python consists of.
         allowed_ports: First and last port of each range that session endpoints reach.
     """
 
@@ -47,6 +49,8 @@ class RuntimeVersion:
     mount_paths: tuple[str, ...] = ()
     memory_bytes: int | None = None
     allowed_ports: tuple[tuple[int, int], ...] = ()
+    interpreter: Path | None = None
+    interpreter_folders: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

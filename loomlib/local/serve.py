@@ -178,7 +178,7 @@ async def _serve(
     )
     models = _make_model(options, model_settings)
     images = ImageStore(home)
-    deployments = Deployments(home, images, isolation=isolation)
+    deployments = Deployments(home, images, isolation=isolation, exact_python=options.python == "machine")
     issuer, web_issuer = LocalIssuer(home, state.url), LocalIssuer(home, state.url, "sts")
     identity = OutboundIdentity(home, resources, url=state.url, issuer=web_issuer)
     inbound = InboundAuthorizer((issuer, web_issuer, CognitoPools()), logs)

@@ -55,6 +55,8 @@ class ServiceOptions:
         limits: "aws", "none" or figures such as "memory=512m,processes=64" (see `sandbox.limits.Limits`).
         sandbox_read: Further files and folders of this machine that isolated sessions may read.
         sandbox_write: Further folders that they may write.
+        python: "workbench" (its Python runs the code of every version that a runtime names, which the log notes) or
+            "machine" (the version that is named runs it; a runtime is refused if this machine has none).
         platform_default: Platform of new runtimes that name none: "V1" or, as on AWS since November 2026, "V2".
 
     Example:
@@ -78,6 +80,7 @@ class ServiceOptions:
     sandbox_read: tuple[str, ...] = ()
     sandbox_write: tuple[str, ...] = ()
     platform_default: str = "V1"
+    python: str = "workbench"
 
     def __post_init__(self) -> None:
         if self.log_delay_s < 0 or self.invoke_timeout_s <= 0 or self.start_timeout_s <= 0:
@@ -90,6 +93,8 @@ class ServiceOptions:
             raise ValueError(f"sandbox is one of {', '.join(MODES)}, and sandbox_network one of {', '.join(NETWORKS)}")
         if self.platform_default not in ("V1", "V2"):
             raise ValueError('platform_default is "V1" or "V2"')
+        if self.python not in ("workbench", "machine"):
+            raise ValueError('python is "workbench" or "machine"')
         Limits.of(self.limits)
         Quotas.of(self.quotas, "")  # raises for an invalid text
 

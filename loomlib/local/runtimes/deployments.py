@@ -22,6 +22,7 @@ from .environments import Environments
 from .filesystems import memory_bytes, mount_paths
 from .packages import extract_limited, fetch
 from .ports import allowed_ports
+from .pythons import Python, find_python, own_runtime
 
 _log = logging.getLogger(__name__)
 
@@ -38,11 +39,15 @@ class Deployments:
         home: The home folder.
         images: The images that were built here.
         isolation: What separates installers from this machine.
+        exact_python: Whether the Python that a runtime names runs it, not the workbench's.
     """
 
-    def __init__(self, home: Path, images: ImageStore, *, isolation: Isolation | None = None) -> None:
+    def __init__(
+        self, home: Path, images: ImageStore, *, isolation: Isolation | None = None, exact_python: bool = False
+    ) -> None:
         self._folder, self._images = home / "runtimes", images
         self._environments = Environments(home / "environments", isolation=isolation)
+        self.exact_python = exact_python
         self.isolation = isolation or Isolation()
         remove_expired(self._folder)
         self._runnable: dict[tuple[str, int], RuntimeVersion] = {}
@@ -98,13 +103,24 @@ class Deployments:
         """
         code = self._files(version) / "code"
         await extract_limited(self._package(version), code, self._start(version)[0])
-        overlay = await self._environments.overlay(code)
+        python = await asyncio.to_thread(self._python, version)
+        overlay = await self._environments.overlay(code, python)
         configuration = version.document["agentRuntimeArtifact"].get("codeConfiguration")
-        wanted, installed = configuration and configuration["runtime"], platform.python_version_tuple()[:2]
-        if wanted and wanted != "PYTHON_" + "_".join(installed):
-            own = ".".join(installed)
+        wanted = configuration and configuration["runtime"]
+        if wanted and wanted != own_runtime() and python is None:
+            own = platform.python_version()
             _log.warning("%s asks for %s; sessions run on the workbench's Python %s", version.id, wanted, own)
         return overlay
+
+    def _python(self, version: ResourceRecord) -> Python | None:
+        """Return the Python that runs a version; None for the workbench's."""
+        code: Mapping[str, Any] = version.document["agentRuntimeArtifact"].get("codeConfiguration") or {}
+        wanted = code.get("runtime", own_runtime())
+        if not self.exact_python or wanted == own_runtime():
+            return None
+        if (found := find_python(wanted)) is None:
+            raise invalid(f"{version.id} runs on {wanted}, which this machine no longer has")
+        return found
 
     def settled(self, version: ResourceRecord) -> None:
         """Delete the downloaded package after its extraction succeeded or failed."""
@@ -119,7 +135,8 @@ class Deployments:
             entry_point, of_image = self._start(version)
             environment: Mapping[str, str] = {**of_image, **(given.get("environmentVariables") or {})}
             headers: Mapping[str, Any] = given.get("requestHeaderConfiguration") or {}
-            server = served(given)
+            authorizer: Mapping[str, Any] = given.get("authorizerConfiguration") or {}
+            server, python = served(given), self._python(version)
             self._runnable[key] = RuntimeVersion(
                 runtime_id=version.id,
                 arn=version.arn,
@@ -132,7 +149,7 @@ class Deployments:
                 idle_timeout_s=float(environment.get(IDLE_TIMEOUT) or lifecycle.get("idleRuntimeSessionTimeout", 900)),
                 max_lifetime_s=float(lifecycle.get("maxLifetime", 28_800)),
                 role_arn=str(given.get("roleArn") or ""),
-                authorizer=(given.get("authorizerConfiguration") or {}).get("customJWTAuthorizer"),
+                authorizer=authorizer.get("customJWTAuthorizer"),
                 header_allowlist=tuple(name.lower() for name in headers.get("requestHeaderAllowlist", ())),
                 protocol=server.protocol,
                 port=server.port,
@@ -140,6 +157,8 @@ class Deployments:
                 mount_paths=mount_paths(given),
                 memory_bytes=memory_bytes(given),
                 allowed_ports=allowed_ports(given),
+                interpreter=python and python.executable,
+                interpreter_folders=python.folders if python else (),
             )
         return self._runnable[key]
 

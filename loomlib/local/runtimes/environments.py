@@ -20,6 +20,7 @@ from ..sandbox.isolation import Isolation
 from ..sandbox.variables import installer_environment, named_paths
 from ..sessions.processes import signal_group
 from .packages import InvalidPackageError
+from .pythons import Python
 
 _PIP_LINES_SHOWN = 12
 
@@ -31,27 +32,29 @@ class Environments:
         self._folder, self._interpreter, self._isolation = folder, interpreter, isolation or Isolation()
         self._building: dict[str, asyncio.Lock] = {}
 
-    async def overlay(self, code: Path) -> Path | None:
+    async def overlay(self, code: Path, python: Python | None = None) -> Path | None:
         """Return the folder to add to `sys.path` for a package, or None when nothing is missing.
 
         Args:
             code: The extracted package.
+            python: The Python that runs it, which has none of the workbench's packages; None for the workbench's.
 
         Raises:
             InvalidPackageError: pip failed; the message has its last lines.
         """
-        wanted = await asyncio.to_thread(lacking, code)
+        wanted = await asyncio.to_thread(lacking, code, of_workbench=python is None)
         if not wanted:
             return None
-        subject = "\n".join((sys.version, platform.platform(), *wanted))
+        version = sys.version if python is None else str(python.executable)
+        subject = "\n".join((version, platform.platform(), *wanted))
         digest = hashlib.sha256(subject.encode()).hexdigest()[:20]
         folder = self._folder / digest
         async with self._building.setdefault(digest, asyncio.Lock()):
             if not folder.is_dir():
-                await self._install(wanted, folder, code)
+                await self._install(wanted, folder, code, python)
         return folder
 
-    async def _install(self, wanted: list[str], folder: Path, code: Path) -> None:
+    async def _install(self, wanted: list[str], folder: Path, code: Path, python: Python | None) -> None:
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
         (partial / "scratch").mkdir(parents=True)
@@ -61,12 +64,17 @@ class Environments:
         # Isolated mode and another working folder: a package's own `pip` must not run in pip's place.
         # pip byte-compiles what it installs, so that the first session does not.
         command = [
-            *(self._interpreter, "-I", "-m", "pip", "install", "--target", str(partial / "packages"), "-r", str(lines)),
+            *(self._interpreter, "-I", "-m", "pip", *(("--python", str(python.executable)) if python else ())),
+            *("install", "--target", str(partial / "packages"), "-r", str(lines)),
             *("--no-input", "--no-warn-script-location", "--quiet"),
         ]
         descriptors: list[int] = []
         if self._isolation.level == "bubblewrap":
-            view = View(folder=partial, read=(code, *named_paths(environment)), own_network=False)
+            view = View(
+                folder=partial,
+                read=(code, *named_paths(environment), *(python.folders if python else ())),
+                own_network=False,
+            )
             command, descriptors = isolating(self._isolation.program, view, environment, command)
             environment = {}
         try:
@@ -118,8 +126,13 @@ def _with_paths(lines: list[str], code: Path, source: Path) -> list[str]:
     return result
 
 
-def lacking(code: Path) -> list[str]:
-    """Return pip's options and the requirements in requirements.txt that the interpreter lacks."""
+def lacking(code: Path, *, of_workbench: bool = True) -> list[str]:
+    """Return pip's options and the requirements in requirements.txt that the interpreter lacks.
+
+    Args:
+        code: The extracted package.
+        of_workbench: Whether the interpreter has the workbench's packages; without them it lacks all requirements.
+    """
     file = code / "requirements.txt"
     if not file.is_file():
         return []
@@ -128,7 +141,7 @@ def lacking(code: Path) -> list[str]:
     for line in _lines(file, code, set()):
         if line.startswith("-") and not line.startswith(("-e", "--editable")):
             options.append(line)
-        elif not _is_satisfied(line):
+        elif not (of_workbench and _is_satisfied(line)):
             missing.append(line)
     return options + missing if missing else []
 

@@ -20,6 +20,7 @@ from .filesystems import check_filesystems, check_resources
 from .packages import InvalidPackageError
 from .platforms import V1, platform_of, with_platform
 from .ports import check_ports
+from .pythons import check_python
 
 DEFAULT_ENDPOINT: Final = "DEFAULT"
 _LIFECYCLE = {"idleRuntimeSessionTimeout": 900, "maxLifetime": 28_800}
@@ -143,6 +144,7 @@ class RuntimeBehaviour(Behaviour):
             record.document, former and former.document, default=self._platform, created=former is None
         )
         artifact: Mapping[str, Any] = given["agentRuntimeArtifact"]
+        check_python(given, exact=self._deployments.exact_python)
         if container := artifact.get("containerConfiguration"):
             self._deployments.image(container["containerUri"])
         else:

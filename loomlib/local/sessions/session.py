@@ -282,13 +282,16 @@ class RuntimeSession:
             ),
         )
         process = AgentProcess(
-            interpreter=place.interpreter,
+            interpreter=str(self.runtime.interpreter or place.interpreter),
             script=script,
             folder=folder,
             environment=environment,
             mark=self.mark,
             isolation=place.isolation,
-            read=(self.runtime.code, *self.runtime.search_path, *place.readable),
+            read=(
+                *(self.runtime.code, *self.runtime.search_path),
+                *(*self.runtime.interpreter_folders, *place.readable),
+            ),
             write=place.writable,
             mounts=storage,
             limits=self._limits.for_setrlimit(own_users=place.isolation.level == "bubblewrap"),
