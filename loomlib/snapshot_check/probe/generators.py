@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import random
 import sys
-from typing import Any
+from typing import Any, cast
 
 from .agent_code import AgentCode
 from .findings import Findings
@@ -42,7 +42,7 @@ class Generators:
             and not _is_shared(node.value)
         ):
             self._known.add(id(node.value))
-            kind: Any = type(node.value)
+            kind = cast("Any", type(node.value))
             name = f"{kind.__module__}.{kind.__name__}"
             self._kept[str(len(self._kept))] = (node.value, line, node.path(), name)
 
@@ -91,7 +91,7 @@ class Generators:
         name = getattr(function, "name", "")
         if not name or getattr(function, "decorator_list", None) or name in self._objects.used:
             return False
-        first, last = function.lineno, function.end_lineno or 0  # type: ignore[attr-defined]
+        first, last = cast("Any", function).lineno, cast("Any", function).end_lineno or 0
         return any(
             event.line[0] == path and first <= event.line[1] <= last and event.root is not None
             for event in self._tracer.events.values()
@@ -130,7 +130,7 @@ def is_generator(value: Any) -> bool:
     """Return whether a value draws numbers that its state determines."""
     if isinstance(value, random.Random):
         return not isinstance(value, random.SystemRandom)
-    kind: Any = type(value)
+    kind = cast("Any", type(value))
     return (kind.__name__ in _NUMPY and kind.__module__.startswith("numpy.random")) or (
         kind.__name__ == "Generator" and kind.__module__.partition(".")[0] == "torch"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from typing import Any
+from typing import Any, cast
 
 from .agent_code import AgentCode
 from .findings import Findings
@@ -38,7 +38,7 @@ class Handles:
 
     def examine(self, node: Node, line: Line) -> None:
         """Keep an object if it is an open database."""
-        kind: Any = type(node.value)
+        kind = cast("Any", type(node.value))
         if (
             node.is_own
             and kind.__module__.partition(".")[0] in _DATABASES

@@ -14,7 +14,7 @@ import uuid
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from .agent_code import AgentCode
 
@@ -159,7 +159,7 @@ class Objects:
 
     def _children(self, node: Node) -> Iterator[Node]:
         value: Any = node.value
-        kind: Any = type(value)
+        kind = cast("Any", type(value))
         own = node.is_own and self.is_own_type(kind)
         for label, child in self._parts(value, kind):
             if child is None or isinstance(child, bool | types.ModuleType | types.CodeType | types.FrameType):
@@ -184,9 +184,9 @@ class Objects:
             items: list[Any] = list(value)[:_MOST_ITEMS]  # pyright: ignore
             if isinstance(value, set | frozenset):
                 items = sorted(items, key=repr) if all(isinstance(item, SCALARS) for item in items) else items
-            names = getattr(kind, "_fields", None)
+            names = [f".{name}" for name in getattr(kind, "_fields", ())] if isinstance(value, tuple) else []
             for at, item in enumerate(items):
-                yield (f".{names[at]}" if isinstance(names, tuple) and at < len(names) else f"[{at}]"), item
+                yield (names[at] if at < len(names) else f"[{at}]"), item
         elif isinstance(value, type):
             if value.__module__ in self._modules:
                 for name, item in list(vars(value).items()):

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 _NAME = "_loom_snapshot_probe"
 _SCRIPT = "LOOM_CHECKED_SCRIPT"
@@ -23,7 +23,7 @@ def main() -> None:
     sys.path[0] = root
     from _loom_snapshot_probe.examination import Examination  # pyright: ignore
 
-    examination: Any = Examination(root)  # pyright: ignore
+    examination = cast("Any", Examination(root))
     sys.meta_path.insert(0, _ServerHook(examination))  # pyright: ignore[reportArgumentType]
     sys.path[0] = os.path.dirname(script)
     sys.argv = [os.path.relpath(script)]

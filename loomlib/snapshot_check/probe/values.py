@@ -11,7 +11,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from .agent_code import AgentCode
 from .findings import Findings
@@ -169,7 +169,7 @@ class Values:
 
     def _examine_library(self, node: Node) -> None:
         value: Any = node.value
-        kind: Any = type(value)
+        kind = cast("Any", type(value))
         module, name = kind.__module__ or "", kind.__name__
         what = ""
         if module == "botocore.credentials":
