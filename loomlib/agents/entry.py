@@ -58,6 +58,12 @@ class AgentEntry:
         return as_text(as_mapping(self.raw_metadata.get("protocolConfiguration")).get("serverProtocol")) or "HTTP"
 
     @property
+    def has_authorizer(self) -> bool:
+        """Whether the runtime takes bearer tokens instead of signed requests, as of `last_refreshed_at`."""
+        configuration: Mapping[str, Any] = self.raw_metadata.get("authorizerConfiguration") or {}
+        return "customJWTAuthorizer" in configuration
+
+    @property
     def is_deleted(self) -> bool:
         """Whether the runtime was gone at the last refresh."""
         return self.status == DELETED

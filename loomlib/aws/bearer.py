@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from loomlib.errors import RequestRejectedError
 
 from .addresses import is_loopback
+
+Bearer = str | Callable[[], str]
+"""A token, or a function that returns one."""
+
+
+def token_of(bearer: Bearer | None) -> str | None:
+    """Return the token to send now."""
+    return bearer if bearer is None or isinstance(bearer, str) else bearer()
 
 
 def check_bearer(token: str) -> None:

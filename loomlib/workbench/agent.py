@@ -10,6 +10,7 @@ from ..agents import AgentEntry, AsyncEventStream, EventStream
 from ..agents.protocols import CallbackOptions, Callbacks
 from ..agents.requests import CallOptions, InvokeOptions
 from ..aws import runtimes
+from ..aws.bearer import Bearer, token_of
 from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..errors import LoomError
@@ -63,10 +64,14 @@ class Agent:
         entry: The catalog's entry.
         context: The workbench's resources.
         qualifier: The endpoint that is asked.
+        bearer: The token that its calls send instead of a signature, or a function that returns it.
     """
 
-    def __init__(self, entry: AgentEntry, context: Context, *, qualifier: str = "DEFAULT") -> None:
+    def __init__(
+        self, entry: AgentEntry, context: Context, *, qualifier: str = "DEFAULT", bearer: Bearer | None = None
+    ) -> None:
         self.entry, self.context, self.qualifier = entry, context, qualifier
+        self._bearer = bearer
 
     @property
     def name(self) -> str:
@@ -146,7 +151,18 @@ class Agent:
         if qualifier not in self.entry.qualifiers:
             known = ", ".join(self.entry.qualifiers)
             raise LoomError("The agent has no such endpoint", on=f"{qualifier} of {self.name}", try_=known)
-        return Agent(self.entry, self.context, qualifier=qualifier)
+        return Agent(self.entry, self.context, qualifier=qualifier, bearer=self._bearer)
+
+    def with_bearer(self, bearer: Bearer) -> Agent:
+        """Return the same agent, all of whose calls send a bearer token; also those of studies and evaluations.
+
+            agent.with_bearer(lambda: bench.identity.token("alice")).evaluate(evalset)
+
+        Args:
+            bearer: The token, or a function that returns it, called for each request: a token may expire before a study
+                ends.
+        """
+        return Agent(self.entry, self.context, qualifier=self.qualifier, bearer=bearer)
 
     def invoke(
         self,
@@ -366,7 +382,7 @@ class Agent:
             session_id,
             qualifier=self.qualifier,
             region=self.entry.region,
-            bearer=bearer,
+            bearer=bearer or token_of(self._bearer),
         )
 
     def refresh(self) -> Agent:
@@ -422,7 +438,7 @@ class Agent:
             return session_target(self.context, self.entry, self.qualifier)
         from .eval_target import AgentTarget
 
-        return AgentTarget(self.context, self.entry, self.qualifier)
+        return AgentTarget(self.context, self.entry, self.qualifier, bearer=self._bearer)
 
     def study_target(self) -> StudyTarget | SessionTarget:
         """Return this agent as a latency study measures it (`loomlib.latency.MeasuredAgent`)."""
@@ -432,10 +448,16 @@ class Agent:
             return session_target(self.context, self.entry, self.qualifier)
         from .study_target import StudyTarget
 
-        return StudyTarget(self.context, self.entry, self.qualifier)
+        return StudyTarget(self.context, self.entry, self.qualifier, bearer=self._bearer)
 
     def _options(self, **options: Unpack[CallOptions]) -> InvokeOptions:
-        return {**options, "qualifier": options.get("qualifier") or self.qualifier, "labels": self.labels}
+        bearer = options.get("bearer")
+        return {
+            **options,
+            "qualifier": options.get("qualifier") or self.qualifier,
+            "bearer": token_of(self._bearer) if bearer is None else bearer,
+            "labels": self.labels,
+        }
 
     if not TYPE_CHECKING:
 

@@ -207,8 +207,7 @@ def read_authorization(context: Context, entry: AgentEntry, record: InvocationRe
         return AuthorizationView(**about, state="unknown", reason=_ON_AWS)
     if record.request_id is None:
         return AuthorizationView(**about, state="unknown", reason="the call had no response, so it has no request id")
-    configuration: Mapping[str, Any] = entry.raw_metadata.get("authorizerConfiguration") or {}
-    is_recorded = "customJWTAuthorizer" in configuration or record.failure == "rejected"
+    is_recorded = entry.has_authorizer or record.failure == "rejected"
     decision = _find(context, entry, record, waits=is_recorded)
     about["outward"] = _outward(context, entry, record)
     if decision is not None:

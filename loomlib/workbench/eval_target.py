@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry, InvocationRecord, new_session_id
+from ..aws.bearer import Bearer, token_of
 from ..aws.runtimes import served_version, stop_session
 from ..errors import LoomError
 from ..evals.evaluators.connecting import connected
@@ -36,10 +37,11 @@ class AgentTarget:
         context: The workbench's resources.
         entry: The agent, as it is deployed now.
         qualifier: The endpoint.
+        bearer: The token of its calls, or a function that returns it.
     """
 
-    def __init__(self, context: Context, entry: AgentEntry, qualifier: str) -> None:
-        self._context, self._entry, self._qualifier = context, entry, qualifier
+    def __init__(self, context: Context, entry: AgentEntry, qualifier: str, *, bearer: Bearer | None = None) -> None:
+        self._context, self._entry, self._qualifier, self._bearer = context, entry, qualifier, bearer
         self.name = entry.name if qualifier == "DEFAULT" else f"{entry.name} ({qualifier})"
         self.labels = tuple(context.labels)
         self.store, self.scope, self.arn = context.store, context.where, str(entry.arn)
@@ -68,6 +70,7 @@ class AgentTarget:
             session_id=session_id,
             qualifier=self._qualifier,
             timeout_s=timeout_s,
+            bearer=token_of(self._bearer),
             labels=(*self.labels, "evaluation"),
         )
         if record.failure is None:
@@ -91,7 +94,8 @@ class AgentTarget:
 
     def _stop_session(self, session_id: str) -> None:
         arn, region = str(self._entry.arn), self._entry.region
-        stop_session(self._context.clients, arn, session_id, qualifier=self._qualifier, region=region)
+        bearer = token_of(self._bearer)
+        stop_session(self._context.clients, arn, session_id, qualifier=self._qualifier, region=region, bearer=bearer)
 
     def _views(self, ids: Sequence[int]) -> dict[int, TraceView]:
         context = self._context

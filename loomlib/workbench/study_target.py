@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..agents import AgentEntry, InvocationRecord
+from ..aws.bearer import Bearer, token_of
 from ..aws.runtimes import stop_session
 from ..store import Store
 from ..telemetry import AgentStart
@@ -21,10 +22,11 @@ class StudyTarget:
         context: The workbench's resources.
         entry: The agent.
         qualifier: The endpoint.
+        bearer: The token of its calls, or a function that returns it.
     """
 
-    def __init__(self, context: Context, entry: AgentEntry, qualifier: str) -> None:
-        self._context, self._entry = context, entry
+    def __init__(self, context: Context, entry: AgentEntry, qualifier: str, *, bearer: Bearer | None = None) -> None:
+        self._context, self._entry, self._bearer = context, entry, bearer
         self.name, self.arn, self.qualifier = entry.name, str(entry.arn), qualifier
         self.labels, self.scope = context.labels, context.where
 
@@ -50,13 +52,15 @@ class StudyTarget:
             session_id=session_id,
             qualifier=self.qualifier,
             timeout_s=timeout_s,
+            bearer=token_of(self._bearer),
             labels=(*self.labels, *labels),
         )
 
     def end_session(self, session_id: str) -> bool:
         """End a runtime session; return False when it had ended already."""
         clients, region = self._context.clients, self._entry.region
-        return stop_session(clients, self.arn, session_id, qualifier=self.qualifier, region=region)
+        bearer = token_of(self._bearer)
+        return stop_session(clients, self.arn, session_id, qualifier=self.qualifier, region=region, bearer=bearer)
 
     def agent_start(self, invocation_id: int) -> AgentStart:
         """Find the agent's start for a stored call; wait as long as the settings allow."""

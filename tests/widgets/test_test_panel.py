@@ -175,3 +175,27 @@ def test_a_turn_holds_a_bounded_number_of_notes() -> None:
     assert len(turn.notes) == 500
     assert told[-1] == []
     assert len(str(turn.notes[0]["data"])) < 4_100
+
+
+def test_an_agent_that_takes_tokens_is_asked_with_one_that_the_panel_does_not_keep(
+    bench: loom.Workbench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    agent = bench.deploy("calculator", name="protected", authorizer="local")
+    token = bench.identity.token("alice")
+    panel = loom_widgets.test(agent)
+    watched = Watched(panel)
+    try:
+        form = {"agent": "protected", "qualifier": "DEFAULT", "prompt": "What is 2+2?", "session": ""}
+        watched.ask("invoke", **form)
+        assert "Authorization method mismatch" in str(turns(watched)[-1]["sentence"])
+        watched.ask("invoke", **form, bearer=token + "\n")
+        assert "4" in str(turns(watched)[-1]["text"])
+        assert panel.state["authorizer"] is True
+        assert 'with_bearer(os.environ["LOOM_BEARER"])' in panel.code
+        compile(panel.code, "copied", "exec")
+        wait_until(lambda: not panel.busy)
+        told = repr(watched.told) + repr(panel.get_state()) + panel._repr_html_() + caplog.text
+        assert token.split(".")[2] not in told
+    finally:
+        panel.close()

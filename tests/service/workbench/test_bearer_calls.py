@@ -15,6 +15,8 @@ from waiting import wait_until
 
 import loomlib as loom
 from loomlib.errors import AccessDeniedError, LocalServiceError, RequestRejectedError
+from loomlib.evals import Turn
+from loomlib.latency import Silent
 
 PROMPT = "What is 2+2?"
 
@@ -255,3 +257,23 @@ app.run()
     assert target.invoke(PROMPT, bearer=bench.identity.token("alice", audience=["api"])).ok
     refused = target.invoke(PROMPT, bearer=token)
     assert (refused.ok, "not one of its issuer's" in (refused.error or "")) == (False, True), refused.error
+
+
+def test_an_agent_keeps_a_token_for_evaluations_and_studies(bench: loom.Workbench, protected: loom.Agent) -> None:
+    asked: list[str] = []
+
+    def token() -> str:
+        asked.append("a token")
+        return bench.identity.token("alice")
+
+    agent = protected.with_bearer(token)
+    assert agent.invoke(PROMPT).ok
+    assert agent.at("DEFAULT").invoke(PROMPT).ok
+    assert agent.end_session(agent.invoke(PROMPT).session_id)
+    assert len(asked) == 4
+    turn = Turn(prompt=PROMPT, expected_answer="4")
+    run = agent.evaluate(loom.EvalSet(name="sums", cases=(loom.EvalCase(id="sum", turns=(turn,)),)), ["contains"])
+    assert run.scores()["state"].tolist() == ["scored"], run.failures().to_dict("records")
+    study = loom.LatencyStudy(agent, cold=1, warm=1, sticky=1).run(Silent())
+    assert {call.state for call in study.calls} == {"done"}
+    assert protected.with_bearer(bench.identity.token("alice", client="phone")).invoke(PROMPT).failure == "rejected"

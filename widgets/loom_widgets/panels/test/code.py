@@ -27,10 +27,13 @@ def asking_code(agent: Agent, prompt: str, session: str, *, agui: bool) -> str:
     """
     again = f", session_id={session!r}" if session else ""
     opening = connect_code(Workbench(agent.context))
+    found = agent_line(agent)
+    if agent.entry.has_authorizer:
+        opening, found = "import os\n\n" + opening, f'{found}.with_bearer(os.environ["LOOM_BEARER"])'
     if agui:
         argument = f", messages=agui_conversation(agent.history.conversation({session!r}))" if session else ""
         names = "agui_conversation, ask_agui" if session else "ask_agui"
         call = f"inv = ask_agui(agent, {prompt!r}{again}{argument})\ninv.text, inv.protocols.agui().state"
-        return f"{opening}from loomlib.workbench import {names}\n\n{agent_line(agent)}\n{call}"
+        return f"{opening}from loomlib.workbench import {names}\n\n{found}\n{call}"
     call = f"inv = agent.invoke({prompt!r}{again})\ninv.text, inv.latency(), inv.trace()"
-    return f"{opening}{agent_line(agent)}\n{call}"
+    return f"{opening}{found}\n{call}"

@@ -171,6 +171,7 @@ export default {
     const views = new Map();
     const frameOffs = [], offFrames = () => { for (const off of frameOffs.splice(0)) off(); };
     const waiting = approvalsBox(model);
+    const token = field("Bearer token", { type: "password", autocomplete: "off", hint: "This agent takes tokens only. The token is neither stored nor shown." });
     const agui = checkbox("Ask in AG-UI");
     agui.style.setProperty("align-self", "center");
     let calls = 0, shownTurn;
@@ -183,7 +184,7 @@ export default {
       const asked = prompt.value, mine = (calls += 1);
       asking(true);
       prompt.control.focus();
-      const reply = await act(model, "invoke", { ...form(), prompt: asked, agui: agui.value });
+      const reply = await act(model, "invoke", { ...form(), prompt: asked, agui: agui.value, ...(token.hidden ? {} : { bearer: token.value }) });
       if (!reply && !prompt.value) prompt.value = asked;
       if (mine === calls) asking(false);
     };
@@ -244,7 +245,7 @@ export default {
     logs.addEventListener("click", () => { line.hidden = !logs.chosen; line.textContent = logs.chosen?.message ?? ""; });
     put(body, [
       labels, h("div", { class: "loom-row" }, agent, qualifier, session, fresh), waiting, log, nothing,
-      h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), h("div", { class: "loom-row" }, ask, halt, agui), about, parts,
+      h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), token, h("div", { class: "loom-row" }, ask, halt, agui), about, parts,
     ]);
     prompt.classList.add("loom-wide");
 
@@ -257,6 +258,7 @@ export default {
       session.options([["", "a new session"], ...known], state.session ?? "");
       session.value = state.session ?? "";
       agui.value = Boolean(state.agui);
+      token.hidden = !state.authorizer;
       labels.textContent = (state.labels ?? []).join(" · ");
       prompt.control.setAttribute("placeholder", state.sample ?? "");
       const none = !(state.agents ?? []).length;

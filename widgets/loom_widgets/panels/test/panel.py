@@ -46,6 +46,7 @@ class TestPanel(Deciding, Frames, Looking):
         bench = Workbench(of.context) if isinstance(of, Agent) else of
         self._turns: list[PanelTurn] = []
         self._number = 0
+        self._bearer = ""  # in this process only: what traits hold is saved with the notebook
         super().__init__(bench, **options)
         if isinstance(of, Agent):
             self._look_around(of.name, of.qualifier)
@@ -83,6 +84,7 @@ class TestPanel(Deciding, Frames, Looking):
         prompt, session = form.text("prompt"), form.text("session")
         if not prompt.strip():
             raise LoomError("There is nothing to ask", on="the prompt is empty", try_="write a question")
+        self._bearer = form.text("bearer").strip()
         agent = self._agent(form.text("agent"), form.text("qualifier", "DEFAULT"))
         run = next((turn.run for turn in reversed(self._turns) if turn.run is not None), None)
         agui = run is not None or form.flag("agui")
@@ -203,6 +205,8 @@ class TestPanel(Deciding, Frames, Looking):
         if not name:
             raise LoomError("No agent is chosen", try_='bench.deploy("calculator"), or the Build panel')
         agent = self.bench.agent(name)
+        if self._bearer and agent.entry.has_authorizer:
+            agent = agent.with_bearer(self._bearer)
         return agent if qualifier == agent.qualifier else agent.at(qualifier)
 
     def _look_around(self, name: str, qualifier: str, session: str = "") -> None:
@@ -220,6 +224,7 @@ class TestPanel(Deciding, Frames, Looking):
             sessions=[[row["session_id"], row["invocations"]] for row in sessions[:20]],
             labels=list(self.bench.labels),
             agui=chosen is not None and self._speaks_agui(chosen.id),
+            authorizer=chosen is not None and chosen.has_authorizer,
             sample="" if chosen is None else self.bench.agent(chosen.name).sample_prompt,
         )
 
