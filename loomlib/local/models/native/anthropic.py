@@ -67,12 +67,13 @@ class AnthropicFormat:
     def events(self, kind: str, payload: JsonObject, message_id: str) -> Iterator[Mapping[str, object]]:
         """Yield the events that say what an event of ConverseStream says."""
         if kind == "messageStart":
-            start = {"content": [], "stop_reason": None, "stop_sequence": None}
+            start: JsonObject = {"content": [], "stop_reason": None, "stop_sequence": None}
             usage = {"input_tokens": 0, "output_tokens": 0}
             yield {"type": "message_start", "message": {**self._head(message_id), **start, "usage": usage}}
         elif kind == "contentBlockStart":
             use = as_object(as_object(payload.get("start")).get("toolUse"))
-            block = {"type": "tool_use", "id": use.get("toolUseId"), "name": use.get("name"), "input": {}}
+            head: JsonObject = {"type": "tool_use", "id": use.get("toolUseId"), "name": use.get("name")}
+            block: JsonObject = {**head, "input": {}}
             yield self._start(block)
         elif kind == "contentBlockDelta":
             delta = as_object(payload.get("delta"))

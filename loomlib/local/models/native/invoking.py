@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, cast
 
 from botocore.eventstream import EventStreamBuffer
 
@@ -71,11 +71,12 @@ async def invoke_model_stream(
         buffer = EventStreamBuffer()
         buffer.add_data(frame)
         for message in buffer:
-            if ":event-type" not in message.headers:
+            headers = cast("Mapping[str, object]", message.headers)
+            if ":event-type" not in headers:
                 yield frame  # the error that ends the stream
                 continue
             payload = as_object(json.loads(message.payload))
-            for event in form.events(str(message.headers[":event-type"]), payload, f"msg_bdrk_{request_id}"):
+            for event in form.events(str(headers[":event-type"]), payload, f"msg_bdrk_{request_id}"):
                 text = json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")
                 yield encode_event("chunk", {"bytes": base64.b64encode(text).decode()})
 
