@@ -38,6 +38,7 @@ from .identity.outbound import OutboundIdentity
 from .identity.outward_uses import OutwardUses
 from .images import CodeBuild, ImageStore
 from .leases import ServiceLeases
+from .logs.deliveries import LogDeliveries
 from .logs.events import LogEvents
 from .logs.filter import LogFilter
 from .logs.queries import Insights
@@ -63,6 +64,7 @@ from .resources.engine import ResourceEngine
 from .resources.migration import import_older_databases
 from .resources.store import ResourceStore
 from .router import Router
+from .runtimes.application_logs import ApplicationLogs
 from .runtimes.commands import Commands
 from .runtimes.deployments import Deployments
 from .runtimes.endpoints import SessionEndpoints
@@ -205,7 +207,20 @@ async def _serve(
         ],
         account_id=state.account_id,
     )
-    guard, invoke = Guard(keys), Invoke(resources, deployments, sessions, quotas, inbound, identity.tokens, state.url)
+    deliveries = LogDeliveries(logs, resources)
+    guard, invoke = (
+        Guard(keys),
+        Invoke(
+            resources,
+            deployments,
+            sessions,
+            quotas,
+            inbound,
+            identity.tokens,
+            state.url,
+            ApplicationLogs(logs, deliveries.groups),
+        ),
+    )
     endpoints = SessionEndpoints(invoke, sessions, quotas)
     BoundedProtocol.most_connections = most_connections()
     application = Application(
@@ -247,6 +262,7 @@ async def _serve(
                     LogFilter(logs, telemetry),
                     LogEvents(logs, telemetry),
                     LogStreams(logs, telemetry),
+                    deliveries,
                     insights,
                     limit_bytes=_LOGS_LIMIT_BYTES,
                 ),

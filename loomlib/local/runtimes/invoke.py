@@ -42,6 +42,7 @@ from ..wire import (
     send_body,
     send_json,
 )
+from .application_logs import ApplicationLogs
 from .deployments import Deployments
 from .ports import ENDPOINT_HEADER, endpoint_url
 from .resource import AGENT_RUNTIME, DEFAULT_ENDPOINT, endpoint_of
@@ -66,7 +67,9 @@ class Invoke:
         inbound: InboundAuthorizer,
         tokens: WorkloadTokens,
         url: str,
+        application_logs: ApplicationLogs,
     ) -> None:
+        self._application_logs = application_logs
         self._resources, self._deployments, self._sessions, self._quotas = resources, deployments, sessions, quotas
         self._mcp_sessions = McpSessions()
         self.inbound, self.tokens, self._url = inbound, tokens, url
@@ -182,8 +185,15 @@ class Invoke:
             if value := answer.headers.get(name):
                 back.append((name.encode(), value.encode("latin-1")))
         await send({"type": "http.response.start", "status": answer.status, "headers": back})
-        async for chunk in answer.chunks:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        logged = self._application_logs.begin(call, request_id)
+        try:
+            async for chunk in answer.chunks:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                if logged is not None:
+                    logged.add(chunk)
+        finally:
+            if logged is not None:
+                logged.end()
         await send({"type": "http.response.body", "body": b""})
 
     async def stop_session(
