@@ -65,7 +65,7 @@ class LogDeliveries:
         if parameters.get("deliveryDestinationType") != "XRAY":
             return None
         name = str(parameters.get("name"))
-        destination = DeliveryDestination(
+        destination: Any = DeliveryDestination(
             account_id=place.account_id,
             region=place.region,
             name=name,
