@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..workbench import Invocation, Workbench
+from ..workbench.a2a_client import A2aCall
 from ..workbench.protocol_call import ProtocolCall
 from .exercise import Exercise, a_number, an, expect, quoted
 
@@ -40,6 +41,15 @@ def _predicted(answer: object, bench: Workbench) -> str:
     return "noted. Any prediction is fine; the next cell shows the messages."
 
 
+def _sent(answer: object, bench: Workbench) -> str:
+    call = an(answer, A2aCall, 'a message and its answer, which is what a2a.send("…") returns')
+    expect(call.ok, f"the message failed: {call.error}")
+    expect(call.state == "completed", f"the task is {call.state}, not completed.")
+    text = call.task.text
+    expect("1764" in text.replace(",", ""), f"the task's artifact is {quoted(text)}; 42 times 42 is 1764.")
+    return "the answer is a task with an artifact: work that has a state, and that others can ask for by its id."
+
+
 def _delegated(answer: object, bench: Workbench) -> str:
     inv = an(answer, Invocation, 'an invocation, which is what orchestrator.invoke("…") returns')
     expect(inv.ok, f"the call failed: {inv.error or inv.sentence()}")
@@ -53,10 +63,10 @@ def _delegated(answer: object, bench: Workbench) -> str:
 
 
 def _approved(answer: object, bench: Workbench) -> str:
-    inv = an(answer, Invocation, "the invocation that answered the question, which is what confirm(…) returns")
+    inv = an(answer, Invocation, "the invocation that answered the question, which is what agui.confirm(…) returns")
     expect(inv.ok, f"the call failed: {inv.error or inv.sentence()}")
     run = inv.protocols.agui()
-    expect(run.status != "interrupted", "this run still waits for the user; confirm(…) answers it.")
+    expect(run.status != "interrupted", "this run still waits for the user; agui.confirm(…) answers it.")
     results = [str(tool.result) for tool in run.tools if tool.result]
     expect(bool(results), "no tool ran in this run: was it the run that answers the question?")
     expect(any("Ordered" in result for result in results), f"nothing was ordered: {quoted(results[0])}.")
@@ -96,6 +106,16 @@ EXERCISES: Final = (
     ),
     Exercise(
         id="6.4",
+        title="Send a message to an agent",
+        hints=(
+            "a2a.card() is the agent's card; a2a.send takes a question as a text.",
+            "answer.state is the task's state, and answer.artifacts are its results.",
+            'answer = a2a.send("What is 42 * 42?")',
+        ),
+        judge=_sent,
+    ),
+    Exercise(
+        id="6.5",
         title="Delegate to another agent",
         hints=(
             "The orchestrator needs to know whom it can ask: its variable A2A_AGENTS holds ARNs.",
@@ -105,12 +125,12 @@ EXERCISES: Final = (
         judge=_delegated,
     ),
     Exercise(
-        id="6.5",
+        id="6.6",
         title="Let the user decide",
         hints=(
-            "asked.protocols.agui().confirmations are the questions of a run.",
-            "confirm takes the invocation, the question's id, and approved=True or False.",
-            "answer = confirm(asked, asked.protocols.agui().confirmations[0].id, approved=True)",
+            "agui.questions are the questions with which the last run ended.",
+            "agui.confirm answers the question: approved=True or approved=False.",
+            "answer = agui.confirm(approved=True)",
         ),
         judge=_approved,
     ),
