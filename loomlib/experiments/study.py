@@ -188,14 +188,14 @@ class Study(ABC, Generic[U, R]):
     def check(self, stored: StudyRow) -> None:
         """Raise `StudyError` when the stored study has another subject than this one."""
 
-    def seen(self, unit: U) -> UnitOutcome | None:
+    def stored_outcome(self, unit: U) -> UnitOutcome | None:
         """Return the outcome of a unit that a killed process left running, if it is stored elsewhere."""
         return None
 
     async def finish(self, run: StudyRun) -> None:
         """Collect late data, such as logs and traces. Running a complete study again calls this again."""
 
-    async def tidy(self, run: StudyRun) -> None:
+    async def clean_up(self, run: StudyRun) -> None:
         """Delete resources that the study created, once it is complete."""
 
     def run(self, progress: Progress[Any] | None = None, *, budget_s: float | None = None) -> R:
@@ -241,7 +241,7 @@ class Study(ABC, Generic[U, R]):
 
         async with leased_run(self.store.studies, self.study_id, refused=StudyError, interrupted=interrupted) as check:
             self.store.invocations.abandon_stale()
-            ledger.settle(self.units(), self.seen)
+            ledger.settle(self.units(), self.stored_outcome)
             units = self.units()
             counts = Counter(map(self.condition, units))
             planned = {name: counts[name] for name in (*self.colours, *counts) if counts[name]}
@@ -260,7 +260,7 @@ class Study(ABC, Generic[U, R]):
                 ledger.save(COMPLETE, finished=True)
             else:
                 await self.finish(run)
-            await self.tidy(run)
+            await self.clean_up(run)
             run.report()
         return self.result()
 

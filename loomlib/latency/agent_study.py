@@ -107,7 +107,7 @@ class AgentStudy(Study[U, R], Generic[U, R, D]):
                 try_=f'agent.at("{qualifier}")',
             )
 
-    def seen(self, unit: U) -> UnitOutcome | None:
+    def stored_outcome(self, unit: U) -> UnitOutcome | None:
         """Return the outcome of a call that had ended when its process was killed."""
         return stored_outcome(self.agent, self.study_id, unit)
 

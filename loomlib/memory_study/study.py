@@ -232,7 +232,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
             run.report("reading the traces of the answers")
             await run.blocking(self._collect_tokens, self.agent, run.ledger)
 
-    async def tidy(self, run: StudyRun) -> None:
+    async def clean_up(self, run: StudyRun) -> None:
         """Delete the study's own memory."""
         await run.blocking(delete_own_memory, self.bench, run.ledger)
 

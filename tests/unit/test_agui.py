@@ -296,7 +296,7 @@ def test_a_conversation_that_comes_whole_is_the_answer_of_an_agent_that_streams_
     ]
     events = [STARTED, {"type": "MESSAGES_SNAPSHOT", "messages": [*messages, 5, {"id": 5}]}, FINISHED]
     run = folded(*events).run()
-    assert (run.text, run.problems, run.is_whole) == ("Done", (), True)
+    assert (run.text, run.problems, run.is_full_history) == ("Done", (), True)
     assert (run.tools[0].name, run.tools[0].arguments, run.tools[0].result) == ("add", {"n": 2}, "added")
     assert list(run.history)[: len(messages)] == messages
     reader = reader_for("text/event-stream")

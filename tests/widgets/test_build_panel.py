@@ -93,7 +93,7 @@ def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
     # Deleted behind the panel's back, then refreshed: it says so and goes on.
     delete_runtime(empty.clients, empty.agent("calculator").entry.runtime_id, region=empty.region)
     watched.ask("refresh")
-    assert watched.ask("look", arn=arn)["gone"] is True
+    assert watched.ask("describe", arn=arn)["gone"] is True
     assert "calculator is DELETED" in watched.panel.status
     assert watched.ask("remove", arn=arn, delete_runtime=False) == {}
     arn = watched.ask("deploy", what="calculator")["arn"]
@@ -113,7 +113,7 @@ def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
         ("register", {"arn": " "}, "nothing to register"),
         ("register", {"arn": HOSTILE}, "ARN"),
         ("remove", {"arn": HOSTILE}, "no such agent"),
-        ("look", {"arn": 7}, "text"),
+        ("describe", {"arn": 7}, "text"),
     ],
 )
 def test_what_cannot_be_done_is_reported_in_three_parts(

@@ -253,7 +253,7 @@ def test_a_long_trace_is_paged_and_its_spans_sort_where_they_are(notebook: Noteb
     column = next(each["key"] for each in shown["spans"]["columns"] if each["name"] == "duration_ms")
     rows = watched.ask("page", table="spans", sort=column, down=False, count=3)["rows"]
     assert [row["c0"] for row in rows] == ["step 4999", "step 4998", "step 4997"]
-    assert watched.ask("sift", table="spans", text="STEP 12")["shown"] == 111
+    assert watched.ask("filter_rows", table="spans", text="STEP 12")["shown"] == 111
     assert "trace.spans()" in watched.panel.code
 
 
@@ -270,12 +270,12 @@ def test_a_table_is_sorted_filtered_and_opened_whatever_its_cells_are(notebook: 
         assert rows[-1]["c1"] is None
     assert len(watched.ask("page", table="rows", sort="c2", count=500)["rows"]) == 500
     assert watched.ask("page", table="rows", sort="no column", count=1)["rows"][0]["at"] == 0
-    assert watched.ask("sift", table="rows", text="ROW 49") == {"shown": 11, "of": 500}
+    assert watched.ask("filter_rows", table="rows", text="ROW 49") == {"shown": 11, "of": 500}
     row = watched.ask("page", table="rows", count=1)["rows"][0]
     assert (row["c0"], row["at"]) == ("row 49", 49)
     cells = dict(watched.ask("row", table="rows", at=row["at"])["cells"])
     assert (cells["title"], cells["more"]) == ("row 49", "{'a': 49}")
-    assert watched.ask("sift", table="rows", text="")["shown"] == 500
+    assert watched.ask("filter_rows", table="rows", text="")["shown"] == 500
     frame.loc[:, "title"] = "changed"
     assert watched.ask("row", table="rows", at=499)["cells"][0] == ["title", "row 499"]
     assert watched.ask("row", table="rows", at=500) == {"failed": True}
@@ -345,7 +345,7 @@ def test_a_study_shows_intervals_and_every_call(notebook: Notebook) -> None:
     assert {each["scenario"] for each in state["intervals"]} == {each.value for each in Scenario}
     assert all(each["low"] <= each["value"] <= each["high"] for each in state["intervals"])
     assert (state["calls"]["total"], state["calls"]["columns"][0]["name"]) == (60, "position")
-    assert watched.ask("sift", table="calls", text="warm")["shown"] == 20
+    assert watched.ask("filter_rows", table="calls", text="warm")["shown"] == 20
     assert "result.measurements()" in watched.panel.code
     json.dumps(state, allow_nan=False).encode()
 

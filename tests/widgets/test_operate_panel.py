@@ -70,7 +70,7 @@ def test_the_numbers_are_there_when_the_panel_opens(watched: Watched) -> None:
     ],
 )
 def test_a_time_window_is_chosen_and_written_as_code(watched: Watched, form: dict[str, str], part: str) -> None:
-    assert watched.ask("look", **form) == {}
+    assert watched.ask("load", **form) == {}
     assert part in watched.panel.code
     compile(watched.panel.code, "copied", "exec")
     if "2020" in str(form):
@@ -88,9 +88,9 @@ def test_a_time_window_is_chosen_and_written_as_code(watched: Watched, form: dic
     ],
 )
 def test_a_time_or_place_that_makes_no_sense_is_reported(watched: Watched, form: dict[str, object]) -> None:
-    assert watched.ask("look", **form) == {"failed": True}
+    assert watched.ask("load", **form) == {"failed": True}
     assert watched.panel.error["try"]
-    assert watched.ask("look") == {}
+    assert watched.ask("load") == {}
     assert watched.panel.error == {}
 
 
@@ -100,7 +100,7 @@ def test_what_nobody_has_inspected_is_looked_up(watched: Watched) -> None:
     assert watched.panel.state["missing"] == ""
     assert watched.panel.state["caught"] == "1 of 1 start found · 4 of 4 calls priced"
     assert "bench.metrics.catch_up()" in watched.panel.code or "bench.metrics.overview()" in watched.panel.code
-    watched.ask("look", range="all", quiet=True)
+    watched.ask("load", range="all", quiet=True)
     assert watched.panel.state["caught"] == ""
     assert {row["agent"]: row["priced"] for row in rows(watched, "agents")} == {"calculator": 4, "echo": 0}
 
@@ -115,7 +115,7 @@ def test_an_agent_is_opened_refreshed_with_the_rest_and_closed(watched: Watched)
     wait_until(lambda: watched.ask("drill", agent="calculator") == {} and rows(watched, "logs"))
     compile(watched.panel.code, "copied", "exec")
     seen = len(watched.of("detail"))
-    watched.ask("look", range="all")
+    watched.ask("load", range="all")
     assert len(watched.of("detail")) == seen + 1
     watched.ask("leave")
     assert watched.ask("hello") == {}
@@ -127,9 +127,9 @@ def test_an_opened_agent_that_was_removed_elsewhere_is_closed(watched: Watched, 
     agent = busy.deploy("writer")
     watched.ask("drill", agent=agent.name)
     agent.remove()
-    assert watched.ask("look") == {"failed": True}
+    assert watched.ask("load") == {"failed": True}
     assert watched.ask("hello") == {}
-    assert watched.ask("look") == {}
+    assert watched.ask("load") == {}
 
 
 def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(busy: loom.Workbench, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_place_that_does_not_answer_is_a_row_with_its_sentence(busy: loom.Work
         assert found[1]["why"]
         assert watched.panel.state["compared"].startswith("1 of 2 regions answered.")
         # Its numbers are what is stored; its log's silence is a sentence of the opened agent.
-        assert watched.ask("look", place=1) == {}
+        assert watched.ask("load", place=1) == {}
         assert [row["agent"] for row in rows(watched, "agents")] == ["echo"]
         assert watched.ask("drill", agent="echo") == {}
         assert "could not be read" in watched.ask("hello")["logs_problem"]

@@ -40,7 +40,7 @@ def test_what_build_shows_runs(bench: loom.Workbench) -> None:
     assert found["agent"].arn == bench.agent("code_runs").arn
     arn = str(found["agent"].arn)
     assert copied(panel, "register", arn=arn)["agent"].name == "code_runs"
-    assert copied(panel, "look", arn=arn)["agent"].status == "READY"
+    assert copied(panel, "describe", arn=arn)["agent"].status == "READY"
     copied(panel, "refresh", arn=arn)
     copied(panel, "refresh")
     panel.panel.close()
@@ -53,7 +53,7 @@ def test_what_test_shows_runs(bench: loom.Workbench) -> None:
     copied(panel, "invoke", agent=agent.name, qualifier="DEFAULT", prompt="What is 6 times 7?", session=session)
     assert len(agent.history.conversation(session)) == 2
     copied(panel, "choose", agent=agent.name, qualifier="DEFAULT", session=session)
-    copied(panel, "look")
+    copied(panel, "open_turn")
     panel.panel.close()
 
 
@@ -66,7 +66,7 @@ def test_what_operate_shows_runs(bench: loom.Workbench) -> None:
         {"range": "24h"},
         {"range": "between", "since": "2026-01-01T00:00:00Z", "until": "2036-01-01T00:00:00Z"},
     ):
-        copied(panel, "look", **chosen)
+        copied(panel, "load", **chosen)
         assert copied(panel, "drill", agent=agent.name, **chosen)["view"].window
     panel.ask("compare")  # opens workbenches that nobody could close here
     compile(panel.panel.code, "copied", "exec")

@@ -110,7 +110,7 @@ class AguiFold:
             history=self._history.messages(
                 self._messages, self._tools, is_broken=self._status in ("failed", "cancelled", "cut off")
             ),
-            is_whole=self._history.is_whole,
+            is_full_history=self._history.is_full_history,
             result=self._result,
             error=self._error,
             error_code=self._code,

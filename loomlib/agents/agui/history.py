@@ -47,7 +47,7 @@ def conversation_of(turns: Iterable[tuple[str, str, AguiRun | None]]) -> list[Wi
     """
     messages: list[Wire] = []
     for id, prompt, run in turns:
-        if run is not None and run.is_whole:
+        if run is not None and run.is_full_history:
             messages = [dict(message) for message in run.history]
             continue
         if prompt:
@@ -77,7 +77,7 @@ class History:
         """Opaque values that are sent back, by ("message" or "tool-call", id)."""
 
     @property
-    def is_whole(self) -> bool:
+    def is_full_history(self) -> bool:
         """Whether the history starts at the beginning of the conversation."""
         return self._snapshot is not None
 

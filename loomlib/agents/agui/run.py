@@ -108,8 +108,8 @@ class Subagent:
 class AguiRun:
     """The state of a run. `problems` are sentences: malformed events, wrong order, patches that do not apply.
 
-    `history` are the messages as they are sent with the next run (see `conversation_of`); `is_whole` says that the run
-    sent the whole conversation itself. `usage` are the tokens that it reports, one entry per model.
+    `history` are the messages as they are sent with the next run (see `conversation_of`); `is_full_history` says that
+    the run sent the whole conversation itself. `usage` are the tokens that it reports, one entry per model.
     """
 
     status: str
@@ -127,7 +127,7 @@ class AguiRun:
     subagents: tuple[Subagent, ...] = ()
     usage: tuple[Mapping[str, Any], ...] = ()
     history: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
-    is_whole: bool = False
+    is_full_history: bool = False
     result: Any = field(default=None, repr=False)
     error: str = ""
     error_code: str = ""

@@ -201,7 +201,7 @@ def _no_user(case: EvalCase) -> CaseFailure:
     return CaseFailure(
         stage="answer",
         kind="no_user",
-        message=f"{case.id} has a scenario, which needs a simulated user: accompanied(agent, PlannedUser())",
+        message=f"{case.id} has a scenario, which needs a simulated user: with_simulated_user(agent, PlannedUser())",
     )
 
 

@@ -7,10 +7,12 @@ with little sense, and its numbers are labelled "simulated user". `chaos_set` ne
 agent handles the failures.
 """
 
-from .accompanied import accompanied
+from loomlib.deprecation import renamed_names
+
 from .chaos import CHAOS_EFFECTS, chaos_set
 from .generated import generated_set
 from .red_team import generated_red_team_set, red_team_set
+from .simulated_conversations import with_simulated_user
 from .simulated_tools import simulated_tools
 from .users import PlannedUser, SimulatedUser
 
@@ -18,10 +20,12 @@ __all__ = [
     "CHAOS_EFFECTS",
     "PlannedUser",
     "SimulatedUser",
-    "accompanied",
     "chaos_set",
     "generated_red_team_set",
     "generated_set",
     "red_team_set",
     "simulated_tools",
+    "with_simulated_user",
 ]
+
+__getattr__ = renamed_names(__name__, {"accompanied": "with_simulated_user"})

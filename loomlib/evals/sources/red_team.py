@@ -30,7 +30,7 @@ def red_team_set(
     Args:
         categories: Risk categories; None takes all.
         max_turns: With 1 a case is one message. With more it is a scenario, which needs a simulated user:
-            `accompanied(agent, SimulatedUser(model=…, template="gradual_escalation"))`.
+            `with_simulated_user(agent, SimulatedUser(model=…, template="gradual_escalation"))`.
         forbidden_tools: Tools that must not be called.
         name: The set's name.
 

@@ -87,7 +87,7 @@ class SimulatedUser:
         return Actor(self, scenario)
 
 
-class PatientModel(StrandsModel):
+class BoundedModel(StrandsModel):
     """A model with a limit on calls per reply; strands retries without limit until a reply has the required form."""
 
     left = 0
@@ -123,7 +123,7 @@ class Actor:
     def __init__(self, user: SimulatedUser, scenario: UserScenario) -> None:
         self._user, self._scenario = user, scenario
         self._actor: Any = None
-        self._model = PatientModel(user.model)
+        self._model = BoundedModel(user.model)
 
     async def reply(self, answer: str) -> str | None:
         """Return the actor's next message; None when it stops."""

@@ -80,7 +80,7 @@ class UserConversation(Protocol):
 
 
 class UserSimulator(Protocol):
-    """Leads the conversations of cases with a scenario; see `loomlib.evals.sources.accompanied`."""
+    """Leads the conversations of cases with a scenario; see `loomlib.evals.sources.with_simulated_user`."""
 
     @property
     def key(self) -> str:

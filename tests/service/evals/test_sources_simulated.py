@@ -15,11 +15,11 @@ from loomlib.evals.judges.strands_judges import StrandsJudge
 from loomlib.evals.judges.strands_model import StrandsModel
 from loomlib.evals.sources import (
     SimulatedUser,
-    accompanied,
     chaos_set,
     generated_red_team_set,
     generated_set,
     simulated_tools,
+    with_simulated_user,
 )
 from loomlib.evals.sources.users import load_module
 
@@ -42,7 +42,7 @@ def test_a_user_that_a_model_plays_talks_to_an_agent_until_it_stops_or_its_turns
 
     level = logging.getLogger().level
     user = SimulatedUser(model=model, template=template)
-    run = loom.evaluate(accompanied(agent, user), SET, PASS, store=f"sqlite:///{tmp_path / 'loom.db'}")
+    run = loom.evaluate(with_simulated_user(agent, user), SET, PASS, store=f"sqlite:///{tmp_path / 'loom.db'}")
     answer = next(iter(run.judgements())).answer
     assert answer.failure is None
     assert told[0] == SCENARIO.starting_prompt

@@ -16,7 +16,7 @@ import loomlib as loom
 from loomlib.errors import EvalError, StoreError
 from loomlib.evals import CaseAnswer, EvalCase, EvalSet, EvaluatorChoice, Score, TurnAnswer, UserScenario
 from loomlib.evals.runs import Budget, CallableTarget, EvalRun
-from loomlib.evals.sources import accompanied
+from loomlib.evals.sources import with_simulated_user
 from loomlib.evals.values.cases import Turn
 from loomlib.jobs import held_lease
 from loomlib.store import Store
@@ -158,7 +158,9 @@ def test_a_user_that_cannot_begin_is_distinguished_from_an_agent_that_fails(stor
             raise RuntimeError("no persona")
 
     case = EvalCase(id="talk", scenario=UserScenario(starting_prompt="Hi", plan="ask"))
-    run = loom.evaluate(accompanied(lambda p: p, Broken()), EvalSet(name="s", cases=(case,)), Says(), store=store)
+    run = loom.evaluate(
+        with_simulated_user(lambda p: p, Broken()), EvalSet(name="s", cases=(case,)), Says(), store=store
+    )
     ((kind, message),) = run.failures()[["kind", "message"]].itertuples(index=False)
     assert kind == "simulated_user"
     assert "no persona" in message

@@ -11,7 +11,7 @@ import loomlib as loom
 from loomlib.evals import CaseAnswer, EvalCase, EvalSet, ExpectedTool, Turn, TurnAnswer, UserScenario
 from loomlib.evals.judges.judge_input import of_case
 from loomlib.evals.runs import CallableTarget
-from loomlib.evals.sources import CHAOS_EFFECTS, PlannedUser, accompanied, chaos_set, red_team_set
+from loomlib.evals.sources import CHAOS_EFFECTS, PlannedUser, chaos_set, red_team_set, with_simulated_user
 from loomlib.evals.sources.attacks import ATTACKS
 from loomlib.evals.sources.users import load_module
 from loomlib.store import Store
@@ -44,7 +44,7 @@ class Shop:
 
 def test_a_planned_user_leads_the_conversation_in_one_session(store: Store) -> None:
     shop = Shop()
-    run = loom.evaluate(accompanied(shop, PlannedUser()), TALKS, PASS, store=store)
+    run = loom.evaluate(with_simulated_user(shop, PlannedUser()), TALKS, PASS, store=store)
     assert sorted(shop.told.values()) == [["Hello", "ask for the price", "accept it"], ["Hi"]]
     assert run.labels == ("simulated user",)
     answer = next(each.answer for each in run.judgements() if each.case_id == "buy")
@@ -56,7 +56,7 @@ def test_the_scenario_bounds_the_turns_and_a_plan_without_a_list_is_reported_wit
     scenario = UserScenario(starting_prompt="one", plan="two\n\nthree\nfour", max_turns=3)
     shop = Shop()
     loom.evaluate(
-        accompanied(shop, PlannedUser()),
+        with_simulated_user(shop, PlannedUser()),
         EvalSet(name="s", cases=(EvalCase(id="c", scenario=scenario),)),
         PASS,
         store=store,
@@ -79,7 +79,9 @@ def test_a_user_that_fails_is_distinguished_from_an_agent_that_fails(store: Stor
         async def reply(self, answer: str) -> str | None:
             raise RuntimeError("no words")
 
-    run = loom.evaluate(accompanied(Shop(), Broken()), TALKS.where(lambda case: case.id == "buy"), PASS, store=store)
+    run = loom.evaluate(
+        with_simulated_user(Shop(), Broken()), TALKS.where(lambda case: case.id == "buy"), PASS, store=store
+    )
     row = next(iter(run.judgements())).answer
     assert row.failure is not None
     assert (row.failure.kind, len(row.turns)) == ("simulated_user", 1)
@@ -88,7 +90,7 @@ def test_a_user_that_fails_is_distinguished_from_an_agent_that_fails(store: Stor
 
 def test_answers_under_one_user_are_not_taken_for_those_under_another() -> None:
     target = CallableTarget(Shop(), key="shop")
-    keys = {accompanied(target, PlannedUser(key=key)).eval_target().key for key in ("a", "b")}
+    keys = {with_simulated_user(target, PlannedUser(key=key)).eval_target().key for key in ("a", "b")}
     assert len(keys | {target.key}) == 3
 
 

@@ -110,7 +110,7 @@ class Display(Panel):
         return frame_details(name, frame)
 
     @action(lane="table")
-    def sift(self, form: Form) -> Mapping[str, Any]:
+    def filter_rows(self, form: Form) -> Mapping[str, Any]:
         """Filter a table: keep the rows with a text in any column."""
         name, text = form.text("table"), form.text("text").strip()
         frame, source = self._frame(name)

@@ -5,14 +5,14 @@ export default {
     const top = h("div", null, hint("Reading the cases …")), below = h("div"), detail = h("div", { "aria-live": "off" });
     const word = select("State"), text = field("Search", { placeholder: "case or question" }), said = live({ class: "loom-hint" });
     let cases = null;
-    const sift = async () => {
+    const applyFilter = async () => {
       const result = await act(model, "filter", { state: word.value, text: text.value });
       if (!result) return;
       said.say(result.shown === result.of ? "" : `${formatNumber(result.shown)} of ${cases_(result.of)}`);
       cases.reload();
     };
-    word.control.addEventListener("change", sift);
-    text.control.addEventListener("change", sift);
+    word.control.addEventListener("change", applyFilter);
+    text.control.addEventListener("change", applyFilter);
     const open = async (row) => {
       const result = await act(model, "case", { place: row.place, repeat: row.repeat });
       if (result?.case === undefined) return;

@@ -48,7 +48,7 @@ class EvalRunDisplay(Display):
         self.say(head_sentence(head))
         self.show(asked={"head": head, "summary": summary, "cases": {"rows": rows[:FIRST], "total": len(rows)}})
 
-    @action(lane="look")
+    @action(lane="view")
     def filter(self, form: Form) -> Mapping[str, Any]:
         """Filter the cases by state and text."""
         state, text = form.text("state"), form.text("text").strip().casefold()
@@ -60,7 +60,7 @@ class EvalRunDisplay(Display):
         ]
         return {"shown": self.tables.put("cases", rows), "of": len(self._rows)}
 
-    @action(lane="look")
+    @action(lane="view")
     def case(self, form: Form) -> Mapping[str, Any]:
         """Return one case in full."""
         run: EvalRun = self.value

@@ -68,7 +68,7 @@ class InvocationDisplay(Traced):
         self.say("")
         self._ask(trace=self.put_trace(trace, line))
 
-    @action(lane="look")
+    @action(lane="view")
     def events(self) -> None:
         """Show the received chunks with their times, and the typed events of a protocol, if any."""
         invocation: Invocation = self.value
@@ -85,7 +85,7 @@ class InvocationDisplay(Traced):
             events=self.put_frame("events", typed, f"{line}{code}") if stored else None,
         )
 
-    @action(lane="look")
+    @action(lane="view")
     def logs(self) -> None:
         """Show the log lines of the invocation's session."""
         invocation: Invocation = self.value

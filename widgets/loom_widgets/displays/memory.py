@@ -43,13 +43,13 @@ class MemoryDisplay(Display, Reading):
         """Read the actors."""
         self.later("people")
 
-    @action(lane="look")
+    @action(lane="view")
     def people(self) -> None:
         """Read the actors."""
         self.show_call("memory.actors()")
         self.choose_actor("", again=True)
 
-    @action(lane="look")
+    @action(lane="view")
     def choose(self, form: Any) -> None:
         """Choose another actor or session."""
         actor, session = form.text("actor"), form.text("session")

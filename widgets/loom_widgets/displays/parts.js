@@ -39,13 +39,13 @@ function frameTable(model, frame, { label, open = null, height = 280, empty = "N
   });
   grid.querySelector("table").style.setProperty("min-width", "0");
   const text = field("Filter", { placeholder: "text in any column" });
-  const sift = async () => {
-    const reply = await act(model, "sift", { table: frame.table, text: text.value });
+  const applyFilter = async () => {
+    const reply = await act(model, "filter_rows", { table: frame.table, text: text.value });
     if (!reply) return;
     said.say(reply.shown === reply.of ? "" : `${formatNumber(reply.shown)} of ${formatNumber(reply.of)} rows`);
     grid.reload();
   };
-  text.control.addEventListener("change", sift);
+  text.control.addEventListener("change", applyFilter);
   return h("div", null, filter && frame.total > 5 && h("div", { class: "loom-row" }, text, said), grid, detail);
 }
 

@@ -69,7 +69,7 @@ class Traced(Display):
             else [],
         }
 
-    @action(lane="look")
+    @action(lane="view")
     def span(self, form: Form) -> Mapping[str, Any]:
         """Return one row of the waterfall in full."""
         trace, row_id = self._known_trace(), form.text("id")
@@ -78,7 +78,7 @@ class Traced(Display):
         self.show_code(f"{self._source}\n{shown}")
         return details
 
-    @action(lane="look")
+    @action(lane="view")
     def cost(self) -> Mapping[str, Any]:
         """Return the cost, item by item."""
         trace = self._known_trace()

@@ -60,7 +60,7 @@ class Panel(anywidget.AnyWidget):
     opener: ClassVar[str] = ""
     """The function of `loom_widgets` that opens such a panel; "" for views of objects, which nothing can open again."""
 
-    list_lane: ClassVar[str] = "look"
+    list_lane: ClassVar[str] = "view"
     """The lane in which the panel's lists are read."""
 
     called: ClassVar[str] = "Panel"

@@ -66,7 +66,7 @@ export default {
       if (reply && reply.arn) { arn.value = ""; show(reply); }
     };
     const choose = async (key) => {
-      const reply = await act(model, "look", { arn: key });
+      const reply = await act(model, "describe", { arn: key });
       if (reply) show(reply);
     };
     const refresh = async (key) => {
@@ -117,7 +117,7 @@ export default {
       going);
     body.errorsOf(["deploy"], deployment.body);
     const list = h("div");
-    body.errorsOf(["refresh", "remove", "look", "leave_aws"], list);
+    body.errorsOf(["refresh", "remove", "describe", "leave_aws"], list);
     put(body, [
       h("div", { class: "loom-row" }, labels, back),
       deployment,

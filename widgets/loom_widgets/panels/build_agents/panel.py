@@ -175,14 +175,14 @@ class BuildPanel(Panel):
             else f"{agent.name} was removed from the catalog; its runtime stays deployed."
         )
 
-    @action(lane="look")
-    def look(self, form: Form) -> Mapping[str, Any]:
+    @action(lane="view")
+    def describe(self, form: Form) -> Mapping[str, Any]:
         """Return the details of one agent."""
         agent = self.bench.agent(form.text("arn"))
         self.show_code(f"{connect_code(self.bench)}agent = bench.agent({agent.name!r})\nagent")
         return self._about(agent)
 
-    @action(lane="look")
+    @action(lane="view")
     def details(self, form: Form) -> Mapping[str, Any]:
         """Return the details of an open agent; nothing when it is no longer in the catalog."""
         try:

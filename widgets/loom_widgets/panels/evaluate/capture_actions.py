@@ -17,7 +17,7 @@ from .capturing import captured_details, invocation_rows
 class CaptureActions(Panel):
     """Actions that list an agent's invocations and make a case from one."""
 
-    @action(lane="look")
+    @action(lane="view")
     def asked(self, form: Form) -> Mapping[str, Any]:
         """List an agent's invocations to choose from."""
         name = form.text("agent")

@@ -20,7 +20,7 @@ class CompareActions(Panel):
 
     _compared: dict[str, Any]
 
-    @action(lane="look")
+    @action(lane="view")
     def compare(self, form: Form) -> Mapping[str, Any]:
         """Compare two stored runs, paired by case."""
         new, baseline = form.text("new"), form.text("baseline")
@@ -32,7 +32,7 @@ class CompareActions(Panel):
         self.show_code(comparison_code(self.bench, new, baseline, margin))
         return self._put_comparison(self.bench.evals.run(new), self.bench.evals.run(baseline), margin)
 
-    @action(lane="look")
+    @action(lane="view")
     def flip(self, form: Form) -> Mapping[str, Any]:
         """Show a case with different verdicts, in both runs."""
         place, id = form.count("place"), form.text("case")

@@ -83,13 +83,13 @@ export default {
     const state = select("State"), tag = select("Tag"), text = field("Search", { placeholder: "case or question" });
     const shown = live({ class: "loom-hint" });
     let open = null, cases = null;
-    const sift = async () => {
+    const applyFilter = async () => {
       const result = await act(model, "filter", { state: state.value, tag: tag.value, text: text.value });
       if (!result) return;
       shown.say(result.shown === result.of ? cases_(result.of) : `${formatNumber(result.shown)} of ${formatNumber(result.of)} cases`);
       cases?.reload();
     };
-    for (const item of [state, tag, text]) item.control.addEventListener("change", sift);
+    for (const item of [state, tag, text]) item.control.addEventListener("change", applyFilter);
     const openCase = async (row) => {
       const result = await act(model, "case", { run: open.run, place: row.place, repeat: row.repeat });
       if (result?.case !== undefined) refill(detail, caseView(model, result, row.case));

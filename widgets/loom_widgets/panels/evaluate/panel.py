@@ -57,13 +57,13 @@ class EvaluatePanel(CaptureActions, CompareActions):
         self._compared: dict[str, Any] = {}
         self._gates: dict[str, list[GateRequest]] = {}
         self._traces: dict[str, TraceView] = {}
-        self._looking = Lock()
+        self._reading = Lock()
         super().__init__(bench, **options)
         self._look_around()
 
     # Running.
 
-    @action(lane="look")
+    @action(lane="view")
     def refresh(self) -> None:
         """Read the agents and the stored runs again."""
         self._look_around()
@@ -125,7 +125,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     # Looking.
 
-    @action(lane="look")
+    @action(lane="view")
     def open_run(self, form: Form) -> None:
         """Open a stored run."""
         run = self.bench.evals.run(form.text("run"))
@@ -133,14 +133,14 @@ class EvaluatePanel(CaptureActions, CompareActions):
         self._show_run(run)
         self.say(head_sentence(self._head))
 
-    @action(lane="look")
+    @action(lane="view")
     def filter(self, form: Form) -> Mapping[str, Any]:
         """Filter the cases by state, tag and text."""
         state, tag, text = form.text("state"), form.text("tag"), form.text("text").strip().casefold()
         self.show(filter={"state": state, "tag": tag, "text": text})
         return {"shown": self._put_cases(), "of": len(self._rows)}
 
-    @action(lane="look")
+    @action(lane="view")
     def case(self, form: Form) -> Mapping[str, Any]:
         """Return one case of a run in full."""
         run = self._known(form.text("run"))
@@ -152,7 +152,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         self.show_code(f"{connect_code(self.bench)}{code}")
         return case_details(run, judgement)
 
-    @action(lane="look")
+    @action(lane="view")
     def trace(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Return the trace of an answer."""
         run = self._known(form.text("run"))
@@ -167,7 +167,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
             del self._traces[oldest]
         return {"table": table, **waterfall_frame(trace, rows)}
 
-    @action(lane="look")
+    @action(lane="view")
     def span(self, form: Form) -> Mapping[str, Any]:
         """Return one row of a waterfall in full."""
         trace = self._traces.get(form.text("table"))
@@ -219,7 +219,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
     def _show_run(self, run: EvalRun) -> None:
         rows = case_rows(run)
         gates = judge_gates(run.summary(), self._gates.get(run.id, [])) if rows else ()
-        with self._looking:
+        with self._reading:
             self._run, self._rows, self._head = run, rows, run_header(run, rows, gates)
         self.show(run=run.id, filter={"state": "", "tag": "", "text": ""})
         self._put_cases()

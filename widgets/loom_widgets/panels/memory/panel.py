@@ -52,7 +52,7 @@ class MemoryPanel(Reading, Keeping):
         else:
             self.later("refresh", memory=key, actor=actor)
 
-    @action(lane="look")
+    @action(lane="view")
     def refresh(self, form: Form) -> None:
         """Read the memories and the actors again."""
         key, actor = form.text("memory") or self.state.get("memory", ""), form.text("actor") or self.actor
@@ -60,7 +60,7 @@ class MemoryPanel(Reading, Keeping):
         self.look_around(key, actor, self.session)
         self._show_owner()
 
-    @action(lane="look")
+    @action(lane="view")
     def choose_memory(self, form: Form) -> None:
         """Choose another memory."""
         self.stop("read")
@@ -74,7 +74,7 @@ class MemoryPanel(Reading, Keeping):
         self.send_message("memory", **self.welcome())
         self._show_owner()
 
-    @action(lane="look")
+    @action(lane="view")
     def choose(self, form: Form) -> None:
         """Choose another actor or session."""
         actor, session = form.text("actor"), form.text("session")
@@ -82,7 +82,7 @@ class MemoryPanel(Reading, Keeping):
         self.show_call(f"memory.sessions({actor!r})" if actor else "memory.actors()")
         self._show_owner()
 
-    @action(lane="look")
+    @action(lane="view")
     def create(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Create a memory, and return it once it is ACTIVE."""
         name, days = form.text("name").strip(), form.count("days", 90, most=365)

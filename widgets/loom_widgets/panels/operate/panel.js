@@ -203,7 +203,7 @@ export default {
     // A quiet look leaves the sentence and the code of what the reader did last.
     const look = async (quiet = false) => {
       refreshing = true;
-      await act(model, "look", { ...form(), quiet });
+      await act(model, "load", { ...form(), quiet });
       if (view.at === 1) await compare(quiet);
       refreshing = false;
     };

@@ -70,7 +70,7 @@ class OperatePanel(AlertActions):
 
     # Actions.
 
-    @action(lane="look")
+    @action(lane="view")
     def first_look(self) -> None:
         """Load a newly opened panel."""
         try:
@@ -79,8 +79,8 @@ class OperatePanel(AlertActions):
         finally:
             self._opened.set()
 
-    @action(lane="look")
-    def look(self, form: Form) -> None:
+    @action(lane="view")
+    def load(self, form: Form) -> None:
         """Show the metrics of the chosen workbench and time range, and of the open agent."""
         window, place = time_range_of(form), form.count("place", self._place)
         if place >= len(self._benches):
@@ -107,7 +107,7 @@ class OperatePanel(AlertActions):
                 self.send_message("detail")
                 raise
 
-    @action(lane="look")
+    @action(lane="view")
     def drill(self, form: Form) -> None:
         """Show one agent: metadata, metrics, sessions, latency over time and recent log lines."""
         window, qualifier = time_range_of(form), form.text("qualifier", "DEFAULT") or "DEFAULT"
@@ -122,7 +122,7 @@ class OperatePanel(AlertActions):
         self._drill(agent, qualifier, window)
         self.say(f"{agent.name}: {self._detail['sentence']}")
 
-    @action(lane="look")
+    @action(lane="view")
     def leave(self) -> None:
         """Close the open agent."""
         self._detail = {}
@@ -145,7 +145,7 @@ class OperatePanel(AlertActions):
         result = self._looked.metrics.catch_up(window.since, window.until, progress=progress)
         cancel.check()
         now = {name: self.state.get(name, "") for name in ("range", "since", "until")}  # the reader may have gone on
-        self.later("look", place=self._place, **now, caught=result.sentence())
+        self.later("load", place=self._place, **now, caught=result.sentence())
 
     @action(lane="places")
     def compare(self, form: Form) -> None:

@@ -44,7 +44,7 @@ class Conversing(Panel):
         """Show an earlier session."""
 
     @abstractmethod
-    def _look_around(self, name: str, qualifier: str, session: str = "") -> None:
+    def _show_agent(self, name: str, qualifier: str, session: str = "") -> None:
         """Load the catalog and the sessions."""
 
     @abstractmethod

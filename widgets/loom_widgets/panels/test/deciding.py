@@ -56,7 +56,7 @@ class Deciding(Conversing):
         if known is None:
             raise LoomError("There is no such approval", on=id[:80], try_="refresh the list")
         if known.session_id != self.state.get("session"):
-            self._look_around(agent.name, agent.qualifier, known.session_id)
+            self._show_agent(agent.name, agent.qualifier, known.session_id)
             self._open(known.session_id)
         call = "approve" if yes else "reject"
         self.show_code(f"{self._opening(agent)}\ninv = agent.{call}({id!r}, note={note!r})\ninv.text")

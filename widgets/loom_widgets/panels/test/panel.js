@@ -36,7 +36,7 @@ function growing() {
   return node;
 }
 
-function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }) {
+function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }) {
   const text = growing();
   const tools = h("div", { class: "loom-tools" });
   const events = h("details", { class: "loom-events", hidden: true }, h("summary", null, "other events"));
@@ -45,12 +45,12 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
   const run = runView((question, form) => answer(turn.turn, question, form));
   const frames = h("div");
   const fold = button("Show all", () => folded(!isFolded), { class: "loom-quiet", hidden: true });
-  const look = button("Show details", () => onLook(turn.turn), { class: "loom-quiet", hidden: true });
+  const details = button("Show details", () => onOpen(turn.turn), { class: "loom-quiet", hidden: true });
   const keep = button("Capture as case", async () => { const reply = await onKeep(turn.turn); if (reply) kept.textContent = ` ${reply.sentence}`; }, { class: "loom-quiet", hidden: true });
   const kept = h("span", { class: "loom-hint" });
   const node = h("article", { class: "loom-turn", "aria-label": `question ${turn.turn}` },
     h("p", { class: "loom-asked", style: { "white-space": "pre-wrap" } }, h("strong", null, `${turn.who ?? "You"}: `), calm(turn.prompt)),
-    tools, text, fold, run, frames, events, foot, look, " ", keep, kept);
+    tools, text, fold, run, frames, events, foot, details, " ", keep, kept);
   const cards = new Map();
   const view = { node, run };
   let seen = 0, isFolded = false, hasBegun = false, timer = 0;
@@ -121,7 +121,7 @@ function turnView(turn, { look: onLook, keep: onKeep, answer, model, keepFrame }
     if (now.status !== "streaming") view.finishTools(now.status === "complete" ? "done" : "stopped");
     if (now.tools?.length) { cards.clear(); tools.replaceChildren(); now.tools.forEach(view.tool); }
     session.textContent = now.session ?? "";
-    look.hidden = keep.hidden = !now.invocation || now.status === "streaming";
+    details.hidden = keep.hidden = !now.invocation || now.status === "streaming";
     if (now.status !== "streaming") refill(foot,
       statusDot(now.status), " ", now.sentence, now.left_out ? ` · ${formatNumber(now.left_out)} more characters are in .text` : "",
       now.session && !now.sentence.includes(now.session) ? [" · session ", session] : null);
@@ -191,7 +191,7 @@ export default {
     const asking = (yes) => { ask.disabled = yes; halt.disabled = !yes; };
     const answer = (turn, question, given) => act(model, "answer", { turn, question, ...given });
     const keepFrame = (off) => { frameOffs.push(off); };
-    const look = (turn) => act(model, "look", { turn }), keep = (turn) => act(model, "capture", { turn });
+    const openTurn = (turn) => act(model, "open_turn", { turn }), keep = (turn) => act(model, "capture", { turn });
     const down = (change) => {
       const near = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
       change();
@@ -199,7 +199,7 @@ export default {
     };
     const begin = (turn) => {
       for (const item of views.values()) item.run.close();
-      const view = turnView(turn, { look, keep, answer, model, keepFrame });
+      const view = turnView(turn, { open: openTurn, keep, answer, model, keepFrame });
       view.asked = turn.prompt;
       views.set(turn.turn, view);
       down(() => log.append(view.node));
@@ -279,7 +279,7 @@ export default {
       log.dispatchEvent(new CustomEvent("loom-pieces", { bubbles: true, detail: reply.items }));
     })));
     body.keep(onMessage(model, "ended", (turn) => { asking(false); down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
-    body.keep(onMessage(model, "looked", (turn) => { down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
+    body.keep(onMessage(model, "details", (turn) => { down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
     body.keep(onMessage(model, "chat", chat));
     body.keep(onMessage(model, "logs", () => logs.reload()));
     body.keep(onMessage(model, "sessions", () => history.reload()));

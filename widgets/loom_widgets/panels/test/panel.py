@@ -20,7 +20,7 @@ from .code import agent_line, asking_code
 from .deciding import Deciding
 from .figures import figures_of
 from .frames import Frames
-from .looking import Looking
+from .turn_details import TurnDetails
 from .turns import PanelTurn
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _CAPTURED = "captured.json"
 _TEXT_IN_ALL = 600_000
 
 
-class TestPanel(Deciding, Frames, Looking):
+class TestPanel(Deciding, Frames, TurnDetails):
     """A conversation with an agent of the catalog, and the telemetry of its last answer."""
 
     __test__ = False  # the name looks like a test to pytest
@@ -49,14 +49,14 @@ class TestPanel(Deciding, Frames, Looking):
         self._bearer = ""  # in this process only: what traits hold is saved with the notebook
         super().__init__(bench, **options)
         if isinstance(of, Agent):
-            self._look_around(of.name, of.qualifier)
+            self._show_agent(of.name, of.qualifier)
         else:
-            self._look_around("", "DEFAULT")
+            self._show_agent("", "DEFAULT")
         self.later("approvals")
 
     # Actions.
 
-    @action(lane="look")
+    @action(lane="view")
     def choose(self, form: Form) -> None:
         """Choose another agent, qualifier or session."""
         self.say("")
@@ -64,18 +64,18 @@ class TestPanel(Deciding, Frames, Looking):
         other = agent != self.state.get("agent")
         if other or not session:
             self._begin_chat()
-        self._look_around(agent, qualifier, session)
+        self._show_agent(agent, qualifier, session)
         if other:
             self._send_approvals({})
             self.later("approvals")
         if session:
             self._open(session)
 
-    @action(lane="look")
+    @action(lane="view")
     def refresh(self) -> None:
         """Reload the catalog and the sessions."""
         self.say("")
-        self._look_around(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"), self._session)
+        self._show_agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"), self._session)
         self.later("approvals")
 
     @action(lane="invoke")
@@ -121,7 +121,7 @@ class TestPanel(Deciding, Frames, Looking):
         try:
             self._listen(agent, turn, session, cancel, payload)
             if turn in self._turns:  # nobody has gone on to another conversation meanwhile
-                self._look_around(agent.name, agent.qualifier, turn.session)
+                self._show_agent(agent.name, agent.qualifier, turn.session)
         except Exception:  # the error pane says why
             turn.status = "error"
             turn.sentence = "The question was not sent." if turn.invocation is None else "The answer broke off."
@@ -209,7 +209,7 @@ class TestPanel(Deciding, Frames, Looking):
             agent = agent.with_bearer(self._bearer)
         return agent if qualifier == agent.qualifier else agent.at(qualifier)
 
-    def _look_around(self, name: str, qualifier: str, session: str = "") -> None:
+    def _show_agent(self, name: str, qualifier: str, session: str = "") -> None:
         entries = self.bench.catalog.list()
         names = [entry.name for entry in entries]
         chosen = next((entry for entry in entries if entry.name == name), entries[0] if entries else None)
@@ -258,7 +258,7 @@ class TestPanel(Deciding, Frames, Looking):
             self._put_sessions(self.state["agent"])
         elif names or self.state.get("agent"):
             self._begin_chat()
-            self._look_around("", "DEFAULT")
+            self._show_agent("", "DEFAULT")
 
     def static_html(self) -> Markup | str:
         """Return the conversation as text."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LOG_LINES: Final = 10_000
 
 
-class Looking(Conversing):
+class TurnDetails(Conversing):
     """Actions that load details of an answer."""
 
     _trace: TraceView | None = None
@@ -38,7 +38,7 @@ class Looking(Conversing):
         agent = self._agent(self.state["agent"], self.state["qualifier"])
         invocation = agent.history.get(turn.invocation)
         try:
-            self._look_into(agent, turn, invocation, cancel)
+            self._read_details(agent, turn, invocation, cancel)
         except LoomError as error:
             self._send_figures(turn, figures_of(invocation, problem=f"not known: {error.what}"))
             self._send_no_trace(turn, f"The spans could not be read. {error.what}.")
@@ -47,18 +47,18 @@ class Looking(Conversing):
             self.say(turn.summary)  # why is said below the question
 
     @action(lane="after")
-    def look(self, form: Form, cancel: Cancel) -> None:
+    def open_turn(self, form: Form, cancel: Cancel) -> None:
         """Show the telemetry of an earlier turn."""
         self.after(form, cancel)
 
-    @action(lane="look")
+    @action(lane="view")
     def span(self, form: Form) -> Mapping[str, Any]:
         """Return one row of the waterfall in full."""
         if self._trace is None:
             raise LoomError("The trace is no longer loaded", try_="press Show details at its question")
         return row_details(self._trace, form.text("id"))
 
-    @action(lane="look")
+    @action(lane="view")
     def logs(self) -> None:
         """Read the session's log lines again."""
         agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
@@ -78,7 +78,7 @@ class Looking(Conversing):
         ]
         self.send_message("logs", count=self.tables.put("logs", rows))
 
-    def _look_into(self, agent: Agent, turn: PanelTurn, invocation: Invocation, cancel: Cancel) -> None:
+    def _read_details(self, agent: Agent, turn: PanelTurn, invocation: Invocation, cancel: Cancel) -> None:
         def progress(sentence: str) -> None:
             cancel.check()
             self.say(f"{turn.summary} · {sentence}")
@@ -111,4 +111,4 @@ class Looking(Conversing):
 
     def _send_figures(self, turn: PanelTurn, figures: list[dict[str, Any]]) -> None:
         turn.figures = figures
-        self.send_message("looked", **turn.message(text=False))
+        self.send_message("details", **turn.message(text=False))

@@ -10,7 +10,7 @@ from ..values.answers import CaseFailure, TurnAnswer
 from ..values.cases import Turn
 
 
-def accompanied(target: Any, user: UserSimulator) -> Accompanied:
+def with_simulated_user(target: Any, user: UserSimulator) -> SourceWithUser:
     """Combine a target with a simulated user, who leads the conversations of cases with a scenario.
 
     Args:
@@ -18,24 +18,24 @@ def accompanied(target: Any, user: UserSimulator) -> Accompanied:
         user: The simulated user. Cases with turns do not use it.
 
     Example:
-        loom.evaluate(accompanied(agent, PlannedUser()), evalset, ["contains"])
+        loom.evaluate(with_simulated_user(agent, PlannedUser()), evalset, ["contains"])
     """
-    return Accompanied(target, user)
+    return SourceWithUser(target, user)
 
 
-class Accompanied:
-    """A target with a simulated user, as `accompanied` returns it for `loom.evaluate`."""
+class SourceWithUser:
+    """A target with a simulated user, as `with_simulated_user` returns it for `loom.evaluate`."""
 
     def __init__(self, source: Any, user: UserSimulator) -> None:
         self._source, self._user = source, user
         self.store, self.scope, self.arn = (getattr(source, name, None) for name in ("store", "scope", "arn"))
 
-    def eval_target(self) -> LedTarget:
+    def eval_target(self) -> TargetWithUser:
         """Return the target with its user."""
-        return LedTarget(as_target(self._source), self._user)
+        return TargetWithUser(as_target(self._source), self._user)
 
 
-class LedTarget:
+class TargetWithUser:
     """A `Target` whose conversations a simulated user leads; requests go to the wrapped target."""
 
     def __init__(self, target: Target, user: UserSimulator) -> None:
