@@ -42,6 +42,10 @@ from .wire import (
 
 Handler = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 RegionalHandler = Callable[[Mapping[str, Any], Place], Awaitable[Mapping[str, Any]]]
+_PATTERNS = {
+    # The model's own lacks digits, and so excludes OAuth2 credential providers, which can be tagged.
+    "TaggableResourcesArn": r"arn:[^:]*:bedrock-agentcore:[a-z0-9-]+:[0-9]{12}:[a-z0-9-]+/[^/]+(/[a-z0-9-]+/[^/]+)*"
+}
 _BODY_LIMIT_BYTES = 6_000_000
 
 
@@ -256,7 +260,7 @@ def _faults(shape: Any, value: Any, where: str) -> Iterator[str]:
     if isinstance(value, str):
         if (allowed := shape.metadata.get("enum")) and value not in allowed:
             yield f"{here} must be one of {', '.join(allowed)}"
-        if (pattern := rules.get("pattern")) and not matches_model(pattern, value):
+        if (pattern := _PATTERNS.get(shape.name) or rules.get("pattern")) and not matches_model(pattern, value):
             yield f"{here} must match {pattern}"
 
 

@@ -11,6 +11,9 @@ import pytest
 from botocore.exceptions import ClientError
 from identities import Identities, code_of
 
+from loomlib import local
+from loomlib.local.identity.outbound.vendors import vendor_named
+
 SECRET = "sk-live-a-key-that-nobody-may-see"
 
 
@@ -139,8 +142,6 @@ def test_a_vendor_brings_its_authorization_server(
 
 
 def test_every_vendor_of_the_service_model_is_known(aws: Any) -> None:
-    from loomlib.local.identity.outbound.vendors import vendor_named
-
     model = aws.control.meta.service_model
     vendors = model.shape_for("CredentialProviderVendorType").enum
     members = model.shape_for("Oauth2ProviderConfigInput").members
@@ -212,8 +213,6 @@ def test_the_token_vault_records_a_customer_managed_key(aws: Any) -> None:
 def test_secrets_are_encrypted_in_the_home_and_survive_a_restart(
     start_service: Callable[..., Any], tmp_path: Path
 ) -> None:
-    from loomlib import local
-
     home = tmp_path / "home"
     first = start_service(home)
     first.control.create_workload_identity(name="robot")
@@ -231,3 +230,22 @@ def test_secrets_are_encrypted_in_the_home_and_survive_a_restart(
     ask = {"workloadIdentityToken": token, "resourceCredentialProviderName": "search"}
     assert second.data.get_resource_api_key(**ask)["apiKey"] == SECRET
     assert second.control.get_api_key_credential_provider(name="search")["apiKeySecretArn"]["secretArn"] == arn
+
+
+def test_a_lost_key_loses_the_secrets_and_nothing_else(start_service: Callable[..., Any], tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    first = start_service(home)
+    first.control.create_api_key_credential_provider(name="search", apiKey=SECRET)
+    first.client("secretsmanager").create_secret(Name="own", SecretString="mine")
+    first.close()
+    local.stop(home)
+    (home / "identity.key").unlink()
+    second = start_service(home)
+    second.control.create_workload_identity(name="robot")
+    token = second.data.get_workload_access_token(workloadName="robot")["workloadAccessToken"]
+    ask = {"workloadIdentityToken": token, "resourceCredentialProviderName": "search"}
+    with pytest.raises(ClientError, match="cannot be decrypted: update the provider"):
+        second.data.get_resource_api_key(**ask)
+    assert second.client("secretsmanager").list_secrets()["SecretList"] == []
+    second.control.update_api_key_credential_provider(name="search", apiKey="second")
+    assert second.data.get_resource_api_key(**ask)["apiKey"] == "second"

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from authorization_server import CLIENT_SECRET
 from botocore.exceptions import ClientError
 from identities import Identities
 from joserfc import jwk, jwt
@@ -51,6 +52,8 @@ async def answer(payload, context):
 
         return {"token": await act()}
     if "state" in payload:
+        if payload["state"] == "token":
+            return {"token": token}
         return {"has_token": token is not None, "headers": sorted(context.request_headers or {})}
 
     if "audience" in payload:
@@ -190,10 +193,11 @@ def test_neither_keys_nor_tokens_are_in_the_logs(aws: Any, identities: Identitie
     key, secret = identities.name("search"), "sk-never-in-a-log"
     aws.control.create_api_key_credential_provider(name=key, apiKey=secret)
     answer = agent.send({"key": key, "provider": identities.provider()})
+    workload_token = agent.send({"state": "token"})["token"]
     with pytest.raises(ClientError):
         aws.control.create_api_key_credential_provider(name=key, apiKey=secret)
     written = (aws.state.home / "service.log").read_bytes()
     for file in aws.state.home.glob("*.db*"):
         written += file.read_bytes()
-    for text in (secret, answer["token"]):
+    for text in (secret, answer["token"], workload_token, CLIENT_SECRET):
         assert text.encode() not in written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ from .tokens import WorkloadTokens
 from .vault import TokenVault, VaultSettings
 from .web_identity import Issuer, WebIdentity
 
+_log = logging.getLogger(__name__)
 Handler = Callable[[Mapping[str, Any], Place], Awaitable[dict[str, Any]]]
 PATHS = "/identities/"
 
@@ -96,7 +98,10 @@ class OutboundIdentity:
                 return
             for resource, keeper in ((API_KEY_PROVIDER, self._api_keys), (OAUTH2_PROVIDER, self._oauth2)):
                 for record in self._store.records(resource.noun):
-                    keeper.restore(record)
+                    try:
+                        keeper.restore(record)
+                    except RefusedError:
+                        _log.warning("The secret of %s is not restored: its key is gone", record.name)
             self._restored = True
 
     def action(self, operation: str, body: bytes, region: str, account_id: str) -> tuple[str, Sequence[str]]:
