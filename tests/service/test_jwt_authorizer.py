@@ -20,6 +20,8 @@ from waiting import wait_until
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from loomlib import local
+
 METADATA = "/invocations/.well-known/oauth-protected-resource"
 
 
@@ -617,3 +619,64 @@ def test_a_websocket_is_opened_with_a_token_in_a_header_or_a_subprotocol(aws: An
 
 def _bearer(issuer: TokenIssuer, client_id: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {issuer.token(client_id=client_id)}"}
+
+
+def test_the_local_issuer_keeps_its_keys_over_a_restart(start_service: Any) -> None:
+    first = start_service()
+    configuration = authorizer(local.issuer_address(first.state), allowedClients=[local.DEFAULT_CLIENT])
+    call = Caller(first, first.deploy("outlives", authorizerConfiguration=configuration))
+    token = local.issue_token(first.state, "alice")
+    assert call(token)[0] == 200
+    local.stop(first.state.home)
+    second = start_service()
+    assert second.state.port == first.state.port
+    assert call(token)[0] == 200
+    assert call(local.issue_token(second.state, "bob"))[0] == 200
+
+
+def test_the_issuers_documents_are_public_and_nothing_else_is(aws: Any) -> None:
+    for path, status in (
+        ("/identity/issuer/.well-known/openid-configuration", 200),
+        ("/identity/issuer/.well-known/oauth-authorization-server", 200),
+        ("/identity/issuer/.well-known/jwks.json", 200),
+        ("/identity/issuer/", 404),
+        ("/identity/issuer-keys.json", 404),
+        ("/identity/issuer/../issuer-keys.json", 404),
+        ("/_loom/identity", 403),
+        ("/_loom/identity/tokens", 403),
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", aws.state.port, timeout=60)
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            content = answer.read().decode()
+            assert (answer.status, path) == (status, path)
+            assert '"d"' not in content  # the private member of a key
+
+
+def test_a_session_cannot_ask_for_a_users_token(aws: Any) -> None:
+    code = """
+import json, os, urllib.request
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+@app.entrypoint
+def answer(payload, context):
+    key = next(v for n, v in os.environ.items() if n == "OTEL_EXPORTER_OTLP_HEADERS")
+    token = key.partition("Bearer")[2].replace("%20", "").strip().split(",")[0]
+    request = urllib.request.Request(
+        os.environ["AWS_ENDPOINT_URL"] + "/_loom/identity/tokens", b'{"user": "alice"}',
+        {"Authorization": "Bearer " + token},
+    )
+    try:
+        return urllib.request.urlopen(request).read().decode()
+    except urllib.error.HTTPError as error:
+        return {"status": error.code, "said": error.read().decode()}
+
+app.run()
+"""
+    runtime = aws.deploy("greedy", code)
+    answer = json.loads(aws.invoke(runtime["agentRuntimeArn"])[1])
+    assert answer["status"] == 403
+    assert "not authorized to perform: loom:POST/_loom/identity/tokens" in answer["said"]
