@@ -29,6 +29,8 @@ class RuntimeVersion:
         interpreter: The Python that runs its sessions; None for the workbench's.
         interpreter_folders: What that Python consists of.
         allowed_ports: First and last port of each range that session endpoints reach.
+        platform: "V1" boots each session, "V2" restores it from a snapshot of the version.
+        warm_up: Path that is called once before the snapshot is taken; empty without a hook.
     """
 
     runtime_id: str
@@ -51,6 +53,8 @@ class RuntimeVersion:
     allowed_ports: tuple[tuple[int, int], ...] = ()
     interpreter: Path | None = None
     interpreter_folders: tuple[Path, ...] = ()
+    platform: str = "V1"
+    warm_up: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from ..wire import invalid
 from .environments import Environments
 from .filesystems import memory_bytes, mount_paths
 from .packages import extract_limited, fetch
+from .platforms import platform_of, warm_up_of
 from .ports import allowed_ports
 from .pythons import Python, find_python, own_runtime
 
@@ -137,6 +138,7 @@ class Deployments:
             headers: Mapping[str, Any] = given.get("requestHeaderConfiguration") or {}
             authorizer: Mapping[str, Any] = given.get("authorizerConfiguration") or {}
             server, python = served(given), self._python(version)
+            warm_up = warm_up_of(given)
             self._runnable[key] = RuntimeVersion(
                 runtime_id=version.id,
                 arn=version.arn,
@@ -159,6 +161,8 @@ class Deployments:
                 allowed_ports=allowed_ports(given),
                 interpreter=python and python.executable,
                 interpreter_folders=python.folders if python else (),
+                platform=platform_of(given),
+                warm_up=warm_up.path if warm_up else "",
             )
         return self._runnable[key]
 

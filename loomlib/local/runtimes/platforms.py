@@ -11,9 +11,6 @@ from ..wire import invalid
 V1, V2 = "V1", "V2"
 PLATFORMS = (V1, V2)
 
-WARM_UP_WITHIN_S = 120.0
-"""API reference, BuildLifecycleHooks: the hook must complete within 120 seconds."""
-
 DEFAULT_PORT = 8080
 
 
@@ -49,6 +46,8 @@ def with_platform(
             raise invalid("hooksConfiguration requires platformVersion V2; this runtime uses V1")
         if document.get("capacityProviderConfiguration"):
             raise invalid("hooksConfiguration cannot be combined with capacityProviderConfiguration")
+        if document.get("filesystemConfigurations"):
+            raise invalid("The local AgentCore does not combine hooksConfiguration with filesystemConfigurations")
         warm_up_of(document)
     return {**document, "platformVersion": platform}
 

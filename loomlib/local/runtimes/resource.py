@@ -13,7 +13,7 @@ from ..identity.outbound import runtime_identity
 from ..protocols import check_header_allowlist, check_protocol
 from ..resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError, new_id
 from ..resources.store import ResourceStore
-from ..sessions import SessionPool
+from ..sessions import SessionPool, SnapshotError
 from ..wire import conflict, invalid, not_found
 from .deployments import Deployments
 from .filesystems import check_filesystems, check_resources
@@ -83,12 +83,17 @@ class RuntimeBehaviour(Behaviour):
             )
 
     async def settle(self, record: ResourceRecord) -> ResourceRecord:
-        """Extract the package and install its requirements."""
+        """Extract the package, install its requirements, and take its snapshot on platform V2."""
         try:
             overlay = await self._deployments.make(record)
         except InvalidPackageError as error:
             raise SettlementError(str(error)) from error
-        return replace(record, internal={"overlay": str(overlay)} if overlay else {})
+        made = replace(record, internal={"overlay": str(overlay)} if overlay else {})
+        try:
+            await self._sessions.build(self._deployments.runnable(made))
+        except SnapshotError as error:
+            raise SettlementError(str(error)) from error
+        return made
 
     def after_settle(self, record: ResourceRecord) -> Sequence[ResourceRecord]:
         """Let the DEFAULT endpoint serve the version, or show its failure."""
@@ -127,6 +132,8 @@ class RuntimeBehaviour(Behaviour):
             await self._sessions.stop_runtime(record.id)
             if identity := self._store.of_arn(runtime_identity(record).arn):
                 await asyncio.to_thread(self._store.remove, identity)
+        else:
+            await self._sessions.end_version(record.id, str(version))
         await self._deployments.discard(record.id, version)
 
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:

@@ -48,6 +48,7 @@ class View:
         mounts: Further folders that it may write, as `{path inside: folder}`.
         files: Further files, as `{path inside: content}`.
         own_network: Whether it has a network of its own, with nothing in it but its own loopback.
+        may_nest: Whether it may make namespaces within its own, as a process does that sessions are forked from.
     """
 
     folder: Path
@@ -56,6 +57,7 @@ class View:
     mounts: Mapping[str, Path] = field(default_factory=dict[str, Path])
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     own_network: bool = True
+    may_nest: bool = False
 
 
 _USERS = {
@@ -96,7 +98,9 @@ def _in_memory(content: bytes) -> int:
 
 def _namespaces(view: View) -> Iterator[str]:
     yield from ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
-    yield from ("--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+    if not view.may_nest:
+        yield "--disable-userns"
+    yield from ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
     yield from ("--uid", _USER_ID, "--gid", _USER_ID)
     if view.own_network:
         yield "--unshare-net"

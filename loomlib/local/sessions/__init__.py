@@ -2,5 +2,6 @@
 
 from .otel import OtlpTarget
 from .pool import SessionPool
+from .snapshot import SnapshotError
 
-__all__ = ["OtlpTarget", "SessionPool"]
+__all__ = ["OtlpTarget", "SessionPool", "SnapshotError"]

@@ -2,7 +2,8 @@
 
 It runs in the agent's interpreter, so it uses the standard library only, imports almost nothing, and leaves no name in
 the agent's `__main__`. Arguments: the descriptors of the listening socket and of the lifeline, the mark, the limits,
-the service's port, the script. The port is `-` without a boundary, `0` where loopback is this machine's own, and ends
+the service's port, the script, and where sessions are forked from this process the descriptor of the socket that asks
+for them. The port is `-` without a boundary, `0` where loopback is this machine's own, and ends
 with `+` where the network comes up while the agent is imported.
 """
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from uvicorn.server import Server
 
+    from .snapshots import Freezer
     from .spans import Spans
 
 # Optional format checkers that jsonschema imports when they happen to be installed. JupyterLab brings them, AWS's image
@@ -53,6 +55,7 @@ class StartHook:
 
     def __init__(self, listener_fd: int, package_path: list[str], spans: Spans | None, server: list[str]) -> None:
         self.listener_fd, self.package_path, self.spans, self.taken = listener_fd, package_path, spans, False
+        self.freezer: Freezer | None = None
         self.protocol, self.port = server[0], int(server[1])
         self.after: dict[str, Callable[[ModuleType], object]] = {
             "uvicorn.server": self.patch,
@@ -101,6 +104,8 @@ class StartHook:
                 server.config.timeout_keep_alive = 86_400
                 if self.spans is not None:
                     self.spans.watch(server)
+                if self.freezer is not None:
+                    self.freezer.watch(server)
             elif not self.taken and on_main_thread():
                 sys.stderr.write(
                     f"Loom: this server listens on port {port}, but the runtime speaks {self.protocol} "
@@ -159,6 +164,15 @@ def share_output() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
+def load_beside(name: str, file: str = "") -> Any:
+    """Load a module next to this file, under a name that cannot clash with an agent's module."""
+    from _frozen_importlib import _load  # pyright: ignore
+    from _frozen_importlib_external import spec_from_file_location  # pyright: ignore
+
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), file or f"{name}.py")
+    return _load(spec_from_file_location(f"_loom_{name}", path))  # pyright: ignore
+
+
 def load_spans(lifeline_fd: int, invoked_at: str) -> Spans:
     """Load the module `spans`."""
 
@@ -171,13 +185,22 @@ def load_spans(lifeline_fd: int, invoked_at: str) -> Spans:
     return load_beside("spans").Spans(os.environ.pop("LOOM_SPANS"), notify, invoked_at)
 
 
-def load_beside(name: str) -> Any:
-    """Load a module next to this file, under a name that cannot clash with an agent's module."""
-    from _frozen_importlib import _load  # pyright: ignore
-    from _frozen_importlib_external import spec_from_file_location  # pyright: ignore
+def load_freezer(control_fd: int, listener_fd: int, lifeline_fd: int, spans: Spans | None) -> Freezer:
+    """Load the package `snapshots`, for a process that sessions are forked from."""
 
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
-    return _load(spec_from_file_location(f"_loom_{name}", path))  # pyright: ignore
+    def follow_service(mark: str) -> None:
+        start_new_thread(follow_the_service, (lifeline_fd, mark, held_lock()))
+
+    os.set_inheritable(control_fd, False)
+    package = load_beside("snapshots", os.path.join("snapshots", "__init__.py"))
+    return package.Freezer(control_fd, listener_fd, lifeline_fd, spans, announce, follow_service)
+
+
+def held_lock() -> LockType:
+    """Return a new lock that is held."""
+    lock = allocate_lock()
+    lock.acquire()
+    return lock
 
 
 def importing_module() -> str:
@@ -302,13 +325,14 @@ def start() -> None:
         announce(lifeline_fd, int(port.rstrip("+")))
     keep_limits(limits)
     share_output()
-    network = allocate_lock()
-    network.acquire()
+    network = held_lock()
     start_new_thread(follow_the_service, (lifeline_fd, mark, network))
     package_path = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     server = os.environ.pop("LOOM_SERVER", "HTTP 8080 /invocations").split(" ", 2)
     spans = load_spans(lifeline_fd, server[2]) if "LOOM_SPANS" in os.environ else None
     hook = StartHook(listener_fd, package_path, spans, server)
+    if len(sys.argv) > 7:
+        hook.freezer = load_freezer(int(sys.argv[7]), listener_fd, lifeline_fd, spans)
     if port.endswith("+"):
         hook.after["socket"] = lambda module: network.acquire(timeout=NETWORK_WITHIN_S)
     sys.meta_path.insert(0, hook)  # pyright: ignore[reportArgumentType]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from .lifeline import SessionProcess
 from .otel import SPANS
-from .process import AgentProcess
 from .spawning import CONNECTED
 
 _CHUNK_BYTES = 65_536
@@ -43,7 +43,7 @@ class Exit:
     timed_out: bool = False
 
 
-async def run_command(process: AgentProcess, command: str, *, timeout_s: float) -> AsyncGenerator[Output | Exit]:
+async def run_command(process: SessionProcess, command: str, *, timeout_s: float) -> AsyncGenerator[Output | Exit]:
     """Run a command in a shell inside a session; yield its output as it comes, and its end last.
 
     It works in the session's folder, with the variables with which the agent was started. Closing the generator kills
@@ -132,7 +132,7 @@ async def _rest(reading: Sequence[asyncio.Future[None]]) -> None:
         task.cancel()
 
 
-async def connect_port(process: AgentProcess, port: int) -> socket.socket:
+async def connect_port(process: SessionProcess, port: int) -> socket.socket:
     """Return a socket that is connected to a port of a session's own loopback.
 
     Raises:

@@ -10,15 +10,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..contract import AgentAnswer, AgentCall, AgentProcessError, KeyIssuer, LogSink, SessionEndedError, SessionInfo
+from ..contract import (
+    AgentAnswer,
+    AgentCall,
+    AgentProcessError,
+    KeyIssuer,
+    LogSink,
+    RuntimeVersion,
+    SessionEndedError,
+    SessionInfo,
+)
 from ..sandbox.cgroups import Cgroups
 from ..sandbox.isolation import Isolation, choose
 from ..sandbox.limits import Limits
 from ..sandbox.watching import Watch
 from .keeper import Keeper
 from .otel import OtlpTarget
+from .place import ServeEndpoint, SessionPlace
 from .running import ProcessGoneError
-from .session import RuntimeSession, ServeEndpoint, SessionPlace
+from .session import RuntimeSession
+from .snapshot import Snapshots
 from .usage import MeteredChunks, UsageMeter
 from .use import SessionUse
 from .workspace import sweep_leftovers
@@ -97,6 +108,7 @@ class SessionPool:
             serve_endpoint=serve_endpoint,
             keys=keys,
         )
+        self._snapshots = Snapshots(self._place)
         self._usage = UsageMeter(sink) if logs_usage else None
         self._admit = admit
         self._sessions: dict[tuple[str, str, str], RuntimeSession] = {}
@@ -154,6 +166,7 @@ class SessionPool:
             session = RuntimeSession(
                 self._place,
                 call.runtime,
+                snapshots=self._snapshots,
                 qualifier=call.qualifier,
                 session_id=call.session_id,
                 mark=str(uuid.uuid4()),
@@ -176,6 +189,18 @@ class SessionPool:
             raise
         return replace(answer, chunks=MeteredChunks(answer, self._usage, session.mark, session.info().pid))
 
+    async def build(self, runtime: RuntimeVersion) -> None:
+        """Take the snapshot of a version, if its platform has one.
+
+        Raises:
+            SnapshotError: Its process did not start, or its warm-up hook failed.
+        """
+        await self._snapshots.find(runtime)
+
+    async def end_version(self, runtime_id: str, version: str) -> None:
+        """End the snapshot of a deleted version."""
+        await self._snapshots.end(runtime_id, version)
+
     async def stop(self, runtime_id: str, qualifier: str, session_id: str) -> bool:
         """End one session and wait until its processes have ended; return False when there is none."""
         session = self._sessions.get((runtime_id, qualifier, session_id))
@@ -188,6 +213,7 @@ class SessionPool:
         """End every session of a runtime and return how many there were."""
         sessions = [session for session in self._sessions.values() if session.runtime.runtime_id == runtime_id]
         await asyncio.gather(*(session.end("The runtime was deleted") for session in sessions))
+        await self._snapshots.end(runtime_id)
         return len(sessions)
 
     def sessions(self) -> Sequence[SessionInfo]:
@@ -198,6 +224,7 @@ class SessionPool:
         """End every session and wait until all processes have ended."""
         self._closing = True
         await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in list(self._processes)))
+        await self._snapshots.close()
         self._watch.close()
         self._cgroups.close()
         await asyncio.to_thread(self._keeper.close)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -14,24 +13,23 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ..sandbox import supervisor
 from ..sandbox.bubblewrap import View, isolating
-from ..sandbox.handshake import expect_credentials, receive_hello
+from ..sandbox.handshake import expect_credentials
 from ..sandbox.isolation import Isolation
-from ..sandbox.network import RESOLVER, OpenNetwork
-from .connections import Address
+from ..sandbox.network import RESOLVER
 from .environment import MARK
-from .processes import group_of, kill_marked, parent_of, signal_group, signal_process, wait_for_end
+from .lifeline import SessionProcess, make_listener
+from .processes import kill_marked, signal_group, signal_process, wait_for_end
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
-_SUPERVISOR = Path(supervisor.__file__)
+_SUPERVISOR = Path(__file__).parent / "snapshots" / "supervisor.py"
 _NAMESPACE_ENDS_WITHIN_S = 10.0
 _SUPERVISOR_ENDS_WITHIN_S = 5.0
 # A process cannot be put into a group between its start and its first fork, so it goes there itself.
 _JOIN_GROUPS = ("/bin/sh", "-c", 'while [ "$1" != -- ]; do echo 0 >"$1"; shift; done; shift; exec "$@"', "sh")
 
 
-class AgentProcess:
+class AgentProcess(SessionProcess):
     """A running agent script; connections to its `address` are accepted at once and wait until the agent serves them.
 
     The listening socket is made here and inherited, so ports are not raced for and nothing but this machine is bound.
@@ -54,6 +52,7 @@ class AgentProcess:
         limits: Limits for `setrlimit`, in the bootstrap's form.
         groups: Files of control groups that the process joins.
         port: The service's port.
+        control: The socket over which sessions are requested that are forked from this process.
         on_signal: Called with each byte that the process sends over its lifeline, the socket pair whose closing shows
             it that the service has ended.
         on_endpoint: Called with the socket on which the agent reaches the service, if it has a network of its own.
@@ -76,32 +75,40 @@ class AgentProcess:
         limits: str = "",
         groups: Sequence[Path] = (),
         port: int = 0,
+        control: socket.socket | None = None,
     ) -> None:
-        self.mark, self.folder, self.environment = mark, folder, environment
-        self.exit_code: int | None = None
-        self.ended = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-        self._isolation, self._init = isolation, 0
         isolated = isolation.level == "bubblewrap"
         if mounts and not isolated:
             raise OSError(f"its storage at {', '.join(mounts)} needs bubblewrap: {isolation.sentence}")
         supervised = not isolated and sys.platform == "linux"
-        self._has_leader = isolated or supervised
-        self._network: OpenNetwork | None = None
+        lifeline, lifeline_child_end = socket.socketpair()
+        super().__init__(
+            mark,
+            isolation,
+            folder=folder,
+            environment=environment,
+            has_leader=isolated or supervised,
+            lifeline=lifeline,
+            on_signal=on_signal,
+            on_endpoint=on_endpoint,
+        )
         output_end, output_child_end = os.pipe()
-        self._lifeline, lifeline_child_end = socket.socketpair()
         descriptors: list[int] = []
         try:
             if self._has_leader:
                 expect_credentials(self._lifeline)
-            with _listener(mark, isolation) as listener:
-                self.address: Address = listener.getsockname()
+            with make_listener(mark, isolation) as listener:
+                self.address = listener.getsockname()
                 where = str(port if isolation.has_own_network else 0) if self._has_leader else "-"
                 if isolation.network_program:
                     where += "+"
                 inherited = [listener.fileno(), lifeline_child_end.fileno()]
                 command = [interpreter, "-X", "frozen_modules=on", str(_BOOTSTRAP), *map(str, inherited)]
                 command += [mark, limits, where, script]
+                passed = [*inherited]
+                if control is not None:
+                    passed.append(control.fileno())
+                    command.append(str(control.fileno()))
                 variables = dict(environment)
                 if isolated:
                     view = View(
@@ -111,6 +118,7 @@ class AgentProcess:
                         mounts=mounts or {},
                         files={"/etc/resolv.conf": RESOLVER} if isolation.network_program else {},
                         own_network=isolation.has_own_network,
+                        may_nest=control is not None,
                     )
                     command, descriptors = isolating(isolation.program, view, environment, command)
                     variables = {MARK: mark}
@@ -125,7 +133,7 @@ class AgentProcess:
                     stdin=subprocess.DEVNULL,
                     stdout=output_child_end,
                     stderr=output_child_end,
-                    pass_fds=(*inherited, *descriptors),
+                    pass_fds=(*passed, *descriptors),
                     start_new_session=True,
                 )
         except BaseException:
@@ -139,27 +147,9 @@ class AgentProcess:
         self.output_fd = output_end
         self.leader = self._popen.pid
         self.pid = 0 if self._has_leader else self._popen.pid
-        self._on_signal, self._on_endpoint = on_signal, on_endpoint
         self._lifeline.setblocking(False)
         self._loop.add_reader(self._lifeline, self._listen)
         self._watch_exit()
-
-    def open_channel(self) -> socket.socket:
-        """Return one end of a new channel, for a request that the bootstrap answers (see `spawning`).
-
-        Raises:
-            OSError: The process has ended.
-        """
-        own, other = socket.socketpair()
-        try:
-            socket.send_fds(self._lifeline, [b"c"], [other.fileno()])
-        except BaseException:
-            own.close()
-            raise
-        finally:
-            other.close()
-        own.setblocking(False)
-        return own
 
     def is_running(self) -> bool:
         """Return whether the process runs, according to the kernel: its exit may not have been noticed yet."""
@@ -172,17 +162,6 @@ class AgentProcess:
         except ChildProcessError:
             return False
 
-    async def end(self, *, grace_s: float) -> None:
-        """Send SIGTERM to the group and SIGKILL after `grace_s` seconds; return when the process has ended."""
-        if self.exit_code is None:
-            if grace_s > 0 and self.pid:
-                signal_group(group_of(self.pid), signal.SIGTERM)
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self.ended.wait(), grace_s)
-            if self.exit_code is None:
-                self._kill()
-        await self.ended.wait()
-
     def _kill(self) -> None:
         if self._init:
             # The first process of a pid namespace takes all others along, and ends after them.
@@ -192,18 +171,6 @@ class AgentProcess:
             self._loop.call_later(_SUPERVISOR_ENDS_WITHIN_S, signal_group, self.leader, signal.SIGKILL)
         else:
             signal_group(self.leader, signal.SIGKILL)
-
-    def how_it_ended(self) -> str:
-        """Describe the exit by its exit code or the signal's name."""
-        code = self.exit_code
-        if code is None:
-            return "is still running"
-        if self._has_leader and code > 128:
-            code = 128 - code  # as a shell reports a signal
-        if code < 0:
-            with contextlib.suppress(ValueError):
-                return f"was killed by {signal.Signals(-code).name}"
-        return f"ended with exit code {code}"
 
     def _watch_exit(self) -> None:
         if hasattr(os, "pidfd_open"):
@@ -247,51 +214,3 @@ class AgentProcess:
         self._loop.remove_reader(self._lifeline)
         self._lifeline.close()
         self.ended.set()
-
-    def _listen(self) -> None:
-        """Read the bytes that the process sends over its lifeline."""
-        hello = None
-        try:
-            if self._has_leader and not self.pid:
-                data, hello = receive_hello(self._lifeline)
-            else:
-                data = self._lifeline.recv(4_096)
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError:
-            data = b""
-        if not data and hello is None:
-            self._loop.remove_reader(self._lifeline)  # its end is closed
-        if hello is not None:
-            self.pid = hello.pid
-            if self._isolation.level == "bubblewrap":
-                self._init = parent_of(hello.pid)
-            if self._isolation.network_program:
-                self._open_network()
-            if hello.endpoint is not None:
-                self._on_endpoint(hello.endpoint)
-        for index in range(len(data)):
-            self._on_signal(data[index : index + 1])
-
-    def _open_network(self) -> None:
-        """Give the session its way to the internet, and tell the bootstrap, which waits for it, when it is there."""
-        try:
-            network = self._network = OpenNetwork(self._isolation.network_program, self.pid)
-        except OSError:
-            return  # it has ended already
-
-        def tell() -> None:
-            self._loop.remove_reader(network.ready)
-            with contextlib.suppress(OSError):
-                self._lifeline.send(b"n")
-
-        self._loop.add_reader(network.ready, tell)
-
-
-def _listener(mark: str, isolation: Isolation) -> socket.socket:
-    if not isolation.has_own_network:
-        return socket.create_server(("127.0.0.1", 0), backlog=128)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"\0loom-{mark}-{secrets.token_hex(8)}")  # abstract: no file, and out of the session's reach
-    listener.listen(128)
-    return listener

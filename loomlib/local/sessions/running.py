@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from .clocks import SessionClocks
 from .connections import Connections
+from .lifeline import SessionProcess
 from .output import SessionOutput
-from .process import AgentProcess
 from .wire import AgentConnection, ConnectionClosedError
 
 _T = TypeVar("_T")
@@ -28,7 +28,7 @@ class ProcessGoneError(Exception):
 class Running:
     """A running process, its output, its connections and its timers."""
 
-    process: AgentProcess
+    process: SessionProcess
     output: SessionOutput
     connections: Connections
     clocks: SessionClocks

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,65 +13,32 @@ from ..contract import (
     AgentAnswer,
     AgentCall,
     AgentProcessError,
-    KeyIssuer,
-    LogSink,
     RuntimeVersion,
     SessionEndedError,
     SessionInfo,
 )
 from ..log_groups import runtime_group
-from ..sandbox.bubblewrap import HOME
-from ..sandbox.cgroups import Cgroups
-from ..sandbox.isolation import Isolation
-from ..sandbox.limits import Limits
-from ..sandbox.watching import Watch
 from .answer import AnswerChunks, AnswerTooLargeError
 from .clocks import SessionClocks
 from .connections import Connections
-from .environment import session_environment
 from .health import Health, ask_health
+from .lifeline import SessionProcess
 from .notices import SessionNotices
-from .otel import SPANS, OtlpTarget, asks_for_adot, otel_environment
+from .otel import SPANS, asks_for_adot
 from .output import START_LINE, SessionOutput
+from .place import ServeEndpoint, SessionPlace
 from .process import AgentProcess
 from .processes import resident_bytes
 from .running import EXIT_SOON_S, Running
+from .snapshot import Snapshot, SnapshotError, Snapshots
 from .storage import storage_of
 from .wire import AgentConnection, ConnectionClosedError, NotHttpError
-from .workspace import make_workspace, remove_workspace, write_record
+from .workspace import make_workspace, record_path, remove_workspace, write_record
 
 _GRACE_S = 5.0  # from SIGTERM to SIGKILL; a busy machine needs more than one to send the last spans
 _DRAIN_S = 0.5  # how long to wait for output once every process of the session has ended
 _PING_TIMEOUT_S = 5.0
 _SESSION_HEADER = "x-amzn-bedrock-agentcore-runtime-session-id"
-
-
-ServeEndpoint = Callable[[socket.socket], Awaitable[Callable[[], None]]]
-"""Answers requests on a session's own socket; returns a function that stops it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionPlace:
-    """Settings that all sessions of a pool share."""
-
-    folder: Path
-    sink: LogSink
-    interpreter: str
-    service_environment: Mapping[str, str]
-    user_environment: Mapping[str, str]
-    start_timeout_s: float
-    answer_timeout_s: float
-    otlp: OtlpTarget | None = None
-    announces_starts: bool = False
-    cgroups: Cgroups
-    watch: Watch
-    isolation: Isolation = Isolation()  # noqa: RUF009 (frozen)
-    limits: Limits = Limits()  # noqa: RUF009 (frozen)
-    readable: Sequence[Path] = ()
-    writable: Sequence[Path] = ()
-    port: int = 0
-    serve_endpoint: ServeEndpoint | None = None
-    keys: KeyIssuer | None = None
 
 
 class RuntimeSession:
@@ -83,6 +49,7 @@ class RuntimeSession:
     Args:
         place: Settings of the pool.
         runtime: The version to run.
+        snapshots: Where a version of platform V2 is restored from.
         qualifier: The endpoint's name.
         session_id: The runtime session id.
         mark: Unique id of this process: in its environment, its folder and its log stream.
@@ -95,6 +62,7 @@ class RuntimeSession:
         place: SessionPlace,
         runtime: RuntimeVersion,
         *,
+        snapshots: Snapshots,
         qualifier: str,
         session_id: str,
         mark: str,
@@ -104,6 +72,7 @@ class RuntimeSession:
         self.runtime, self.qualifier, self.session_id, self.mark = runtime, qualifier, session_id, mark
         self._place, self._on_end, self._on_removed = place, on_end, on_removed
         self._limits = place.limits.with_memory(runtime.memory_bytes)
+        self._snapshots, self._folders = snapshots, place.folder
         self._started_at = self._last_used_at = datetime.now(UTC)
         self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs-{session_id}]{mark}"
         self._group = runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}")
@@ -231,6 +200,11 @@ class RuntimeSession:
     async def _start_up(self) -> None:
         try:
             running = await self._start_process()
+        except SnapshotError as failure:
+            self._failed = str(failure)
+            self._on_end(self)
+            await self._leave()
+            return
         except (OSError, ValueError) as failure:
             self._failed = f"The agent could not be started: {failure}"
             self._on_end(self)
@@ -259,6 +233,62 @@ class RuntimeSession:
             running.clocks.resume()
 
     async def _start_process(self) -> Running:
+        snapshot = await self._snapshots.find(self.runtime)
+        if snapshot is not None and not snapshot.obstacles:
+            process, folders = await self._restore(snapshot)
+        else:
+            process, folders = await self._boot()
+        place = self._place
+        if process.leader:
+            place.watch.add(self.mark, process.leader, folders, self._limits, self._on_limit)
+            write_record(place.folder, self.mark, process.leader)
+        output = SessionOutput(process.output_fd, place.sink, group=self._group, stream=self._stream)
+        if place.announces_starts:
+            now_ms = int(time.time() * 1000)  # not by `output`, whose last lines explain why an agent failed
+            place.sink.write(group=self._group, stream=self._stream, timestamp_ms=now_ms, message=START_LINE)
+        if snapshot is not None and snapshot.obstacles:
+            output.note(f"Loom: this session was booted and not restored: {'; '.join(snapshot.obstacles)}")
+        if len(self.runtime.entry_point) > 1:
+            instead = (
+                " and exports its spans to the local service" if asks_for_adot(self.runtime) and place.otlp else ""
+            )
+            script = self.runtime.entry_point[-1]
+            output.note(f"Loom runs {script} itself{instead}; {self.runtime.entry_point[0]} is not used locally")
+        clocks = SessionClocks(
+            idle_timeout_s=self.runtime.idle_timeout_s,
+            max_lifetime_s=self.runtime.max_lifetime_s,
+            ask=self._background_work,
+            end=self.end,
+        )
+        return Running(process=process, output=output, connections=Connections(process.address), clocks=clocks)
+
+    def _environment(self) -> dict[str, str]:
+        environment = self._place.environment(
+            self.runtime, qualifier=self.qualifier, session_id=self.session_id, mark=self.mark
+        )
+        if self._place.otlp is not None and SPANS not in environment:
+            self._notices.makes_no_spans()
+        return environment
+
+    async def _restore(self, snapshot: Snapshot) -> tuple[SessionProcess, tuple[Path, ...]]:
+        """Fork the process from its version's snapshot; return it and its folders."""
+        if self._stopping:
+            raise InterruptedError(self._why_ended)
+        self._folders = snapshot.rooms
+        process, folder = await snapshot.restore(
+            mark=self.mark,
+            environment=self._environment(),
+            groups=self._place.cgroups.make(self.mark, self._limits),
+            on_signal=self._notices.on_signal,
+            on_endpoint=self._connect_endpoint,
+        )
+        if self._stopping:
+            await process.end(grace_s=0)
+            raise InterruptedError(self._why_ended)
+        return process, (folder,)
+
+    async def _boot(self) -> tuple[SessionProcess, tuple[Path, ...]]:
+        """Start the process; return it and its folders."""
         place, script = self._place, self.runtime.entry_point[-1]
         folder = await asyncio.to_thread(make_workspace, place.folder, self.mark, self.runtime.code)
         if Path(script).is_absolute() or ".." in Path(script).parts or not (folder / script).is_file():
@@ -266,26 +296,11 @@ class RuntimeSession:
         if self._stopping:
             raise InterruptedError(self._why_ended)
         storage = storage_of(self.runtime.code.parent, self.qualifier, self.session_id, self.runtime.mount_paths)
-        service_environment, otlp = place.service_environment, place.otlp
-        if place.keys is not None:
-            key = place.keys.issue(self.runtime, qualifier=self.qualifier, session_id=self.session_id, mark=self.mark)
-            service_environment = {**service_environment, **key.environment}
-            otlp = replace(otlp, access_key=key.token) if otlp is not None else None
-        environment = session_environment(
-            self.runtime,
-            service_environment,
-            place.user_environment,
-            mark=self.mark,
-            home=HOME if place.isolation.level == "bubblewrap" else "",
-            telemetry=otel_environment(
-                otlp, self.runtime, qualifier=self.qualifier, session_id=self.session_id, stream=self.mark
-            ),
-        )
         process = AgentProcess(
             interpreter=str(self.runtime.interpreter or place.interpreter),
             script=script,
             folder=folder,
-            environment=environment,
+            environment=self._environment(),
             mark=self.mark,
             isolation=place.isolation,
             read=(
@@ -300,26 +315,7 @@ class RuntimeSession:
             on_signal=self._notices.on_signal,
             on_endpoint=self._connect_endpoint,
         )
-        place.watch.add(self.mark, process.leader, (folder, *storage.values()), self._limits, self._on_limit)
-        output = SessionOutput(process.output_fd, place.sink, group=self._group, stream=self._stream)
-        write_record(place.folder, self.mark, process.leader)
-        if place.announces_starts:
-            now_ms = int(time.time() * 1000)  # not by `output`, whose last lines explain why an agent failed
-            place.sink.write(group=self._group, stream=self._stream, timestamp_ms=now_ms, message=START_LINE)
-        if len(self.runtime.entry_point) > 1:
-            instead = (
-                " and exports its spans to the local service" if asks_for_adot(self.runtime) and place.otlp else ""
-            )
-            output.note(f"Loom runs {script} itself{instead}; {self.runtime.entry_point[0]} is not used locally")
-        if place.otlp is not None and SPANS not in environment:
-            self._notices.makes_no_spans()
-        clocks = SessionClocks(
-            idle_timeout_s=self.runtime.idle_timeout_s,
-            max_lifetime_s=self.runtime.max_lifetime_s,
-            ask=self._background_work,
-            end=self.end,
-        )
-        return Running(process=process, output=output, connections=Connections(process.address), clocks=clocks)
+        return process, (folder, *storage.values())
 
     def _connect_endpoint(self, endpoint: socket.socket) -> None:
         """Answer the agent's own requests to the service, which arrive at a socket of its network."""
@@ -372,7 +368,9 @@ class RuntimeSession:
         self._place.cgroups.remove(self.mark)
         if self._place.keys is not None:
             self._place.keys.end(self.mark)
-        await asyncio.to_thread(remove_workspace, self._place.folder, self.mark)
+        await asyncio.to_thread(remove_workspace, self._folders, self.mark)
+        if self._folders != self._place.folder:
+            record_path(self._place.folder, self.mark).unlink(missing_ok=True)
         self._on_removed(self)
         self._gone.set()
 

@@ -133,6 +133,14 @@ class Spans:
         if self.adot and self.tracing is None:
             self.be_global(module)  # AWS's distribution would trace them
 
+    def move(self, settings: str) -> None:
+        """Take the settings of a session that is forked from this process."""
+        self.has_reported_none = False
+        if self.tracing is not None:
+            self.tracing.move(settings)
+        else:
+            self.settings = settings
+
     def make_known(self) -> None:
         """Report that the first span was created, after a report that there are none."""
         if self.has_reported_none:

@@ -64,6 +64,10 @@ class Points:
         self._histograms: dict[Series, dict[Attributes, Buckets]] = {}
         self._since_ns = time_ns()
 
+    def move(self, resource: Mapping[str, str]) -> None:
+        """Belong to another resource from now on."""
+        self._resource = resource
+
     @property
     def waits(self) -> bool:
         """Whether there are points to take."""

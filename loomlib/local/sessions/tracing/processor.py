@@ -21,6 +21,10 @@ class SessionSpans(SpanProcessor):
         self._seen: object = None
         self._theirs = False
 
+    def move(self, session_id: str, url: str) -> None:
+        """Belong to another session from now on."""
+        self._session_id, self._url = session_id, url
+
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Add the session id to a span. OpenTelemetry calls this."""
         # A process is one session from its start to its end, so nothing has to be carried across threads and tasks.

@@ -58,6 +58,11 @@ class SpanSender:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._begin_anew)
 
+    def move(self, url: str, headers: Mapping[str, str]) -> None:
+        """Send to another address, or for another session, from now on."""
+        self._url, self._headers = url, {**headers, "content-type": "application/json"}
+        self.has_taken_any = False
+
     def put(self, span: ReadableSpan) -> None:
         """Queue a span; it is sent within `LINGER_S` seconds."""
         if not self.has_taken_any:

@@ -57,6 +57,7 @@ class Tracing:
         self._sender = SpanSender(self._url, given["headers"], points=self.points, on_first=on_first)
         self._arrivals = arrivals
         self._attached: list[object] = []
+        self._processors: list[SessionSpans] = []
         self._own: TracerProvider | None = None
         self._roots: trace.Tracer | None = None
         atexit.register(self.flush)
@@ -86,6 +87,18 @@ class Tracing:
         except ImportError:  # an OpenTelemetry without one of the instruments: its spans are exported all the same
             return meter
         return StandInMeter(meter, self.points, name, version)
+
+    def move(self, settings: str) -> None:
+        """Take the settings of a session that is forked from this process, with all providers and tracers in use."""
+        given = json.loads(settings)
+        self._url, self._session_id = given["url"], given["session_id"]
+        named = given["resource"] | {"telemetry.sdk.version": __version__}
+        # Every tracer and span holds this object.
+        self._resource._attributes = Resource(named).attributes  # pyright: ignore
+        self.points.move(named)
+        self._sender.move(self._url, given["headers"])
+        for processor in self._processors:
+            processor.move(self._session_id, self._url)
 
     @property
     def has_spans(self) -> bool:
@@ -152,4 +165,6 @@ class Tracing:
         return self._own
 
     def _processor(self, provider: TracerProvider | None) -> SessionSpans:
-        return SessionSpans(self._sender, self._session_id, url=self._url, provider=provider)
+        processor = SessionSpans(self._sender, self._session_id, url=self._url, provider=provider)
+        self._processors.append(processor)
+        return processor

@@ -1,4 +1,4 @@
-"""The parent of an agent's process where there is no bubblewrap: it adopts what the agent forks and ends all of it.
+"""The parent of an agent's process where bubblewrap is not: it adopts what the agent forks and ends all of it.
 
 `python -I -S supervisor.py LISTENER LIFELINE COMMAND…` runs the command and ends with its status. When the command has
 ended, or on SIGTERM, or when the service has ended, it kills every process that the command left, whatever session,
@@ -16,7 +16,7 @@ import time
 
 # prctl(2)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
+SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
 
 
 def supervise(descriptors: list[int], command: list[str]) -> int:
@@ -24,7 +24,7 @@ def supervise(descriptors: list[int], command: list[str]) -> int:
     prctl = ctypes.CDLL(None).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     agent = os.fork()
     if agent == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -32,9 +32,17 @@ def supervise(descriptors: list[int], command: list[str]) -> int:
         os.execv(command[0], command)  # noqa: S606 (the service's own command)
     for descriptor in descriptors:
         os.close(descriptor)
+    return follow(agent)
+
+
+def follow(agent: int) -> int:
+    """Wait for a child's end, end everything that it started, and return its exit code, or 128 and its signal's number.
+
+    The signals `SIGNALS` must be blocked; each of them but SIGCHLD ends the child.
+    """
     status: int | None = None
     while status is None:
-        if signal.sigwait(_SIGNALS) != signal.SIGCHLD:
+        if signal.sigwait(SIGNALS) != signal.SIGCHLD:
             break
         status = _reap(agent)
     while children := _descendants():

@@ -1,0 +1,60 @@
+"""What all sessions of a pool share, and the variables of one."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..contract import KeyIssuer, LogSink, RuntimeVersion
+from ..sandbox.bubblewrap import HOME
+from ..sandbox.cgroups import Cgroups
+from ..sandbox.isolation import Isolation
+from ..sandbox.limits import Limits
+from ..sandbox.watching import Watch
+from .environment import session_environment
+from .otel import OtlpTarget, otel_environment
+
+ServeEndpoint = Callable[[socket.socket], Awaitable[Callable[[], None]]]
+"""Answers requests on a session's own socket; returns a function that stops it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPlace:
+    """Settings that all sessions of a pool share."""
+
+    folder: Path
+    sink: LogSink
+    interpreter: str
+    service_environment: Mapping[str, str]
+    user_environment: Mapping[str, str]
+    start_timeout_s: float
+    answer_timeout_s: float
+    otlp: OtlpTarget | None = None
+    announces_starts: bool = False
+    cgroups: Cgroups
+    watch: Watch
+    isolation: Isolation = Isolation()  # noqa: RUF009 (frozen)
+    limits: Limits = Limits()  # noqa: RUF009 (frozen)
+    readable: Sequence[Path] = ()
+    writable: Sequence[Path] = ()
+    port: int = 0
+    serve_endpoint: ServeEndpoint | None = None
+    keys: KeyIssuer | None = None
+
+    def environment(self, runtime: RuntimeVersion, *, qualifier: str, session_id: str, mark: str) -> dict[str, str]:
+        """Return the variables of a session's process, with a key that is issued for it."""
+        service, otlp = self.service_environment, self.otlp
+        if self.keys is not None:
+            key = self.keys.issue(runtime, qualifier=qualifier, session_id=session_id, mark=mark)
+            service = {**service, **key.environment}
+            otlp = replace(otlp, access_key=key.token) if otlp is not None else None
+        return session_environment(
+            runtime,
+            service,
+            self.user_environment,
+            mark=mark,
+            home=HOME if self.isolation.level == "bubblewrap" else "",
+            telemetry=otel_environment(otlp, runtime, qualifier=qualifier, session_id=session_id, stream=mark),
+        )

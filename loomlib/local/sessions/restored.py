@@ -1,0 +1,183 @@
+"""The process of a session that is forked from a frozen one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from ..sandbox.bubblewrap import HOME
+from ..sandbox.handshake import expect_credentials
+from ..sandbox.isolation import Isolation
+from .lifeline import SessionProcess, make_listener
+from .processes import kill_marked, parent_of, signal_group, signal_process
+from .snapshots.freezing import RESTORE, Request
+
+_SUPERVISOR_ENDS_WITHIN_S = 5.0
+_NETWORK_WITHIN_S = 10.0
+_SEND_AGAIN_S = 0.002
+_KILLED = 128 + signal.SIGKILL
+
+
+class RestoredProcess(SessionProcess):
+    """A process forked from a snapshot; its parent, which follows it, writes its exit code to a pipe.
+
+    Args:
+        mark: The session's mark.
+        isolation: What separates the session from this machine.
+        folder: The session's folder.
+        seen_at: Where the session sees it.
+        environment: Its variables.
+        changed: Those in which it differs from the snapshot.
+        spans: Its settings for the export of spans.
+        port: The service's port.
+        groups: Files of control groups that it joins.
+        on_signal: As for `AgentProcess`.
+        on_endpoint: As for `AgentProcess`.
+    """
+
+    def __init__(
+        self,
+        *,
+        mark: str,
+        isolation: Isolation,
+        folder: Path,
+        seen_at: Path,
+        environment: Mapping[str, str],
+        changed: Mapping[str, str],
+        spans: str,
+        port: int,
+        groups: Sequence[Path],
+        on_signal: Callable[[bytes], None],
+        on_endpoint: Callable[[socket.socket], None],
+    ) -> None:
+        lifeline, self._lifeline_child_end = socket.socketpair()
+        super().__init__(
+            mark,
+            isolation,
+            folder=seen_at,
+            environment=environment,
+            has_leader=True,
+            lifeline=lifeline,
+            on_signal=on_signal,
+            on_endpoint=on_endpoint,
+        )
+        self.leader = 0
+        self._groups = groups
+        self._begun, self._reachable = asyncio.Event(), asyncio.Event()
+        self._request = Request(
+            mark=mark,
+            folder=str(folder),
+            home=HOME,
+            port=port if isolation.has_own_network else 0,
+            isolated=isolation.level == "bubblewrap",
+            own_network=isolation.has_own_network,
+            environment=dict(changed),
+            spans=spans,
+        )
+
+    async def start(self, control: socket.socket, lock: asyncio.Lock) -> None:
+        """Ask the frozen process for this one, and wait until it runs and has its network.
+
+        Args:
+            control: The frozen process's socket.
+            lock: Held while a request is sent.
+
+        Raises:
+            OSError: The frozen process has ended.
+        """
+        self.output_fd, output_child_end = os.pipe()
+        self._status_fd, status_child_end = os.pipe()
+        document = os.memfd_create("loom-session")
+        os.write(document, json.dumps(asdict(self._request)).encode())
+        os.lseek(document, 0, os.SEEK_SET)
+        expect_credentials(self._lifeline)
+        try:
+            with make_listener(self.mark, self._isolation) as listener:
+                self.address = listener.getsockname()
+                sent = [listener.fileno(), self._lifeline_child_end.fileno(), output_child_end, status_child_end]
+                async with lock:
+                    await _send(control, [*sent, document])
+        except OSError:
+            os.close(self.output_fd)
+            os.close(self._status_fd)
+            self._lifeline.close()
+            raise
+        finally:
+            self._lifeline_child_end.close()
+            for descriptor in (output_child_end, status_child_end, document):
+                os.close(descriptor)
+        self._lifeline.setblocking(False)
+        self._loop.add_reader(self._lifeline, self._listen)
+        self._loop.add_reader(self._status_fd, self._on_exit)
+        await self._begun.wait()
+        if self._isolation.network_program and self.pid:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._reachable.wait(), _NETWORK_WITHIN_S)
+
+    def is_running(self) -> bool:
+        """Return whether the process runs, according to the kernel: its exit may not have been noticed yet."""
+        return self.exit_code is None and not select.select([self._status_fd], [], [], 0)[0]
+
+    def _greeted(self) -> None:
+        self.leader = parent_of(self.pid)
+        for pid in (self.leader, self.pid):
+            for group in self._groups:
+                with contextlib.suppress(OSError):
+                    group.write_text(str(pid))
+        self._begun.set()
+
+    def _network_up(self) -> None:
+        self._reachable.set()
+
+    def _kill(self) -> None:
+        if not self.leader:
+            return
+        signal_process(self.leader, signal.SIGTERM)  # the supervisor then ends all others
+
+        def insist() -> None:
+            if self.exit_code is None:
+                signal_group(self.pid, signal.SIGKILL)
+                signal_process(self.leader, signal.SIGKILL)
+
+        self._loop.call_later(_SUPERVISOR_ENDS_WITHIN_S, insist)
+
+    def _on_exit(self) -> None:
+        data = os.read(self._status_fd, 16)
+        self._loop.remove_reader(self._status_fd)
+        code = int(data) if data.strip().isdigit() else _KILLED
+        # Off the loop: searching /proc takes milliseconds, during which other sessions stream.
+        ending = self._loop.run_in_executor(None, self._end_the_rest)
+        ending.add_done_callback(lambda _: self._on_ended(code))
+
+    def _end_the_rest(self) -> None:
+        if self._network is not None:
+            self._network.close()
+        kill_marked([self.mark])
+
+    def _on_ended(self, code: int) -> None:
+        self.exit_code = code
+        self._listen()
+        self._loop.remove_reader(self._lifeline)
+        self._lifeline.close()
+        os.close(self._status_fd)
+        self._begun.set()
+        self._reachable.set()
+        self.ended.set()
+
+
+async def _send(control: socket.socket, descriptors: list[int]) -> None:
+    while True:
+        try:
+            socket.send_fds(control, [RESTORE], descriptors)
+        except BlockingIOError:  # ten requests wait already
+            await asyncio.sleep(_SEND_AGAIN_S)
+        else:
+            return

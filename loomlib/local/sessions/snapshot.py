@@ -1,0 +1,333 @@
+"""Snapshots of versions: a process that is started once, warmed up, and frozen, and from which sessions are forked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import shutil
+import socket
+import sys
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..contract import RuntimeVersion
+from ..log_groups import runtime_group
+from .connections import Connections
+from .environment import SERVER
+from .health import ask_health
+from .otel import SPANS
+from .output import SessionOutput
+from .place import SessionPlace
+from .process import AgentProcess
+from .restored import RestoredProcess
+from .snapshots.freezing import FREEZE
+from .wire import ConnectionClosedError, NotHttpError
+from .workspace import make_workspace, remove_workspace, write_record
+
+_log = logging.getLogger(__name__)
+
+WARM_UP_WITHIN_S = 120.0
+"""API reference, BuildLifecycleHooks: the hook must complete within 120 seconds."""
+
+_FREEZES_WITHIN_S = 20.0
+_DRAIN_S = 0.5
+_EXITS_WITHIN_S = 1.0
+_QUALIFIER = "DEFAULT"
+
+
+class SnapshotError(Exception):
+    """A version's process did not start, or its warm-up hook failed; the message is a sentence for the client."""
+
+
+class Snapshot:
+    """The frozen process of one version.
+
+    Attributes:
+        obstacles: What keeps the process from being forked; sessions then boot as on V1. Empty if nothing does.
+
+    Args:
+        place: Settings of the pool.
+        runtime: The version.
+    """
+
+    def __init__(self, place: SessionPlace, runtime: RuntimeVersion) -> None:
+        self.runtime = runtime
+        self.obstacles: tuple[str, ...] = ()
+        self.sessions = 0
+        self._place, self._mark = place, str(uuid.uuid4())
+        self._rooms = place.folder / f"{self._mark}.sessions"
+        self._lock = asyncio.Lock()
+        self._environment: Mapping[str, str] = {}
+        self._process: AgentProcess | None = None
+        self._output: SessionOutput | None = None
+        self._stops: list[Callable[[], None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._control, self._control_child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.setblocking(False)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether sessions can be forked, or boot because they cannot."""
+        return bool(self.obstacles) or (self._process is not None and self._process.is_running())
+
+    async def build(self) -> None:
+        """Start the process, wait until it is healthy, warm it up, and freeze it.
+
+        Raises:
+            SnapshotError: It did not start or was not warmed up.
+        """
+        try:
+            await self._build()
+        except BaseException:
+            await self.end()
+            raise
+
+    async def _build(self) -> None:
+        place, runtime = self._place, self.runtime
+        try:
+            process = await self._start()
+        except (OSError, ValueError) as failure:
+            raise SnapshotError(f"The agent could not be started: {failure}") from failure
+        connections = Connections(process.address)
+        try:
+            async with asyncio.timeout(place.start_timeout_s):
+                health = await ask_health(connections, runtime)
+            if not health.is_healthy:
+                raise SnapshotError(f"The agent is not healthy: {health.asked} answered {health.status}")
+            if runtime.warm_up:
+                await self._warm_up(connections)
+            connections.close_idle()
+            async with asyncio.timeout(_FREEZES_WITHIN_S):
+                await self._freeze()
+        except TimeoutError as failure:
+            raise SnapshotError(
+                f"The agent did not start serving within {place.start_timeout_s:g} s{self._tail()}"
+            ) from failure
+        except (ConnectionClosedError, NotHttpError, OSError) as failure:
+            raise SnapshotError(f"The agent did not serve: {await self._explain(failure)}") from failure
+        finally:
+            connections.close_all()
+        place.watch.remove(self._mark)  # its descendants are the sessions from now on
+
+    async def _start(self) -> AgentProcess:
+        place, runtime, mark = self._place, self.runtime, self._mark
+        script, limits = runtime.entry_point[-1], place.limits.with_memory(runtime.memory_bytes)
+        folder = await asyncio.to_thread(make_workspace, place.folder, mark, runtime.code)
+        if Path(script).is_absolute() or ".." in Path(script).parts or not (folder / script).is_file():
+            raise FileNotFoundError(f"its entry point {script} is not in the package")
+        self._rooms.mkdir()
+        self._environment = place.environment(runtime, qualifier=_QUALIFIER, session_id=f"snapshot-{mark}", mark=mark)
+        process = self._process = AgentProcess(
+            interpreter=place.interpreter,
+            script=script,
+            folder=folder,
+            environment=self._environment,
+            mark=mark,
+            isolation=place.isolation,
+            read=(runtime.code, *runtime.search_path, *place.readable),
+            write=(*place.writable, self._rooms),
+            limits=limits.for_setrlimit(own_users=place.isolation.level == "bubblewrap"),
+            groups=place.cgroups.make(mark, limits),
+            port=place.port,
+            control=self._control_child_end,
+            on_signal=lambda _: None,
+            on_endpoint=self._connect_endpoint,
+        )
+        self._control_child_end.close()
+        place.watch.add(mark, process.leader, (folder,), limits, self._on_limit)
+        group = runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{_QUALIFIER}")
+        stream = f"{datetime.now(UTC):%Y/%m/%d}/[runtime-logs]{mark}"
+        self._output = SessionOutput(process.output_fd, place.sink, group=group, stream=stream)
+        write_record(place.folder, mark, process.leader)
+        return process
+
+    async def _warm_up(self, connections: Connections) -> None:
+        """Call the build hook once."""
+        asked = f"POST {self.runtime.warm_up}"
+        try:
+            async with asyncio.timeout(WARM_UP_WITHIN_S):
+                connection = await connections.take()
+                headers = {"host": f"127.0.0.1:{self.runtime.port}", "content-type": "application/json"}
+                head = await connection.ask("POST", self.runtime.warm_up, headers, b"{}")
+                while await connection.next_chunk() is not None:
+                    continue
+                connections.give_back(connection)
+        except TimeoutError as failure:
+            raise SnapshotError(
+                f"The warm-up hook failed: {asked} did not succeed within {WARM_UP_WITHIN_S:g} s{self._tail()}"
+            ) from failure
+        except (ConnectionClosedError, NotHttpError) as failure:
+            raise SnapshotError(f"The warm-up hook failed: {asked}: {await self._explain(failure)}") from failure
+        if not 200 <= head.status < 300:
+            raise SnapshotError(f"The warm-up hook failed: {asked} answered {head.status}{self._tail()}")
+
+    async def _freeze(self) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(self._control, FREEZE)
+        answer = await loop.sock_recv(self._control, 65_536)
+        if not answer:
+            raise ConnectionClosedError("the process ended while it was frozen")
+        self.obstacles = tuple(json.loads(answer)["obstacles"])
+        if self.obstacles and self._output is not None:
+            why = "; ".join(self.obstacles)
+            version = f"version {self.runtime.version} of {self.runtime.runtime_id}"
+            _log.warning("Sessions of %s are booted and not restored: %s", version, why)
+            self._output.note(f"Loom: no snapshot could be taken of {version}, so its sessions are booted: {why}")
+            await self._end_process()
+
+    async def restore(
+        self,
+        *,
+        mark: str,
+        environment: Mapping[str, str],
+        groups: Sequence[Path],
+        on_signal: Callable[[bytes], None],
+        on_endpoint: Callable[[socket.socket], None],
+    ) -> tuple[RestoredProcess, Path]:
+        """Return the process of a new session, and its folder.
+
+        Args:
+            mark: The session's mark.
+            environment: The session's variables.
+            groups: Files of control groups that it joins.
+            on_signal: As for `AgentProcess`.
+            on_endpoint: As for `AgentProcess`.
+
+        Raises:
+            OSError: The frozen process has ended.
+        """
+        folder = self._rooms / mark
+        source = self._place.folder / self._mark
+        await asyncio.to_thread(shutil.copytree, source, folder, symlinks=True)
+        former = self._environment
+        changed = {name: value for name, value in environment.items() if former.get(name) != value}
+        changed.pop(SERVER, None)
+        spans = changed.pop(SPANS, "")
+        process = RestoredProcess(
+            mark=mark,
+            isolation=self._place.isolation,
+            folder=folder,
+            seen_at=source if self._place.isolation.level == "bubblewrap" else folder,
+            environment=environment,
+            changed=changed,
+            spans=spans,
+            port=self._place.port,
+            groups=groups,
+            on_signal=on_signal,
+            on_endpoint=on_endpoint,
+        )
+        await process.start(self._control, self._lock)
+        return process, folder
+
+    @property
+    def rooms(self) -> Path:
+        """The folder with the folders of its sessions."""
+        return self._rooms
+
+    async def end(self) -> None:
+        """End the process, with all sessions that were forked from it, and remove its files."""
+        await self._end_process()
+        self._control.close()
+        self._control_child_end.close()
+        for stop in self._stops:
+            stop()
+        self._place.watch.remove(self._mark)
+        self._place.cgroups.remove(self._mark)
+        if self._place.keys is not None:
+            self._place.keys.end(self._mark)
+        await asyncio.to_thread(shutil.rmtree, self._rooms, ignore_errors=True)
+        await asyncio.to_thread(remove_workspace, self._place.folder, self._mark)
+
+    async def _end_process(self) -> None:
+        if self._process is not None:
+            await self._process.end(grace_s=0)
+        if self._output is not None:
+            await self._output.finish(within_s=_DRAIN_S)
+            self._output = None
+
+    def _on_limit(self, name: str) -> None:
+        if name != "open_files" and self._process is not None:
+            if self._output is not None:
+                self._output.note(f"Loom: {self._place.limits.reached(name)}")
+            self._spawn(self._process.end(grace_s=0))
+
+    def _connect_endpoint(self, endpoint: socket.socket) -> None:
+        if self._place.serve_endpoint is None or self._stops:
+            endpoint.close()
+            return
+
+        async def serve() -> None:
+            assert self._place.serve_endpoint is not None
+            self._stops.append(await self._place.serve_endpoint(endpoint))
+
+        self._spawn(serve())
+
+    def _spawn(self, work: object) -> None:
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)  # pyright: ignore
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _explain(self, failure: Exception) -> str:
+        process = self._process
+        if process is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.ended.wait(), _EXITS_WITHIN_S)
+            if process.exit_code is not None:
+                if self._output is not None:
+                    await self._output.finish(within_s=_DRAIN_S)
+                return f"its process {process.how_it_ended()} before it served a request{self._tail()}"
+        return f"{failure}{self._tail()}"
+
+    def _tail(self) -> str:
+        lines = "\n".join(self._output.tail) if self._output is not None else ""
+        return f"\nLast log lines:\n{lines}" if lines else ""
+
+
+class Snapshots:
+    """The snapshots of all versions; each is taken once, when its version is built or first used."""
+
+    def __init__(self, place: SessionPlace) -> None:
+        self._place = place
+        self._snapshots: dict[tuple[str, str], asyncio.Task[Snapshot]] = {}
+
+    async def find(self, runtime: RuntimeVersion) -> Snapshot | None:
+        """Return the snapshot from which sessions of a version are forked; None if they boot.
+
+        They do so on V1, on other systems than Linux, and where they have storage of their own, which is mounted at a
+        start.
+
+        Raises:
+            SnapshotError: It could not be taken.
+        """
+        if runtime.platform != "V2" or sys.platform != "linux" or runtime.mount_paths:
+            return None
+        key = (runtime.runtime_id, runtime.version)
+        task = self._snapshots.get(key)
+        if task is not None and task.done() and (task.cancelled() or task.exception() or not task.result().is_live):
+            del self._snapshots[key]
+            task = None
+        if task is None:
+            task = self._snapshots[key] = asyncio.get_running_loop().create_task(self._take(runtime))
+        return await asyncio.shield(task)
+
+    async def _take(self, runtime: RuntimeVersion) -> Snapshot:
+        snapshot = Snapshot(self._place, runtime)
+        await snapshot.build()
+        return snapshot
+
+    async def end(self, runtime_id: str, version: str | None = None) -> None:
+        """End the snapshots of a runtime, or of one version."""
+        keys = [key for key in self._snapshots if key[0] == runtime_id and version in (None, key[1])]
+        tasks = [self._snapshots.pop(key) for key in keys]
+        for snapshot in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(snapshot, Snapshot):
+                await snapshot.end()
+
+    async def close(self) -> None:
+        """End all snapshots."""
+        for runtime_id in {key[0] for key in self._snapshots}:
+            await self.end(runtime_id)

@@ -1,0 +1,134 @@
+"""Namespaces of a session that is forked behind a boundary: own network, own folder, own /tmp, no capability.
+
+The process that it is forked from has none of the capabilities that this takes. A new user namespace gives them to the
+forked process for its other new namespaces only, and it drops them before the agent's code runs again. What the
+boundary keeps out stays out: mounts that a user namespace inherits are locked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import struct
+
+_NEW_MOUNTS, _NEW_NETWORK = 0x00020000, 0x40000000  # unshare(2)
+_NEW_USERS, _NEW_IPC, _NEW_UTS = 0x10000000, 0x08000000, 0x04000000
+_READ_ONLY, _NO_SUID, _NO_DEVICES, _BIND, _RECURSIVE, _PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18  # mount(2)
+_DUMPABLE, _DROP_BOUNDING, _NO_NEW_PRIVILEGES = 4, 24, 38  # prctl(2)
+_CAPABILITY_VERSION = 0x20080522
+_GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1  # netdevice(7)
+_PRIVATE_FOLDERS = (("/tmp", "mode=1777,size=512m"), ("/dev/shm", "mode=1777,size=64m"))  # noqa: S108 (as bubblewrap.py)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def enter(folder: str, own_folder: str, *, home: str, own_network: bool) -> None:
+    """Leave the namespaces of the process that this one was forked from.
+
+    Args:
+        folder: Where the session's folder is to appear.
+        own_folder: The session's folder; its siblings' folders, beside it, disappear.
+        home: The home folder.
+        own_network: Whether the session has a network of its own.
+
+    Raises:
+        OSError: The kernel refuses.
+    """
+    user, group = os.getuid(), os.getgid()
+    _check(
+        _libc.unshare(_NEW_USERS | _NEW_MOUNTS | _NEW_IPC | _NEW_UTS | (_NEW_NETWORK if own_network else 0)), "unshare"
+    )
+    for name, content in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(content)
+    _mount("none", "/", "", _PRIVATE | _RECURSIVE)
+    for path, options in (*_PRIVATE_FOLDERS, (home, "mode=1777,size=512m")):
+        _mount_copy(path, options)
+    _mount(own_folder, folder, "", _BIND | _RECURSIVE)
+    _mount("none", os.path.dirname(own_folder), "tmpfs", _NO_SUID | _NO_DEVICES | _READ_ONLY, "size=4k")
+    if own_network:
+        _start_loopback()
+    os.chdir(folder)
+    _drop_capabilities()
+
+
+def _mount_copy(path: str, options: str) -> None:
+    """Mount a folder in memory over another one, with the files of that one and with what is mounted below it."""
+    mounted = {point: os.open(point, os.O_PATH) for point in _mount_points(path)}
+    former = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _mount("none", path, "tmpfs", _NO_SUID | _NO_DEVICES, options)
+        _copy(f"/proc/self/fd/{former}", path, set(mounted))
+        for point, descriptor in mounted.items():
+            # With what is mounted below it: the kernel does not let a user namespace uncover an inherited mount.
+            _mount(f"/proc/self/fd/{descriptor}", point, "", _BIND | _RECURSIVE)
+    finally:
+        for descriptor in (former, *mounted.values()):
+            os.close(descriptor)
+
+
+def _mount_points(path: str) -> list[str]:
+    """Return the uppermost paths below a folder at which something is mounted."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        fields = [line.split(" ")[4] for line in file]
+    # proc(5): blanks, tabs, line breaks and backslashes are written as octal numbers.
+    points = {re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field) for field in fields}
+    below = sorted(point for point in points if point.startswith(path + "/"))
+    return [point for point in below if not any(point.startswith(upper + "/") for upper in below)]
+
+
+def _copy(source: str, target: str, mounted: set[str]) -> None:
+    """Copy a folder's content; of what something is mounted on or below, only the way to it."""
+    for entry in os.scandir(source):
+        place = f"{target}/{entry.name}"
+        if place in mounted and not entry.is_dir():
+            with open(place, "x"):
+                pass
+        elif place in mounted or any(point.startswith(place + "/") for point in mounted):
+            os.mkdir(place)
+            if place not in mounted:
+                _copy(entry.path, place, mounted)
+        elif entry.is_dir(follow_symlinks=False):
+            shutil.copytree(entry.path, place, symlinks=True)
+        elif entry.is_symlink() or entry.is_file():
+            shutil.copy2(entry.path, place, follow_symlinks=False)
+
+
+def _start_loopback() -> None:
+    import fcntl
+    import socket
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sH14x", b"lo", 0)
+        flags = struct.unpack("16sH14x", fcntl.ioctl(control, _GET_FLAGS, request))[1]
+        fcntl.ioctl(control, _SET_FLAGS, struct.pack("16sH14x", b"lo", flags | _UP))
+
+
+def _drop_capabilities() -> None:
+    for capability in range(64):
+        if _libc.prctl(_DROP_BOUNDING, capability, 0, 0, 0):
+            break  # the last one that this kernel has
+    header, none = struct.pack("Ii", _CAPABILITY_VERSION, 0), bytes(24)
+    _check(_libc.capset(header, none), "capset")
+    _check(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
+    # Otherwise it could not read its own files in /proc. Other namespaces' processes may not read them.
+    _check(_libc.prctl(_DUMPABLE, 1, 0, 0, 0), "prctl")
+
+
+def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    _check(
+        _libc.mount(os.fsencode(source), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags), options.encode()),
+        f"mount {target}",
+    )
+
+
+def _check(result: int, what: str) -> None:
+    if result:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")

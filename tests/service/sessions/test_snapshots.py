@@ -1,0 +1,311 @@
+"""Sessions of platform V2: forked from a snapshot of their version."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from waiting import wait_until
+
+AGENT = """
+import os, random, socket, subprocess, sys, threading, time, uuid
+from bedrock_agentcore import BedrockAgentCoreApp
+
+ID, STARTED_AT = str(uuid.uuid4()), time.time()
+app = BedrockAgentCoreApp()
+{start}
+
+@app.entrypoint
+{kind} answer(payload, context):
+    {body}
+
+if __name__ == "__main__":
+    app.run()
+"""
+
+SHARED = AGENT.format(
+    start="",
+    kind="def",
+    body="""
+    files = sorted(os.listdir("."))
+    with open("own.txt", "w") as file:
+        file.write(context.session_id)
+    return {
+        "id": ID, "started_at": STARTED_AT, "random": random.random(), "folder": os.getcwd(),
+        "pid": os.getpid(), "new_id": str(uuid.uuid4()), "mark": os.environ["LOOM_SESSION"],
+        "key": os.environ["AWS_ACCESS_KEY_ID"], "session": context.session_id, "files": files,
+    }
+""",
+)
+WARM_UP = {"build": {"warmup": {"action": {"httpPost": {"path": "/warmup"}}}}}
+# What the SDK's application answers at a path of the agent's own.
+WARMED = """
+COUNT = 0
+
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+def warm_up(request):
+    global COUNT
+    COUNT += 1
+    {effect}
+    return PlainTextResponse("warm", status_code={status})
+
+app.router.routes.append(Route("/warmup", warm_up, methods=["POST"]))
+"""
+
+
+def session(number: int) -> str:
+    return f"snapshot-session-{number:04d}-0123456789abcdef"
+
+
+def ask(aws: Any, arn: str, number: int, **payload: Any) -> Any:
+    return json.loads(aws.invoke(arn, json.dumps(payload).encode(), runtimeSessionId=session(number))[1])
+
+
+def deploy(aws: Any, name: str, code: str, **more: Any) -> str:
+    return aws.deploy(name, code, platformVersion="V2", **more)["agentRuntimeArn"]
+
+
+def refused(aws: Any, name: str, code: str, **more: Any) -> str:
+    """Why a version failed."""
+    created = aws.create(name, aws.upload({"agent.py": code}), platformVersion="V2", **more)
+    described = aws.settled(created["agentRuntimeId"])
+    assert described["status"] == "CREATE_FAILED"
+    return described["failureReason"]
+
+
+def messages(aws: Any, arn: str) -> str:
+    group = f"/aws/bedrock-agentcore/runtimes/{arn.rpartition('/')[2]}-DEFAULT"
+    return "\n".join(event["message"] for event in aws.client("logs").filter_log_events(logGroupName=group)["events"])
+
+
+def processes_with(text: str) -> list[int]:
+    pids: list[int] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and text in (entry / "environ").read_text("utf-8", "replace"):
+                pids.append(int(entry.name))
+        except OSError:
+            continue
+    return pids
+
+
+@pytest.fixture(params=["best", "off"])
+def isolated(request: pytest.FixtureRequest, start_service: Callable[..., Any]) -> Any:
+    """A service that isolates its sessions, and one that does not."""
+    return start_service(sandbox=request.param)
+
+
+def test_sessions_share_what_was_made_at_the_start_and_nothing_else(isolated: Any) -> None:
+    arn = deploy(isolated, "restored", SHARED)
+    first, second = ask(isolated, arn, 1), ask(isolated, arn, 2)
+    for name in ("id", "started_at", "random"):
+        assert first[name] == second[name], name
+    for name in ("pid", "new_id", "mark", "key", "session"):
+        assert first[name] != second[name], name
+    assert first["session"] == session(1)
+    assert "own.txt" not in second["files"]
+    assert ask(isolated, arn, 1)["pid"] == first["pid"]
+    sessions = isolated.state.home / "sessions"
+    assert {path.read_text() for path in sessions.glob("*.sessions/*/own.txt")} == {session(1), session(2)}
+
+
+def test_the_hook_is_called_once_and_every_session_has_its_effect(aws: Any) -> None:
+    warmed = WARMED.format(effect='print("warming", COUNT)', status=200)
+    code = AGENT.format(start=warmed, kind="def", body='return {"count": COUNT}')
+    arn = deploy(aws, "warmed", code, hooksConfiguration=WARM_UP)
+    assert [ask(aws, arn, number)["count"] for number in (1, 2, 1)] == [1, 1, 1]
+    assert messages(aws, arn).count("warming") == 1
+
+
+@pytest.mark.parametrize(
+    ("effect", "status", "reason"),
+    [
+        ("pass", 500, r"POST /warmup answered 500"),
+        (
+            "print('the model is missing', flush=True); os._exit(7)",
+            200,
+            r"ended with exit code 7[\s\S]*model is missing",
+        ),
+    ],
+)
+def test_a_hook_that_fails_fails_the_version(aws: Any, effect: str, status: int, reason: str) -> None:
+    code = AGENT.format(start=WARMED.format(effect=effect, status=status), kind="def", body="return 1")
+    failure = refused(aws, f"cold_{status}", code, hooksConfiguration=WARM_UP)
+    assert failure.startswith("The warm-up hook failed: ")
+    assert re.search(reason, failure)
+
+
+def test_a_version_that_does_not_start_fails_with_its_last_lines(aws: Any) -> None:
+    assert "no such module" in refused(aws, "broken_start", "raise ImportError('no such module')")
+
+
+@pytest.mark.parametrize(
+    ("start", "obstacle"),
+    [
+        ("threading.Thread(target=time.sleep, args=(600,), name='refresher', daemon=True).start()", "'refresher'"),
+        ("LISTENER = socket.create_server(('127.0.0.1', 0))", "a server of its own"),
+        ("CHILD = subprocess.Popen(['sleep', '600'])", "it has started other processes"),
+        ("PIPE = os.pipe()", "an open pipe"),
+    ],
+)
+def test_a_process_that_cannot_be_forked_boots_its_sessions_and_says_why(aws: Any, start: str, obstacle: str) -> None:
+    arn = deploy(aws, f"booted_{len(obstacle)}", AGENT.format(start=start, kind="def", body='return {"id": ID}'))
+    assert ask(aws, arn, 1)["id"] != ask(aws, arn, 2)["id"]
+    assert messages(aws, arn).count("this session was booted and not restored") == 2
+    assert obstacle in messages(aws, arn)
+
+
+def test_an_open_file_is_each_sessions_own(isolated: Any) -> None:
+    start = "open('words.txt', 'w').write('one two three'); FILE = open('words.txt', 'r+', buffering=1)\nFILE.read(4)"
+    body = 'word = FILE.readline(); FILE.write("!" + context.session_id); return {"word": word}'
+    arn = deploy(isolated, "files", AGENT.format(start=start, kind="def", body=body))
+    assert [ask(isolated, arn, number)["word"] for number in (1, 2)] == ["two three", "two three"]
+    assert session(2) not in ask(isolated, arn, 1)["word"]
+
+
+def test_a_connection_of_the_start_is_closed_and_its_client_connects_again(aws: Any) -> None:
+    start = """
+import boto3
+client = boto3.client("sts")
+WHO = client.get_caller_identity()["Account"]
+PLAIN = socket.create_connection(("127.0.0.1", int(os.environ["AWS_ENDPOINT_URL"].rpartition(":")[2])))
+"""
+    body = 'return {"account": client.get_caller_identity()["Account"], "read": PLAIN.recv(9).decode()}'
+    arn = deploy(aws, "connected", AGENT.format(start=start, kind="def", body=body))
+    expected = {"account": "123456789012", "read": ""}
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda number: ask(aws, arn, number), range(4))) == [expected] * 4
+
+
+def test_threads_pools_and_loops_work_in_a_restored_session(isolated: Any) -> None:
+    start = WARMED.format(effect="time.sleep(0.01)", status=200) + "\nimport asyncio"
+    body = """
+    words = [await asyncio.to_thread(lambda word: word.upper(), word) for word in ("a", "b")]
+    process = await asyncio.create_subprocess_exec("echo", "c", stdout=subprocess.PIPE)
+    return {"words": words + [(await process.communicate())[0].decode().strip()]}
+"""
+    arn = deploy(isolated, "looped", AGENT.format(start=start, kind="async def", body=body), hooksConfiguration=WARM_UP)
+    assert [ask(isolated, arn, number)["words"] for number in (1, 2)] == [["A", "B", "c"]] * 2
+
+
+def test_a_restored_session_that_ends_is_reported_and_the_next_one_restored(isolated: Any) -> None:
+    body = 'print("going", flush=True)\n    if payload.get("code"): os._exit(payload["code"])\n    return {"id": ID}'
+    arn = deploy(isolated, "ending", AGENT.format(start="", kind="def", body=body))
+    before = ask(isolated, arn, 1)
+    with pytest.raises(ClientError, match="ended with exit code 3") as failed:
+        ask(isolated, arn, 1, code=3)
+    assert failed.value.response["Error"]["Code"] == "RuntimeClientError"
+    assert "going" in str(failed.value)
+    assert ask(isolated, arn, 1) == before
+
+
+def test_stopping_ends_what_a_restored_session_started(isolated: Any) -> None:
+    body = """
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(600)
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    return {"mark": os.environ["LOOM_SESSION"]}
+"""
+    arn = deploy(isolated, "forking", AGENT.format(start="", kind="def", body=body))
+    mark, other = ask(isolated, arn, 1)["mark"], ask(isolated, arn, 2)["mark"]
+    assert processes_with(mark)
+    isolated.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=session(1))
+    assert not processes_with(mark)
+    assert processes_with(other)
+    frozen = next((isolated.state.home / "sessions").glob("*.sessions")).stem
+    assert processes_with(frozen)
+    isolated.control.delete_agent_runtime(agentRuntimeId=arn.rpartition("/")[2])
+    wait_until(lambda: not processes_with(frozen), what="the end of the frozen process")
+    assert not processes_with(other)
+
+
+def test_a_service_that_is_killed_takes_its_snapshots_along(start_service: Callable[..., Any]) -> None:
+    aws = start_service()
+    arn = deploy(aws, "orphaned", SHARED)
+    ask(aws, arn, 1)
+    frozen = next((aws.state.home / "sessions").glob("*.sessions")).stem
+    os.kill(aws.state.pid, signal.SIGKILL)
+    wait_until(lambda: not processes_with(frozen), what="the end of the frozen process and its session")
+    again = start_service()
+    assert ask(again, arn, 1)["session"] == session(1)  # the snapshot is taken again
+
+
+def test_sessions_of_one_version_cannot_reach_each_other(aws: Any) -> None:
+    body = """
+    found = {"status": open("/proc/self/status").read().split("CapEff:")[1].split()[0], "readable": []}
+    if payload.get("serve"):
+        app.server = socket.create_server(("127.0.0.1", 7777))
+        open("/tmp/secret", "w").write("x")
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if int(pid) not in (os.getpid(), os.getppid()):
+            for name in ("environ", "mem", "root/tmp/secret", "cwd/own.txt"):
+                try:
+                    if open(f"/proc/{pid}/{name}", "rb"): found["readable"].append(name)
+                except OSError:
+                    pass
+    try:
+        socket.create_connection(("127.0.0.1", 7777), 1)
+        found["connected"] = True
+    except OSError:
+        found["connected"] = False
+    found["tmp"] = os.path.exists("/tmp/secret")
+    siblings = os.path.dirname(os.getcwd()) + "/" + os.path.basename(os.getcwd()) + ".sessions"
+    found["siblings"] = os.listdir(siblings) if os.path.exists(siblings) else []
+    import ctypes
+    found["mount"] = ctypes.CDLL(None).mount(b"none", b"/mnt", b"tmpfs", 0, b"")
+    return found
+"""
+    arn = deploy(aws, "apart", AGENT.format(start="", kind="def", body=body))
+    first, second = ask(aws, arn, 1, serve=True), ask(aws, arn, 2)
+    assert first["connected"]
+    assert second == {
+        "status": "0000000000000000",
+        "readable": [],
+        "connected": False,
+        "tmp": False,
+        "siblings": [],
+        "mount": -1,
+    }
+
+
+def test_spans_of_a_restored_session_are_its_own(aws: Any) -> None:
+    start = """
+from opentelemetry import trace
+tracer = trace.get_tracer("own")
+with tracer.start_as_current_span("at the start"):
+    pass
+"""
+    body = 'with tracer.start_as_current_span("in the session"): return {"id": ID}'
+    arn = deploy(aws, "traced", AGENT.format(start=start, kind="def", body=body))
+    for number in (1, 2):
+        ask(aws, arn, number)
+    logs = aws.client("logs")
+
+    def spans() -> list[dict[str, Any]] | None:
+        events = logs.filter_log_events(logGroupName="aws/spans", filterPattern='"in the session"')["events"]
+        found = [span for event in events if arn in event["message"] for span in [json.loads(event["message"])]]
+        return found if len(found) == 2 else None
+
+    found = wait_until(spans, what="the spans of two sessions")
+    assert found is not None
+    assert {span["attributes"]["session.id"] for span in found} == {session(1), session(2)}
+    assert len({span["resource"]["attributes"]["service.instance.id"] for span in found}) == 2
+
+
+def test_many_sessions_start_at_once(aws: Any) -> None:
+    arn = deploy(aws, "crowd", SHARED)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda number: ask(aws, arn, number), range(24)))
+    assert len({answer["mark"] for answer in answers}) == 24
+    assert [answer["session"] for answer in answers] == [session(number) for number in range(24)]
