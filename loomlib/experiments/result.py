@@ -98,10 +98,22 @@ def register_result(name: str, module: str) -> None:
         register(f"{name}.{view}", f"{module}:{view}")
 
 
+_PLATFORMS = {
+    "V1": "Runtime platform V1: each session boots its own process.",
+    "V2": "Runtime platform V2: each session is restored from a snapshot of its version, so a cold call contains no "
+    "imports.",
+}
+
+
 def record_fields(study: StudyRow) -> dict[str, Any]:
     """Return the fields of `StudyRecord` from a stored study, all but the design."""
     same = {name: getattr(study, name) for name in ("scope", "labels", "state", "created_at", "finished_at")}
-    return {"study_id": study.id, **same, "conditions": StudyConditions.read(study.environment.get("machine"))}
+    return {
+        "study_id": study.id,
+        **same,
+        "conditions": StudyConditions.read(study.environment.get("machine")),
+        "platform_version": str(study.environment.get("platform_version") or ""),
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +129,7 @@ class StudyRecord(ABC):
         created_at: When the study was stored.
         finished_at: When it was complete.
         conditions: What the machine did while the study was measured.
+        platform_version: Platform version of the runtime, "V1" or "V2"; empty when it was not recorded.
     """
 
     study_id: str
@@ -127,6 +140,7 @@ class StudyRecord(ABC):
     created_at: datetime
     finished_at: datetime | None
     conditions: StudyConditions = field(default=StudyConditions(), repr=False)
+    platform_version: str = ""
 
     @property
     @abstractmethod
@@ -141,7 +155,8 @@ class StudyRecord(ABC):
     def title(self) -> str:
         """Return the subject, the provenance labels and the time: `calculator · DEFAULT · local AgentCore · …`."""
         state = [] if self.state == "complete" else [self.state]
-        return " · ".join([self.subject_line, *self.labels, *state, f"{self.created_at:%d %b %Y %H:%M} UTC"])
+        platform = [f"platform {self.platform_version}"] if self.platform_version == "V2" else []
+        return " · ".join([self.subject_line, *platform, *self.labels, *state, f"{self.created_at:%d %b %Y %H:%M} UTC"])
 
     def sentences(self) -> list[str]:
         """Return the conclusions in a few sentences; a disturbed measurement is mentioned first."""
@@ -167,7 +182,8 @@ class StudyRecord(ABC):
     def method(self) -> StudyMethod:
         """Return how the study was conducted, its limitations, and how to repeat it."""
         method: StudyMethod = self._view("method")
-        return replace(method, notes=[*method.notes, *self.conditions.notes()])
+        platform = [_PLATFORMS[self.platform_version]] if self.platform_version in _PLATFORMS else []
+        return replace(method, notes=[*method.notes, *platform, *self.conditions.notes()])
 
     def sections(self) -> Sequence[Markup]:
         """Return additional sections of the page as HTML."""
@@ -184,6 +200,7 @@ class StudyRecord(ABC):
             "created_at": self.created_at.isoformat(),
             "finished_at": self.finished_at.isoformat() if self.finished_at else None,
             "labels": list(self.labels),
+            "platform_version": self.platform_version or None,
             "machine": self.conditions.summary(),
             "sentences": self.sentences(),
             "findings": finding_summaries,

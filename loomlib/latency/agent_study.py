@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 from loomlib.errors import LoomError, StudyError, StudyInterruptedError
 from loomlib.experiments import MeasuredUnit, Procedure, Study, StudyLedger, UnitOutcome
 
-from .measured_agent import AgentWithStudyTarget, Answer, MeasuredAgent, measured_agent
+from .measured_agent import AgentWithStudyTarget, Answer, MeasuredAgent, measured_agent, platform_version
 
 if TYPE_CHECKING:
     from loomlib.store import StudyRow
@@ -88,7 +88,7 @@ class AgentStudy(Study[U, R], Generic[U, R, D]):
             agent_name=self.agent.name,
             design=self.design.stored(),
             created_at=datetime.now(UTC),
-            environment={"qualifier": self.agent.qualifier},
+            environment={"qualifier": self.agent.qualifier, "platform_version": platform_version(self.agent)},
             labels=tuple(self.agent.labels),
         )
 
@@ -105,6 +105,13 @@ class AgentStudy(Study[U, R], Generic[U, R, D]):
                 f"This study measures the endpoint {qualifier}, not {self.agent.qualifier}",
                 on=stored.id,
                 try_=f'agent.at("{qualifier}")',
+            )
+        former, now = stored.environment.get("platform_version", ""), platform_version(self.agent)
+        if former and now and former != now:
+            raise StudyError(
+                f"This study measures platform {former}, and the runtime is on {now} now",
+                on=stored.id,
+                try_=f'a new study, or bench.deploy(…, platform_version="{former}")',
             )
 
     def stored_outcome(self, unit: U) -> UnitOutcome | None:

@@ -87,6 +87,21 @@ class AgentWithPauses(Protocol):
         ...
 
 
+@runtime_checkable
+class AgentWithPlatform(Protocol):
+    """An agent whose runtime's platform version is known."""
+
+    @property
+    def platform_version(self) -> str:
+        """V1, where each session boots, V2, where each is restored from a snapshot, or empty when unknown."""
+        ...
+
+
+def platform_version(agent: MeasuredAgent) -> str:
+    """Return the platform version of an agent's runtime; empty when unknown."""
+    return agent.platform_version if isinstance(agent, AgentWithPlatform) else ""
+
+
 def measured_agent(agent: MeasuredAgent | AgentWithStudyTarget) -> MeasuredAgent:
     """Return an agent's `study_target()` when it has one, else the agent itself."""
     return agent.study_target() if isinstance(agent, AgentWithStudyTarget) else agent

@@ -29,6 +29,7 @@ class StudyTarget:
         self._context, self._entry, self._bearer = context, entry, bearer
         self.name, self.arn, self.qualifier = entry.name, str(entry.arn), qualifier
         self.labels, self.scope = context.labels, context.where
+        self.platform_version = str(entry.raw_metadata.get("platformVersion") or "")
 
     @property
     def store(self) -> Store:

@@ -60,11 +60,13 @@ def platform_of(document: Mapping[str, Any]) -> str:
 def warm_up_of(document: Mapping[str, Any]) -> WarmUp | None:
     """Return a version's build hook, if it has one."""
     hooks: Mapping[str, Any] = document.get("hooksConfiguration") or {}
-    warmup: Mapping[str, Any] | None = (hooks.get("build") or {}).get("warmup")
-    if warmup is None:
+    build: Mapping[str, Any] = hooks.get("build") or {}
+    warmup: Mapping[str, Any] = build.get("warmup") or {}
+    if not warmup:
         return None
-    post: Mapping[str, Any] | None = warmup["action"].get("httpPost")
-    if post is None:
+    action: Mapping[str, Any] = warmup["action"]
+    post: Mapping[str, Any] = action.get("httpPost") or {}
+    if not post:
         raise invalid("The warm-up hook has no action that the local AgentCore knows: only httpPost")
     path = str(post["path"])
     if not path.startswith("/"):

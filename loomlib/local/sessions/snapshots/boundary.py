@@ -8,10 +8,12 @@ boundary keeps out stays out: mounts that a user namespace inherits are locked.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import shutil
 import struct
+import time
 
 _NEW_MOUNTS, _NEW_NETWORK = 0x00020000, 0x40000000  # unshare(2)
 _NEW_USERS, _NEW_IPC, _NEW_UTS = 0x10000000, 0x08000000, 0x04000000
@@ -20,6 +22,8 @@ _DUMPABLE, _DROP_BOUNDING, _NO_NEW_PRIVILEGES = 4, 24, 38  # prctl(2)
 _CAPABILITY_VERSION = 0x20080522
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1  # netdevice(7)
 _PRIVATE_FOLDERS = (("/tmp", "mode=1777,size=512m"), ("/dev/shm", "mode=1777,size=64m"))  # noqa: S108 (as bubblewrap.py)
+
+_UNSHARE_ATTEMPTS, _UNSHARE_PAUSE_S = 20, 0.005
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -37,9 +41,7 @@ def enter(folder: str, own_folder: str, *, home: str, own_network: bool) -> None
         OSError: The kernel refuses.
     """
     user, group = os.getuid(), os.getgid()
-    _check(
-        _libc.unshare(_NEW_USERS | _NEW_MOUNTS | _NEW_IPC | _NEW_UTS | (_NEW_NETWORK if own_network else 0)), "unshare"
-    )
+    _unshare(_NEW_USERS | _NEW_MOUNTS | _NEW_IPC | _NEW_UTS | (_NEW_NETWORK if own_network else 0))
     for name, content in (
         ("setgroups", "deny"),
         ("uid_map", f"{user} {user} 1"),
@@ -56,6 +58,17 @@ def enter(folder: str, own_folder: str, *, home: str, own_network: bool) -> None
         _start_loopback()
     os.chdir(folder)
     _drop_capabilities()
+
+
+def _unshare(namespaces: int) -> None:
+    """Make namespaces; while a thread that a library starts in forked processes is ending, the kernel refuses."""
+    for _ in range(_UNSHARE_ATTEMPTS - 1):
+        if not _libc.unshare(namespaces):
+            return
+        if ctypes.get_errno() != errno.EINVAL:
+            break
+        time.sleep(_UNSHARE_PAUSE_S)
+    _check(_libc.unshare(namespaces), "unshare")
 
 
 def _mount_copy(path: str, options: str) -> None:

@@ -187,7 +187,8 @@ class Freezer:
                 boundary.enter(self._folder, request.folder, home=request.home, own_network=request.own_network)
             agent = os.fork()
         except OSError as failure:
-            os.write(2, f"Loom: the session could not be restored: {failure}\n".encode())
+            count = len(os.listdir("/proc/self/task"))
+            os.write(2, f"Loom: the session could not be restored: {failure} ({count} threads)\n".encode())
             os._exit(1)
         if agent == 0:
             prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
