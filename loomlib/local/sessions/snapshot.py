@@ -122,13 +122,13 @@ class Snapshot:
         self._rooms.mkdir()
         self._environment = place.environment(runtime, qualifier=_QUALIFIER, session_id=f"snapshot-{mark}", mark=mark)
         process = self._process = AgentProcess(
-            interpreter=place.interpreter,
+            interpreter=str(runtime.interpreter or place.interpreter),
             script=script,
             folder=folder,
             environment=self._environment,
             mark=mark,
             isolation=place.isolation,
-            read=(runtime.code, *runtime.search_path, *place.readable),
+            read=(runtime.code, *runtime.search_path, *runtime.interpreter_folders, *place.readable),
             write=(*place.writable, self._rooms),
             limits=limits.for_setrlimit(own_users=place.isolation.level == "bubblewrap"),
             groups=place.cgroups.make(mark, limits),
