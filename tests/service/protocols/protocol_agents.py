@@ -122,3 +122,41 @@ routes = [
 ]
 uvicorn.run(Starlette(routes=routes), host="0.0.0.0", port=9000)
 """
+
+# As the developer guide, "Deploy A2A servers in AgentCore Runtime", starts one.
+STRANDS_A2A_SERVER = '''
+import os
+
+import uvicorn
+from fastapi import FastAPI
+from strands import Agent, tool
+from strands.multiagent.a2a import A2AServer
+
+runtime_url = os.environ.get("AGENTCORE_RUNTIME_URL", "http://127.0.0.1:9000/")
+
+
+@tool
+def calculator(expression: str) -> str:
+    """Work out an arithmetic expression.
+
+    Args:
+        expression: Such as "2 + 2".
+    """
+    return str(eval(expression, {}))
+
+
+agent = Agent(name="Calculator Agent", description="Performs arithmetic.", tools=[calculator], callback_handler=None)
+server = A2AServer(agent=agent, http_url=runtime_url, serve_at_root=True)
+app = FastAPI()
+
+
+@app.get("/ping")
+def ping():
+    return {"status": "healthy"}
+
+
+app.mount("/", server.to_fastapi_app())
+
+if __name__ == "__main__":
+    uvicorn.run(app, host="0.0.0.0", port=9000)
+'''

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 from botocore.exceptions import ClientError
-from protocol_agents import PLAIN_A2A
+from protocol_agents import PLAIN_A2A, STRANDS_A2A_SERVER
 from signed_requests import signed_headers
 
 SESSION = "a2a-session-" * 3
@@ -59,6 +59,19 @@ def test_the_url_of_a_card_takes_calls_although_it_ends_with_a_slash(aws: Any, p
     url = aws.data.get_agent_card(agentRuntimeArn=plain)["agentCard"]["url"]
     status, _, content = post(aws, url.removeprefix(aws.state.url), rpc("message/send"))
     assert (status, json.loads(content)["result"]["method"]) == (200, "message/send")
+
+
+def test_the_server_of_the_developer_guide_runs_unchanged(aws: Any) -> None:
+    runtime = aws.deploy("guide_a2a", STRANDS_A2A_SERVER, protocolConfiguration={"serverProtocol": "A2A"})
+    arn = runtime["agentRuntimeArn"]
+    card = aws.data.get_agent_card(agentRuntimeArn=arn, runtimeSessionId=SESSION)["agentCard"]
+    assert (card["name"], card["skills"][0]["id"]) == ("Calculator Agent", "calculator")
+    said = {"role": "user", "messageId": "m-1", "parts": [{"kind": "text", "text": "What is 6 * 7?"}]}
+    body = {"jsonrpc": "2.0", "id": "1", "method": "message/send", "params": {"message": said}}
+    _, content = aws.invoke(arn, json.dumps(body).encode(), runtimeSessionId=SESSION)
+    task = json.loads(content)["result"]
+    assert task["status"]["state"] == "completed"
+    assert "42" in json.dumps(task["artifacts"])
 
 
 def test_only_a2a_agents_have_a_card(aws: Any, echo: dict[str, Any]) -> None:
