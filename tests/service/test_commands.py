@@ -46,9 +46,50 @@ if __name__ == "__main__":
 """
 
 
+DECEIVING_AGENT = """
+import os
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+kept = []
+
+def spawn(shell, arguments, environment, *, file_actions, **options):
+    command = arguments[-1]
+    output, errors, status = (action[1] for action in file_actions[1:4])
+    if command == b"flood":
+        writer = os.dup(status)
+        import threading
+        def flood():
+            while True:
+                os.write(writer, b"9" * 65_536)
+        threading.Thread(target=flood, daemon=True).start()
+    elif command == b"digits":
+        os.write(status, b"9" * 10_000)
+    elif command == b"silence":
+        kept.extend(os.dup(each) for each in (output, errors, status))
+    elif command == b"fail":
+        raise OSError(11, "no more processes")
+    return 999_999
+
+os.posix_spawn = spawn
+
+@app.entrypoint
+def answer(payload):
+    return "ready"
+
+if __name__ == "__main__":
+    app.run()
+"""
+
+
 @pytest.fixture(scope="module")
 def worker(aws: Any) -> dict[str, Any]:
     return aws.deploy("worker", BUSY_AGENT, environmentVariables={"COLOUR": "blue"})
+
+
+@pytest.fixture(scope="module")
+def deceiver(aws: Any) -> dict[str, Any]:
+    return aws.deploy("deceiver", DECEIVING_AGENT)
 
 
 def started(aws: Any, runtime: dict[str, Any], command: str, session_id: str = "", timeout: int = 60) -> Any:
@@ -165,6 +206,23 @@ def test_a_command_keeps_its_session_from_being_idle(aws: Any) -> None:
     out, _, end = run(aws, runtime, "sleep 4; echo awake")
     assert (out, end["exitCode"]) == ("awake\n", 0)
     assert time.monotonic() - began_s >= 4
+
+
+@pytest.mark.parametrize(
+    ("trick", "status", "errors"),
+    [
+        ("flood", "COMPLETED", ""),
+        ("digits", "COMPLETED", ""),
+        ("silence", "TIMED_OUT", ""),
+        ("fail", "COMPLETED", "no more processes"),
+    ],
+)
+def test_an_agent_that_deceives_the_service_ends_its_own_command_only(
+    aws: Any, deceiver: dict[str, Any], trick: str, status: str, errors: str
+) -> None:
+    out, err, end = run(aws, deceiver, trick, timeout=3)
+    assert (out, end) == ("", {"exitCode": -1, "status": status})
+    assert errors in err
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from .spawning import CONNECTED
 
 _CHUNK_BYTES = 65_536
 _CHUNKS_AHEAD = 16
+_DIGITS = 3  # of an exit code
 _DRAIN_S = 0.5  # how long output is read of processes that a command left running
 _SHELL = next((path for path in ("/bin/bash", "/bin/sh") if Path(path).exists()), "/bin/sh")
 _OF_THE_BOOTSTRAP = frozenset({SPANS, "LOOM_SERVER"})
@@ -110,20 +111,28 @@ async def _end(
     """Wait for a command's end and for the rest of its output, and put its exit into the queue."""
     try:
         async with asyncio.timeout(timeout_s):
-            text = (await code.read()).decode("ascii", "replace").strip()
+            text = await _exit_code(code)
     except TimeoutError:
         kill()
         await _rest(reading)
         await queue.put(Exit(PLATFORM_ERROR, timed_out=True))
         return
     await _rest(reading)
-    if text.isdigit():
+    if text.isdigit() and len(text) <= _DIGITS:
         await queue.put(Exit(int(text)))
         return
     with contextlib.suppress(OSError):  # nothing was said: the shell was killed
         if reason := channel.recv(1_000).decode("utf-8", "replace"):
             await queue.put(Output("stderr", f"The command could not be started: {reason}\n"))
     await queue.put(Exit(PLATFORM_ERROR))
+
+
+async def _exit_code(code: asyncio.StreamReader) -> str:
+    """Return what the shell says of its exit code, and no more than that: a hostile agent may say anything."""
+    text = b""
+    while len(text) <= _DIGITS + 1 and (more := await code.read(_DIGITS + 2)):
+        text += more
+    return text.decode("ascii", "replace").strip()
 
 
 async def _rest(reading: Sequence[asyncio.Future[None]]) -> None:
