@@ -77,6 +77,7 @@ class Router:
         resources: The control plane's resources.
         regional: Further operations by name, which are called with the caller's region and account as well.
         limit_bytes: Largest request body.
+        rest_to_moto: Whether moto answers all other operations, whatever it names its methods.
     """
 
     def __init__(
@@ -86,9 +87,11 @@ class Router:
         resources: ResourceEngine | None = None,
         regional: Mapping[str, RegionalHandler] | None = None,
         limit_bytes: int = _BODY_LIMIT_BYTES,
+        rest_to_moto: bool = False,
     ) -> None:
         self._components, self._resources, self._limit_bytes = components, resources, limit_bytes
         self._service_name, self._regional = service_name, regional or {}
+        self._rest_to_moto = rest_to_moto
 
     @cached_property
     def _moto_methods(self) -> frozenset[str]:
@@ -145,7 +148,7 @@ class Router:
         """
         handler = self._handler(match.name, region, account_id)
         if handler is None:
-            if _snake(match.name) in self._moto_methods:
+            if self._rest_to_moto or _snake(match.name) in self._moto_methods:
                 return receive
             raise not_implemented(match.name)
         body = await read_body(receive, self._limit_bytes, match.request.headers.get("Content-Length"))

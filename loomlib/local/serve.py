@@ -74,6 +74,7 @@ from .sandbox.isolation import choose
 from .sandbox.limits import Limits
 from .sessions import OtlpTarget, SessionPool
 from .state import ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
+from .trace_settings import TraceSettings
 from .websocket import WebSockets
 from .websocket.protocol import ServedWebSocket, largest
 
@@ -127,6 +128,7 @@ def serve(
     )
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     os.environ.setdefault("MOTO_ALLOW_NONEXISTENT_REGION", "true")  # AWS has more regions than moto knows
+    os.environ.setdefault("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")  # roles are given AWS's own policies
     asyncio.run(_serve(state, listener, on_ready, model_settings or {}))
     return state
 
@@ -255,6 +257,7 @@ async def _serve(
                     regional=identity.data_handlers,
                 ),
             ),
+            "xray": (Router("xray", TraceSettings(), rest_to_moto=True),),
             "codebuild": (Router("codebuild", CodeBuild(images, sink=logs)),),
             "logs": (
                 Router(

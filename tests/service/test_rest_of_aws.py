@@ -6,6 +6,7 @@ import socket
 from typing import Any
 from urllib.parse import urlsplit
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
 
@@ -66,6 +67,37 @@ def test_tables_and_user_pools_and_metrics_work(aws: Any) -> None:
     assert aws.client("cognito-idp").create_user_pool(PoolName="p")["UserPool"]["Name"] == "p"
     data = [{"MetricName": "m", "Value": 1.0}]
     assert aws.client("cloudwatch").put_metric_data(Namespace="n", MetricData=data)
+
+
+def test_roles_can_have_the_policies_of_aws(aws: Any) -> None:
+    iam = aws.client("iam")
+    role = iam.create_role(RoleName="agents", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    iam.attach_role_policy(RoleName="agents", PolicyArn="arn:aws:iam::aws:policy/BedrockAgentCoreFullAccess")
+    keys = aws.client("sts").assume_role(RoleArn=role, RoleSessionName="tests")["Credentials"]
+    given = {
+        "endpoint_url": aws.state.url,
+        "region_name": aws.state.region,
+        "aws_access_key_id": keys["AccessKeyId"],
+        "aws_secret_access_key": keys["SecretAccessKey"],
+        "aws_session_token": keys["SessionToken"],
+    }
+    boto3.client("bedrock-agentcore-control", **given).list_memories()
+    with pytest.raises(ClientError) as refused:
+        boto3.client("sqs", **given).list_queues()
+    assert "AccessDenied" in refused.value.response["Error"]["Code"]
+
+
+def test_transaction_search_is_on(aws: Any) -> None:
+    xray = aws.client("xray")
+    assert xray.get_trace_segment_destination()["Destination"] == "CloudWatchLogs"
+    assert xray.update_trace_segment_destination(Destination="CloudWatchLogs")["Status"] == "ACTIVE"
+    rule = {"Probabilistic": {"DesiredSamplingPercentage": 5.0}}
+    changed = xray.update_indexing_rule(Name="Default", Rule=rule)["IndexingRule"]
+    assert changed["Rule"]["Probabilistic"]["DesiredSamplingPercentage"] == 5.0
+    assert [item["Name"] for item in xray.get_indexing_rules()["IndexingRules"]] == ["Default"]
+    with pytest.raises(ClientError, match="CloudWatch Logs only"):
+        xray.update_trace_segment_destination(Destination="XRay")
+    assert xray.put_telemetry_records(TelemetryRecords=[{"Timestamp": 1}]), "moto answers the others"
 
 
 def test_what_moto_does_not_implement_is_reported_in_aws_s_form_and_not_repeated(aws: Any) -> None:

@@ -55,5 +55,8 @@ def role_statements(principal: SessionPrincipal) -> list[Statement] | None:
     role = next((role for role in list(backend.roles.values()) if role.arn == principal.role_arn), None)
     if role is None:
         return None
-    documents = [*role.policies.values(), *(policy.document for policy in role.managed_policies.values())]
+    managed = [
+        version for policy in role.managed_policies.values() for version in policy.versions if version.is_default
+    ]
+    documents = [*role.policies.values(), *(version.document for version in managed)]
     return [statement for document in documents for statement in read_statements(document)]
