@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import time
 from collections.abc import AsyncGenerator, Mapping
@@ -47,10 +48,12 @@ class WebSocket:
         sent_ns: When the handshake was sent.
     """
 
-    def __init__(self, response: aiohttp.ClientWebSocketResponse, *, sent_ns: int, opened_ns: int) -> None:
+    def __init__(self, response: aiohttp.ClientWebSocketResponse[bool], *, sent_ns: int, opened_ns: int) -> None:
         self._response = response
         self.sent_ns, self.opened_ns, self._closing = sent_ns, opened_ns, False
-        self.headers: Mapping[str, str] = {name.lower(): value for name, value in response._response.headers.items()}
+        # aiohttp has no public way to the headers of the handshake's response.
+        headers = response._response.headers  # pyright: ignore[reportPrivateUsage]
+        self.headers: Mapping[str, str] = {name.lower(): value for name, value in headers.items()}
 
     async def send(self, data: str | bytes) -> int:
         """Send a message and return when it was handed to the network.
@@ -106,15 +109,13 @@ async def open_websocket(engine: Engine, request: SignedRequest, *, on: str) -> 
     async with aiohttp.ClientSession(connector=connector, trust_env=False, timeout=timeout) as session:
         sent_ns = time.perf_counter_ns()
         try:
-            response = await _within(
-                session.ws_connect(
+            async with asyncio.timeout(_OPEN_TIMEOUT_S):
+                response = await session.ws_connect(
                     URL(request.url, encoded=True),
                     headers=request.headers,
                     proxy=request.proxy,
                     max_msg_size=MESSAGE_MAX_BYTES,
-                    autoping=True,
                 )
-            )
         except aiohttp.WSServerHandshakeError as error:
             headers = {name.lower(): value for name, value in (error.headers or {}).items()}
             raise error_from_response(
@@ -135,10 +136,3 @@ async def open_websocket(engine: Engine, request: SignedRequest, *, on: str) -> 
             yield WebSocket(response, sent_ns=sent_ns, opened_ns=time.perf_counter_ns())
         finally:
             await response.close()
-
-
-async def _within(opening: aiohttp.client._WSRequestContextManager) -> aiohttp.ClientWebSocketResponse:
-    import asyncio
-
-    async with asyncio.timeout(_OPEN_TIMEOUT_S):
-        return await opening

@@ -276,7 +276,7 @@ class Agent:
             options,
             session_id=session_id,
             timeout_s=timeout_s,
-            bearer=bearer,
+            bearer=bearer or self._bearer,
         )
 
     def a2a(
@@ -298,7 +298,12 @@ class Agent:
         from .protocol_sessions import open_agent_a2a
 
         return open_agent_a2a(
-            self.context, self.entry, self.qualifier, session_id=session_id, timeout_s=timeout_s, bearer=bearer
+            self.context,
+            self.entry,
+            self.qualifier,
+            session_id=session_id,
+            timeout_s=timeout_s,
+            bearer=bearer or self._bearer,
         )
 
     def agui(
@@ -321,7 +326,15 @@ class Agent:
         from .protocol_sessions import check_protocol
 
         check_protocol(self.entry, "AGUI", "HTTP")
-        return AguiClient(self.context, self.entry, self.qualifier, session_id=session_id, state=state, tools=tools)
+        return AguiClient(
+            self.context,
+            self.entry,
+            self.qualifier,
+            session_id=session_id,
+            state=state,
+            tools=tools,
+            bearer=self._bearer,
+        )
 
     def websocket(self, *, session_id: str | None = None, bearer: str | None = None) -> SocketClient:
         """Open a WebSocket to this agent.
@@ -340,7 +353,8 @@ class Agent:
         """
         from .protocol_sessions import open_websocket
 
-        return open_websocket(self.context, self.entry, self.qualifier, session_id=session_id, bearer=bearer)
+        token = bearer or self._bearer
+        return open_websocket(self.context, self.entry, self.qualifier, session_id=session_id, bearer=token)
 
     def logs(
         self,
@@ -435,7 +449,7 @@ class Agent:
         if self.protocol in ("MCP", "A2A"):
             from .protocol_sessions import session_target
 
-            return session_target(self.context, self.entry, self.qualifier)
+            return session_target(self.context, self.entry, self.qualifier, bearer=self._bearer)
         from .eval_target import AgentTarget
 
         return AgentTarget(self.context, self.entry, self.qualifier, bearer=self._bearer)
@@ -445,7 +459,7 @@ class Agent:
         if self.protocol in ("MCP", "A2A"):
             from .protocol_sessions import session_target
 
-            return session_target(self.context, self.entry, self.qualifier)
+            return session_target(self.context, self.entry, self.qualifier, bearer=self._bearer)
         from .study_target import StudyTarget
 
         return StudyTarget(self.context, self.entry, self.qualifier, bearer=self._bearer)

@@ -9,6 +9,7 @@ from typing import Any
 from ..agents import AgentEntry, Chunk, new_session_id
 from ..agents.agui import AguiEvent, Confirmation, answer_to, conversation_of, read_event, run_input
 from ..agents.requests import InvokeOptions
+from ..aws.bearer import Bearer, token_of
 from ..errors import ProtocolError
 from ..json_values import as_list, as_mapping, as_text
 from .context import Context
@@ -30,6 +31,7 @@ class AguiClient:
         session_id: The runtime session; a new one by default.
         state: The shared state at the beginning.
         tools: The tools that the client offers (see `run_input`).
+        bearer: The token of its calls, or a function that returns it.
     """
 
     def __init__(
@@ -41,7 +43,9 @@ class AguiClient:
         session_id: str | None = None,
         state: Any = None,
         tools: Sequence[Mapping[str, Any]] = (),
+        bearer: Bearer | None = None,
     ) -> None:
+        self._bearer = bearer
         self._context, self._entry, self._qualifier = context, entry, qualifier
         self.session_id, self.tools = session_id or new_session_id(), tuple(tools)
         self._state, self._thread_id = state, ""
@@ -117,6 +121,7 @@ class AguiClient:
             "qualifier": self._qualifier,
             "timeout_s": timeout_s,
             "labels": self._context.labels,
+            "bearer": token_of(self._bearer),
         }
 
     def _keep(self, inv: Invocation) -> Invocation:

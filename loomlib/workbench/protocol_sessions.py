@@ -16,7 +16,7 @@ from ..agents.protocols.mcp_values import Callbacks
 from ..agents.protocols.servers import server_entry
 from ..agents.protocols.socket_session import SocketSession
 from ..agents.protocols.stdio_channel import StdioChannel
-from ..aws.bearer import check_bearer
+from ..aws.bearer import Bearer, check_bearer, token_of
 from ..aws.runtimes import stop_session
 from ..errors import ProtocolError
 from .a2a_client import A2aClient
@@ -40,7 +40,7 @@ def open_agent_mcp(
     *,
     session_id: str | None = None,
     timeout_s: float | None = None,
-    bearer: str | None = None,
+    bearer: Bearer | None = None,
 ) -> McpClient:
     """Open an MCP session with an agent whose protocol is MCP.
 
@@ -48,7 +48,7 @@ def open_agent_mcp(
         ProtocolError: The agent speaks another protocol.
     """
     check_protocol(entry, "MCP")
-    if bearer is not None:
+    if isinstance(bearer, str):
         check_bearer(bearer)
 
     def make(session: str | None, own: Callbacks) -> McpSession:
@@ -99,7 +99,7 @@ def open_agent_a2a(
     *,
     session_id: str | None = None,
     timeout_s: float | None = None,
-    bearer: str | None = None,
+    bearer: Bearer | None = None,
 ) -> A2aClient:
     """Open a client of an agent whose protocol is A2A.
 
@@ -107,7 +107,7 @@ def open_agent_a2a(
         ProtocolError: The agent speaks another protocol.
     """
     check_protocol(entry, "A2A")
-    if bearer is not None:
+    if isinstance(bearer, str):
         check_bearer(bearer)
 
     def card(id: str) -> Mapping[str, Any]:
@@ -122,7 +122,7 @@ def open_agent_a2a(
             qualifier=qualifier,
             session_id=id,
             headers={"Accept": "application/json"},
-            bearer=bearer,
+            bearer=token_of(bearer),
         )
         return shared_engine().submit(read_json(request, what="GetAgentCard", on=entry.name)).result()
 
@@ -167,7 +167,7 @@ def open_websocket(
     qualifier: str,
     *,
     session_id: str | None = None,
-    bearer: str | None = None,
+    bearer: Bearer | None = None,
 ) -> SocketClient:
     """Open a WebSocket to an agent.
 
@@ -177,7 +177,7 @@ def open_websocket(
     from ..aws.engine import shared_engine
 
     check_protocol(entry, "HTTP", "AGUI")
-    if bearer is not None:
+    if isinstance(bearer, str):
         check_bearer(bearer)
     session = SocketSession(
         shared_engine(),
@@ -187,24 +187,26 @@ def open_websocket(
         session_id=session_id or new_session_id(),
         qualifier=qualifier,
         labels=context.labels,
-        bearer=bearer,
+        bearer=token_of(bearer),
     )
     return SocketClient(shared_engine(), session, context)
 
 
-def session_target(context: Context, entry: AgentEntry, qualifier: str) -> SessionTarget:
+def session_target(
+    context: Context, entry: AgentEntry, qualifier: str, *, bearer: Bearer | None = None
+) -> SessionTarget:
     """Return an MCP or A2A agent as the target of an evaluation or a latency study."""
 
     def mcp(id: str) -> McpSession:
-        return _agent_mcp(context, entry, qualifier, None, id, Callbacks())
+        return _agent_mcp(context, entry, qualifier, bearer, id, Callbacks())
 
-    make = mcp if entry.protocol == "MCP" else partial(_agent_a2a, context, entry, qualifier, None)
-    end = partial(_stop, context, entry, qualifier, None)
+    make = mcp if entry.protocol == "MCP" else partial(_agent_a2a, context, entry, qualifier, bearer)
+    end = partial(_stop, context, entry, qualifier, bearer)
     return SessionTarget(make, entry, context, qualifier=qualifier, end_session=end)
 
 
 def _agent_mcp(
-    context: Context, entry: AgentEntry, qualifier: str, bearer: str | None, session_id: str, callbacks: Callbacks
+    context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str, callbacks: Callbacks
 ) -> McpSession:
     return McpSession(
         agent_channel(context, entry, qualifier, session_id, bearer),
@@ -217,7 +219,9 @@ def _agent_mcp(
     )
 
 
-def _agent_a2a(context: Context, entry: AgentEntry, qualifier: str, bearer: str | None, session_id: str) -> A2aSession:
+def _agent_a2a(
+    context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str
+) -> A2aSession:
     return A2aSession(
         agent_channel(context, entry, qualifier, session_id, bearer),
         entry=entry,
@@ -240,14 +244,14 @@ def check_protocol(entry: AgentEntry, *wanted: str) -> None:
     )
 
 
-def _stop(context: Context, entry: AgentEntry, qualifier: str, bearer: str | None, session_id: str) -> bool:
+def _stop(context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str) -> bool:
     return stop_session(
-        context.clients, str(entry.arn), session_id, qualifier=qualifier, region=entry.region, bearer=bearer
+        context.clients, str(entry.arn), session_id, qualifier=qualifier, region=entry.region, bearer=token_of(bearer)
     )
 
 
 def agent_channel(
-    context: Context, entry: AgentEntry, qualifier: str, session_id: str, bearer: str | None = None
+    context: Context, entry: AgentEntry, qualifier: str, session_id: str, bearer: Bearer | None = None
 ) -> HttpChannel:
     """Return a channel whose messages are calls of InvokeAgentRuntime, signed or with a token."""
     from ..aws.engine import shared_engine
@@ -263,7 +267,7 @@ def agent_channel(
             session_id=session_id,
             body=body,
             headers=headers,
-            bearer=bearer,
+            bearer=token_of(bearer),
         )
 
     return HttpChannel(

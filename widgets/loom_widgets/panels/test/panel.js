@@ -174,6 +174,9 @@ export default {
     const token = field("Bearer token", { type: "password", autocomplete: "off", hint: "This agent takes tokens only. The token is neither stored nor shown." });
     const agui = checkbox("Ask in AG-UI");
     agui.style.setProperty("align-self", "center");
+    const browser = toolBrowser(model, { form: () => ({ ...form(), bearer: token.value }), asking: (yes) => asking(yes) });
+    const asked = serverQuestion(model), described = agentCard(model, () => ({ ...form(), bearer: token.value }));
+    const promptRow = h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), askRow = h("div", { class: "loom-row" }, ask, halt, agui);
     let calls = 0, shownTurn;
 
     const form = () => ({ agent: agent.value, qualifier: qualifier.value, session: session.value });
@@ -245,7 +248,7 @@ export default {
     logs.addEventListener("click", () => { line.hidden = !logs.chosen; line.textContent = logs.chosen?.message ?? ""; });
     put(body, [
       labels, h("div", { class: "loom-row" }, agent, qualifier, session, fresh), waiting, log, nothing,
-      h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), token, h("div", { class: "loom-row" }, ask, halt, agui), about, parts,
+      described, browser, asked, promptRow, token, askRow, about, parts,
     ]);
     prompt.classList.add("loom-wide");
 
@@ -259,6 +262,10 @@ export default {
       session.value = state.session ?? "";
       agui.value = Boolean(state.agui);
       token.hidden = !state.authorizer;
+      promptRow.hidden = askRow.hidden = state.protocol === "MCP";
+      agui.hidden = state.protocol === "A2A";
+      browser.show(state.protocol, state.agent);
+      described.show(state.protocol, state.agent);
       labels.textContent = (state.labels ?? []).join(" · ");
       prompt.control.setAttribute("placeholder", state.sample ?? "");
       const none = !(state.agents ?? []).length;
@@ -273,6 +280,7 @@ export default {
       detailsOf(turn.turn, "Shown when the answer has ended.");
       if (prompt.value.trim() === turn.prompt.trim()) prompt.value = "";
     }));
+    body.keep(onMessage(model, "question", (question) => asked.show(question)));
     body.keep(onMessage(model, "session", (reply) => views.get(reply.turn)?.session(reply.session)));
     body.keep(onMessage(model, "pieces", (reply) => down(() => {
       views.get(reply.turn)?.take(reply.items);

@@ -20,6 +20,7 @@ from .code import agent_line, asking_code
 from .deciding import Deciding
 from .figures import figures_of
 from .frames import Frames
+from .speaking import Speaking
 from .turn_details import TurnDetails
 from .turns import PanelTurn
 
@@ -32,7 +33,7 @@ _CAPTURED = "captured.json"
 _TEXT_IN_ALL = 600_000
 
 
-class TestPanel(Deciding, Frames, TurnDetails):
+class TestPanel(Deciding, Frames, TurnDetails, Speaking):
     """A conversation with an agent of the catalog, and the telemetry of its last answer."""
 
     __test__ = False  # the name looks like a test to pytest
@@ -40,7 +41,10 @@ class TestPanel(Deciding, Frames, TurnDetails):
     opener: ClassVar[str] = "test"
     called: ClassVar[str] = "Test"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.test", "panel.js")
-    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.panels.test", "chat.js"),)
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("loom_widgets.panels.test", "chat.js"),
+        ("loom_widgets.panels.test", "tools.js"),
+    )
 
     def __init__(self, of: Workbench | Agent, **options: Any) -> None:
         bench = Workbench(of.context) if isinstance(of, Agent) else of
@@ -86,6 +90,8 @@ class TestPanel(Deciding, Frames, TurnDetails):
             raise LoomError("There is nothing to ask", on="the prompt is empty", try_="write a question")
         self._bearer = form.text("bearer").strip()
         agent = self._agent(form.text("agent"), form.text("qualifier", "DEFAULT"))
+        if agent.protocol == "A2A":
+            return self._ask_a2a(agent, prompt, session, cancel)
         run = next((turn.run for turn in reversed(self._turns) if turn.run is not None), None)
         agui = run is not None or form.flag("agui")
         self.show_code(asking_code(agent, prompt, session, agui=agui))
@@ -196,6 +202,7 @@ class TestPanel(Deciding, Frames, TurnDetails):
 
     def _begin_chat(self) -> None:
         self.stop("after")
+        self._close_mcp()
         self._turns = []
         self._drop_trace()
         self.tables.put("logs", [])
@@ -223,7 +230,8 @@ class TestPanel(Deciding, Frames, TurnDetails):
             session=session,
             sessions=[[row["session_id"], row["invocations"]] for row in sessions[:20]],
             labels=list(self.bench.labels),
-            agui=chosen is not None and self._speaks_agui(chosen.id),
+            protocol="HTTP" if chosen is None else chosen.protocol,
+            agui=chosen is not None and (chosen.protocol == "AGUI" or self._speaks_agui(chosen.id)),
             authorizer=chosen is not None and chosen.has_authorizer,
             sample="" if chosen is None else self.bench.agent(chosen.name).sample_prompt,
         )
