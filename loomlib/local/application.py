@@ -127,6 +127,10 @@ class Application:
                 self._guard.admit_page(scope)
                 await self._identity.pages.answer(scope, sending)
                 return
+            if self._identity.local_server.has(scope):
+                self._guard.admit_page(scope)
+                await self._identity.local_server.answer(scope, receive, sending)
+                return
             caller = self._guard.admit(scope)
             service = caller.service
             if caller.signature is not None or caller.unsigned is not None:

@@ -184,7 +184,7 @@ async def _serve(
     images = ImageStore(home)
     deployments = Deployments(home, images, isolation=isolation, exact_python=options.python == "machine")
     issuer, web_issuer = LocalIssuer(home, state.url), LocalIssuer(home, state.url, "sts")
-    identity = OutboundIdentity(home, resources, url=state.url, issuer=web_issuer)
+    identity = OutboundIdentity(home, resources, url=state.url, issuer=web_issuer, local_issuer=issuer)
     inbound = InboundAuthorizer((issuer, web_issuer, CognitoPools()), logs)
     moto = MotoFallback(logs, AssumedRoles(keys))
     memory = MemoryStore(home)

@@ -59,8 +59,12 @@ class LocalIssuer:
             return self._public
         return {
             "issuer": self.name,
+            "authorization_endpoint": f"{self.name}/authorize",
+            "token_endpoint": f"{self.name}/token",
             "jwks_uri": self.name + _JWKS,
-            "response_types_supported": ["token"],
+            "response_types_supported": ["code"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256", "ES384"],
         }

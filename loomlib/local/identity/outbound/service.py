@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import logging
 import threading
@@ -14,6 +15,8 @@ from ...resources.store import ResourceStore
 from ...wire import RefusedError
 from .clients import TokenClient
 from .consent import ConsentSessions
+from .local_server import Issuer as LocalServerIssuer
+from .local_server import LocalAuthorizationServer
 from .pages import ConsentPages
 from .plane import IdentityPlane
 from .providers import (
@@ -45,6 +48,7 @@ class OutboundIdentity:
         store: Its resources.
         url: The service's address.
         issuer: Signs tokens for services outside AWS.
+        local_issuer: The issuer for trying out.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class OutboundIdentity:
         *,
         url: str,
         issuer: Issuer,
+        local_issuer: LocalServerIssuer,
     ) -> None:
         sealer = Sealer(home)
         self.tokens = WorkloadTokens(sealer)
@@ -77,6 +82,8 @@ class OutboundIdentity:
             "SetTokenVaultCMK": settings.set_key,
             "ResetTokenVaultKeyMaterial": settings.reset,
         }
+        self._local_discovery = local_issuer.discovery_url
+        self.local_server = LocalAuthorizationServer(local_issuer, url=url, is_client=self._is_client)
         self.web_identity = WebIdentity(issuer)
         self._restored = False
         self._restoring = threading.Lock()
@@ -90,6 +97,20 @@ class OutboundIdentity:
             (API_KEY_PROVIDER, self._api_keys),
             (OAUTH2_PROVIDER, self._oauth2),
         )
+
+    def _is_client(self, client_id: str, secret: str | None) -> bool:
+        """Whether a provider that names the local issuer has a client, and its secret unless that is None."""
+        for record in self._store.records(OAUTH2_PROVIDER.noun):
+            config = self._oauth2.config(record)
+            here = config["oauthDiscovery"].get("discoveryUrl") == self._local_discovery
+            if not here or not client_id or config.get("clientId") != client_id:
+                continue
+            try:
+                if secret is None or hmac.compare_digest(self._oauth2.secret(record).encode(), secret.encode()):
+                    return True
+            except RefusedError:
+                continue  # its secret cannot be read
+        return False
 
     def restore_secrets(self) -> None:
         """Put the managed secrets back into the local Secrets Manager, once: moto forgets them with its process."""
