@@ -2,7 +2,7 @@
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, arrivals, ttft,
-websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox.
+websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox, starts.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from . import (
     bench_report,
     bench_sandbox,
     bench_sessions,
+    bench_snapshots,
     bench_streaming,
     bench_traces,
     bench_tracing,
@@ -60,6 +61,7 @@ WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
 ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "import": bench_import.rows,
     "sandbox": bench_sandbox.sandbox,
+    "starts": bench_snapshots.starts,
     "traces": bench_traces.rows,
     "lookup": bench_intake.lookup,
     "truth": bench_truth.rows,
@@ -94,6 +96,7 @@ def main(chosen: list[str]) -> int:
         "learners",
         "report",
         "sandbox",
+        "starts",
         "redaction",
     ]
     wanted = chosen or known
