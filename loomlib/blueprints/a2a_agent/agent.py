@@ -7,6 +7,9 @@ message/stream, tasks/get, tasks/cancel). An answer is a task with an artifact. 
 import os
 from datetime import UTC, datetime
 
+# Otherwise a trace has dozens of spans of the SDK's queues.
+os.environ["OTEL_INSTRUMENTATION_A2A_SDK_ENABLED"] = os.environ.get("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")
+
 from a2a.types import AgentCapabilities, AgentCard, AgentSkill
 from arithmetic import calculated
 from bedrock_agentcore import BedrockAgentCoreContext

@@ -10,6 +10,9 @@ import os
 from datetime import UTC, datetime
 from urllib.parse import quote
 
+# Otherwise a trace has dozens of spans of the SDK's queues.
+os.environ["OTEL_INSTRUMENTATION_A2A_SDK_ENABLED"] = os.environ.get("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")
+
 import boto3
 import httpx
 from a2a.client import A2ACardResolver, ClientConfig

@@ -146,3 +146,13 @@ def test_a_long_value_of_an_allowed_header_is_refused(aws: Any) -> None:
     answer = connection.getresponse()
     assert (answer.status, json.loads(answer.read())["__type"]) == (400, "ValidationException")
     connection.close()
+
+
+def test_an_http_runtime_serves_at_the_port_and_path_that_it_names(aws: Any) -> None:
+    code = PLAIN_A2A.replace('Route("/", rpc', 'Route("/run", rpc').replace("port=9000", "port=8200")
+    where = {"serverProtocol": "HTTP", "port": 8200, "path": "/run"}
+    arn = aws.deploy("http_elsewhere", code, protocolConfiguration=where)["agentRuntimeArn"]
+    _, content = aws.invoke(arn, rpc("anything"))
+    document = json.loads(content)
+    assert document["result"]["method"] == "anything"
+    assert document["result"]["headers"]["host"] == "127.0.0.1:8200"
