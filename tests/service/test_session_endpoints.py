@@ -3,9 +3,10 @@ from __future__ import annotations
 import http.client
 import json
 import uuid
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from botocore.exceptions import ClientError
@@ -156,3 +157,76 @@ def test_without_a_network_of_their_own_sessions_have_no_endpoints(start_service
     aws = start_service(sandbox="off")
     with pytest.raises(ClientError, match="allowedPorts needs sessions with a network of their own"):
         aws.create("shared", aws.upload({"agent.py": "pass"}), allowedPorts=PORTS)
+
+
+OFFERS_AGENT = """
+import json, threading
+import uvicorn
+from bedrock_agentcore import BedrockAgentCoreApp
+
+app = BedrockAgentCoreApp()
+
+async def tell(scope, receive, send):
+    seen = {"headers": {n.decode(): v.decode() for n, v in scope["headers"]}, "offered": scope.get("subprotocols")}
+    answer = json.dumps(seen)
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.send", "text": answer})
+        await send({"type": "websocket.close"})
+    else:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": answer.encode()})
+
+@app.entrypoint
+def answer(payload):
+    server = uvicorn.Server(uvicorn.Config(tell, host="0.0.0.0", port=9002, log_level="warning", lifespan="off"))
+    threading.Thread(target=server.run, daemon=True).start()
+    while not server.started:
+        pass
+    return "ready"
+
+if __name__ == "__main__":
+    app.run()
+"""
+
+
+def test_a_token_opens_a_session_endpoint_and_does_not_reach_its_server(aws: Any) -> None:
+    if "own view" not in str(local.status(aws.state.home).isolation):
+        pytest.skip("allowedPorts needs bubblewrap")
+    rules = {"discoveryUrl": local.issuer_address(aws.state), "allowedClients": [local.DEFAULT_CLIENT]}
+    runtime = aws.deploy(
+        "protected_ports", OFFERS_AGENT, allowedPorts=PORTS, authorizerConfiguration={"customJWTAuthorizer": rules}
+    )
+    token = local.issue_token(aws.state, "alice")
+    bearer = {"Authorization": f"Bearer {token}", "X-Amzn-Bedrock-AgentCore-Runtime-User-Id": "mallory"}
+
+    def get(path: str, method: str, headers: dict[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", aws.state.port, timeout=60)
+        try:
+            connection.request(method, path, b"{}" if method == "POST" else None, headers)
+            response = connection.getresponse()
+            return response, response.read()
+        finally:
+            connection.close()
+
+    arn = quote(runtime["agentRuntimeArn"], safe="")
+    session = {"X-Amzn-Bedrock-AgentCore-Runtime-Session-Id": str(uuid.uuid4())}
+    response, _ = get(f"/runtimes/{arn}/invocations", "POST", bearer | session)
+    url = str(response.getheader("x-amzn-bedrock-agentcore-runtime-session-endpoint-url"))
+    path = f"{urlsplit(url).path}/9002/"
+    response, body = get(path, "GET", bearer)
+    assert response.status == 200
+    assert token not in body.decode()
+    assert "mallory" not in body.decode()
+    for headers, status in (({}, 401), ({"Authorization": "Bearer x"}, 403)):
+        assert get(path, "GET", headers)[0].status == status
+        # Nobody may make the service read a body before it is known who sends it.
+        assert get(path, "GET", {**headers, "Content-Length": "100000000"})[0].status == status
+    name = "base64UrlBearerAuthorization"
+    encoded = urlsafe_b64encode(token.encode()).rstrip(b"=").decode()
+    offered: list[Any] = [f"{name}.{encoded}", name]
+    with connect(f"ws://127.0.0.1:{aws.state.port}{path}", subprotocols=offered) as socket:
+        seen = socket.recv()
+        assert socket.subprotocol == name
+    assert encoded not in str(seen)

@@ -49,6 +49,11 @@ class SessionEndpoints:
         Raises:
             RefusedError: The port is not allowed, or the session cannot be used.
         """
+        return await self._use(await self._authorized(to, caller, headers, request_id))
+
+    async def _authorized(
+        self, to: Destination, caller: Caller, headers: Mapping[str, str], request_id: str
+    ) -> AgentCall:
         qualifier, version = self._invoke.target_for(caller, to.arn, f"qualifier={quote(to.qualifier)}".encode())
         session_id = session_id_of({SESSION_HEADER: to.session_id.encode()}) or ""
         identity = await self._invoke.inbound.authorize(
@@ -57,11 +62,13 @@ class SessionEndpoints:
         allowed = any(first <= to.port <= last for first, last in version.allowed_ports)
         if not version.allowed_ports or not (allowed or to.port == version.port):
             raise RefusedError("AccessDeniedException", 403, f"{version.runtime_id} does not allow port {to.port}")
-        call = AgentCall(
+        return AgentCall(
             runtime=version, qualifier=qualifier, session_id=session_id, body=b"", headers=headers, identity=identity
         )
+
+    async def _use(self, call: AgentCall) -> SessionUse:
         with as_refusals():
-            self._quotas.admit_call(version.runtime_id, qualifier)
+            self._quotas.admit_call(call.runtime.runtime_id, call.qualifier)
             return await self._sessions.use(call)
 
     async def answer(
@@ -75,9 +82,10 @@ class SessionEndpoints:
         request_id: str,
     ) -> None:
         """Pass a request on and stream the answer."""
+        passed = passed_headers(headers, names_user=caller.bearer is None)
+        call = await self._authorized(to, caller, passed, request_id)  # before the body, whose sender may be anyone
         body = await read_body(receive, PAYLOAD_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
-        passed = passed_headers(headers)
-        use = await self.begin(to, caller, passed, request_id)
+        use = await self._use(call)
         try:
             async with while_connected(receive):
                 await _pass_on(use, to, scope, passed, body, send)

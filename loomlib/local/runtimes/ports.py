@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from ..contract import AgentCall
+from ..identity.inbound import USER_HEADER
 from ..sandbox.isolation import Isolation
 from ..wire import invalid
 
@@ -96,7 +97,13 @@ def passed_query(query: bytes) -> str:
     return "&".join(part for part in query.decode("latin-1").split("&") if not part.lower().startswith("x-amz-"))
 
 
-def passed_headers(headers: Mapping[bytes, bytes]) -> dict[str, str]:
-    """Return the header fields of a request that a server inside a session sees."""
+def passed_headers(headers: Mapping[bytes, bytes], *, names_user: bool = True) -> dict[str, str]:
+    """Return the header fields of a request that a server inside a session sees.
+
+    Args:
+        headers: The request's header fields.
+        names_user: Whether its header may name the user; a bearer token says itself who the user is.
+    """
+    left_out = _NOT_PASSED if names_user else {*_NOT_PASSED, USER_HEADER}
     given = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers.items())
-    return {name: value for name, value in given if name not in _NOT_PASSED and not name.startswith("x-amz-")}
+    return {name: value for name, value in given if name not in left_out and not name.startswith("x-amz-")}

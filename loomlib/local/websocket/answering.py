@@ -137,16 +137,14 @@ class WebSockets:
         call = AgentCall(
             runtime=version, qualifier=qualifier, session_id=session_id, body=b"", headers=seen, identity=identity
         )
-        offered = [name for name in scope["subprotocols"] if not name.startswith(TOKEN_SUBPROTOCOL)]
         target = "/ws" + (f"?{urlencode(left)}" if left else "")
         with as_refusals():
             self._quotas.admit_call(version.runtime_id, qualifier)
-            use, agent = await self._connect(call, target, offered)
+            use, agent = await self._connect(call, target, _offered(scope))
         try:
             await receive()  # websocket.connect
             back = [(SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode())]
-            # A browser that offered the name for its token wants one of its offers accepted.
-            chosen = agent.subprotocol or (TOKEN_SUBPROTOCOL if TOKEN_SUBPROTOCOL in scope["subprotocols"] else None)
+            chosen = _chosen(scope, agent.subprotocol)
             await send({"type": "websocket.accept", "subprotocol": chosen, "headers": back})
             await relay(receive, send, agent, use)
         finally:
@@ -159,7 +157,7 @@ class WebSockets:
         """Relay a WebSocket to a server at a port that the runtime allows."""
         headers = {
             name: value
-            for name, value in passed_headers(dict(scope["headers"])).items()
+            for name, value in passed_headers(dict(scope["headers"]), names_user=caller.bearer is None).items()
             if name not in _OF_THE_HANDSHAKE and not name.startswith("sec-websocket-")
         }
         use = await self._endpoints.begin(to, caller, headers, request_id)
@@ -168,10 +166,11 @@ class WebSockets:
             target = to.path + (f"?{query}" if query else "")
             open_socket = partial(connect_to, use, use.session.runtime, to.port)
             with as_refusals():
-                agent = await self._open_agent(use, open_socket, target, headers, scope["subprotocols"])
+                agent = await self._open_agent(use, open_socket, target, headers, _offered(scope))
             try:
                 await receive()  # websocket.connect
-                await send({"type": "websocket.accept", "subprotocol": agent.subprotocol, "headers": []})
+                chosen = _chosen(scope, agent.subprotocol)
+                await send({"type": "websocket.accept", "subprotocol": chosen, "headers": []})
                 await relay(receive, send, agent, use)
             finally:
                 agent.transport.abort()
@@ -208,6 +207,16 @@ class WebSockets:
             else:
                 return use, agent
         raise AssertionError("the second attempt returns or raises")
+
+
+def _offered(scope: Scope) -> list[str]:
+    """Return the subprotocols that the agent is offered: not the one that holds the caller's token."""
+    return [name for name in scope["subprotocols"] if not name.startswith(TOKEN_SUBPROTOCOL)]
+
+
+def _chosen(scope: Scope, chosen: str | None) -> str | None:
+    """Return the subprotocol to accept: a browser that offered the name of its token's wants one of its offers."""
+    return chosen or (TOKEN_SUBPROTOCOL if TOKEN_SUBPROTOCOL in scope["subprotocols"] else None)
 
 
 def _from_query(query: bytes) -> tuple[Mapping[bytes, bytes], list[tuple[str, str]]]:
