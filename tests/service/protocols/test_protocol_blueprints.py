@@ -122,3 +122,19 @@ def test_the_orchestrator_finds_the_a2a_agent_by_its_card_and_delegates(aws: Any
     events = [json.loads(line[6:]) for line in content.decode().splitlines() if line.startswith("data: ")]
     assert {"tool": "ask_calculator"} in events
     assert "597" in "".join(event for event in events if isinstance(event, str))
+
+
+def test_mcp_sessions_on_platform_v2_share_no_calculations(aws: Any, mcp_client: Any) -> None:
+    files = {file.name: file.read_bytes() for file in (BLUEPRINTS / "mcp_server").iterdir() if file.is_file()}
+    settings = {"protocolConfiguration": {"serverProtocol": "MCP"}, "platformVersion": "V2"}
+    arn = aws.settled(aws.create("mcp_v2", aws.upload(files), **settings)["agentRuntimeId"])["agentRuntimeArn"]
+
+    async def use() -> None:
+        async with mcp_client(arn, mode="legacy") as one, mcp_client(arn, mode="legacy") as other:
+            await one.call_tool("calculator", {"expression": "2 + 2"})
+            await other.call_tool("calculator", {"expression": "3 * 3"})
+            for client, expected in ((one, "2 + 2 = 4"), (other, "3 * 3 = 9")):
+                (kept,) = (await client.read_resource("calculations://session")).contents
+                assert kept.text == expected
+
+    anyio.run(use)
