@@ -37,7 +37,8 @@ class TraceSettings:
         if parameters.get("Name") != _RULE:
             raise RefusedError("ResourceNotFoundException", 404, f"There is no indexing rule but {_RULE}")
         rule: Mapping[str, Any] = parameters.get("Rule") or {}
-        wanted = (rule.get("Probabilistic") or {}).get("DesiredSamplingPercentage", 100.0)
+        shares: Mapping[str, Any] = rule.get("Probabilistic") or {}
+        wanted = shares.get("DesiredSamplingPercentage", 100.0)
         return {"IndexingRule": self._rule(float(wanted))}
 
     def _rule(self, wanted: float) -> Mapping[str, Any]:

@@ -57,7 +57,7 @@ own = next(each for each in client.get_memory_strategies(memory_id) if each["nam
 client.update_memory_strategies_and_wait(memory_id, delete_strategy_ids=[own["strategyId"]], poll_interval=0.1)
 
 # MemoryControlPlaneClient
-control = MemoryControlPlaneClient()
+control = MemoryControlPlaneClient(region_name=client.region_name)  # it ignores AWS_REGION
 added = control.add_strategy(
     memory_id,
     {"semanticMemoryStrategy": {"name": "more", "namespaceTemplates": ["/more/{actorId}/"]}},
