@@ -146,6 +146,19 @@ def test_a_command_is_as_isolated_and_limited_as_the_agent(aws: Any, worker: dic
         assert run(aws, worker, f"ls {__file__}", session_id=session_id)[2]["exitCode"] != 0
 
 
+def test_a_restored_session_runs_commands_as_a_booted_one(aws: Any) -> None:
+    agent = "\n".join(line for line in BUSY_AGENT.splitlines() if not line.startswith(("signal.", "os.chdir")))
+    assert "setdefaulttimeout" in agent  # which must not hold for what the service says to a restored process
+    runtime = aws.deploy("restored", agent, platformVersion="V2", environmentVariables={"COLOUR": "blue"})
+    session_id = str(uuid.uuid4())
+    seen = json.loads(aws.invoke(runtime["agentRuntimeArn"], b"{}", runtimeSessionId=session_id)[1])
+    out, _, end = run(aws, runtime, "sleep 1; echo $COLOUR; exit 7", session_id=session_id)
+    assert (out, end) == ("blue\n", {"exitCode": 7, "status": "COMPLETED"})
+    out, err, _ = run(aws, runtime, f"python3 -c {shlex.quote(LOOK)}", session_id=session_id)
+    command = json.loads(out or err)
+    assert command == {name: seen[name] for name in command}
+
+
 def test_output_arrives_while_the_command_runs(aws: Any, worker: dict[str, Any]) -> None:
     session_id = str(uuid.uuid4())
     stream = started(aws, worker, "echo ready; while [ ! -e go ]; do sleep 0.05; done; echo gone", session_id)["stream"]

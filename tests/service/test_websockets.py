@@ -176,6 +176,16 @@ def test_text_bytes_and_subprotocols_pass(aws: Any, talker: dict[str, Any]) -> N
         assert socket.ping().wait(30)
 
 
+def test_a_restored_session_has_websockets_as_a_booted_one(aws: Any) -> None:
+    runtime = aws.deploy("restored_talker", SOCKET_AGENT, platformVersion="V2")
+    with opened(aws, runtime["agentRuntimeArn"]) as socket:
+        assert asked(socket, "hello") == "HELLO"
+        with pytest.raises(ConnectionClosed) as closed:
+            asked(socket, "crash")
+    assert closed.value.rcvd is not None
+    assert "ended with exit code 3" in closed.value.rcvd.reason
+
+
 def test_both_sides_close_with_their_code(aws: Any, talker: dict[str, Any]) -> None:
     session_id = str(uuid.uuid4())
     with opened(aws, talker["agentRuntimeArn"], session_id) as socket:

@@ -258,6 +258,7 @@ def follow_the_service(lifeline_fd: int, mark: str, network: LockType) -> None:
     import _socket
 
     lifeline, closed_on_exec = _socket.socket(fileno=lifeline_fd), getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
+    lifeline.settimeout(None)  # whatever default the code of a restored agent has set
     try:
         while True:
             data, control, _, _ = lifeline.recvmsg(1, _socket.CMSG_SPACE(4), closed_on_exec)
