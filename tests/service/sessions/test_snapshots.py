@@ -209,6 +209,19 @@ def test_a_restored_session_that_ends_is_reported_and_the_next_one_restored(isol
     assert ask(isolated, arn, 1) == before
 
 
+def test_a_folder_and_a_signal_that_the_agent_chose_stay_chosen(isolated: Any) -> None:
+    start = "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nos.mkdir('deep'); os.chdir('deep')"
+    body = """
+    open("here.txt", "w").close()
+    return {"ignored": signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN, "folder": os.path.basename(os.getcwd())}
+"""
+    arn = deploy(isolated, "chosen", AGENT.format(start=start, kind="def", body=body))
+    for number in (1, 2):
+        assert ask(isolated, arn, number) == {"ignored": True, "folder": "deep"}
+    assert len(list((isolated.state.home / "sessions").glob("*.sessions/*/deep/here.txt"))) == 2
+    assert "booted and not" not in messages(isolated, arn)
+
+
 def test_stopping_ends_what_a_restored_session_started(isolated: Any) -> None:
     body = """
     if os.fork() == 0:

@@ -97,14 +97,18 @@ class Freezer:
         deadline = loop.time() + _SETTLES_WITHIN_S
         while server.server_state.connections and loop.time() < deadline:  # noqa: ASYNC110 (uvicorn has no event)
             await asyncio.sleep(0.002)  # until uvicorn has noticed that the service closed its connections
+        # An agent that ignores this signal would lose the ends of this process's children.
+        on_child = signal.signal(signal.SIGCHLD, signal.SIG_DFL) if _on_main_thread() else None
         obstacles, plan = self._examine(loop)
         self._control.send(json.dumps({"obstacles": obstacles}).encode())
         if obstacles or plan is None:
             return
         self._serve_requests(loop, plan)
+        if on_child is not None:
+            signal.signal(signal.SIGCHLD, on_child)
 
     def _examine(self, loop: asyncio.AbstractEventLoop) -> tuple[list[str], descriptors.Plan | None]:
-        if threading.current_thread() is not threading.main_thread():
+        if not _on_main_thread():
             return ["its server runs in a thread"], None
         if not isinstance(loop, asyncio.SelectorEventLoop):
             return [f"its event loop is {type(loop).__module__}.{type(loop).__name__}"], None
@@ -126,7 +130,7 @@ class Freezer:
     def _serve_requests(self, loop: asyncio.AbstractEventLoop, plan: descriptors.Plan) -> None:
         """Fork a session for each request; return in the forked process only."""
         state = sys.modules["random"].getstate() if "random" in sys.modules else None
-        wake_up = signal.set_wakeup_fd(-1)
+        wake_up, works_in = signal.set_wakeup_fd(-1), os.getcwd()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         gc.freeze()  # a later collection would touch, and so copy, every object that the sessions share
         while True:
@@ -139,7 +143,7 @@ class Freezer:
             for descriptor in received:
                 os.close(descriptor)
         try:
-            self._become(request, received, loop, plan)
+            self._become(request, received, loop, plan, works_in)
         except BaseException:  # noqa: BLE001 (whatever fails: a process that is half restored must not serve)
             traceback.print_exc()
             os._exit(1)
@@ -152,7 +156,12 @@ class Freezer:
         self._follow_service(request.mark)
 
     def _become(
-        self, request: Request, received: list[int], loop: asyncio.AbstractEventLoop, plan: descriptors.Plan
+        self,
+        request: Request,
+        received: list[int],
+        loop: asyncio.AbstractEventLoop,
+        plan: descriptors.Plan,
+        works_in: str,
     ) -> None:
         """Become the process of a session."""
         listener, lifeline, output, status = received
@@ -169,8 +178,10 @@ class Freezer:
         descriptors.renew_loop(loop, dropped=self._control.fileno())
         self._control.close()
         if not request.isolated:
-            os.chdir(request.folder)
+            if works_in == self._folder or works_in.startswith(self._folder + "/"):
+                works_in = request.folder + works_in[len(self._folder) :]
             sys.path[:] = [request.folder if entry == self._folder else entry for entry in sys.path]
+        os.chdir(works_in)
         os.environ.update(request.environment)
         if self._spans is not None:
             self._spans.move(request.spans)
@@ -218,6 +229,10 @@ class Freezer:
         with os.fdopen(received.pop(), "rb") as file:
             document: dict[str, Any] = json.load(file)
         return Request(**document), received
+
+
+def _on_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def _children() -> list[int]:
