@@ -16,13 +16,18 @@ SERVICE = "bedrock-agentcore"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedRequest:
-    """A request ready to be sent. `endpoint` identifies its keep-alive session."""
+    """A request ready to be sent.
+
+    `endpoint` identifies its keep-alive session; `is_agentcore` is False for another server, whose errors must not
+    advise to start the local AgentCore.
+    """
 
     endpoint: str
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
     method: str = "POST"
+    is_agentcore: bool = True
     proxy: str | None = field(default=None, repr=False)
     ca_bundle: str | None = None
 
@@ -133,6 +138,7 @@ def plain_request(
         },
         body=body,
         method=method,
+        is_agentcore=False,
         proxy=_proxy(endpoint, url),
     )
 

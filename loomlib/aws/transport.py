@@ -131,6 +131,8 @@ async def stream_invocation(
         raise failure(TransportError, "The connection was closed without a response", on=request.endpoint) from error
     except aiohttp.ClientConnectorError as error:
         why = "nothing answers" if isinstance(error.os_error, ConnectionRefusedError) else error.strerror or error
+        if not request.is_agentcore:
+            raise TransportError(f"No connection: {why}", on=request.endpoint) from error
         raise unreachable(f"No connection: {why}", request.endpoint, on=request.endpoint) from error
     except (aiohttp.ClientError, OSError, ssl.SSLError) as error:
         raise failure(TransportError, f"The connection broke: {error}", on=request.endpoint) from error

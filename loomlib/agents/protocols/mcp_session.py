@@ -100,11 +100,14 @@ class McpSession:
         version = as_text(outcome.result.get("protocolVersion"))
         if version not in PROTOCOL_VERSIONS:
             await self.close()
+            has_answered = outcome.record.failure not in ("transport", "timeout")
             reason = outcome.record.error_message or f"it answered with the protocol version {version!r}"
             raise ProtocolError(
                 f"The server did not open an MCP session: {reason}",
                 on=self.entry.name,
-                try_="the address of the MCP endpoint, which often ends in /mcp",
+                try_="the address of the MCP endpoint, which often ends in /mcp"
+                if has_answered
+                else "whether the server runs, and its address",
             )
         self.protocol_version = version
         self.server = as_mapping(outcome.result.get("serverInfo"))

@@ -215,6 +215,12 @@ def test_what_is_no_mcp_server_is_refused_in_three_parts(
         bench.mcp([sys.executable, "-c", "print('hello')"])
     with pytest.raises(ProtocolError, match=r"did not open an MCP session.*Try: "):
         bench.mcp(address.replace("/mcp", "/nothing"))
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(ProtocolError, match="nothing answers") as nobody:
+            bench.mcp(f"http://127.0.0.1:{taken.getsockname()[1]}/mcp")
+    assert "whether the server runs" in str(nobody.value)
+    assert "loom up" not in str(nobody.value)
     with pytest.raises(ValueError, match="a command as a list"):
         bench.mcp("python server.py")
 
