@@ -18,10 +18,11 @@ _CHUNK_BYTES: Final = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployedCode:
-    """A runtime's package, the role of its sessions, and the environment variables of its processes."""
+    """A runtime's package, the role and the warm-up path of its sessions, and their environment variables."""
 
     package: Package
     role_arn: str
+    warmup: str = ""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
 
@@ -46,8 +47,13 @@ def read_code(clients: Clients, runtime_id: str, *, region: str | None = None) -
     with translated("Reading the agent's package", on=f"s3://{place['bucket']}/{place['prefix']}"):
         data: bytes = clients.s3(region).get_object(**request)["Body"].read()
     package = Package(data=data, digest=hashlib.sha256(data).hexdigest(), entry_point=str(code["entryPoint"][-1]))
+    hooks: Mapping[str, Any] = answer.get("hooksConfiguration") or {}
+    action: Mapping[str, Any] = hooks.get("build", {}).get("warmup", {}).get("action", {}).get("httpPost", {})
     return DeployedCode(
-        package=package, role_arn=str(answer["roleArn"]), environment=dict(answer.get("environmentVariables") or {})
+        package=package,
+        role_arn=str(answer["roleArn"]),
+        warmup=str(action.get("path", "")),
+        environment=dict(answer.get("environmentVariables") or {}),
     )
 
 

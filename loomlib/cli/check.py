@@ -18,8 +18,9 @@ def check() -> None:
 @click.option(
     "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Environment variable of the agent; repeatable."
 )
+@click.option("--warmup", metavar="PATH", help="Path of the warm-up hook, which is called before the snapshot.")
 @pass_command_context
-def snapshot(command: CommandContext, agent: str, variables: tuple[str, ...]) -> int:
+def snapshot(command: CommandContext, agent: str, variables: tuple[str, ...], warmup: str | None) -> int:
     """Find what sessions of AGENT would share when they are restored from a snapshot (platform V2).
 
     AGENT is a folder, an agent.py, a blueprint's name, or an agent of the catalog. It is started twice in the sandbox
@@ -32,7 +33,7 @@ def snapshot(command: CommandContext, agent: str, variables: tuple[str, ...]) ->
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--env")
         environment[name] = value
     with command.connect() as bench:
-        report = bench.check_snapshot(agent, environment=environment, progress=say)
+        report = bench.check_snapshot(agent, environment=environment, warmup=warmup, progress=say)
     if command.as_json:
         emit_json(report.to_dict())
         return 0 if report.is_safe else 1

@@ -70,6 +70,8 @@ def read_findings(answers: Sequence[bytes], package: bytes) -> Checked:
         not_checked.append("objects beyond the first 150,000")
     if not all(document["is_restored"] for document in documents):
         not_checked.append("random generators of a restored copy: the copy did not answer")
+    if not all(document["is_warm"] for document in documents):
+        not_checked.append("the warm-up hook: it did not answer with status 2xx, so AgentCore would refuse the version")
     order = sorted(merged.values(), key=lambda finding: (finding.file, finding.line, KINDS.index(finding.kind)))
     return Checked(findings=tuple(order), start_up_s=float(documents[0]["start_up_s"]), not_checked=tuple(not_checked))
 
@@ -115,7 +117,7 @@ def _document(answer: bytes) -> Mapping[str, Any]:
             if kind not in KINDS or not isinstance(line, int):
                 raise ValueError("a value is malformed")
         float(document["start_up_s"])
-        document["is_complete"], document["is_restored"]  # pyright: ignore[reportUnusedExpression]
+        document["is_complete"], document["is_restored"], document["is_warm"]  # pyright: ignore[reportUnusedExpression]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise LoomError(
             f"The check's process did not report in the expected form: {one_line(str(error))}",

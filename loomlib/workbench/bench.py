@@ -323,7 +323,7 @@ class Workbench:
 
         Args:
             what: A blueprint's name, the path of an `agent.py` or of its folder, or an agent of the catalog.
-            **options: `environment` and `progress`, as in `deploy`.
+            **options: `environment`, `warmup` and `progress`, as in `deploy`.
         """
         from .snapshot_checks import check_snapshot
 

@@ -19,7 +19,7 @@ from ..aws.runtime_settings import RuntimeSettings
 from ..aws.runtimes import delete_runtime, stop_session
 from ..errors import AgentNotFoundError, LoomError, NotSupportedError, ResourceNotFoundError
 from ..snapshot_check import SnapshotReport, read_findings, with_probe
-from ..snapshot_check.package import ENTRY_POINT, SCRIPT_VARIABLE
+from ..snapshot_check.package import ENTRY_POINT, SCRIPT_VARIABLE, WARMUP_VARIABLE
 from ..snapshot_check.reading import MOST_BYTES
 from .blueprints import find_blueprint, find_code
 from .context import Context
@@ -32,13 +32,19 @@ class _Code:
     name: str
     package: Package
     role_arn: str = ""
+    warmup: str = ""
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
 
 class CheckOptions(TypedDict, total=False):
-    """Options of a check: variables of the agent's process, and a function that is called with a line at each step."""
+    """Options of a check.
+
+    Variables of the agent's process, the path of its warm-up hook, and a function that is called with a line at each
+    step.
+    """
 
     environment: Mapping[str, str] | None
+    warmup: str | None
     progress: Callable[[str], None] | None
 
 
@@ -50,7 +56,7 @@ def check_snapshot(context: Context, what: str | Path, **options: Unpack[CheckOp
     Args:
         context: The workbench's resources.
         what: The agent's name, runtime id or ARN, a blueprint's name, or a path.
-        **options: `environment` and `progress`.
+        **options: `environment`, `warmup` and `progress`.
 
     Raises:
         NotSupportedError: The workbench is on AWS.
@@ -65,7 +71,8 @@ def check_snapshot(context: Context, what: str | Path, **options: Unpack[CheckOp
         )
     code = _code_of(context, what)
     environment = {**code.environment, **(options.get("environment") or {})}
-    return _check(context, code, environment, options.get("progress") or (lambda _line: None))
+    warmup = options.get("warmup") or code.warmup
+    return _check(context, code, environment, warmup, options.get("progress") or (lambda _line: None))
 
 
 def _code_of(context: Context, what: str | Path) -> _Code:
@@ -83,25 +90,27 @@ def _code_of(context: Context, what: str | Path) -> _Code:
                             try_="the folder of its code, or deploying it again",
                         ) from error
                 else:
-                    return _Code(entry.name, code.package, code.role_arn, code.environment)
+                    return _Code(entry.name, code.package, code.role_arn, code.warmup, code.environment)
     path = find_code(what)
     own = path.stem if path.name not in ("agent.py", "main.py") else path.absolute().parent.name
     return _Code(runtime_name(own), make_package(path))
 
 
 def _check(
-    context: Context, code: _Code, variables: Mapping[str, str], progress: Callable[[str], None]
+    context: Context, code: _Code, variables: Mapping[str, str], warmup: str, progress: Callable[[str], None]
 ) -> SnapshotReport:
     clients, package = context.clients, code.package
     data = with_probe(package.data)
     checked = Package(data=data, digest=hashlib.sha256(data).hexdigest(), entry_point=ENTRY_POINT)
+    for_probe = {SCRIPT_VARIABLE: package.entry_point} | ({WARMUP_VARIABLE: warmup} if warmup else {})
     progress("deploying to a temporary runtime")
     deployed = deploy_package(
         clients,
         f"{code.name[:30]}_check_{secrets.token_hex(4)}",
         checked,
         role_arn=code.role_arn or None,
-        environment={**variables, SCRIPT_VARIABLE: package.entry_point},
+        # The order of sets of texts must not differ between the starts.
+        environment={"PYTHONHASHSEED": "0", **variables, **for_probe},
         description="A snapshot check; deleted when it ends",
         settings=RuntimeSettings(platform_version="V1"),  # the probe makes the copies itself
     )

@@ -92,10 +92,25 @@ class SourceFile:
                 return node.lineno
         return 0
 
-    def assigns_attribute(self, line: int, name: str) -> bool:
-        """Return whether a line assigns `self.NAME` or a like attribute."""
+    def line_in_function(self, name: str) -> int:
+        """Return a line of a function that assigns a name or an attribute of that name, 0 for none."""
+        for function in self.functions():
+            for node in _body_nodes(function):
+                is_named = name in (getattr(node, "id", None), getattr(node, "attr", None))
+                if is_named and isinstance(getattr(node, "ctx", None), ast.Store):
+                    return int(getattr(node, "lineno", 0))
+        return 0
+
+    def attribute_line(self, name: str) -> int:
+        """Return the line that assigns an attribute of that name, 0 for none."""
+        nodes = (node for node in ast.walk(self._tree) if isinstance(node, ast.Attribute) and node.attr == name)
+        return next((node.lineno for node in nodes if isinstance(node.ctx, ast.Store)), 0)
+
+    def assigns(self, line: int, name: str) -> bool:
+        """Return whether a line assigns a name, or `self.NAME` or a like attribute."""
         return any(
-            isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store)
+            name in (getattr(node, "attr", None), getattr(node, "id", None))
+            and isinstance(getattr(node, "ctx", None), ast.Store)
             for node in ast.walk(self._tree)
             if getattr(node, "lineno", 0) == line
         )

@@ -40,7 +40,7 @@ class Examination:
         self._started = time.monotonic()
         self._tracer.start()
 
-    def document(self, server: Any = None) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """Stop tracing, examine the process, and return what was found, ready for JSON."""
         self._tracer.stop()
         start_up_s = time.monotonic() - self._started

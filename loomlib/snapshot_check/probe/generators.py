@@ -68,13 +68,10 @@ class Generators:
         for generator, line, name in uses:
             if id(generator) not in reseeded:
                 self._kept[str(len(self._kept))] = (generator, line, "", name)
-        if any(id(generator) not in reseeded for generator, _, _ in uses):
-            return
-        if id(_shared()) in reseeded or not {"seed", "random"} & self._objects.used:
-            return
-        for event in self._tracer.events.values():
-            if event.source.kind == SEED and event.is_direct:
-                self._kept[str(len(self._kept))] = (_shared(), event.line, "", "random.seed")
+        if id(_shared()) in {id(generator) for generator, _, _ in uses} - reseeded:
+            for event in self._tracer.events.values():
+                if event.source.kind == SEED and event.is_direct:
+                    self._kept[str(len(self._kept))] = (_shared(), event.line, "", "random.seed")
 
     def draws(self) -> dict[str, str]:
         """Return a digest of the next numbers of each generator; this advances them."""

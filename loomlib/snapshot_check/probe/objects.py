@@ -6,8 +6,10 @@ import contextvars
 import datetime
 import functools
 import gc
+import itertools
 import os
 import sys
+import threading
 import time
 import types
 import uuid
@@ -216,6 +218,12 @@ class Objects:
         elif isinstance(value, types.GeneratorType):
             if value.gi_frame is not None:
                 yield ".gi_frame.f_locals", dict(value.gi_frame.f_locals)
+        elif kind is itertools.count:
+            yield "", repr(value)  # such as count(1), without a step
+        elif kind is threading.local:
+            local: dict[str, Any] = vars(value)
+            for name, item in local.items():
+                yield f".{name}", item
         elif isinstance(value, contextvars.ContextVar):
             return  # its value is a root
         elif kind.__module__.partition(".")[0] not in _OPAQUE or kind.__module__ in self._modules:

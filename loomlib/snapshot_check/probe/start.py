@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -12,19 +13,19 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, cast
 
-_NAME = "_loom_snapshot_probe"
-_SCRIPT = "LOOM_CHECKED_SCRIPT"
+_WARM_WITHIN_S = 120.0  # AgentCore's limit for the build hook
+_SCRIPT, _WARMUP = "LOOM_CHECKED_SCRIPT", "LOOM_CHECKED_WARMUP"
 
 
 def main() -> None:
     """Run the agent's script as `__main__`, traced."""
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    script = os.path.join(root, os.environ.pop(_SCRIPT))
+    script, warmup = os.path.join(root, os.environ.pop(_SCRIPT)), os.environ.pop(_WARMUP, "")
     sys.path[0] = root
     from _loom_snapshot_probe.examination import Examination  # pyright: ignore
 
     examination = cast("Any", Examination(root))
-    sys.meta_path.insert(0, _ServerHook(examination))  # pyright: ignore[reportArgumentType]
+    sys.meta_path.insert(0, _ServerHook(examination, warmup))  # pyright: ignore[reportArgumentType]
     sys.path[0] = os.path.dirname(script)
     sys.argv = [os.path.relpath(script)]
     module = ModuleType("__main__")
@@ -39,8 +40,8 @@ def main() -> None:
 class _ServerHook:
     """An import hook that lets the first server of the main thread answer with the findings, once it has started up."""
 
-    def __init__(self, examination: Any) -> None:
-        self._examination, self._taken = examination, False
+    def __init__(self, examination: Any, warmup: str) -> None:
+        self._examination, self._warmup, self._taken = examination, warmup, False
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -75,12 +76,39 @@ class _ServerHook:
                 async def start_lifespan_and_examine() -> None:
                     await start_lifespan()
                     if not server.lifespan.should_exit:
-                        server.config.loaded_app = _answering(self._examination.document(server))
+                        status = await _post(server, self._warmup) if self._warmup else 200
+                        document = self._examination.document()
+                        document["is_warm"] = 200 <= status < 300
+                        server.config.loaded_app = _answering(document)
 
                 server.lifespan.startup = start_lifespan_and_examine
             await startup(server, *args, **options)
 
         server_class.startup = startup_and_examine
+
+
+async def _post(server: Any, path: str) -> int:
+    """Call the agent's warm-up hook as the platform does, with an empty POST request, and return the status."""
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+        "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "client": ("127.0.0.1", 0),
+        "server": ("127.0.0.1", 8080), "headers": [(b"host", b"127.0.0.1"), (b"content-length", b"0")],
+        "state": dict(server.lifespan.state),
+    }  # fmt: skip
+    answers: list[Any] = []
+    messages = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
+    async def receive() -> Any:
+        return next(messages, {"type": "http.disconnect"})
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    try:
+        await asyncio.wait_for(server.config.loaded_app(scope, receive, send), _WARM_WITHIN_S)
+    except Exception:  # noqa: BLE001 (the agent's own application)
+        return 500
+    return next((int(message["status"]) for message in answers if "status" in message), 500)
 
 
 def _answering(document: dict[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 import threading
 import time
@@ -12,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from .agent_code import AgentCode
-from .sources import CLOCK, THREAD, TRANSPARENT, Source, builtin_sources, python_sources
+from .sources import CLOCK, ID, THREAD, TRANSPARENT, Source, builtin_sources, python_sources
 
 _OPTIMIZED = 1  # CO_OPTIMIZED: the code of a function; that of modules and classes lacks it
 _MOST_EVENTS = 20_000
@@ -88,13 +89,15 @@ class Tracer:
                 if source.kind == THREAD:
                     self._thread_started(frame)
                 elif frame.f_back is not None:
-                    self._record(source, frame.f_back, arg)
+                    generator = frame.f_locals.get("self") if source.name in _DRAWING else None
+                    self._record(source, frame.f_back, arg, is_own=is_own_generator(generator))
 
-    def _record(self, source: Source, caller: FrameType, value: Any) -> None:
+    def _record(self, source: Source, caller: FrameType, value: Any, *, is_own: bool = False) -> None:
         found = self._place(caller)
         if found is None:
             return
         line, root, is_direct, returns = found
+        is_direct = is_direct and not is_own  # with a fixed seed each start draws the same: the second start shows it
         key = (source.name, line, root, is_direct)
         event = self.events.get(key)
         if event is None:
@@ -143,7 +146,11 @@ class Tracer:
         line, root, is_direct, _ = place
         if event == "open":
             if isinstance(args[0], str | bytes):
-                self.files[os.path.realpath(os.fsdecode(args[0]))] = line
+                path = os.fsdecode(args[0])
+                self.files[os.path.realpath(path)] = line
+                if path in _HOST_FILES:
+                    key = (path, line, root, True)
+                    self.events.setdefault(key, Event(Source(ID, path), line, root, is_direct=True, returns=True))
         elif event == "sqlite3.connect":
             self.databases[os.path.realpath(os.fsdecode(args[0]))] = line
         elif event == "socket.__new__":
@@ -161,6 +168,18 @@ _AUDITED = frozenset(
     {"open", "sqlite3.connect", "socket.__new__", "socket.connect", "_thread.start_new_thread", "subprocess.Popen"}
     | {"os.fork", "os.posix_spawn"}
 )
+
+
+_DRAWING = frozenset(f"random.{name}" for name in vars(random.Random))
+_SHARED = random.random.__self__  # type: ignore[attr-defined]
+_HOST_FILES = frozenset(
+    {"/etc/hostname", "/etc/machine-id", "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/random/uuid"}
+)
+
+
+def is_own_generator(value: Any) -> bool:
+    """Return whether a generator is the agent's own, not the one that `random` shares and not the system's."""
+    return isinstance(value, random.Random) and value is not _SHARED and not isinstance(value, random.SystemRandom)
 
 
 def _value(source: Source, value: Any) -> Any:

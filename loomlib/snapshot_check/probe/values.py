@@ -17,7 +17,7 @@ from .agent_code import AgentCode
 from .findings import Findings
 from .matching import Matcher, Span
 from .objects import SCALARS, Node, Objects
-from .sources import CLOCK, ID, RANDOM
+from .sources import CLOCK, ID, RANDOM, SEED
 from .tracing import Event, Line, Tracer
 
 _TOKEN_NAMES = frozenset(
@@ -52,10 +52,21 @@ class Values:
     def __init__(self, code: AgentCode, tracer: Tracer, objects: Objects, findings: Findings) -> None:
         self._code, self._tracer, self._objects, self._findings = code, tracer, objects, findings
         self._events = list(tracer.events.values())
+        if any(self._has_fixed_seed(event) for event in self._events):
+            self._events = [event for event in self._events if not event.source.name.startswith("random.")]
         self._matcher = Matcher(self._events)
         self._environment = {value for value in os.environ.values() if len(value) >= 6}
         self._own_places = [code.root, os.path.realpath(code.root), os.environ.get("LOOM_SESSION") or "\0"]
         self.leaves: dict[str, tuple[str, str, str, int, str]] = {}
+
+    def _has_fixed_seed(self, event: Event) -> bool:
+        """Return whether a call seeds the shared generator with a constant, so that each start draws the same."""
+        if event.source.kind != SEED or not event.is_direct or event.root is None:
+            return False
+        source = self._code.source(event.line[0])
+        statement = source.statement(event.line[1]) if source else None
+        call = getattr(statement, "value", None)
+        return isinstance(call, ast.Call) and bool(call.args) and isinstance(call.args[0], ast.Constant)
 
     def examine(self, node: Node) -> None:
         """Report what one object shows."""
@@ -194,6 +205,12 @@ class Values:
         for names in (node.root[1:], node.root[1:2]):
             if line := source.line_of(names):
                 return path, line
+        if line := source.line_in_function(node.root[-1]):
+            return path, line  # a global that a function assigns
+        for other in self._objects.modules.values():  # an attribute that another module assigns
+            found = self._code.source(str(other.__file__))
+            if found is not None and (line := found.attribute_line(node.root[-1])):
+                return str(other.__file__), line
         return path, 0
 
     def _add_leaf(self, node: Node) -> None:
@@ -227,7 +244,7 @@ class Values:
 
         def order(event: Event) -> tuple[bool, bool, int]:
             made_in = self._code.source(event.line[0])
-            assigns = made_in is not None and made_in.assigns_attribute(event.line[1], name)
+            assigns = made_in is not None and made_in.assigns(event.line[1], name)
             return not assigns, not event.is_direct, _KINDS[event.source.kind]
 
         events = [event for event in self._events if event.root and event.source.kind in _KINDS]
@@ -240,7 +257,13 @@ class Values:
                 if event.is_direct and event.root and event.root[0] == line[0]
                 and node.root[-1] in source.names_at(event.root[1])
             ]  # fmt: skip
+        if not there:  # a function that assigns it and ran at start-up
+            there = [event for event in events if event.is_direct and self._assigns(event, node.root[-1])]
         return min(there, key=order, default=None)
+
+    def _assigns(self, event: Event, name: str) -> bool:
+        source = self._code.source(event.line[0])
+        return source is not None and source.assigns(event.line[1], name)
 
     def _span(self, line: Line) -> Span:
         source = self._code.source(line[0]) if line[0] else None
