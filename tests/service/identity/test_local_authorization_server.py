@@ -94,3 +94,20 @@ def test_a_stranger_gets_nothing(aws: Any, provider: str) -> None:
     address = local.issuer_address(aws.state).partition("/.well-known")[0] + "/authorize?"
     elsewhere = urlencode({"client_id": CLIENT, "redirect_uri": RETURN_URL, "login_hint": "alice"})
     assert opened(address + elsewhere)[0] == 400
+
+
+def test_an_agent_gets_no_token_of_the_owner_s_client(aws: Any, identities: Identities) -> None:
+    name = identities.name("owner")
+    config = {
+        "oauthDiscovery": {"discoveryUrl": local.issuer_address(aws.state)},
+        "clientId": local.DEFAULT_CLIENT,
+        "clientSecret": SECRET,
+    }
+    aws.control.create_oauth2_credential_provider(
+        name=name,
+        credentialProviderVendor="CustomOauth2",
+        oauth2ProviderConfigInput={"customOauth2ProviderConfig": config},
+    )
+    token = identities.token(identities.workload())
+    with pytest.raises(aws.data.exceptions.ValidationException, match="invalid_client"):
+        identities.ask(token, name)

@@ -13,6 +13,7 @@ from typing import Any, cast
 from ...resources import Behaviour, Place, Resource
 from ...resources.store import ResourceStore
 from ...wire import RefusedError
+from ..local_issuer import DEFAULT_CLIENT
 from .clients import TokenClient
 from .consent import ConsentSessions
 from .local_server import Issuer as LocalServerIssuer
@@ -100,6 +101,8 @@ class OutboundIdentity:
 
     def _is_client(self, client_id: str, secret: str | None) -> bool:
         """Whether a provider that names the local issuer has a client, and its secret unless that is None."""
+        if client_id == DEFAULT_CLIENT:
+            return False  # the client of the owner's tokens for users, which runtimes accept: an agent must get none
         for record in self._store.records(OAUTH2_PROVIDER.noun):
             config = self._oauth2.config(record)
             here = config["oauthDiscovery"].get("discoveryUrl") == self._local_discovery

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, cast
@@ -125,10 +125,6 @@ class TokenVault:
         """Delete a token."""
         if record := self._store.of_arn(_arn(provider, key)):
             await asyncio.to_thread(self._store.remove, record)
-
-    def tokens(self, provider: ResourceRecord) -> Sequence[ResourceRecord]:
-        """Return the records of a provider's tokens, which are encrypted."""
-        return self._store.records(_STORED, parent=provider.arn)
 
 
 class VaultSettings:
