@@ -221,8 +221,7 @@ class Objects:
         elif kind is itertools.count:
             yield "", repr(value)  # such as count(1), without a step
         elif kind is threading.local:
-            local: dict[str, Any] = vars(value)
-            for name, item in local.items():
+            for name, item in cast("dict[str, Any]", vars(value)).items():
                 yield f".{name}", item
         elif isinstance(value, contextvars.ContextVar):
             return  # its value is a root
