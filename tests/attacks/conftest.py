@@ -125,16 +125,16 @@ def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Battlefield]:
         threading.Thread(target=_shout, args=(listener,), daemon=True).start()
     options = local.ServiceOptions(limits=LIMITS, invoke_timeout_s=ANSWER_WITHIN_S)
     with contextlib.ExitStack() as closing:
-        patch = closing.enter_context(pytest.MonkeyPatch.context())
-        patch.setenv("HOME", str(user))
-        patch.setenv("AWS_SECRET_ACCESS_KEY", f"{CANARY} of the environment")
-        patch.setenv("LOOM_MODEL_API_KEY", f"{CANARY} of the model")
         closing.callback(port.close)
         closing.callback(abstract.close)
-        state, _ = local.start(home, options, persistent=True)
-        closing.callback(local.stop, home)
-        with loom.connect(home=str(home)) as bench:
-            arn = bench.deploy(code / "agent.py", name="attacker").arn
+        with pytest.MonkeyPatch.context() as patch:  # other files' tests in this process keep their own variables
+            patch.setenv("HOME", str(user))
+            patch.setenv("AWS_SECRET_ACCESS_KEY", f"{CANARY} of the environment")
+            patch.setenv("LOOM_MODEL_API_KEY", f"{CANARY} of the model")
+            state, _ = local.start(home, options, persistent=True)
+            closing.callback(local.stop, home)
+            with loom.connect(home=str(home)) as bench:
+                arn = bench.deploy(code / "agent.py", name="attacker").arn
         site = sysconfig.get_paths()["purelib"]
         deployed = next((home / "runtimes").glob("*/*/code"))
         figures = {"HOME": str(user), "SERVICE": str(home), "PID": str(state.pid), "PORT": str(port.getsockname()[1])}

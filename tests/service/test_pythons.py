@@ -53,7 +53,7 @@ def test_a_session_runs_on_the_python_that_its_runtime_names(start_service: Call
     aws = start_service(python="machine")
     artifact = aws.upload({"agent.py": PLAIN_AGENT, **server_files()})
     artifact["codeConfiguration"]["runtime"] = f"PYTHON_3_{minor}"
-    runtime = aws.settled(aws.create("other_python", artifact)["agentRuntimeId"])
+    runtime = aws.settled(aws.create("older_python", artifact)["agentRuntimeId"])
     assert runtime["status"] == "READY", runtime
     seen = json.loads(aws.invoke(runtime["agentRuntimeArn"])[1])
     assert seen["version"] == [3, minor]

@@ -103,7 +103,7 @@ if __name__ == "__main__":
 @pytest.fixture(scope="module")
 def talker(aws: Any) -> dict[str, Any]:
     allowed = {"requestHeaderAllowlist": ["X-Amzn-Bedrock-AgentCore-Runtime-Custom-Team"]}
-    return aws.deploy("talker", SOCKET_AGENT, requestHeaderConfiguration=allowed)
+    return aws.deploy("socket_agent", SOCKET_AGENT, requestHeaderConfiguration=allowed)
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ def test_unsigned_requests_foreign_hosts_and_web_pages_are_refused(aws: Any, tal
 
 
 def test_an_agent_opens_only_sockets_that_its_role_may(aws: Any, talker: dict[str, Any]) -> None:
-    caller = aws.deploy("caller", CALLING_AGENT)
+    caller = aws.deploy("socket_caller", CALLING_AGENT)
     told = aws.deploy("told", CALLING_AGENT, environmentVariables={"OTHER": talker["agentRuntimeArn"]})
     payload = json.dumps({"arn": talker["agentRuntimeArn"], "port": aws.state.port}).encode()
     assert json.loads(aws.invoke(told["agentRuntimeArn"], payload)[1]) == "HELLO"

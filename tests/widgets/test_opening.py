@@ -16,7 +16,7 @@ from loom_widgets.panels.operate.panel import OperatePanel
 from loom_widgets.panels.test.panel import TestPanel
 from loomlib.plugins import load_plugins
 
-LARGEST_SCRIPT = 68_000
+LARGEST_SCRIPT = 72_000
 PANELS = (BuildPanel, TestPanel, OperatePanel, EvaluatePanel, MemoryPanel)
 
 

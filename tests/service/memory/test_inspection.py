@@ -180,11 +180,12 @@ def test_owners_are_read_out_of_namespaces(memory_bench):
 
 
 def test_a_memory_is_read_in_its_own_region(memory_bench, kept):
-    elsewhere = kept.arn.replace(memory_bench.region, "eu-central-1")
-    memory = memory_bench.memories.get(elsewhere)
+    made = memory_bench.memories.create("elsewhere", region="eu-central-1")
+    memory = memory_bench.memories.get(made.arn)
     assert memory.description.region == memory.reader.memory.region == "eu-central-1"
-    assert list(memory.actors()["actor_id"]) == ["anna", "user-10"]
-    memory_bench.memories.create("elsewhere", region="eu-central-1")
+    assert memory.actors().empty
+    with pytest.raises(ResourceNotFoundError, match="There is no memory"):
+        memory_bench.memories.get(kept.arn.replace(memory_bench.region, "eu-central-1"))
     assert set(memory_bench.memories.table(region="eu-central-1")["region"]) == {"eu-central-1"}
     assert "elsewhere" not in memory_bench.memories.table()["name"].tolist()
 

