@@ -1,8 +1,8 @@
 """What nbval's run of the shipped notebooks needs beside nbval: `pytest -p tests.executed_notebooks --nbval-lax …`.
 
-Each process of the run has a home of its own, and so a local AgentCore of its own. With `LOOM_EXECUTED` in the
-environment, the notebooks are kept in that folder with the outputs that nbval has seen: who looks at their exports
-(`tests/browser`) need not run them again.
+Each process of the run has a home of its own, and so a local AgentCore of its own; so has each report, whose figures
+depend on what is stored. With `LOOM_EXECUTED` in the environment, the notebooks are kept in that folder with the
+outputs that nbval has seen: who looks at their exports (`tests/browser`) need not run them again.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from loomlib import local
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 ENVIRONMENT = "LOOM_EXECUTED"
+HOMES = pytest.StashKey[Path]()
 
 
 def executed(name: str) -> Any | None:
@@ -37,14 +38,21 @@ def pytest_configure(config: pytest.Config) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     if getattr(config.option, "numprocesses", None):
         return  # the one that hands out the work runs nothing
-    home = Path(tempfile.mkdtemp(prefix="loom-notebooks-"))
-    os.environ["LOOM_HOME"] = str(home / "home")
+    homes = config.stash[HOMES] = Path(tempfile.mkdtemp(prefix="loom-notebooks-"))
 
     def leave() -> None:
-        local.stop(home / "home")
-        shutil.rmtree(home, ignore_errors=True)
+        for home in homes.iterdir():
+            local.stop(home)
+        shutil.rmtree(homes, ignore_errors=True)
 
     config.add_cleanup(leave)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: Any) -> None:
+    """Choose the notebook's home; its kernel starts after this."""
+    home = item.path.stem if item.path.parent.name == "reports" else "home"
+    os.environ["LOOM_HOME"] = str(item.config.stash[HOMES] / home)
 
 
 @pytest.hookimpl(wrapper=True)
