@@ -114,7 +114,7 @@ class Speaking(Conversing):
                         for item in _cards(results):
                             pieces.put(item)
                 call = stream.result()
-                turn.tools = _cards(results)
+                turn.tasks = turn.tools = _cards(results)
                 if call.state in ("input-required", "auth-required"):
                     self._a2a_waiting = (session_id, call.task.id, call.task.context_id)
                 return call

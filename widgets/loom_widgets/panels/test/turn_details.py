@@ -89,7 +89,8 @@ class TurnDetails(Conversing):
         self._put_logs(agent, turn.session)
         trace = invocation.trace(progress=progress)
         cancel.check()
-        turn.tools = tools_of(trace) or turn.tools
+        if tools := tools_of(trace):
+            turn.tools = [*turn.tasks, *tools]
         self._send_figures(turn, figures_of(invocation, start, trace))
         self._put_trace(turn.id, trace)
         self._put_logs(agent, turn.session)

@@ -37,6 +37,7 @@ class PanelTurn:
     invocation: int | None = None
     notes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     tools: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    tasks: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])  # cards of an A2A task
     figures: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     views: list[AppView] = field(default_factory=list["AppView"])
     is_prompt: bool = True
