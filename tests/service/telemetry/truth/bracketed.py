@@ -18,10 +18,7 @@ import loomlib as loom
 from loomlib.workbench.trace_view import TraceView
 
 CLOCKS_NS = 2_000_000
-"""Spans have Unix times, the notes are monotonic: so far apart may the two run while one of them is being slewed.
-
-A clock is slewed by up to 500 parts in a million (adjtimex(2)), so a long call is allowed that much of its time more.
-"""
+"""Spans have Unix times, the notes are monotonic: so far apart may the two run while one of them is being slewed."""
 
 
 def check_brackets(inv: loom.Invocation, view: TraceView) -> None:
@@ -34,20 +31,19 @@ def check_brackets(inv: loom.Invocation, view: TraceView) -> None:
     assert [name for *_, name in told] == [name for *_, name in work]
     ends = [handler[0], *(end for _, end, _ in work)]
     starts = [*(start for start, _, _ in work), handler[1]]
-    apart_ns = CLOCKS_NS + found.total_ns // 2_000
     for place, ((start, end, name), (began, ended, _)) in enumerate(zip(told, work, strict=True)):
-        assert start <= began + apart_ns, f"{name} {place} begins after its work"
-        assert end >= ended - apart_ns, f"{name} {place} ends before its work"
-        assert start >= ends[place] - apart_ns, f"{name} {place} begins in what was before it"
-        assert end <= starts[place + 1] + apart_ns, f"{name} {place} ends in what came after it"
+        assert start <= began + CLOCKS_NS, f"{name} {place} begins after its work"
+        assert end >= ended - CLOCKS_NS, f"{name} {place} ends before its work"
+        assert start >= ends[place] - CLOCKS_NS, f"{name} {place} begins in what was before it"
+        assert end <= starts[place + 1] + CLOCKS_NS, f"{name} {place} ends in what came after it"
 
     inside = joined([*found["agent"].intervals, *(stretch[:2] for stretch in told)])
     assert len(inside) == 1, "the agent's time is one stretch"
-    assert inside[0][0] <= handler[0] + apart_ns
-    assert inside[0][1] >= handler[1] - apart_ns
+    assert inside[0][0] <= handler[0] + CLOCKS_NS
+    assert inside[0][1] >= handler[1] - CLOCKS_NS
     for start, end in found["cold_start"].intervals:
-        assert start == found.start_ns <= noted["slept"][0][0] + apart_ns
-        assert noted["ready"][0][0] - apart_ns <= end <= handler[0] + apart_ns
+        assert start == found.start_ns <= noted["slept"][0][0] + CLOCKS_NS
+        assert noted["ready"][0][0] - CLOCKS_NS <= end <= handler[0] + CLOCKS_NS
 
 
 def _in_unix_time(noted: dict[str, Any]) -> dict[str, list[tuple[int, int]]]:
