@@ -141,8 +141,13 @@ def test_an_image_that_was_not_built_here_is_refused(aws: Any) -> None:
 def test_the_log_of_a_build_is_in_its_log_group(builder: Builder, aws: Any) -> None:
     build = builder.build(DOCKERFILE, "logged")
 
+    logs = aws.client("logs")
+
     def lines() -> list[str] | None:
-        events = aws.client("logs").filter_log_events(logGroupName=build["logs"]["groupName"])["events"]
+        try:  # the group appears with the first line, which is visible after a delay, as in CloudWatch
+            events = logs.filter_log_events(logGroupName=build["logs"]["groupName"])["events"]
+        except logs.exceptions.ResourceNotFoundException:
+            return None
         return [event["message"] for event in events] or None
 
     found = wait_until(lines, what="the build's log") or []
