@@ -128,7 +128,7 @@ def test_hostile_file_names_are_text_in_every_panel(
             "[role=tabpanel]:not([hidden]) input[placeholder$='.jsonl']"
         ).all():
             field.fill(str(folder / f"{MARKUP}.jsonl"))
-        # The elements that are there now: what a button brings may hide those that follow it.
+        # Fix the list of buttons first: a click may hide a later button.
         for button in memory.locator("[role=tabpanel]:not([hidden]) button").element_handles():
             if button.is_visible() and button.is_enabled() and "delete" not in button.inner_text().lower():
                 button.evaluate("button => button.click()")

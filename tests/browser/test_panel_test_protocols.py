@@ -65,7 +65,7 @@ def test_a_tool_is_called_from_its_form_a_question_answered_and_a_task_shown(pag
     panel.get_by_role("button", name="Invoke", exact=True).click()
     turn = panel.locator(".loom-turn").last
     expect(turn).to_contain_text("complete", timeout=60_000)
-    # The trace brings the tools that the agent called; the task's cards stay before them.
+    # When the trace arrives, the agent's tool calls are added after the cards of the task.
     expect(turn.locator(".loom-toolcard").filter(has_text="15 * 37").first).to_be_visible(timeout=60_000)
     expect(turn.locator(".loom-toolcard").first).to_contain_text(re.compile("task .*done", re.S))
     expect(turn.locator(".loom-toolcard").nth(1)).to_contain_text("artifact")
