@@ -32,9 +32,9 @@ from .application import Application
 from .evaluations import EVALUATOR, EvaluationPlane
 from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBehaviour
 from .guard import Guard, listening_socket
-from .identity.inbound import CognitoPools, InboundAuthorizer
+from .identity.inbound import CognitoPools, InboundAuthorizer, UserTokens
 from .identity.local_issuer import LocalIssuer
-from .identity.outbound import OutboundIdentity
+from .identity.outbound import OutboundIdentity, discovery_urls
 from .identity.outward_uses import OutwardUses
 from .images import CodeBuild, ImageStore
 from .leases import ServiceLeases
@@ -184,8 +184,12 @@ async def _serve(
     images = ImageStore(home)
     deployments = Deployments(home, images, isolation=isolation, exact_python=options.python == "machine")
     issuer, web_issuer = LocalIssuer(home, state.url), LocalIssuer(home, state.url, "sts")
-    identity = OutboundIdentity(home, resources, url=state.url, issuer=web_issuer, local_issuer=issuer)
-    inbound = InboundAuthorizer((issuer, web_issuer, CognitoPools()), logs)
+    issuers = (issuer, web_issuer, CognitoPools())
+    inbound = InboundAuthorizer(issuers, logs)
+    users = UserTokens(issuers, lambda: discovery_urls(resources), inbound.tokens)
+    identity = OutboundIdentity(
+        home, resources, url=state.url, issuer=web_issuer, local_issuer=issuer, verify=users.verify
+    )
     moto = MotoFallback(logs, AssumedRoles(keys))
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)

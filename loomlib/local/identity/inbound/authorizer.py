@@ -137,7 +137,7 @@ class InboundAuthorizer:
             raise _denied(_MISMATCH)
         rules = self._rules_of(version)
         try:
-            verified = await self._tokens().verify(token, rules.discovery_url)
+            verified = await self.tokens().verify(token, rules.discovery_url)
         except (MalformedTokenError, IssuerError) as error:
             raise _denied(f"OAuth authorization failed: {error}") from error
         except RefusedTokenError as error:
@@ -182,7 +182,8 @@ class InboundAuthorizer:
             self._rules[key] = AuthorizerRules.of(version.authorizer)
         return self._rules[key]
 
-    def _tokens(self) -> TokenVerifier:
+    def tokens(self) -> TokenVerifier:
+        """Return what verifies a token of one issuer; made at first use."""
         if self._verifier is None:
             # A service without authorizers does not pay for the import of cryptography.
             from .key_sets import KeySets
