@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loomlib.errors import AwsError, LoomError, ResourceLimitError, TransportError
 
+from .arn import RuntimeArn
 from .requests import InvocationRequest
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def interruption(error: TransportError, clients: Clients, request: InvocationReq
     try:
         events = filter_events(
             clients,
-            request.agent.arn.log_group(request.qualifier),
+            RuntimeArn.parse(str(request.agent.arn)).log_group(request.qualifier),
             region=request.agent.region,
             term=f"{start}{LIMIT_REACHED}",
             start_ms=int(since_s * 1000),
