@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .evals.runs import Budget, EvalRun, aevaluate, evaluate
     from .latency import LatencyStudy, StudyResult
     from .latency.prewarm import PrewarmStudy
+    from .latency.protocol_overhead import ProtocolStudy
     from .local import ServiceOptions
     from .memory_study import MemoryStudy
     from .reports import run_report
@@ -43,6 +44,7 @@ __all__ = [
     "LoomError",
     "MemoryStudy",
     "PrewarmStudy",
+    "ProtocolStudy",
     "RuntimeArn",
     "ServiceOptions",
     "SessionEnd",
@@ -68,6 +70,7 @@ __getattr__ = names_on_use(
         "evals.runs": "Budget EvalRun aevaluate evaluate",
         "latency": "LatencyStudy StudyResult",
         "latency.prewarm": "PrewarmStudy",
+        "latency.protocol_overhead": "ProtocolStudy",
         "local": "ServiceOptions",
         "memory_study": "MemoryStudy",
         "memory_study.renamed": "RecallStudy",

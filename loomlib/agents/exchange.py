@@ -157,6 +157,7 @@ class Exchange:
             self._read(reader, arrival.data, last_ns)
             self._store_progress(last_ns)
         self._line.done_ns = time.perf_counter_ns()  # parsing the rest is not the agent's time
+        self._line.carried(answer.wire())
         self._read(reader, None, last_ns)
 
     def _read(self, reader: AnswerReader, data: bytes | None, at_ns: int) -> None:

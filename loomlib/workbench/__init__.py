@@ -10,6 +10,7 @@ from .blueprints import Blueprint, list_blueprints
 from .candidates import AgentCandidates
 from .connect import connect
 from .invocation import Invocation
+from .server_deploys import deploy_servers
 from .starts import start_facts
 
 register("Agent.bench", "loomlib.workbench.former_names:agent_bench")
@@ -26,6 +27,7 @@ __all__ = [
     "ask_agui",
     "confirm",
     "connect",
+    "deploy_servers",
     "list_blueprints",
     "start_facts",
     "view_channel",

@@ -24,6 +24,7 @@ from .invocation import Invocation
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..agents.protocols.ways import WayCaller
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
     from ..snapshot_check import SnapshotReport
@@ -355,6 +356,21 @@ class Agent:
 
         token = bearer or self._bearer
         return open_websocket(self.context, self.entry, self.qualifier, session_id=session_id, bearer=token)
+
+    def way_caller(self, way: str, session_id: str, *, tool: str = "ask") -> WayCaller:
+        """Return a caller that asks this agent in one way of its protocol, as `loom.ProtocolStudy` does.
+
+        Args:
+            way: Such as "HTTP SSE" or "A2A message/stream" (`loomlib.agents.protocols.ways`).
+            session_id: The runtime session.
+            tool: The MCP tool that is called with `prompt`.
+
+        Raises:
+            ProtocolError: The agent speaks another protocol.
+        """
+        from .way_callers import way_caller
+
+        return way_caller(self.context, self.entry, self.qualifier, way, session_id, bearer=self._bearer, tool=tool)
 
     def logs(
         self,

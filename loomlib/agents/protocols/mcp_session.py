@@ -119,6 +119,12 @@ class McpSession:
         self.channel.listen()
         return outcome
 
+    async def connect(self) -> None:
+        """Connect without a handshake, which a stateless server does not need."""
+        await self._peer.open()
+        if isinstance(self.channel, HttpChannel):
+            self.channel.headers["Mcp-Protocol-Version"] = PROTOCOL_VERSIONS[0]
+
     async def list(self, what: str) -> list[Mapping[str, Any]]:
         """Return all items of a listing, page by page; none when the server does not offer it.
 
