@@ -25,8 +25,9 @@ _QUESTION = "import json, sys; print(json.dumps([sys.version_info[1], sys.execut
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """A Python other than the workbench's: its interpreter, and the folders that it consists of."""
+    """A Python other than the workbench's: its minor version, its interpreter, and the folders that it consists of."""
 
+    minor: int
     executable: Path
     folders: tuple[Path, ...]
 
@@ -77,7 +78,7 @@ def find_python(runtime: str) -> Python | None:
         if version == minor:
             real = Path(executable)
             folders = {real.parent, real.resolve().parent, Path(prefix)}
-            return Python(real, tuple(sorted(folder for folder in folders if not folder.is_relative_to("/usr"))))
+            return Python(minor, real, tuple(sorted(folder for folder in folders if not folder.is_relative_to("/usr"))))
     return None
 
 
