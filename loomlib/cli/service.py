@@ -75,7 +75,7 @@ from .output import emit_json, emit_table, say, seconds_since
     "--platform-default",
     type=click.Choice(["V1", "V2"]),
     default=None,
-    help="Platform of new runtimes that name none: V1 (default), or V2 as on AWS.",
+    help="Platform of new runtimes that name none: V2 (default, as on AWS), or V1.",
 )
 @click.option(
     "--python",

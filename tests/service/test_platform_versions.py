@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,8 +12,22 @@ from echo_agent import ECHO_AGENT
 WARM_UP = {"build": {"warmup": {"action": {"httpPost": {"path": "/warmup"}}}}}
 
 
-def test_a_runtime_without_a_platform_is_v1_by_default(aws: Any) -> None:
+def test_a_runtime_without_a_platform_is_v2_by_default(aws: Any) -> None:
+    assert aws.deploy("plain_platform")["platformVersion"] == "V2"
+
+
+def test_a_service_may_keep_the_default_of_before(start_service: Callable[..., Any]) -> None:
+    aws = start_service(platform_default="V1")
     assert aws.deploy("plain_platform")["platformVersion"] == "V1"
+    assert aws.deploy("new_platform", platformVersion="V2")["platformVersion"] == "V2"
+
+
+def test_a_version_that_cannot_serve_is_not_created(aws: Any) -> None:
+    created = aws.create("fails_at_its_start", aws.upload({"agent.py": "print('no model'); raise SystemExit(3)"}))
+    described = aws.settled(created["agentRuntimeId"])
+    assert described["status"] == "CREATE_FAILED"
+    for part in ("ended with exit code 3 before it served a request", "Last log lines:", "no model"):
+        assert part in described["failureReason"]
 
 
 def test_an_update_keeps_the_platform_of_the_version_before(aws: Any) -> None:

@@ -2,9 +2,9 @@
 
 It runs in the agent's interpreter, so it uses the standard library only, imports almost nothing, and leaves no name in
 the agent's `__main__`. Arguments: the descriptors of the listening socket and of the lifeline, the mark, the limits,
-the service's port, the script, and where sessions are forked from this process the descriptor of the socket that asks
-for them. The port is `-` without a boundary, `0` where loopback is this machine's own, and ends
-with `+` where the network comes up while the agent is imported.
+the service's port, the descriptor of the socket that asks for sessions forked from this process, and the script. The
+port is `-` without a boundary, `0` where loopback is this machine's own, and ends with `+` where the network comes up
+while the agent is imported. The last descriptor is `-` where no session is forked.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ def run_script(script: str) -> None:
 def start() -> None:
     """Prepare the process and run the agent's script."""
     listener_fd, lifeline_fd = int(sys.argv[1]), int(sys.argv[2])
-    mark, limits, port, script = sys.argv[3:7]
+    mark, limits, port, control_fd, script = sys.argv[3:8]
     os.set_inheritable(listener_fd, False)
     os.set_inheritable(lifeline_fd, False)
     if port != "-":
@@ -332,8 +332,8 @@ def start() -> None:
     server = os.environ.pop("LOOM_SERVER", "HTTP 8080 /invocations").split(" ", 2)
     spans = load_spans(lifeline_fd, server[2]) if "LOOM_SPANS" in os.environ else None
     hook = StartHook(listener_fd, package_path, spans, server)
-    if len(sys.argv) > 7:
-        hook.freezer = load_freezer(int(sys.argv[7]), listener_fd, lifeline_fd, spans)
+    if control_fd != "-":
+        hook.freezer = load_freezer(int(control_fd), listener_fd, lifeline_fd, spans)
     if port.endswith("+"):
         hook.after["socket"] = lambda module: network.acquire(timeout=NETWORK_WITHIN_S)
     sys.meta_path.insert(0, hook)  # pyright: ignore[reportArgumentType]

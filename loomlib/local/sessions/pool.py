@@ -29,7 +29,7 @@ from .otel import OtlpTarget
 from .place import ServeEndpoint, SessionPlace
 from .running import ProcessGoneError
 from .session import RuntimeSession
-from .snapshot import Snapshots
+from .snapshot_store import Snapshots
 from .usage import MeteredChunks, UsageMeter
 from .use import SessionUse
 from .workspace import sweep_leftovers

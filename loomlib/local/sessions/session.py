@@ -29,8 +29,10 @@ from .output import START_LINE, SessionOutput
 from .place import ServeEndpoint, SessionPlace
 from .process import AgentProcess
 from .processes import resident_bytes
+from .restored import RestoredProcess
 from .running import EXIT_SOON_S, Running
-from .snapshot import Snapshot, SnapshotError, Snapshots
+from .snapshot import Snapshot, SnapshotError
+from .snapshot_store import Snapshots
 from .storage import storage_of
 from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 from .workspace import make_workspace, record_path, remove_workspace, write_record
@@ -218,11 +220,7 @@ class RuntimeSession:
             if not health.is_healthy:
                 self._failed = f"The agent is not healthy: {health.asked} answered {health.status}"
         except TimeoutError:
-            self._failed = (
-                f"The agent did not start serving within {self._place.start_timeout_s:g} s; "
-                "agents must serve with uvicorn or BedrockAgentCoreApp.run(); the runtime speaks "
-                f"{self.runtime.protocol} on port {self.runtime.port}"
-            )
+            self._failed = self._place.not_serving(self.runtime)
         except (ConnectionClosedError, NotHttpError) as failure:
             self._failed = str(await self.explain(failure, mid_answer=False))
         if self._failed:
@@ -233,7 +231,7 @@ class RuntimeSession:
             running.clocks.resume()
 
     async def _start_process(self) -> Running:
-        snapshot = await self._snapshots.find(self.runtime)
+        snapshot = await self._snapshots.find(self.runtime, self.mark)
         if snapshot is not None and not snapshot.obstacles:
             process, folders = await self._restore(snapshot)
         else:
@@ -243,6 +241,8 @@ class RuntimeSession:
             place.watch.add(self.mark, process.leader, folders, self._limits, self._on_limit)
             write_record(place.folder, self.mark, process.leader)
         output = SessionOutput(process.output_fd, place.sink, group=self._group, stream=self._stream)
+        if isinstance(process, RestoredProcess) and snapshot is not None:
+            output.tail.extend(snapshot.tail)  # the same process wrote them, at its start
         if place.announces_starts:
             now_ms = int(time.time() * 1000)  # not by `output`, whose last lines explain why an agent failed
             place.sink.write(group=self._group, stream=self._stream, timestamp_ms=now_ms, message=START_LINE)
@@ -371,6 +371,7 @@ class RuntimeSession:
         await asyncio.to_thread(remove_workspace, self._folders, self.mark)
         if self._folders != self._place.folder:
             record_path(self._place.folder, self.mark).unlink(missing_ok=True)
+        self._snapshots.release(self.runtime, self.mark)
         self._on_removed(self)
         self._gone.set()
 

@@ -138,7 +138,7 @@ def test_a_gate_on_the_tools_time_is_missed_by_the_calls_with_the_most_tools() -
 
 
 def test_a_studys_calls_are_split_by_scenario(bench: loom.Workbench) -> None:
-    agent = bench.deploy("calculator", name="studied")
+    agent = bench.deploy("calculator", name="studied", platform_version="V1")  # a cold start boots the agent
     result = loom.LatencyStudy(agent, cold=6, warm=6, sticky=2).run()
     inside = result.inside(study_traces(agent, result))
     assert inside.coverage().startswith("14 of 14 calls have spans")

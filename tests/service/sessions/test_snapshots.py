@@ -11,9 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from botocore.exceptions import ClientError
 from waiting import wait_until
+
+from loomlib.local.sessions.snapshot_store import KEPT_UNUSED
 
 AGENT = """
 import os, random, socket, subprocess, sys, threading, time, uuid
@@ -252,6 +255,50 @@ def test_a_service_that_is_killed_takes_its_snapshots_along(start_service: Calla
     wait_until(lambda: not processes_with(frozen), what="the end of the frozen process and its session")
     again = start_service()
     assert ask(again, arn, 1)["session"] == session(1)  # the snapshot is taken again
+
+
+SMALL = """
+import os, uvicorn
+
+async def app(scope, receive, send):
+    body = str(os.getpid()).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body})
+
+uvicorn.run(app, host="0.0.0.0", port=8080, lifespan="off", log_level="warning")
+"""
+
+
+def test_frozen_processes_without_sessions_are_stopped_but_for_the_last_ones(start_service: Callable[..., Any]) -> None:
+    aws = start_service()
+    sessions = aws.state.home / "sessions"
+    in_use = deploy(aws, "in_use", SMALL)
+    process = ask(aws, in_use, 1)
+    arns = [deploy(aws, f"small_{number}", SMALL) for number in range(KEPT_UNUSED + 2)]
+    kept = wait_until(
+        lambda: (found := list(sessions.glob("*.sessions"))) and len(found) == KEPT_UNUSED + 1 and found,
+        what="the end of two frozen processes",
+    )
+    assert len(kept) == KEPT_UNUSED + 1  # with the one that has a session
+    assert ask(aws, in_use, 1) == process
+    log = (aws.state.home / "service.log").read_text()
+    stopped = [arn for arn in (in_use, *arns) if f"of {arn.rpartition('/')[2]} was stopped" in log]
+    assert stopped == arns[:2]
+    assert ask(aws, arns[0], 1) > 0  # taken again
+    aws.data.stop_runtime_session(agentRuntimeArn=arns[0], runtimeSessionId=session(1))
+    assert ask(aws, arns[0], 2) > 0
+
+
+def test_a_session_that_has_ended_leaves_no_process(isolated: Any) -> None:
+    arn = deploy(isolated, "leaving", SMALL)
+    for number in (1, 2):
+        ask(isolated, arn, number)
+        isolated.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=session(number))
+    own = psutil.Process(isolated.state.pid)
+    wait_until(
+        lambda: not [child for child in own.children(recursive=True) if child.status() == psutil.STATUS_ZOMBIE],
+        what="the end of processes that have exited",
+    )
 
 
 def test_sessions_of_one_version_cannot_reach_each_other(aws: Any) -> None:
