@@ -10,6 +10,7 @@ from .blueprints import Blueprint, list_blueprints
 from .candidates import AgentCandidates
 from .connect import connect
 from .invocation import Invocation
+from .sampling import sampling_model
 from .server_deploys import deploy_servers
 from .starts import start_facts
 
@@ -29,6 +30,7 @@ __all__ = [
     "connect",
     "deploy_servers",
     "list_blueprints",
+    "sampling_model",
     "start_facts",
     "view_channel",
 ]

@@ -36,6 +36,8 @@ from .schemas import check_arguments
 T = TypeVar("T")
 
 _PAGES: Final = 1_000
+_DECLINED: Final = -1
+"""The error code of a sampling request that the user declined, as in the protocol's specification."""
 
 
 class McpSession:
@@ -313,7 +315,10 @@ class McpSession:
             max_tokens=int(number_or_none(params.get("maxTokens")) or 0),
             params=params,
         )
-        return sampling_result(await self._ask(call, lambda: callback(request), "on_sample"))
+        answer = await self._ask(call, lambda: callback(request), "on_sample")
+        if answer is None:
+            raise ProtocolError("The user declined the sampling request", on=self.entry.name, code=_DECLINED)
+        return sampling_result(answer)
 
     def _missing(self, call: MeasuredCall | None, what: str, try_: str) -> ProtocolError:
         error = ProtocolError(f"The server {what}, and there is no callback", on=self.entry.name, try_=f"mcp({try_})")

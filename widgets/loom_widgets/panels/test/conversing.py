@@ -48,8 +48,8 @@ class Conversing(Panel):
         """Load the catalog and the sessions."""
 
     @abstractmethod
-    def _opening(self, agent: Agent) -> str:
-        """Return the code before a call: the workbench and the agent."""
+    def _opening(self, agent: Agent, *, calls: bool = True) -> str:
+        """Return the code before an action: the workbench and the agent; with its token if the action calls it."""
 
     @abstractmethod
     def _put_sessions(self, name: str) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ const RENDERERS = {
   agui: (view, item) => view.run.event(item),
   run: (view, item) => view.ran(item),
   view: (view, item) => view.frame(item),
+  progress: (view, item) => view.progress(item),
   event: (view, item) => view.event(item),
 };
 const BLOCK = 4000, LONGEST_LINE = 16000, FOLDED = 20000;
@@ -36,10 +37,23 @@ function growing() {
   return node;
 }
 
+/** How the call of a turn was authorized: `.button` reads and shows it in `.node`, or hides it again. */
+function authorizationOf(model, turn) {
+  const node = h("div"), read = button("How was it authorized?", async () => {
+    if (node.childElementCount) return void node.replaceChildren();
+    read.disabled = true;
+    const reply = await act(model, "authorization", { turn });
+    read.disabled = false;
+    if (reply?.facts) refill(node, card("Authorization", { level: 5 }, h("p", null, calm(reply.sentence)), facts(reply.facts.map(([name, value]) => [name, calm(value)])), reply.tables.map(([title, rows]) => [h("p", null, h("strong", null, title)), plainTable(title, rows)])));
+  }, { class: "loom-quiet", hidden: true });
+  return { node, button: read };
+}
+
 function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }) {
   const text = growing();
   const tools = h("div", { class: "loom-tools" });
   const events = h("details", { class: "loom-events", hidden: true }, h("summary", null, "other events"));
+  const progress = h("div", { hidden: true });
   const foot = h("p", { class: "loom-hint" });
   const session = h("code", { class: "loom-session" });
   const run = runView((question, form) => answer(turn.turn, question, form));
@@ -47,10 +61,10 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
   const fold = button("Show all", () => folded(!isFolded), { class: "loom-quiet", hidden: true });
   const details = button("Show details", () => onOpen(turn.turn), { class: "loom-quiet", hidden: true });
   const keep = button("Capture as case", async () => { const reply = await onKeep(turn.turn); if (reply) kept.textContent = ` ${reply.sentence}`; }, { class: "loom-quiet", hidden: true });
-  const kept = h("span", { class: "loom-hint" });
+  const kept = h("span", { class: "loom-hint" }), authorization = authorizationOf(model, turn.turn);
   const node = h("article", { class: "loom-turn", "aria-label": `question ${turn.turn}` },
     h("p", { class: "loom-asked", style: { "white-space": "pre-wrap" } }, h("strong", null, `${turn.who ?? "You"}: `), calm(turn.prompt)),
-    tools, text, fold, run, frames, events, foot, details, " ", keep, kept);
+    tools, progress, text, fold, run, frames, events, foot, details, " ", keep, kept, " ", authorization.button, authorization.node);
   const cards = new Map();
   const view = { node, run };
   let seen = 0, isFolded = false, hasBegun = false, timer = 0;
@@ -94,6 +108,13 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
       item.arguments && h("pre", { "aria-label": "arguments", tabindex: 0 }, calm(item.arguments)),
       item.result && h("details", null, h("summary", null, "Result"), h("pre", { tabindex: 0 }, calm(item.result))));
   };
+  /** How far a call is, as its server reports it; the bar goes with the call's end. */
+  view.progress = (item) => {
+    progress.hidden = false;
+    const share = Number.isFinite(item.share) ? Math.min(Math.max(item.share, 0), 1) : null;
+    refill(progress, share !== null && h("progress", { max: 1, value: share, "aria-label": "progress of the call", style: { width: "12em", height: "10px" } }), h("span", { class: "loom-hint" }, ` ${short(calm(item.text), 300)}`));
+    view.event(item);
+  };
   view.event = (item) => {
     events.hidden = false;
     seen += 1;
@@ -118,10 +139,11 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
     if (now.run?.kind) view.ran(now.run);
     if (now.text !== undefined && !text.length) text.add(now.text);
     if (now.status !== "streaming" && text.length > FOLDED && fold.hidden) folded(true);
+    if (now.status !== "streaming") progress.hidden = true;
     if (now.status !== "streaming") view.finishTools(now.status === "complete" ? "done" : "stopped");
     if (now.tools?.length) { cards.clear(); tools.replaceChildren(); now.tools.forEach(view.tool); }
     session.textContent = now.session ?? "";
-    details.hidden = keep.hidden = !now.invocation || now.status === "streaming";
+    details.hidden = keep.hidden = authorization.button.hidden = !now.invocation || now.status === "streaming";
     if (now.status !== "streaming") refill(foot,
       statusDot(now.status), " ", now.sentence, now.left_out ? ` · ${formatNumber(now.left_out)} more characters are in .text` : "",
       now.session && !now.sentence.includes(now.session) ? [" · session ", session] : null);
@@ -174,8 +196,19 @@ export default {
     const token = field("Bearer token", { type: "password", autocomplete: "off", hint: "This agent takes tokens only. The token is neither stored nor shown." });
     const agui = checkbox("Ask in AG-UI");
     agui.style.setProperty("align-self", "center");
-    const browser = toolBrowser(model, { form: () => ({ ...form(), bearer: token.value }), asking: (yes) => asking(yes) });
-    const asked = serverQuestion(model), described = agentCard(model, () => ({ ...form(), bearer: token.value }));
+    const protocols = h("div");
+    let loading = null;
+    /** The part for MCP and A2A, loaded once. */
+    const speaking = () => (loading ??= loadPart(model, "protocols", { act, button, calm, card, checkbox, facts, field, h, link, put, refill, select, short, stop, tabs, textarea },
+      model, { form: () => ({ ...form(), bearer: token.value }), asking: (yes) => asking(yes) }).then((part) => {
+      if (part) refill(protocols, part.node); else loading = null;
+      return part;
+    }));
+    const showProtocol = async () => {
+      if (!loading && !["MCP", "A2A"].includes(model.get("state").protocol)) return;
+      const part = await speaking(), { protocol, agent: named } = model.get("state");
+      part?.show(protocol, named);
+    };
     const promptRow = h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), askRow = h("div", { class: "loom-row" }, ask, halt, agui);
     let calls = 0, shownTurn;
 
@@ -248,7 +281,7 @@ export default {
     logs.addEventListener("click", () => { line.hidden = !logs.chosen; line.textContent = logs.chosen?.message ?? ""; });
     put(body, [
       labels, h("div", { class: "loom-row" }, agent, qualifier, session, fresh), waiting, log, nothing,
-      described, browser, asked, promptRow, token, askRow, about, parts,
+      protocols, promptRow, token, askRow, about, parts,
     ]);
     prompt.classList.add("loom-wide");
 
@@ -264,8 +297,7 @@ export default {
       token.hidden = !state.authorizer;
       promptRow.hidden = askRow.hidden = state.protocol === "MCP";
       agui.hidden = state.protocol === "A2A";
-      browser.show(state.protocol, state.agent);
-      described.show(state.protocol, state.agent);
+      showProtocol();
       labels.textContent = (state.labels ?? []).join(" · ");
       prompt.control.setAttribute("placeholder", state.sample ?? "");
       const none = !(state.agents ?? []).length;
@@ -280,7 +312,8 @@ export default {
       detailsOf(turn.turn, "Shown when the answer has ended.");
       if (prompt.value.trim() === turn.prompt.trim()) prompt.value = "";
     }));
-    body.keep(onMessage(model, "question", (question) => asked.show(question)));
+    body.keep(onMessage(model, "question", async (question) => { if (loading || question.message) (await speaking())?.ask(question); }));
+    body.keep(onMessage(model, "server_log", async ({ text }) => (await speaking())?.log(text)));
     body.keep(onMessage(model, "session", (reply) => views.get(reply.turn)?.session(reply.session)));
     body.keep(onMessage(model, "pieces", (reply) => down(() => {
       views.get(reply.turn)?.take(reply.items);
@@ -308,6 +341,9 @@ export default {
       prompt.value = kept.prompt;
       if ((model.get("state").agents ?? []).includes(kept.agent)) act(model, "choose", { agent: kept.agent, qualifier: kept.qualifier, session: kept.session });
     };
-    act(model, "hello").then(chat);
+    act(model, "hello").then(async (reply) => {
+      chat(reply);
+      if (reply?.question?.message) (await speaking())?.ask(reply.question);
+    });
   }),
 };
