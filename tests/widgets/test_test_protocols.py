@@ -187,12 +187,52 @@ def test_a_call_that_waits_is_stopped_with_its_question(stocked: Watched) -> Non
     assert last_turn(stocked)["text"] == "3"
 
 
+def test_a_server_that_has_ended_is_opened_again_by_the_next_call(stocked: Watched) -> None:
+    stocked.answer(call(stocked, "die", code="3"))
+    assert last_turn(stocked)["status"] == "error"
+    stocked.answer(call(stocked, "add", a="1", b="2"))
+    assert last_turn(stocked)["text"] == "3", stocked.panel.error
+
+
 def test_arguments_that_do_not_fit_name_their_field_and_begin_no_turn(watched: Watched) -> None:
     assert watched.answer(call(watched, "calculator")) == {"failed": True}
     assert "expression" in watched.panel.error["what"]
     assert watched.answer(call(watched, "add_up", numbers="one, two")) == {"failed": True}
     assert "numbers is not JSON" in watched.panel.error["what"]
     assert watched.ask("hello")["turns"] == []
+
+
+def test_a_websocket_is_a_turn_with_its_messages(bench: loom.Workbench) -> None:
+    code = Path(__file__).parents[1] / "service" / "workbench" / "socket_test_agent.py"
+    talker = bench.deploy(code, name="talker")
+    panel = Watched(loom_widgets.test(talker))
+
+    def messages() -> list[tuple[bool, str]]:
+        return [(note["sent"], note["text"]) for note in last_turn(panel)["notes"]]  # type: ignore[attr-defined]
+
+    try:
+        form = {"agent": "talker", "qualifier": "DEFAULT", "session": ""}
+        assert panel.ask("send_socket", text="too early") == {"failed": True}
+        number = panel.begin("open_socket", **form)
+        wait_until(lambda: panel.ask("hello")["socket"] is True)
+        panel.ask("send_socket", text="one")
+        wait_until(lambda: len(messages()) == 3)
+        assert messages() == [(True, "one"), (False, "heard one"), (False, "heard one")]
+        assert "ws.send('one')" in panel.panel.code
+        assert panel.ask("stop", lane="socket") == {"stopped": True}
+        panel.answer(number)
+        turn = last_turn(panel)
+        assert (turn["status"], turn["text"], turn["socket"]) == ("complete", "", True)
+        assert talker.history.last().record.id == turn["invocation"]
+        assert panel.ask("hello")["socket"] is False
+
+        number = panel.begin("open_socket", **form)
+        wait_until(lambda: panel.ask("hello")["socket"] is True)
+        panel.ask("send_socket", text="fail")
+        panel.answer(number)
+        assert (last_turn(panel)["status"], "1011" in str(last_turn(panel)["sentence"])) == ("error", True)
+    finally:
+        panel.panel.close()
 
 
 def test_an_a2a_agent_shows_its_card_task_and_artifacts(helper: loom.Agent) -> None:

@@ -324,9 +324,11 @@ def _authorizer(form: Form) -> JwtAuthorizer | Literal["local"] | None:
             on="no discovery URL is given",
             try_="https://…/.well-known/openid-configuration",
         )
-    rules = {name: form.text(name).replace(",", " ").split() for name in ("audience", "clients", "scopes")}
+    audience, clients, scopes = (
+        form.text(name).replace(",", " ").split() for name in ("audience", "clients", "scopes")
+    )
     try:
-        return JwtAuthorizer(discovery_url=address, **rules)
+        return JwtAuthorizer(discovery_url=address, audience=audience, clients=clients, scopes=scopes)
     except ValueError:
         raise LoomError(
             "The authorizer has no rule",

@@ -28,11 +28,13 @@ class Calling(Conversing):
         self._bearer = form.text("bearer").strip()
         return self._agent(form.text("agent"), form.text("qualifier", "DEFAULT"))
 
-    def _finish(self, agent: Agent, turn: PanelTurn, listen: Callable[[], ProtocolCall]) -> Mapping[str, Any]:
-        """Wait for a call with `listen`, and show its outcome as the turn's."""
+    def _finish(
+        self, agent: Agent, turn: PanelTurn, listen: Callable[[], ProtocolCall], *, shows_text: bool = True
+    ) -> Mapping[str, Any]:
+        """Wait for a call with `listen`; show its outcome as the turn's; without its text if that is shown already."""
         try:
             invocation = listen().invocation
-            if not turn.text:
+            if shows_text and not turn.text:
                 turn._add(invocation.text)
             turn.end(invocation)
             turn.figures = figures_of(invocation)

@@ -32,8 +32,8 @@ class Conversing(Panel):
         """Invoke the agent as a new turn, streamed; `payload` is sent instead of the prompt."""
 
     @abstractmethod
-    def _begin_turn(self, prompt: str, session: str) -> PanelTurn:
-        """Add a turn to the conversation and send it to the views."""
+    def _begin_turn(self, prompt: str, session: str, *, is_socket: bool = False) -> PanelTurn:
+        """Add a turn to the conversation and send it to the views; that of a WebSocket blocks no other question."""
 
     @abstractmethod
     def _ended(self, agent: Agent, turn: PanelTurn) -> None:

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib import Agent
 from loomlib.agents.protocols import LogMessage, Progress
+from loomlib.errors import LoomError
 from loomlib.json_values import as_mapping
 
 from ...kit import Cancel, Form, action
@@ -19,6 +21,7 @@ from .words import short_text, well_formed
 
 if TYPE_CHECKING:
     from loomlib.workbench.mcp_client import McpClient, RunningCall
+    from loomlib.workbench.protocol_call import ProtocolCall
 
 
 _MOST_LISTED: Final = 500
@@ -112,8 +115,16 @@ class McpSessions(Calling, ServerQuestions):
         assert self._mcp_agent is not None
         turn = self._begin_turn(well_formed(title), client.session_id)
         turn.is_prompt = False
+
+        def listen() -> ProtocolCall:
+            call = running.result()
+            if call.failure == "transport":  # the runtime session has ended; the next call opens a new one
+                with suppress(LoomError):
+                    self._close_mcp()
+            return call
+
         try:
-            return self._finish(self._mcp_agent, turn, running.result)
+            return self._finish(self._mcp_agent, turn, listen)
         finally:
             self._drop_questions()
 
@@ -188,7 +199,7 @@ class McpSessions(Calling, ServerQuestions):
         super().close()
 
 
-def _form(row: Mapping[str, Any], name: str, schema: object) -> dict[str, Any]:
+def _form(row: Mapping[Any, Any], name: str, schema: object) -> dict[str, Any]:
     return {
         "name": well_formed(str(name)),
         "label": short_text(str(name)),
@@ -197,7 +208,7 @@ def _form(row: Mapping[str, Any], name: str, schema: object) -> dict[str, Any]:
     }
 
 
-def _resource(row: Mapping[str, Any]) -> dict[str, Any]:
+def _resource(row: Mapping[Any, Any]) -> dict[str, Any]:
     uri = well_formed(str(row["uri"]))
     size = row.get("size")
     size_text = f"{int(size):,} bytes" if isinstance(size, int | float) and size == size else ""

@@ -7,6 +7,7 @@ const RENDERERS = {
   run: (view, item) => view.ran(item),
   view: (view, item) => view.frame(item),
   progress: (view, item) => view.progress(item),
+  message: (view, item) => view.message(item),
   event: (view, item) => view.event(item),
 };
 const BLOCK = 4000, LONGEST_LINE = 16000, FOLDED = 20000;
@@ -53,7 +54,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
   const text = growing();
   const tools = h("div", { class: "loom-tools" });
   const events = h("details", { class: "loom-events", hidden: true }, h("summary", null, "other events"));
-  const progress = h("div", { hidden: true });
+  const progress = h("div", { hidden: true }), messages = h("div");
   const foot = h("p", { class: "loom-hint" });
   const session = h("code", { class: "loom-session" });
   const run = runView((question, form) => answer(turn.turn, question, form));
@@ -64,7 +65,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
   const kept = h("span", { class: "loom-hint" }), authorization = authorizationOf(model, turn.turn);
   const node = h("article", { class: "loom-turn", "aria-label": `question ${turn.turn}` },
     h("p", { class: "loom-asked", style: { "white-space": "pre-wrap" } }, h("strong", null, `${turn.who ?? "You"}: `), calm(turn.prompt)),
-    tools, progress, text, fold, run, frames, events, foot, details, " ", keep, kept, " ", authorization.button, authorization.node);
+    tools, progress, messages, text, fold, run, frames, events, foot, details, " ", keep, kept, " ", authorization.button, authorization.node);
   const cards = new Map();
   const view = { node, run };
   let seen = 0, isFolded = false, hasBegun = false, timer = 0;
@@ -115,6 +116,9 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
     refill(progress, share !== null && h("progress", { max: 1, value: share, "aria-label": "progress of the call", style: { width: "12em", height: "10px" } }), h("span", { class: "loom-hint" }, ` ${short(calm(item.text), 300)}`));
     view.event(item);
   };
+  /** A message of a WebSocket. */
+  view.message = (item) => messages.append(h("p", { style: { "white-space": "pre-wrap", "overflow-wrap": "anywhere", "unicode-bidi": "plaintext", margin: "2px 0" } },
+    h("strong", null, item.sent ? "sent: " : "received: "), calm(item.text), Number.isFinite(item.after_ms) && h("span", { class: "loom-hint" }, ` · ${formatMs(item.after_ms)} after the last message sent`)));
   view.event = (item) => {
     events.hidden = false;
     seen += 1;
@@ -204,6 +208,15 @@ export default {
       if (part) refill(protocols, part.node); else loading = null;
       return part;
     }));
+    const sockets = h("details", null, h("summary", null, "WebSocket")), socketPlace = h("div");
+    let opening = null;
+    const socketPart = () => (opening ??= loadPart(model, "websocket", { act, button, h, stop, textarea }, model, { form: () => ({ ...form(), bearer: token.value }) }).then((part) => {
+      if (part) refill(socketPlace, part.node); else opening = null;
+      return part;
+    }));
+    sockets.append(socketPlace);
+    sockets.addEventListener("toggle", () => { if (sockets.open) socketPart(); });
+    const showSocket = async (isOpen) => { if (isOpen) sockets.open = true; if (isOpen || opening) (await socketPart())?.show(isOpen); };
     const showProtocol = async () => {
       if (!loading && !["MCP", "A2A"].includes(model.get("state").protocol)) return;
       const part = await speaking(), { protocol, agent: named } = model.get("state");
@@ -261,7 +274,7 @@ export default {
       for (const turn of reply?.turns ?? []) begin(turn);
       const last = reply?.turns?.at(-1);
       detailsOf(last?.turn, last ? "Press Show details at a question to read its spans." : "Invoke the agent to see times, tokens and cost.");
-      if (last) { showFigures(last); asking(last.status === "streaming"); }
+      if (last) { showFigures(last); asking(last.status === "streaming" && !last.socket); }
     };
     const showFigures = (turn) => {
       if (!turn.figures?.length) return;
@@ -281,7 +294,7 @@ export default {
     logs.addEventListener("click", () => { line.hidden = !logs.chosen; line.textContent = logs.chosen?.message ?? ""; });
     put(body, [
       labels, h("div", { class: "loom-row" }, agent, qualifier, session, fresh), waiting, log, nothing,
-      protocols, promptRow, token, askRow, about, parts,
+      protocols, promptRow, token, askRow, sockets, about, parts,
     ]);
     prompt.classList.add("loom-wide");
 
@@ -297,6 +310,7 @@ export default {
       token.hidden = !state.authorizer;
       promptRow.hidden = askRow.hidden = state.protocol === "MCP";
       agui.hidden = state.protocol === "A2A";
+      sockets.hidden = ["MCP", "A2A"].includes(state.protocol);
       showProtocol();
       labels.textContent = (state.labels ?? []).join(" · ");
       prompt.control.setAttribute("placeholder", state.sample ?? "");
@@ -307,7 +321,7 @@ export default {
         : "No question has been asked yet.";
     }));
     body.keep(onMessage(model, "began", (turn) => {
-      asking(true);
+      if (!turn.socket) asking(true);
       begin(turn);
       detailsOf(turn.turn, "Shown when the answer has ended.");
       if (prompt.value.trim() === turn.prompt.trim()) prompt.value = "";
@@ -319,7 +333,8 @@ export default {
       views.get(reply.turn)?.take(reply.items);
       log.dispatchEvent(new CustomEvent("loom-pieces", { bubbles: true, detail: reply.items }));
     })));
-    body.keep(onMessage(model, "ended", (turn) => { asking(false); down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
+    body.keep(onMessage(model, "socket", (reply) => showSocket(reply.open)));
+    body.keep(onMessage(model, "ended", (turn) => { if (!turn.socket) asking(false); down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
     body.keep(onMessage(model, "details", (turn) => { down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
     body.keep(onMessage(model, "chat", chat));
     body.keep(onMessage(model, "logs", () => logs.reload()));
@@ -343,6 +358,7 @@ export default {
     };
     act(model, "hello").then(async (reply) => {
       chat(reply);
+      showSocket(Boolean(reply?.socket));
       if (reply?.question?.message) (await speaking())?.ask(reply.question);
     });
   }),

@@ -24,6 +24,7 @@ from .frames import Frames
 from .mcp_session import McpSessions
 from .turn_details import TurnDetails
 from .turns import PanelTurn
+from .websocket import WebSockets
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -34,7 +35,7 @@ _CAPTURED = "captured.json"
 _TEXT_IN_ALL = 600_000
 
 
-class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages):
+class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages, WebSockets):
     """A conversation with an agent of the catalog, and the telemetry of its last answer."""
 
     __test__ = False  # the name looks like a test to pytest
@@ -43,7 +44,10 @@ class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages):
     called: ClassVar[str] = "Test"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.test", "panel.js")
     parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.panels.test", "chat.js"),)
-    lazy: ClassVar[Mapping[str, tuple[str, str]]] = {"protocols": ("loom_widgets.panels.test", "protocols.js")}
+    lazy: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "protocols": ("loom_widgets.panels.test", "protocols.js"),
+        "websocket": ("loom_widgets.panels.test", "websocket.js"),
+    }
 
     def __init__(self, of: Workbench | Agent, **options: Any) -> None:
         bench = Workbench(of.context) if isinstance(of, Agent) else of
@@ -138,11 +142,12 @@ class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages):
         self._ended(agent, turn)
         return {"turn": turn.id, "stopped": cancel.is_set}
 
-    def _begin_turn(self, prompt: str, session: str) -> PanelTurn:
+    def _begin_turn(self, prompt: str, session: str, *, is_socket: bool = False) -> PanelTurn:
         self.stop("after")
         self._drop_trace()
         self._number += 1
-        turn = PanelTurn(id=self._number, prompt=prompt, session=session)
+        turn = PanelTurn(id=self._number, prompt=prompt, session=session, is_socket=is_socket)
+        turn.is_prompt = not is_socket
         self._turns.append(turn)
         self.send_message("began", **turn.message())
         return turn
@@ -203,6 +208,7 @@ class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages):
 
     def _begin_chat(self) -> None:
         self.stop("after")
+        self.stop("socket")
         self._close_mcp()
         self._turns = []
         self._drop_trace()
@@ -257,7 +263,12 @@ class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages):
         for turn in reversed(self._turns[-_SHOWN_TURNS:]):
             turns.append(turn.message(longest=max(left, 4_000)))
             left -= len(turns[-1]["text"])
-        return {"turns": turns[::-1], "approvals": dict(self._approvals), "question": self._question_message()}
+        return {
+            "turns": turns[::-1],
+            "approvals": dict(self._approvals),
+            "question": self._question_message(),
+            "socket": self._socket is not None,
+        }
 
     def read_again(self) -> None:
         """Reload the agents and the sessions; conversation and selection stay."""
