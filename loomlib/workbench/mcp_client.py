@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -89,6 +90,7 @@ class McpClient:
         self.timeout_s = timeout_s
         self._stop_session, self._is_own = stop_session, session_id is None
         self._tools: list[Mapping[str, Any]] | None = None
+        self._tool_changes = 0
         self._is_closed = False
         self.opened = self._call_of("initialize", self._run(lambda _run: self._session.open(timeout_s=timeout_s)))
 
@@ -258,6 +260,17 @@ class McpClient:
             raise ValueError(f"level must be one of {', '.join(_LEVELS)}, not {level!r}")
         self._run(lambda _run: self._session.request("logging/setLevel", {"level": level}))
 
+    def set_roots(self, roots: Sequence[str | Path]) -> None:
+        """Offer other roots than before; the server is notified, and asks for them when it wants to.
+
+        Args:
+            roots: Folders or URIs.
+
+        Raises:
+            ProtocolError: The client was opened without `roots=`.
+        """
+        self._run(lambda _run: self._session.set_roots(roots))
+
     def ping(self) -> None:
         """Ask the server for a sign of life.
 
@@ -296,9 +309,10 @@ class McpClient:
             self._stop_session(self.session_id)
 
     def _known_tools(self, *, refresh: bool = False) -> Sequence[Mapping[str, Any]]:
-        if self._tools is None or refresh:
+        changes = self._session.tool_changes
+        if self._tools is None or refresh or changes != self._tool_changes:
             tools: list[Mapping[str, Any]] = self._run(lambda _run: self._session.list("tools"))
-            self._tools = tools
+            self._tools, self._tool_changes = tools, changes
         return self._tools
 
     def _start(

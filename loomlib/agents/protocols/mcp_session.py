@@ -6,6 +6,8 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from loomlib.errors import InvalidArgumentsError, ProtocolError
@@ -57,6 +59,7 @@ class McpSession:
         capabilities: The server's capabilities.
         instructions: The server's instructions for a model.
         protocol_version: The version that was agreed on.
+        tool_changes: How often the server has notified of a changed list of tools.
     """
 
     def __init__(
@@ -81,6 +84,8 @@ class McpSession:
         self.capabilities: Mapping[str, Any] = {}
         self.instructions = ""
         self.protocol_version = ""
+        self.tool_changes = 0
+        self._offers_roots = bool(callbacks.roots)
 
     async def open(self, *, timeout_s: float | None = None) -> CallOutcome:
         """Connect and agree on a protocol version; the request is stored.
@@ -187,6 +192,21 @@ class McpSession:
         call.run_in_caller = run_in_caller
         return await measure(call, lambda: self._send(method, params, call, on_progress), self._read)
 
+    async def set_roots(self, roots: Sequence[str | Path]) -> None:
+        """Offer other roots, and notify the server.
+
+        Raises:
+            ProtocolError: The session was opened without roots.
+        """
+        if not self._offers_roots:
+            raise ProtocolError(
+                "The session offers no roots",
+                on=self.entry.name,
+                try_="mcp(roots=[…]), offered from the start",
+            )
+        self.callbacks = replace(self.callbacks, roots=tuple(roots))
+        await self._peer.notify("notifications/roots/list_changed", {})
+
     async def ask(
         self, prompt: str, payload: Mapping[str, Any] | None, *, timeout_s: float | None, labels: Sequence[str] = ()
     ) -> CallOutcome:
@@ -255,7 +275,9 @@ class McpSession:
         return text or "The tool failed without a message"
 
     def _on_notification(self, method: str, params: Mapping[str, Any], call: MeasuredCall | None) -> None:
-        if method == "notifications/progress":
+        if method == "notifications/tools/list_changed":
+            self.tool_changes += 1
+        elif method == "notifications/progress":
             token = params.get("progressToken")
             callback = self._progress.get(token) if isinstance(token, int) else None
             if callback is not None:
@@ -272,7 +294,7 @@ class McpSession:
     async def _on_request(self, method: str, params: Mapping[str, Any], call: MeasuredCall | None) -> Mapping[str, Any]:
         if method == "ping":
             return {}
-        if method == "roots/list" and self.callbacks.roots:
+        if method == "roots/list" and self._offers_roots:
             return {"roots": self.callbacks.root_values()}
         if method == "elicitation/create":
             return await self._elicit(params, call)

@@ -126,7 +126,7 @@ class Callbacks:
         if self.on_sample is not None:
             declared["sampling"] = {}
         if self.roots:
-            declared["roots"] = {"listChanged": False}
+            declared["roots"] = {"listChanged": True}
         return declared
 
     def root_values(self) -> list[dict[str, str]]:

@@ -142,6 +142,37 @@ def test_the_server_reads_the_roots(bench: loom.Workbench, address: str) -> None
             assert mcp.call("folders").value == ["file:///tmp"]
 
 
+def test_roots_are_asked_for_in_the_response_to_a_call_and_can_be_changed(mcp: McpClient, tmp_path: Path) -> None:
+    try:
+        assert mcp.call("folders_of_the_caller").value == ["file:///tmp"]
+        mcp.set_roots([tmp_path, "file:///srv/repository"])
+        assert mcp.call("folders_of_the_caller").value == [tmp_path.as_uri(), "file:///srv/repository"]
+        wait_until(lambda: "roots" in mcp.call("seen").value, "the notification of the changed roots")
+    finally:
+        mcp.set_roots(["/tmp"])
+
+
+def test_roots_that_were_not_offered_cannot_be_changed(bench: loom.Workbench) -> None:
+    with bench.mcp(COMMAND) as mcp:
+        with pytest.raises(ProtocolError, match=r"offers no roots.*Try: mcp\(roots="):
+            mcp.set_roots(["/tmp"])
+        assert "does not offer roots/list" in (mcp.call("folders_of_the_caller").error or "")
+
+
+def test_the_level_of_log_lines_reaches_the_server(mcp: McpClient) -> None:
+    assert "logging" in mcp.capabilities
+    mcp.set_log_level("warning")
+    assert "warning" in mcp.call("seen").value
+    with pytest.raises(ValueError, match="level must be one of debug"):
+        mcp.set_log_level("loud")
+
+
+def test_tools_that_a_server_adds_are_known_after_its_notification(mcp: McpClient) -> None:
+    assert "greet" not in list(mcp.tools()["name"])
+    assert mcp.call("learn", name="greet").text == "learned"
+    assert mcp.call("greet").text == "greet"
+
+
 def test_a_call_of_an_agent_is_an_invocation_with_a_trace_id(warehouse: loom.Agent) -> None:
     with warehouse.mcp() as mcp:
         call = mcp.call("add", a=1, b=2)
