@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .latency import LatencyStudy, StudyResult
     from .latency.prewarm import PrewarmStudy
     from .latency.protocol_overhead import ProtocolStudy
+    from .latency.start_up import StartUpStudy
     from .local import ServiceOptions
     from .memory_study import MemoryStudy
     from .reports import run_report
@@ -50,6 +51,7 @@ __all__ = [
     "SessionEnd",
     "SessionStart",
     "Settings",
+    "StartUpStudy",
     "StudyResult",
     "Workbench",
     "aevaluate",
@@ -71,6 +73,7 @@ __getattr__ = names_on_use(
         "latency": "LatencyStudy StudyResult",
         "latency.prewarm": "PrewarmStudy",
         "latency.protocol_overhead": "ProtocolStudy",
+        "latency.start_up": "StartUpStudy",
         "local": "ServiceOptions",
         "memory_study": "MemoryStudy",
         "memory_study.renamed": "RecallStudy",

@@ -9,10 +9,11 @@ from ..aws.bearer import Bearer, token_of
 from ..aws.runtimes import stop_session
 from ..store import Store
 from ..telemetry import AgentStart
+from ..telemetry.session_starts import SessionStart
 from .capturing import stored_row
 from .context import Context
 from .liveness import accepts_connections
-from .tracing import find_start, find_traces
+from .tracing import find_start, find_traces, first_session_starts
 
 
 class StudyTarget:
@@ -76,6 +77,10 @@ class StudyTarget:
         views = find_traces(self._context, self._entry, rows, progress=lambda _line: None)
         parts = {view.invocation_id: view.breakdown()["garbage_collection"] for view in views}
         return {id: part.duration_ms for id, part in parts.items() if part.certainty != "missing"}
+
+    def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStart]:
+        """Return the first start of each session; wait for late records. Only the local service records them."""
+        return first_session_starts(self._context, self._entry, session_ids, qualifier=self.qualifier)
 
     async def is_alive(self) -> bool:
         """Return whether the service accepts connections."""

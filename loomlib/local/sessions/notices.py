@@ -1,4 +1,4 @@
-"""Lines that the service adds to the logs about a session's export of spans.
+"""Lines that the service adds to the logs about a session's start and its export of spans.
 
 AWS has no such lines. They begin with `Loom: session {id}: `, by which `loomlib.telemetry` finds them.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 
 from ..contract import LogSink
+from .start_times import StartTimes
 
 _TELEMETRY_STREAM = "otel-rt-logs"
 
@@ -34,6 +36,26 @@ class SessionNotices:
         """Record that this process will not create spans."""
         self._record("makes no spans", "loom.makes_no_spans")
 
+    def started(self, times: StartTimes, platform: str) -> None:
+        """Record how long each part of the session's start took.
+
+        Args:
+            times: The times.
+            platform: The version's platform, "V1" or "V2".
+        """
+        if parts := times.parts():
+            how = "booted" if times.kind == "boot" else "restored from a snapshot"
+            self._record(
+                f"was {how} in {sum(parts.values()) / 1e6:.1f} ms",
+                "loom.session_start",
+                {
+                    "loom.start.kind": times.kind,
+                    "loom.start.platform": platform,
+                    "loom.start.began_unix_nano": times.began_unix_ns,
+                    "loom.start.parts_nano": parts,
+                },
+            )
+
     def ended_unexpectedly(self, how: str) -> None:
         """Record that the process ended by itself; `how` is a phrase such as `was killed by SIGKILL`."""
         message = self._text(f"its process {how}; what it had not exported by then is lost")
@@ -46,13 +68,13 @@ class SessionNotices:
     def _text(self, what: str) -> str:
         return f"Loom: session {self._session_id}: {what}"
 
-    def _record(self, what: str, event: str) -> None:
+    def _record(self, what: str, event: str, more: Mapping[str, object] | None = None) -> None:
         now_ms = _now_ms()
         record = {
             "timeUnixNano": now_ms * 1_000_000,
             "severityText": "INFO",
             "body": self._text(what),
-            "attributes": {"event.name": event, "session.id": self._session_id},
+            "attributes": {"event.name": event, "session.id": self._session_id, **(more or {})},
         }
         message = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
         self._sink.write(group=self._group, stream=_TELEMETRY_STREAM, timestamp_ms=now_ms, message=message)

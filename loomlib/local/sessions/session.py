@@ -33,6 +33,7 @@ from .restored import RestoredProcess
 from .running import EXIT_SOON_S, Running
 from .snapshot import Snapshot, SnapshotError
 from .snapshot_store import Snapshots
+from .start_times import StartTimes
 from .storage import storage_of
 from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 from .workspace import make_workspace, record_path, remove_workspace, write_record
@@ -79,6 +80,7 @@ class RuntimeSession:
         self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs-{session_id}]{mark}"
         self._group = runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}")
         self._notices = SessionNotices(place.sink, group=self._group, stream=self._stream, session_id=session_id)
+        self._times = StartTimes()
         self._running: Running | None = None
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
@@ -227,7 +229,11 @@ class RuntimeSession:
             self._on_end(self)
             await running.process.end(grace_s=0)
             await self._drained.wait()
-        elif self._calls == 0:
+            return
+        self._times.answered()
+        if self._place.otlp is not None:
+            self._notices.started(self._times, self.runtime.platform)
+        if self._calls == 0:
             running.clocks.resume()
 
     async def _start_process(self) -> Running:
@@ -276,12 +282,14 @@ class RuntimeSession:
             raise InterruptedError(self._why_ended)
         self._folders = snapshot.rooms
         process, folder = await snapshot.restore(
+            on_asked=lambda: self._times.asked("restore"),
             mark=self.mark,
             environment=self._environment(),
             groups=self._place.cgroups.make(self.mark, self._limits),
-            on_signal=self._notices.on_signal,
+            on_signal=self._on_signal,
             on_endpoint=self._connect_endpoint,
         )
+        self._times.reachable()
         if self._stopping:
             await process.end(grace_s=0)
             raise InterruptedError(self._why_ended)
@@ -296,6 +304,7 @@ class RuntimeSession:
         if self._stopping:
             raise InterruptedError(self._why_ended)
         storage = storage_of(self.runtime.code.parent, self.qualifier, self.session_id, self.runtime.mount_paths)
+        self._times.asked("boot")
         process = AgentProcess(
             interpreter=str(self.runtime.interpreter or place.interpreter),
             script=script,
@@ -312,10 +321,14 @@ class RuntimeSession:
             limits=self._limits.for_setrlimit(own_users=place.isolation.level == "bubblewrap"),
             groups=place.cgroups.make(self.mark, self._limits),
             port=place.port,
-            on_signal=self._notices.on_signal,
+            on_signal=self._on_signal,
             on_endpoint=self._connect_endpoint,
         )
         return process, (folder, *storage.values())
+
+    def _on_signal(self, signal: bytes) -> None:
+        self._times.on_signal(signal)
+        self._notices.on_signal(signal)
 
     def _connect_endpoint(self, endpoint: socket.socket) -> None:
         """Answer the agent's own requests to the service, which arrive at a socket of its network."""

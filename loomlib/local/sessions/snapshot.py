@@ -195,6 +195,7 @@ class Snapshot:
         mark: str,
         environment: Mapping[str, str],
         groups: Sequence[Path],
+        on_asked: Callable[[], None],
         on_signal: Callable[[bytes], None],
         on_endpoint: Callable[[socket.socket], None],
     ) -> tuple[RestoredProcess, Path]:
@@ -204,6 +205,7 @@ class Snapshot:
             mark: The session's mark.
             environment: The session's variables.
             groups: Files of control groups that it joins.
+            on_asked: Called when its folder is there and the process is about to be requested.
             on_signal: As for `AgentProcess`.
             on_endpoint: As for `AgentProcess`.
 
@@ -213,6 +215,7 @@ class Snapshot:
         folder = self._rooms / mark
         source = self._place.folder / self._mark
         await asyncio.to_thread(shutil.copytree, source, folder, symlinks=True)
+        on_asked()
         former = self._environment
         changed = {name: value for name, value in environment.items() if former.get(name) != value}
         changed.pop(SERVER, None)

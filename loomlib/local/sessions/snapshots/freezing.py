@@ -63,7 +63,8 @@ class Freezer:
         lifeline_fd: The lifeline.
         spans: The agent's spans.
         announce: Tells the service this process's id, given the lifeline and a port.
-        follow_service: Starts the thread that ends the session with the service, given the session's mark.
+        follow_service: Starts the thread that ends the session with the service, given the session's mark, and reports
+            the time from which the session serves.
     """
 
     def __init__(
