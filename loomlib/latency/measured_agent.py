@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from loomlib.agents import InvocationRecord
     from loomlib.store import InvocationRow, Store
     from loomlib.telemetry import AgentStart
-    from loomlib.telemetry.session_starts import SessionStart
+    from loomlib.telemetry.session_starts import SessionStartRecord
 
 Answer: TypeAlias = "InvocationRecord | InvocationRow"
 """The record of one call, as it is returned or as it is read from the store."""
@@ -102,7 +102,7 @@ class AgentWithPlatform(Protocol):
 class AgentWithStarts(Protocol):
     """An agent of whose sessions it is recorded how they started; the local AgentCore does so."""
 
-    def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStart]:
+    def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStartRecord]:
         """Return how sessions started, by session; may block. Sessions of which nothing is recorded are left out."""
         ...
 

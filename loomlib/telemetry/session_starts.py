@@ -64,7 +64,7 @@ class StartPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionStart:
+class SessionStartRecord:
     """The start of one session's process.
 
     Attributes:
@@ -106,7 +106,7 @@ class SessionStart:
         }
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> SessionStart | None:
+    def read(cls, stored: Mapping[str, Any]) -> SessionStartRecord | None:
         """Return a stored start; None for what is none."""
         at_ns = count_or_none(stored.get("start_ns"))
         durations = {name: count_or_none(value) for name, value in as_mapping(stored.get("parts_ns")).items()}
@@ -134,7 +134,7 @@ def find_session_starts(
     qualifier: str = "DEFAULT",
     start_s: float,
     end_s: float | None = None,
-) -> dict[str, list[SessionStart]]:
+) -> dict[str, list[SessionStartRecord]]:
     """Return the recorded starts of some sessions, by session and time; none on AWS, which records no such thing.
 
     A session starts again when its process has ended and another call arrives.
@@ -150,7 +150,7 @@ def find_session_starts(
     from loomlib.aws.logs import filter_events
 
     wanted = set(session_ids)
-    starts: dict[str, list[SessionStart]] = {}
+    starts: dict[str, list[SessionStartRecord]] = {}
     try:
         events = filter_events(
             clients,
@@ -170,10 +170,10 @@ def find_session_starts(
     return starts
 
 
-def _start_of(attributes: Mapping[str, Any]) -> SessionStart | None:
+def _start_of(attributes: Mapping[str, Any]) -> SessionStartRecord | None:
     if attributes.get("event.name") != _EVENT:
         return None
-    return SessionStart.read(
+    return SessionStartRecord.read(
         {
             "session_id": attributes.get("session.id"),
             "kind": attributes.get("loom.start.kind"),

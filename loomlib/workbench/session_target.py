@@ -19,7 +19,7 @@ from ..evals.values.tool_use import ToolUse
 from ..json_values import as_mapping, as_text, parse_object
 from ..store import Store
 from ..telemetry import AgentStart
-from ..telemetry.session_starts import SessionStart
+from ..telemetry.session_starts import SessionStartRecord
 from .capturing import stored_row
 from .context import Context
 from .liveness import accepts_connections
@@ -158,7 +158,7 @@ class SessionTarget:
         row = stored_row(self._context, invocation_id)
         return find_start(self._context, self._context.catalog.get(row.agent_arn), invocation_id)
 
-    def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStart]:
+    def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStartRecord]:
         """Return the first start of each session; none for a server outside AgentCore."""
         if not isinstance(self._entry, AgentEntry):
             return {}

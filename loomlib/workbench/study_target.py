@@ -9,7 +9,7 @@ from ..aws.bearer import Bearer, token_of
 from ..aws.runtimes import stop_session
 from ..store import Store
 from ..telemetry import AgentStart
-from ..telemetry.session_starts import SessionStart
+from ..telemetry.session_starts import SessionStartRecord
 from .capturing import stored_row
 from .context import Context
 from .liveness import accepts_connections
@@ -78,7 +78,7 @@ class StudyTarget:
         parts = {view.invocation_id: view.breakdown()["garbage_collection"] for view in views}
         return {id: part.duration_ms for id, part in parts.items() if part.certainty != "missing"}
 
-    def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStart]:
+    def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStartRecord]:
         """Return the first start of each session; wait for late records. Only the local service records them."""
         return first_session_starts(self._context, self._entry, session_ids, qualifier=self.qualifier)
 

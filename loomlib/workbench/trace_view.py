@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from ..evals.capture import Conversation
-    from ..telemetry.session_starts import SessionStart
+    from ..telemetry.session_starts import SessionStartRecord
 
 
 class TraceView:
@@ -101,7 +101,7 @@ class TraceView:
         return self._found.row.session_id
 
     @property
-    def session_start(self) -> SessionStart | None:
+    def session_start(self) -> SessionStartRecord | None:
         """How the session's process started in this invocation; None for a warm call and where it is not recorded.
 
         The local AgentCore records it; on AWS the breakdown's cold start is all that can be seen from outside.

@@ -16,7 +16,7 @@ from ..telemetry.cost import RuntimeUse
 from ..telemetry.diagnosis import ClientSide, client_side
 from ..telemetry.logs import LogReader
 from ..telemetry.process_starts import processes_began
-from ..telemetry.session_starts import SessionStart, find_session_starts
+from ..telemetry.session_starts import SessionStartRecord, find_session_starts
 from ..telemetry.span_sources import NamedSource
 from ..telemetry.trace_collector import TraceCollector
 from ..telemetry.trace_lookup import PollingPolicy, TraceRequest, TraceResult, trace_from
@@ -40,7 +40,7 @@ class TracedInvocation:
     collected: TraceResult
     client: ClientSide | None
     use: RuntimeUse | None = None
-    start: SessionStart | None = None
+    start: SessionStartRecord | None = None
 
 
 class Tracer:
@@ -70,7 +70,7 @@ class Tracer:
             row.id: _restored(row, reusable[row.id], agent_exports=exports) for row in rows if row.id in reusable
         }
         is_cold = {id: row.details.get("is_cold") for id, row in reusable.items()}
-        starts = {id: SessionStart.read(row.details.get("start") or {}) for id, row in reusable.items()}
+        starts = {id: SessionStartRecord.read(row.details.get("start") or {}) for id, row in reusable.items()}
         wanted = [row for row in rows if row.id not in reusable]
         if wanted:
             others = {row.id: self._others(row) for row in wanted}
@@ -129,12 +129,12 @@ class Tracer:
         began |= {call.invocation_id: True for call in calls if call.invocation_id in opening}
         return began | (processes_began(self._clients, entry.arn, unsure) if unsure else {})
 
-    def _starts(self, entry: AgentEntry, cold: Sequence[TraceRequest]) -> dict[int, SessionStart | None]:
+    def _starts(self, entry: AgentEntry, cold: Sequence[TraceRequest]) -> dict[int, SessionStartRecord | None]:
         """Return how the sessions of cold calls started, by invocation; AWS records no such thing."""
         timed = [call for call in cold if call.sent_s is not None and call.done_s is not None]
         if not self.patience.reports_exports:
             return {}
-        starts: dict[int, SessionStart | None] = {}
+        starts: dict[int, SessionStartRecord | None] = {}
         for qualifier in {call.qualifier for call in timed}:
             calls = [call for call in timed if call.qualifier == qualifier]
             recorded = find_session_starts(
@@ -175,7 +175,7 @@ class Tracer:
             )
 
 
-def _within(start: SessionStart, call: TraceRequest) -> bool:
+def _within(start: SessionStartRecord, call: TraceRequest) -> bool:
     return (call.sent_s or 0.0) - _CLOCKS_S <= start.start_ns / 1e9 <= (call.done_s or 0.0)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ..agents import AgentEntry
 from ..store import InvocationRow
 from ..telemetry import AgentStart, CloudWatchSpans, NamedSource, find_agent_start
-from ..telemetry.session_starts import SessionStart, find_session_starts
+from ..telemetry.session_starts import SessionStartRecord, find_session_starts
 from .context import Context
 from .wait_line import WaitLine
 
@@ -95,7 +95,7 @@ def look_for_start(context: Context, entry: AgentEntry, invocation_id: int) -> A
 
 def first_session_starts(
     context: Context, entry: AgentEntry, session_ids: Sequence[str], *, qualifier: str
-) -> dict[str, SessionStart]:
+) -> dict[str, SessionStartRecord]:
     """Return how each session started first; only the local AgentCore records it. Wait as long as for spans.
 
     Args:
@@ -110,7 +110,7 @@ def first_session_starts(
     sent = [row.client_invoke_time for row in rows if row.client_invoke_time is not None]
     patience = context.tracer.patience
     until = time.monotonic() + patience.wait_s
-    starts: dict[str, list[SessionStart]] = {}
+    starts: dict[str, list[SessionStartRecord]] = {}
     while sent:
         starts = find_session_starts(context.clients, entry.arn, session_ids, qualifier=qualifier, start_s=min(sent))
         if len(starts) == len(set(session_ids)) or time.monotonic() >= until:

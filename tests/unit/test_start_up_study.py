@@ -15,7 +15,7 @@ from loomlib.experiments import Silent
 from loomlib.latency import LatencyStudy
 from loomlib.latency.start_up import StartUpResult, StartUpStudy
 from loomlib.store import Store
-from loomlib.telemetry.session_starts import SessionStart
+from loomlib.telemetry.session_starts import SessionStartRecord
 
 BOOT = {"preparation": 5, "boot": 100, "imports": 700, "first_ping": 10}
 RESTORE = {"preparation": 5, "restore": 80, "network": 10, "first_ping": 5}
@@ -46,9 +46,9 @@ class StartingAgent(ScriptedAgent):
         start_ms = sum((self.parts_ms or {"": 0}).values()) + 20 if is_first else 0
         return Reply(duration_ms=10 + start_ms, failure=self.fails(number))
 
-    def session_starts(self, session_ids: Sequence[str]) -> dict[str, SessionStart]:
+    def session_starts(self, session_ids: Sequence[str]) -> dict[str, SessionStartRecord]:
         starts = {
-            session_id: SessionStart.read(
+            session_id: SessionStartRecord.read(
                 {
                     "session_id": session_id,
                     "kind": self.kind,

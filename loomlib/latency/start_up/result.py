@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loomlib.dispatch import call
 from loomlib.experiments import MeasuredUnit, StudyGate, StudyLedger, StudyRecord, record_fields, unit_fields
-from loomlib.telemetry.session_starts import SessionStart
+from loomlib.telemetry.session_starts import SessionStartRecord
 
 from .design import PLATFORMS, StartUpDesign
 
@@ -31,7 +31,7 @@ class StartedSession(MeasuredUnit):
     block: int
     platform: str
     later_ms: tuple[float, ...] = ()
-    start: SessionStart | None = None
+    start: SessionStartRecord | None = None
 
     @property
     def later_call_ms(self) -> float | None:
@@ -85,7 +85,7 @@ class StartUpResult(StudyRecord):
                     block=row.block,
                     platform=row.scenario,
                     later_ms=tuple(row.details.get("later_ms", ())),
-                    start=SessionStart.read(row.details.get("start") or {}),
+                    start=SessionStartRecord.read(row.details.get("start") or {}),
                 )
                 for row in ledger.rows()
             ),
