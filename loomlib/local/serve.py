@@ -56,7 +56,9 @@ from .memory import (
 )
 from .models import ConverseModel, make_model
 from .moto_fallback import MotoFallback
-from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
+from .otlp import Collector, TelemetryReader
+from .otlp.intake import OtlpIntake
+from .otlp.origins import SessionOrigins
 from .quotas import QuotaKeeper, Quotas
 from .recovering import name_damage, recover_home
 from .resources import Behaviour

@@ -22,6 +22,7 @@ from ...contract import CallIdentity, ClaimCheck, LogSink, RuntimeVersion
 from ...guard import Caller
 from ...log_groups import runtime_group
 from ...wire import ChallengeError, RefusedError
+from ..addresses import IssuerError
 from .rules import AuthorizerRules, scopes_of
 
 if TYPE_CHECKING:
@@ -130,7 +131,6 @@ class InboundAuthorizer:
     async def _by_token(
         self, caller: Caller, token: str, version: RuntimeVersion, qualifier: str
     ) -> tuple[CallIdentity, dict[str, Any]]:
-        from ..addresses import IssuerError
         from .tokens import MalformedTokenError, RefusedTokenError
 
         if version.authorizer is None:
