@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..agents import AgentEntry, InvocationRecord
+from ..agents.agui import run_input
 from ..aws.bearer import Bearer, token_of
 from ..aws.runtimes import stop_session
 from ..store import Store
@@ -51,6 +52,7 @@ class StudyTarget:
         return await self._context.invoker.ainvoke(
             self._entry,
             prompt,
+            payload=run_input(prompt, thread_id=session_id) if self._entry.protocol == "AGUI" else None,
             session_id=session_id,
             qualifier=self.qualifier,
             timeout_s=timeout_s,

@@ -99,7 +99,6 @@ class _HttpCaller:
     async def ask(self, prompt: str, *, labels: Sequence[str] = (), timeout_s: float | None = None) -> WayAnswer:
         stream = self._context.invoker.astream(
             self._entry,
-            prompt,
             payload=run_input(prompt) if self._way == AGUI_SSE else http_payload(self._way, prompt),
             session_id=self._session_id,
             qualifier=self._qualifier,
