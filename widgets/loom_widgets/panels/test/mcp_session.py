@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _MOST_LISTED: Final = 500
 _MOST_ROOTS: Final = 50
+_PROGRESS_INTERVAL_S: Final = 0.1
 
 
 class McpSessions(Calling, ServerQuestions):
@@ -36,6 +38,7 @@ class McpSessions(Calling, ServerQuestions):
     _mcp_call = ""
     """The last call as Python, and how its session was opened."""
     _mcp_agent: Agent | None = None
+    _progress_s = 0.0
 
     @action(lane="invoke")
     def server(self, form: Form) -> Mapping[str, Any]:
@@ -174,23 +177,34 @@ class McpSessions(Calling, ServerQuestions):
 
     def _show_progress(self, progress: Progress) -> None:
         total = "" if progress.total is None else f" of {progress.total:g}"
-        self.say(f"{short_text(progress.message) or 'Progress'}: {progress.progress:g}{total} …")
         share = progress.progress / progress.total if progress.total else None
         text = f"{progress.progress:g}{total} {short_text(progress.message)}".rstrip()
-        self._show_in_turn({"kind": "progress", "text": text, "share": share, "data": f"progress {text}"})
+        item = {"kind": "progress", "text": text, "share": share, "data": f"progress {text}"}
+        is_kept = self._show_in_turn(item)
+        if time.monotonic() - self._progress_s < _PROGRESS_INTERVAL_S:
+            return
+        self._progress_s = time.monotonic()
+        self.say(f"{short_text(progress.message) or 'Progress'}: {progress.progress:g}{total} …")
+        if not is_kept and self._turns:  # the list of events is full; the bar goes on
+            self.send_message("pieces", turn=self._turns[-1].id, items=[{**item, "unlisted": True}])
 
     def _show_log(self, line: LogMessage) -> None:
         text = f"{short_text(line.level)} {short_text(line.logger)}".rstrip()
         self._show_in_turn({"kind": "log", "data": f"{text}: {short_text(line.data)}"})
 
-    def _show_in_turn(self, item: dict[str, Any]) -> None:
-        """Show what the server reports at the call that runs, or in the session's list where there is none."""
+    def _show_in_turn(self, item: dict[str, Any]) -> bool:
+        """Show what the server reports at the call that runs, or in the session's list where there is none.
+
+        Returns:
+            Whether it is listed: a turn keeps a limited number of events.
+        """
         turn = self._turns[-1] if self._turns else None
         if turn is None or turn.status != "streaming":
             self.send_message("server_log", text=item["data"])
-            return
+            return True
         if kept := turn._keep(item):
             self.send_message("pieces", turn=turn.id, items=kept)
+        return bool(kept)
 
     def close(self) -> None:
         """End the MCP session, then close the panel."""

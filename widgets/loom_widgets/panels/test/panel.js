@@ -46,6 +46,7 @@ function authorizationOf(model, turn) {
     const reply = await act(model, "authorization", { turn });
     read.disabled = false;
     if (reply?.facts) refill(node, card("Authorization", { level: 5 }, h("p", null, calm(reply.sentence)), facts(reply.facts.map(([name, value]) => [name, calm(value)])), reply.tables.map(([title, rows]) => [h("p", null, h("strong", null, title)), plainTable(title, rows)])));
+    node.scrollIntoView?.({ block: "nearest" });
   }, { class: "loom-quiet", hidden: true });
   return { node, button: read };
 }
@@ -70,7 +71,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
   const view = { node, run };
   let seen = 0, isFolded = false, hasBegun = false, timer = 0;
   const elapsed = h("span", { class: "loom-elapsed" }), word = h("span");
-  const arriving = (yes) => { hasBegun = yes; refill(word, yes ? statusDot("streaming") : statusDot("waiting for the first byte")); };
+  const arriving = (yes) => { hasBegun = yes; refill(word, turn.socket ? statusDot("open") : yes ? statusDot("streaming") : statusDot("waiting for the first byte")); };
   /** While the answer comes: whether its first byte is here, and how long it takes so far. */
   const asking = (now) => {
     clearInterval(timer);
@@ -114,7 +115,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
     progress.hidden = false;
     const share = Number.isFinite(item.share) ? Math.min(Math.max(item.share, 0), 1) : null;
     refill(progress, share !== null && h("progress", { max: 1, value: share, "aria-label": "progress of the call", style: { width: "12em", height: "10px" } }), h("span", { class: "loom-hint" }, ` ${short(calm(item.text), 300)}`));
-    view.event(item);
+    if (!item.unlisted) view.event(item);
   };
   /** A message of a WebSocket. */
   view.message = (item) => messages.append(h("p", { style: { "white-space": "pre-wrap", "overflow-wrap": "anywhere", "unicode-bidi": "plaintext", margin: "2px 0" } },
