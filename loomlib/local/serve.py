@@ -29,6 +29,7 @@ from .access.protocol import BoundedProtocol, most_connections
 from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .application import Application
+from .cloudformation import Stacks
 from .evaluations import EVALUATOR, EvaluationPlane
 from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBehaviour
 from .guard import Guard, listening_socket
@@ -215,6 +216,7 @@ async def _serve(
         ],
         account_id=state.account_id,
     )
+    moto.serve_stacks = Stacks(engine).serve
     deliveries = LogDeliveries(logs, resources)
     guard, invoke = (
         Guard(keys),
