@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ def deploy_servers(
     environment: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Mapping[str, Agent]:
-    """Deploy an agent that serves what its variable SERVER names, once for each server of `loom.ProtocolStudy`.
+    """Deploy an agent behind every server of `loom.ProtocolStudy` at once; it serves what its variable SERVER names.
 
         agents = deploy_servers(bench)
         loom.ProtocolStudy(agents).run()
@@ -34,13 +35,21 @@ def deploy_servers(
     Returns:
         The agents by server.
     """
-    return {
-        server: bench.deploy(
+    options.setdefault("progress", _silent)  # lines of several deployments would mix
+
+    def deploy(server: str, protocol: str) -> Agent:
+        return bench.deploy(
             what,
             name=f"{name}_{server.lower().replace('-', '').replace(' ', '_')}",
             protocol=protocol,
             environment={**(environment or {}), "SERVER": server},
             **options,
         )
-        for server, (protocol, _) in SERVERS.items()
-    }
+
+    with ThreadPoolExecutor(max_workers=len(SERVERS)) as pool:
+        agents = {server: pool.submit(deploy, server, protocol) for server, (protocol, _) in SERVERS.items()}
+        return {server: agent.result() for server, agent in agents.items()}
+
+
+def _silent(_line: str) -> None:
+    """Drop a line of progress."""
