@@ -148,6 +148,12 @@ def test_log_lines_arrive_in_the_turn_of_their_call(stocked: Watched) -> None:
     assert "level must be one of" in str(stocked.panel.error)
 
 
+def test_a_call_with_many_reports_keeps_a_limited_number_of_them(stocked: Watched) -> None:
+    stocked.answer(call(stocked, "count", steps="600"))
+    turn = last_turn(stocked)
+    assert (turn["status"], len(turn["notes"])) == ("complete", 500)  # type: ignore[arg-type]
+
+
 def test_a_sampling_request_is_answered_by_the_model_or_declined(stocked: Watched) -> None:
     number = call(stocked, "summarize", text="long text")
     asked = question(stocked)

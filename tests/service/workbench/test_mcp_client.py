@@ -17,6 +17,7 @@ import loomlib as loom
 from loomlib.agents.protocols import CallbackOptions, Elicitation, LogMessage, Progress, Sampling
 from loomlib.errors import InvalidArgumentsError, PeerClosedError, ProtocolError, ToolNotFoundError
 from loomlib.evals.values.cases import Turn
+from loomlib.workbench import sampling_model
 from loomlib.workbench.mcp_client import McpClient
 
 SERVER = Path(__file__).with_name("mcp_test_server.py")
@@ -131,6 +132,30 @@ def test_the_server_asks_the_user_the_model_and_for_roots(mcp: McpClient) -> Non
     assert [entry.method for entry in call.entries][1] == "elicitation/create"
     assert len(call.entries) == 4
     assert mcp.call("summarize", text="hi").text == "The client's model answered: SUMMARIZE: HI"
+
+
+def test_a_declined_sampling_request_fails_the_tool_and_a_model_can_answer_one(bench: loom.Workbench) -> None:
+    with bench.mcp(COMMAND, on_sample=lambda _request: None) as mcp:
+        call = mcp.call("summarize", text="hi")
+        assert (call.ok, call.failure) == (False, "agent_error")
+        assert "declined" in (call.error or "")
+        assert [entry.message.get("error", {}).get("code") for entry in call.entries if entry.direction == "sent"][
+            -1
+        ] == -1
+    with bench.mcp(COMMAND, on_sample=sampling_model(bench)) as mcp:
+        call = mcp.call("summarize", text="hi")
+        answered = next(entry.message["result"] for entry in call.entries if "result" in entry.message)
+        assert call.text == f"The client's model answered: {answered['content']['text']}"
+        assert answered["_meta"] == {"loom/simulated": True}
+
+
+def test_reading_and_prompts_begin_without_waiting(mcp: McpClient) -> None:
+    schema = mcp.prompts()["input_schema"][0]
+    assert (list(schema["properties"]), schema["required"]) == (["item"], ["item"])
+    reading, asking = mcp.start_read("stock://lamps"), mcp.start_prompt("order", {"item": "desk"})
+    assert (reading.result().text, asking.result().text) == ("12 lamps", "user: Please order one desk.")
+    reading.cancel()
+    assert reading.result().text == "12 lamps"
 
 
 def test_the_server_reads_the_roots(bench: loom.Workbench, address: str) -> None:
