@@ -222,7 +222,8 @@ class Workbench:
             memory: A memory, its name, id or ARN, passed to the agent as LOOM_MEMORY_ID.
             platform_version: "V1" boots each session; "V2" restores it from a snapshot of the version, in which
                 everything that the agent made at its start is shared by all sessions. By default AgentCore's: V2.
-            warmup: Path that is called once, with an empty POST, before the snapshot is taken (V2 only).
+            warmup: Path that is called once, with an empty POST, before the snapshot is taken (V2 only);
+                ":9001/warmup" is at another port of the agent's.
             idle_timeout_s: Seconds after which an idle session ends, at least 60; by default 900.
             max_lifetime_s: Seconds after which a session ends in any case; by default 28,800.
             protocol: Protocol of the agent's server: "HTTP", "MCP", "A2A" or "AGUI"; by default the blueprint's, else

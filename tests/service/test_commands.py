@@ -174,7 +174,7 @@ def test_output_arrives_while_the_command_runs(aws: Any, worker: dict[str, Any])
 
 def test_a_command_above_its_time_is_killed(aws: Any, worker: dict[str, Any]) -> None:
     session_id = str(uuid.uuid4())
-    out, _, end = run(aws, worker, "echo begun; sleep 3600 & sleep 3600", session_id=session_id, timeout=1)
+    out, _, end = run(aws, worker, "echo begun; sleep 3600 & sleep 3600", session_id=session_id, timeout=5)
     assert (out, end["status"]) == ("begun\n", "TIMED_OUT")
     wait_until(lambda: not sleeping(aws, worker, session_id), what="the end of the killed command's processes")
 

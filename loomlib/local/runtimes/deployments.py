@@ -171,6 +171,7 @@ class Deployments:
                 interpreter_folders=python.folders if python else (),
                 platform=platform_of(given),
                 warm_up=warm_up.path if warm_up else "",
+                warm_up_port=warm_up.port if warm_up else server.port,
             )
         return self._runnable[key]
 

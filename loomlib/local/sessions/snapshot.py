@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ..contract import RuntimeVersion
 from ..log_groups import runtime_group
+from .commands import connect_port
 from .connections import Connections
 from .environment import SERVER
 from .health import ask_health
@@ -24,7 +25,7 @@ from .place import SessionPlace
 from .process import AgentProcess
 from .restored import RestoredProcess
 from .snapshots.freezing import FREEZE
-from .wire import ConnectionClosedError, NotHttpError
+from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 from .workspace import make_workspace, remove_workspace, write_record
 
 _log = logging.getLogger(__name__)
@@ -152,15 +153,20 @@ class Snapshot:
 
     async def _warm_up(self, connections: Connections) -> None:
         """Call the build hook once."""
-        asked = f"POST {self.runtime.warm_up}"
+        port, asked = self.runtime.warm_up_port, f"POST {self.runtime.warm_up}"
+        if port != self.runtime.port:
+            asked += f" at port {port}"
         try:
             async with asyncio.timeout(WARM_UP_WITHIN_S):
-                connection = await connections.take()
-                headers = {"host": f"127.0.0.1:{self.runtime.port}", "content-type": "application/json"}
+                connection = await (connections.take() if port == self.runtime.port else self._connect(port))
+                headers = {"host": f"127.0.0.1:{port}", "content-type": "application/json"}
                 head = await connection.ask("POST", self.runtime.warm_up, headers, b"{}")
                 while await connection.next_chunk() is not None:
                     continue
-                connections.give_back(connection)
+                if port == self.runtime.port:
+                    connections.give_back(connection)
+                else:
+                    connection.close()
         except TimeoutError as failure:
             raise SnapshotError(
                 f"The warm-up hook failed: {asked} did not succeed within {WARM_UP_WITHIN_S:g} s{self._last_lines()}"
@@ -169,6 +175,16 @@ class Snapshot:
             raise SnapshotError(f"The warm-up hook failed: {asked}: {await self._explain(failure)}") from failure
         if not 200 <= head.status < 300:
             raise SnapshotError(f"The warm-up hook failed: {asked} answered {head.status}{self._last_lines()}")
+
+    async def _connect(self, port: int) -> AgentConnection:
+        """Return a connection to another port of the process's loopback."""
+        assert self._process is not None
+        try:
+            connected = await connect_port(self._process, port)
+        except OSError as failure:
+            raise ConnectionClosedError(f"nothing accepts connections at port {port}: {failure}") from failure
+        _, connection = await asyncio.get_running_loop().create_connection(AgentConnection, sock=connected)
+        return connection
 
     async def _freeze(self) -> None:
         loop = asyncio.get_running_loop()

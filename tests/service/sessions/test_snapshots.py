@@ -148,6 +148,34 @@ def test_a_hook_that_fails_fails_the_version(aws: Any, effect: str, status: int,
     assert re.search(reason, failure)
 
 
+OTHER_PORT = """
+import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+STATE = {"warmed": 0}
+
+class Hook(BaseHTTPRequestHandler):
+    def do_POST(self):
+        STATE["warmed"] += self.path == "/warm"
+        self.send_response(204 if self.path == "/warm" else 404)
+        self.end_headers()
+
+threading.Thread(target=HTTPServer(("127.0.0.1", 9001), Hook).serve_forever, daemon=True).start()
+"""
+
+
+def test_a_hook_at_another_port_is_called_there(isolated: Any) -> None:
+    code = AGENT.format(start=OTHER_PORT, kind="def", body='return {"warmed": STATE["warmed"]}')
+    for path, port, reason in (
+        ("/cold", 9001, "POST /cold at port 9001 answered 404"),
+        ("/warm", 9002, "nothing accepts connections at port 9002"),
+    ):
+        hooks = {"build": {"warmup": {"action": {"httpPost": {"path": path, "port": port}}}}}
+        assert reason in refused(isolated, f"hook_of_{port}", code, hooksConfiguration=hooks)
+    hooks = {"build": {"warmup": {"action": {"httpPost": {"path": "/warm", "port": 9001}}}}}
+    deploy(isolated, "hook_elsewhere", code, hooksConfiguration=hooks)
+
+
 def test_a_version_that_does_not_start_fails_with_its_last_lines(aws: Any) -> None:
     assert "no such module" in refused(aws, "broken_start", "raise ImportError('no such module')")
 
