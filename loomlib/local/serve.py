@@ -51,6 +51,7 @@ from .memory import (
     LongTermMemory,
     MemoryBehaviour,
     MemoryDirectory,
+    MemoryLogs,
     MemoryStore,
     MemorySweeper,
     extraction_settings,
@@ -201,7 +202,10 @@ async def _serve(
         sweeper.wake(memory_id)
         long_term.forget(memory_id)
 
-    long_term = LongTermMemory(home, memory, MemoryDirectory(resources), extraction_settings(state))
+    deliveries = LogDeliveries(logs, resources)
+    memory_logs = MemoryLogs(logs, resources, deliveries.groups)
+    settings = extraction_settings(state)
+    long_term = LongTermMemory(home, memory, MemoryDirectory(resources), settings, memory_logs.extracted)
     events = EventPlane(memory, on_event=long_term.wake)
     engine = ResourceEngine(
         resources,
@@ -217,7 +221,6 @@ async def _serve(
         account_id=state.account_id,
     )
     moto.serve_stacks = Stacks(engine).serve
-    deliveries = LogDeliveries(logs, resources)
     guard, invoke = (
         Guard(keys),
         Invoke(
