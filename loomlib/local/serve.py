@@ -29,6 +29,7 @@ from .access.protocol import BoundedProtocol, most_connections
 from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .application import Application
+from .aws_names.proxy import AwsNames
 from .cloudformation import Stacks
 from .evaluations import EVALUATOR, EvaluationPlane
 from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBehaviour
@@ -328,8 +329,10 @@ async def _serve(
     sweeper.start()
     long_term.resume()
     serving = loop.create_task(server.serve(sockets=[listener]))
+    aws_names = AwsNames(home, state.port)
     try:
         await _until_started(server, serving)
+        state = replace(state, aws_names_port=await aws_names.start())
         write_state(state)
         if on_ready:
             on_ready(state)
@@ -337,6 +340,7 @@ async def _serve(
         await asyncio.wait((serving, loop.create_task(leases.ended.wait())), return_when=asyncio.FIRST_COMPLETED)
     finally:
         leases.ended.set()  # releases the leases that are still held
+        await aws_names.close()
         await sessions.close()
         await engine.close()
         server.should_exit = True

@@ -123,6 +123,7 @@ class ServiceState:
     persistent: bool
     options: ServiceOptions
     started_at: datetime
+    aws_names_port: int = 0
 
     @property
     def url(self) -> str:
@@ -187,6 +188,7 @@ def read_state(home: Path) -> ServiceState | None:
             persistent=bool(document["persistent"]),
             options=ServiceOptions.of(document["options"]),
             started_at=datetime.fromisoformat(document["started_at"]),
+            aws_names_port=int(document.get("aws_names_port", 0)),
         )
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None  # missing, truncated or of another release

@@ -16,17 +16,17 @@ from loomlib import local
 SCRIPTS = Path(__file__).parent / "scripts"
 NOT_IMPLEMENTED = "501 NotImplementedException"
 REFUSED_BY_THE_SDK = "InvalidRegionError"
-"""The SDK builds these addresses itself, and takes none whose host is not of AWS: nothing leaves the machine."""
+"""The SDK takes no gateway whose host is not of AWS."""
 
 EXPECTED = {
     "AgentCoreRuntimeClient.list_agent_runtimes": "answered",
     "AgentCoreRuntimeClient.get_aggregated_status": "answered",
     "AgentCoreRuntimeClient.invoke_agent_runtime": "answered",
-    "AgentCoreRuntimeClient.generate_ws_connection": REFUSED_BY_THE_SDK,
-    "AgentCoreRuntimeClient.generate_presigned_url": REFUSED_BY_THE_SDK,
-    "AgentCoreRuntimeClient.generate_ws_connection_oauth": REFUSED_BY_THE_SDK,
-    "AgentCoreRuntimeClient.connect_shell": REFUSED_BY_THE_SDK,
-    "AgentCoreRuntimeClient.connect_shell_presigned": REFUSED_BY_THE_SDK,
+    "AgentCoreRuntimeClient.generate_ws_connection": "answered",
+    "AgentCoreRuntimeClient.generate_presigned_url": "answered",
+    "AgentCoreRuntimeClient.generate_ws_connection_oauth": "answered",
+    "AgentCoreRuntimeClient.connect_shell": "answered",
+    "AgentCoreRuntimeClient.connect_shell_presigned": "answered",
     "MemoryClient.list_memories": "answered",
     "MemoryControlPlaneClient.list_memories": "answered",
     "MemorySessionManager.list_actors": "404 ResourceNotFoundException",
@@ -63,7 +63,7 @@ def run(service: local.ServiceState, script: str, *arguments: str) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     ran = subprocess.run(
         [sys.executable, str(SCRIPTS / script), *arguments],
-        env=kept | service.environment(),
+        env=kept | local.shell_environment(service, {})[0],
         capture_output=True,
         text=True,
         timeout=280,

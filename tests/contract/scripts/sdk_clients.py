@@ -64,13 +64,13 @@ calls = {
     "AgentCoreRuntimeClient.invoke_agent_runtime": lambda: runtime.invoke_agent_runtime(
         agent_runtime_arn=arn, payload=b'{"prompt": "hello"}'
     ),
-    "AgentCoreRuntimeClient.generate_ws_connection": lambda: runtime.generate_ws_connection(arn)[0],
-    "AgentCoreRuntimeClient.generate_presigned_url": lambda: runtime.generate_presigned_url(arn),
-    "AgentCoreRuntimeClient.generate_ws_connection_oauth": lambda: runtime.generate_ws_connection_oauth(arn, **bearer)[
-        0
-    ],
-    "AgentCoreRuntimeClient.connect_shell": lambda: runtime.connect_shell(arn)[0],
-    "AgentCoreRuntimeClient.connect_shell_presigned": lambda: runtime.connect_shell_presigned(arn),
+    "AgentCoreRuntimeClient.generate_ws_connection": lambda: bool(runtime.generate_ws_connection(arn)),
+    "AgentCoreRuntimeClient.generate_presigned_url": lambda: bool(runtime.generate_presigned_url(arn)),
+    "AgentCoreRuntimeClient.generate_ws_connection_oauth": lambda: bool(
+        runtime.generate_ws_connection_oauth(arn, **bearer)
+    ),
+    "AgentCoreRuntimeClient.connect_shell": lambda: bool(runtime.connect_shell(arn)),
+    "AgentCoreRuntimeClient.connect_shell_presigned": lambda: bool(runtime.connect_shell_presigned(arn)),
     "MemoryClient.list_memories": lambda: client("MemoryClient").list_memories(),
     "MemoryControlPlaneClient.list_memories": lambda: client("MemoryControlPlaneClient").list_memories(),
     "MemorySessionManager.list_actors": lambda: client("MemorySessionManager", "none-0123456789", REGION).list_actors(),
