@@ -161,6 +161,9 @@ class AgentProcess(SessionProcess):
         except ChildProcessError:
             return False
 
+    def _network_up(self) -> None:
+        """Do nothing: the bootstrap itself waits for the network."""
+
     def _kill(self) -> None:
         if self._init:
             # The first process of a pid namespace takes all others along, and ends after them.
