@@ -130,10 +130,9 @@ def up(
     state, started = local.start(command.settings.home, options, persistent=True)
     if export:
         left = [name for name in os.environ if name in local.FOREIGN_VARIABLES or name.startswith("AWS_ENDPOINT_URL_")]
-        variables, refused = local.shell_environment(state, os.environ)
-        if left or refused:
-            click.echo(f"unset {' '.join(dict.fromkeys((*left, *refused)))}")
-        for name, value in variables.items():
+        if left:
+            click.echo(f"unset {' '.join(left)}")
+        for name, value in local.shell_environment(state, os.environ).items():
             click.echo(f"export {name}={shlex.quote(value)}")
     elif command.as_json:
         emit_json({"url": state.url, "pid": state.pid, "home": str(state.home), "started": started})

@@ -63,7 +63,7 @@ def run(service: local.ServiceState, script: str, *arguments: str) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     ran = subprocess.run(
         [sys.executable, str(SCRIPTS / script), *arguments],
-        env=kept | local.shell_environment(service, {})[0],
+        env=kept | local.shell_environment(service, {}),
         capture_output=True,
         text=True,
         timeout=280,

@@ -69,7 +69,7 @@ def state(aws: Any) -> local.ServiceState:
 
 
 def variables(state: local.ServiceState, **user: str) -> dict[str, str]:
-    return local.shell_environment(state, user)[0]
+    return local.shell_environment(state, user)
 
 
 def test_spelled_out_addresses_sockets_and_the_sdk_s_clients_work_unchanged(
@@ -78,8 +78,6 @@ def test_spelled_out_addresses_sockets_and_the_sdk_s_clients_work_unchanged(
     created = aws.create("spelled_out", aws.upload({"agent.py": AGENT}))
     assert aws.settled(created["agentRuntimeId"])["status"] == "READY"
     kept = {name: value for name, value in os.environ.items() if "PROXY" not in name.upper() and "AWS" not in name}
-    for name in ("BEDROCK_AGENTCORE_CP_ENDPOINT", "BEDROCK_AGENTCORE_DP_ENDPOINT"):
-        kept.pop(name, None)
     ran = subprocess.run(
         [sys.executable, "-c", CALLER, created["agentRuntimeArn"]],
         env=kept | variables(state),

@@ -78,8 +78,8 @@ def discovery_urls(store: ResourceStore) -> Iterator[str]:
     """Yield the addresses of issuers' metadata that runtimes' authorizers and OAuth2 credential providers name."""
     for runtime in store.records("AgentRuntime"):
         for version in store.versions(runtime):
-            authorizer = (version.document.get("authorizerConfiguration") or {}).get("customJWTAuthorizer")
-            if authorizer:
+            configuration: dict[str, Any] = version.document.get("authorizerConfiguration") or {}
+            if authorizer := configuration.get("customJWTAuthorizer"):
                 yield authorizer["discoveryUrl"]
     for provider in store.records(OAUTH2_PROVIDER.noun):
         for config in provider.document["oauth2ProviderConfigOutput"].values():

@@ -78,7 +78,7 @@ def describe_prompt(prompt: str) -> tuple[str, str]:
         return "View", f"calls {params.get('name')} with {short_text(params.get('arguments') or {})}"
     if isinstance(resource := document.get("resource"), str) and len(document) == 1:
         return "You", resource
-    called = document.get("prompt") if document.keys() == {"prompt", "arguments"} else document.get("tool")
+    called = document.get("prompt") if set(document) == {"prompt", "arguments"} else document.get("tool")
     if isinstance(called, str):
         arguments = ", ".join(f"{name}={value!r}" for name, value in _mapping(document.get("arguments")).items())
         return "You", f"{called}({arguments})"
