@@ -15,7 +15,6 @@ from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..errors import LoomError
 from ..presentation.html import card
-from ..store import Store
 from .blueprints import find_blueprint
 from .context import Context
 from .frames import log_frame, session_frame
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
 _RENAMED = {
     "runtime_id": "entry.runtime_id",
     "qualifiers": "entry.qualifiers",
+    "scope": "context.where",
+    "store": "context.store",
     "approve": "approvals.approve",
     "reject": "approvals.reject",
     "capture": "evals.capture",
@@ -98,16 +99,6 @@ class Agent:
     def labels(self) -> tuple[str, ...]:
         """Provenance labels shown beside every figure of this agent, such as "local AgentCore"."""
         return self.context.labels
-
-    @property
-    def scope(self) -> str:
-        """The environment: "local" or "aws"."""
-        return self.context.where
-
-    @property
-    def store(self) -> Store:
-        """The database of invocations, studies and runs."""
-        return self.context.store
 
     @property
     def sample_prompt(self) -> str:
