@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .evals.runs import Budget, EvalRun, aevaluate, evaluate
     from .latency import LatencyStudy, StudyResult
     from .latency.prewarm import PrewarmStudy
+    from .latency.protocol_overhead import ProtocolStudy
+    from .latency.start_up import StartUpStudy
     from .local import ServiceOptions
     from .memory_study import MemoryStudy
     from .reports import run_report
@@ -43,11 +45,13 @@ __all__ = [
     "LoomError",
     "MemoryStudy",
     "PrewarmStudy",
+    "ProtocolStudy",
     "RuntimeArn",
     "ServiceOptions",
     "SessionEnd",
     "SessionStart",
     "Settings",
+    "StartUpStudy",
     "StudyResult",
     "Workbench",
     "aevaluate",
@@ -68,6 +72,8 @@ __getattr__ = names_on_use(
         "evals.runs": "Budget EvalRun aevaluate evaluate",
         "latency": "LatencyStudy StudyResult",
         "latency.prewarm": "PrewarmStudy",
+        "latency.protocol_overhead": "ProtocolStudy",
+        "latency.start_up": "StartUpStudy",
         "local": "ServiceOptions",
         "memory_study": "MemoryStudy",
         "memory_study.renamed": "RecallStudy",

@@ -22,7 +22,8 @@ FAILURES: Final = (
 """Why an invocation failed.
 
 `throttle` 429 · `quota` 402 · `agent_error` 424, or an error event inside a 200 · `resource_limit` 424 of a session
-that reached a limit of its memory, processes, disk or answer · `transport` no connection, or an interrupted stream ·
+that reached a limit of its memory, processes, disk or answer; of the local AgentCore also when the limit interrupted a
+stream · `transport` no connection, or an interrupted stream ·
 `timeout` · `malformed_stream` a body that does not match its content type · `rejected` other 4xx · `service_error`
 5xx · `cancelled` by the caller · `interrupted` Loom's own process ended first. The last two are not failures of the
 agent; like the others they are excluded from percentiles.

@@ -14,6 +14,7 @@ from loomlib import errors
 
 from .answers import AnswerReader, Piece, reader_for
 from .events import Chunk, InvocationError, InvocationEvent, SessionEnd, SessionStart
+from .interruptions import interruption
 from .invocation_writer import PROGRESS_INTERVAL_S, InvocationWriter
 from .outcome import failure_of, read_refusal, record_of, refusal
 from .record import InvocationRecord
@@ -98,6 +99,7 @@ class Exchange:
             self._task.cancel()
 
     async def _send(self) -> None:
+        from loomlib.aws.addresses import is_loopback
         from loomlib.aws.signing import sign_invocation
         from loomlib.aws.transport import stream_invocation
 
@@ -113,18 +115,27 @@ class Exchange:
             headers=invocation.headers,
             bearer=invocation.bearer,
         )
-        async with (
-            asyncio.timeout(invocation.timeout_s),
-            stream_invocation(
-                self._engine, request, read_timeout_s=self._read_timeout_s, on_send=self._on_send
-            ) as answer,
-        ):
-            self._line.headers = answer.headers
-            self._line.connect_ms, self._line.connection_reused = answer.connect_ms, answer.connection_reused
-            if answer.status >= 300:  # a redirect is not a response, and is never followed
-                await self._read_error(answer)
-            else:
-                await self._read_answer(answer)
+        has_begun = False
+        try:
+            async with (
+                asyncio.timeout(invocation.timeout_s),
+                stream_invocation(
+                    self._engine, request, read_timeout_s=self._read_timeout_s, on_send=self._on_send
+                ) as answer,
+            ):
+                self._line.headers = answer.headers
+                self._line.connect_ms, self._line.connection_reused = answer.connect_ms, answer.connection_reused
+                if answer.status >= 300:  # a redirect is not a response, and is never followed
+                    await self._read_error(answer)
+                else:
+                    has_begun = True
+                    await self._read_answer(answer)
+        except errors.TransportError as error:
+            if not has_begun or not is_loopback(request.endpoint):
+                raise
+            self._line.done_ns = time.perf_counter_ns()  # the question below is not the agent's time
+            since_s = self._line.clock.unix_s(self._line.sent_ns)
+            raise await asyncio.to_thread(interruption, error, self._clients, invocation, since_s=since_s) from error
 
     def _on_send(self, sent_ns: int) -> None:
         self._line.sent_ns = self._stored_ns = sent_ns
@@ -146,6 +157,7 @@ class Exchange:
             self._read(reader, arrival.data, last_ns)
             self._store_progress(last_ns)
         self._line.done_ns = time.perf_counter_ns()  # parsing the rest is not the agent's time
+        self._line.carried(answer.wire())
         self._read(reader, None, last_ns)
 
     def _read(self, reader: AnswerReader, data: bytes | None, at_ns: int) -> None:

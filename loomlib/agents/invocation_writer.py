@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from loomlib.errors import StoreError
+from loomlib.jobs.machine import MachineFiles, processor_count
 
 from .record import InvocationRecord
 from .requests import InvocationRequest
@@ -31,6 +32,7 @@ class InvocationWriter:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._machine = MachineFiles()
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="loom-invocation-writer")
 
     async def begin(self, request: InvocationRequest) -> int:
@@ -75,6 +77,8 @@ class InvocationWriter:
         self._writer.shutdown(wait=True)
 
     def _begin(self, request: InvocationRequest) -> int:
+        from loomlib.store import LoadRow
+
         return self._store.invocations.begin(
             agent_id=request.agent.id,
             session_id=request.session_id,
@@ -82,6 +86,9 @@ class InvocationWriter:
             prompt=request.payload.prompt,
             labels=request.labels,
             payload_digest=request.payload.digest,
+            load=LoadRow(
+                processors=processor_count(), tasks=self._machine.runnable_tasks(), load_1_min=self._machine.load()
+            ),
         )
 
     def _progress(

@@ -96,6 +96,7 @@ def record_of(
         connection_reused=line.connection_reused,
         chunk_offsets_ms=tuple(line.offsets_ms),
         bytes_received=line.bytes_received,
+        wire=line.wire,
         failure=line.failure,
         error_message=line.error_message,
         request_id=line.headers.get("x-amzn-requestid"),

@@ -10,6 +10,7 @@ from loomlib.errors import InvocationFailedError
 from .events import FAILURES
 
 if TYPE_CHECKING:
+    from loomlib.aws.wire import WireBytes
     from loomlib.store import InvocationRow
 
 STATES = ("pending", "streaming", "complete", "error")
@@ -49,6 +50,8 @@ class InvocationRecord:
         payload_digest: The SHA-256 of the request body.
         stored: False when the database refused the outcome; the measurement is valid anyway.
         retry_after_s: How long the service asked to wait before a retry, in seconds; not stored.
+        wire: Bytes on the wire in both directions, with heads, framing and TLS; None when they were not counted; not
+            stored.
     """
 
     id: int
@@ -78,6 +81,7 @@ class InvocationRecord:
     payload_digest: str | None = None
     stored: bool = True
     retry_after_s: float | None = None
+    wire: WireBytes | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.status not in STATES:
@@ -109,7 +113,7 @@ class InvocationRecord:
 
 _OF_ROW = [
     item.name for item in fields(InvocationRecord)
-    if item.name not in ("agent_name", "response", "stored", "retry_after_s")
+    if item.name not in ("agent_name", "response", "stored", "retry_after_s", "wire")
 ]  # fmt: skip
 
 

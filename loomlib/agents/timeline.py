@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from loomlib.aws.wire import WireBytes
 
 EVENTS_MAX_BYTES: Final = 8_000_000
 EVENTS_CUT: Final = '{"type":"LOOM_EVENTS_CUT"}'
@@ -50,6 +53,7 @@ class Timeline:
         texts: The text so far, in pieces.
         offsets_ms: When each chunk arrived.
         bytes_received: The size so far.
+        wire: Bytes on the wire in both directions; None when they were not counted.
         connect_ms: How long connecting took.
         connection_reused: Whether an open connection was reused.
         headers: The response headers.
@@ -66,6 +70,7 @@ class Timeline:
     texts: list[str] = field(default_factory=list[str])
     offsets_ms: list[float] = field(default_factory=list[float])
     bytes_received: int = 0
+    wire: WireBytes | None = None
     connect_ms: float | None = None
     connection_reused: bool | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -103,6 +108,11 @@ class Timeline:
             self.event_bytes += len(data)
             whole = self.event_bytes <= EVENTS_MAX_BYTES
             self.events.append(data.decode("utf-8", "replace") if whole else EVENTS_CUT)
+
+    def carried(self, wire: WireBytes | None) -> None:
+        """Add the bytes on the wire of one exchange of this invocation."""
+        if wire is not None:
+            self.wire = wire if self.wire is None else self.wire + wire
 
     def offset_ms(self, at_ns: int) -> float:
         """Return the milliseconds from sending to `at_ns`."""

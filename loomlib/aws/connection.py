@@ -144,7 +144,7 @@ class Clients:
 
     def account_id(self, *, anew: bool = False) -> str:
         """Return the account of the credentials (GetCallerIdentity), cached unless `anew`."""
-        with translated("Asking STS who we are", on=self.region):
+        with translated("Reading the account id from STS", on=self.region):
             if anew or self._account is None:
                 self._account = str(self.client("sts").get_caller_identity()["Account"])
             return self._account

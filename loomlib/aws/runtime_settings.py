@@ -16,7 +16,8 @@ class RuntimeSettings:
 
     Attributes:
         platform_version: "V1" boots each session; "V2" restores it from a snapshot of the version.
-        warmup: Path that is called once, with an empty POST, before the snapshot of a version is taken (V2).
+        warmup: Path that is called once, with an empty POST, before the snapshot of a version is taken (V2), such as
+            "/warmup"; ":9001/warmup" is at another port of the agent's (8000 to 12000).
         idle_timeout_s: Seconds after which an idle session ends.
         max_lifetime_s: Seconds after which a session ends in any case.
         protocol: The protocol of the agent's server: "HTTP", "MCP", "A2A" or "AGUI".
@@ -38,7 +39,7 @@ class RuntimeSettings:
         if self.platform_version is not None:
             members["platformVersion"] = self.platform_version
         if self.warmup is not None:
-            members["hooksConfiguration"] = {"build": {"warmup": {"action": {"httpPost": {"path": self.warmup}}}}}
+            members["hooksConfiguration"] = {"build": {"warmup": {"action": {"httpPost": _post(self.warmup)}}}}
         lifecycle = {"idleRuntimeSessionTimeout": self.idle_timeout_s, "maxLifetime": self.max_lifetime_s}
         if given := {name: value for name, value in lifecycle.items() if value is not None}:
             members["lifecycleConfiguration"] = given
@@ -49,3 +50,11 @@ class RuntimeSettings:
         if self.authorizer is not None:
             members["authorizerConfiguration"] = self.authorizer.configuration()
         return members
+
+
+def _post(warmup: str) -> dict[str, Any]:
+    """Return the HttpPostLifecycleHookAction of a path, or of `:port/path`."""
+    port, slash, path = warmup.partition("/")
+    if port.startswith(":") and port[1:].isdigit():
+        return {"path": slash + path, "port": int(port[1:])}
+    return {"path": warmup}

@@ -111,20 +111,25 @@ def wait_until_ready(
     timeout_s: float = 300.0,
     progress: Callable[[str], None] | None = None,
 ) -> RuntimeDescription:
-    """Wait until the runtime is READY and return it; `progress` is called with each new status.
+    """Wait until the runtime is READY and return it.
+
+    Args:
+        clients: AWS clients.
+        runtime_id: The runtime's id.
+        region: Its region; by default the clients'.
+        timeout_s: The longest wait.
+        progress: Called with the state at each look.
 
     Raises:
         AwsError: Creating or updating failed, with AWS's reason.
         RequestTimeoutError: It is not READY after `timeout_s`.
     """
-    deadline = time.monotonic() + timeout_s
-    pause_s, last = 0.05, ""
+    began, pause_s = time.monotonic(), 0.05
     while True:
         now = describe_runtime(clients, runtime_id, region=region)
-        if now.status != last:
-            last = now.status
-            if progress is not None:
-                progress(now.status)
+        waited_s = time.monotonic() - began
+        if progress is not None:
+            progress(_state(now))
         if now.status == "READY":
             return now
         if now.status in FAILED_STATES:
@@ -135,12 +140,18 @@ def wait_until_ready(
                 try_="fix the stated cause and deploy again",
                 code=now.status,
             )
-        if time.monotonic() + pause_s > deadline:
+        if waited_s + pause_s > timeout_s:
             raise failure(
                 RequestTimeoutError, f"The runtime is still {now.status} after {timeout_s:g} s", on=runtime_id
             )
         time.sleep(pause_s)
-        pause_s = min(pause_s * 1.5, 5.0)
+        pause_s = min(pause_s * 1.5, 5.0, max(0.1, waited_s / 10))  # a wait is at most a tenth longer than it has to be
+
+
+def _state(runtime: RuntimeDescription) -> str:
+    if runtime.status in ("CREATING", "UPDATING") and runtime.raw.get("platformVersion") == "V2":
+        return f"{runtime.status}: AgentCore starts the agent once and takes the snapshot for its sessions"
+    return runtime.status
 
 
 def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = None) -> None:

@@ -20,6 +20,8 @@ from .signing import SignedRequest
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, TraceConfig
 
+    from .wire import WireBytes
+
 CONNECT_TIMEOUT_S = 10.0
 KEEP_ALIVE_S = 15.0
 _LARGE_BODY = 2**19
@@ -57,6 +59,14 @@ class HttpResponse:
         self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
         self.connection_reused = connecting.reused
         self.connect_ms = max(0, connecting.ended_ns - connecting.started_ns) / 1e6
+
+    def wire(self) -> WireBytes | None:
+        """Return the bytes that the connection carried for this request so far, the head and TLS records included.
+
+        Those of opening a new connection are part of its first request.
+        """
+        counting = getattr(self._response, "counting", None)
+        return None if counting is None else counting.carried - counting.taken
 
     async def arrivals(self) -> AsyncIterator[Arrival]:
         """Yield the body as it arrives, one `Arrival` for each read from the socket."""
@@ -118,7 +128,11 @@ async def stream_invocation(
             allow_redirects=False,
             trace_request_ctx=connecting,
         ) as response:
-            yield HttpResponse(response, sent_ns, time.perf_counter_ns(), connecting)
+            try:
+                yield HttpResponse(response, sent_ns, time.perf_counter_ns(), connecting)
+            finally:
+                if (counting := getattr(response, "counting", None)) is not None:
+                    counting.taken = counting.carried
     except aiohttp.ConnectionTimeoutError as error:
         raise failure(
             RequestTimeoutError, f"No connection within {connect_timeout_s:g} s", on=request.endpoint, code="connect"
@@ -141,7 +155,10 @@ async def stream_invocation(
 def _new_session(ca_bundle: str | None) -> ClientSession:
     import aiohttp
 
+    from .wire import CountedResponse, make_socket
+
     connector = aiohttp.TCPConnector(
+        socket_factory=make_socket,
         limit=0,  # a queue for connections would hide inside the measured time
         keepalive_timeout=KEEP_ALIVE_S,
         use_dns_cache=False,  # a new connection resolves anew: connect_ms is what a stranger would pay
@@ -149,6 +166,7 @@ def _new_session(ca_bundle: str | None) -> ClientSession:
     )
     return aiohttp.ClientSession(
         connector=connector,
+        response_class=CountedResponse,
         auto_decompress=False,
         trust_env=False,  # proxies come with the request; ~/.netrc must not add an Authorization header
         cookie_jar=aiohttp.DummyCookieJar(),

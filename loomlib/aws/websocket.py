@@ -19,6 +19,8 @@ from .signing import SignedRequest
 if TYPE_CHECKING:
     import aiohttp
 
+    from .wire import WireBytes
+
 MESSAGE_MAX_BYTES: Final = 64 * 2**20
 _OPEN_TIMEOUT_S: Final = 60.0
 """A handshake can contain a session's start, so it may take longer than a connection."""
@@ -54,6 +56,13 @@ class WebSocket:
         # aiohttp has no public way to the headers of the handshake's response.
         headers = response._response.headers  # pyright: ignore[reportPrivateUsage]
         self.headers: Mapping[str, str] = {name.lower(): value for name, value in headers.items()}
+
+    def wire(self) -> WireBytes | None:
+        """Return the bytes that the connection has carried since it was opened, the handshake included."""
+        from .wire import counting_socket
+
+        counting = counting_socket(self._response.get_extra_info("socket"))
+        return None if counting is None else counting.carried
 
     async def send(self, data: str | bytes) -> int:
         """Send a message and return when it was handed to the network.
@@ -104,7 +113,11 @@ async def open_websocket(engine: Engine, request: SignedRequest, *, on: str) -> 
     import aiohttp
     from yarl import URL
 
-    connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=request.ca_bundle))
+    from .wire import make_socket
+
+    connector = aiohttp.TCPConnector(
+        socket_factory=make_socket, ssl=ssl.create_default_context(cafile=request.ca_bundle)
+    )
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
     async with aiohttp.ClientSession(connector=connector, trust_env=False, timeout=timeout) as session:
         sent_ns = time.perf_counter_ns()

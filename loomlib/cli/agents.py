@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Environment variable of the agent; repeatable."
 )
 @click.option("--platform", "platform_version", help="V1 boots each session, V2 restores it from a snapshot.")
-@click.option("--warmup", metavar="PATH", help="Path that is called once before a version's snapshot is taken (V2).")
+@click.option(
+    "--warmup",
+    metavar="PATH",
+    help="Path, or :PORT/PATH, that is called once before a version's snapshot is taken (V2).",
+)
 @click.option(
     "--idle-timeout", "idle_timeout_s", type=click.IntRange(min=1), help="Seconds until an idle session ends."
 )

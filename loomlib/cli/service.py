@@ -75,7 +75,7 @@ from .output import emit_json, emit_table, say, seconds_since
     "--platform-default",
     type=click.Choice(["V1", "V2"]),
     default=None,
-    help="Platform of new runtimes that name none: V1 (default), or V2 as on AWS.",
+    help="Platform of new runtimes that name none: V2 (default, as on AWS), or V1.",
 )
 @click.option(
     "--python",
@@ -132,7 +132,7 @@ def up(
         left = [name for name in os.environ if name in local.FOREIGN_VARIABLES or name.startswith("AWS_ENDPOINT_URL_")]
         if left:
             click.echo(f"unset {' '.join(left)}")
-        for name, value in state.environment().items():
+        for name, value in local.shell_environment(state, os.environ).items():
             click.echo(f"export {name}={shlex.quote(value)}")
     elif command.as_json:
         emit_json({"url": state.url, "pid": state.pid, "home": str(state.home), "started": started})

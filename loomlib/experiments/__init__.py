@@ -6,10 +6,10 @@ A kind of study is a plan, a procedure that measures one unit, and an analysis o
 
 from loomlib.dispatch import register
 
-from .conditions import MachineConditions, StudyConditions
+from .conditions import MOST_TASKS_PER_PROCESSOR, MachineConditions, StudyConditions
 from .design import design_values, randomized_blocks
 from .environment import describe_client
-from .gate import StudyGate
+from .gate import StudyGate, overloaded_text
 from .lease import leased_run
 from .ledger import StudyLedger
 from .progress import (
@@ -44,6 +44,7 @@ __all__ = [
     "DONE",
     "FAILED",
     "LOST",
+    "MOST_TASKS_PER_PROCESSOR",
     "PLANNED",
     "RUNNING",
     "LogLines",
@@ -72,6 +73,7 @@ __all__ = [
     "design_values",
     "failure_counts",
     "leased_run",
+    "overloaded_text",
     "pending_count",
     "randomized_blocks",
     "record_fields",

@@ -8,7 +8,7 @@ import sys
 from importlib import metadata
 from typing import Any
 
-from .machine import processor_count
+from loomlib.jobs.machine import processor_count
 
 _DISTRIBUTIONS = ("loomlib", "aiohttp", "botocore", "numpy", "bedrock-agentcore", "strands-agents")
 

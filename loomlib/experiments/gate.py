@@ -12,6 +12,17 @@ from loomlib.statistics.gates import MISSED, UNCLEAR
 from .conditions import StudyConditions
 
 
+def overloaded_text(outcome: str, text: str) -> str:
+    """Return the sentence of a gate that is unclear because of the machine's load.
+
+    Args:
+        outcome: What the gate would be without the load.
+        text: Its sentence without the load, such as "Gate passed: …".
+    """
+    stated = text.removeprefix(f"Gate {outcome}").removeprefix(":").strip()
+    return f"Gate unclear, because the machine was overloaded; without that it would be {outcome}: {stated}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyGate:
     """The verdict on a figure and its limit.
@@ -43,11 +54,10 @@ class StudyGate:
         """Return the gate with the machine's conditions applied: unclear when they disturbed the measured times."""
         if not conditions.is_disturbed:
             return self
-        stated = self.text.removeprefix(f"Gate {self.outcome}").removeprefix(":").strip()
         return replace(
             self,
             outcome=UNCLEAR,
-            text=f"Gate unclear, because the machine was overloaded; without that it would be {self.outcome}: {stated}",
+            text=overloaded_text(self.outcome, self.text),
             data={**self.data, "outcome_without_disturbance": self.outcome},
         )
 

@@ -155,7 +155,7 @@ class StudyRecord(ABC):
     def title(self) -> str:
         """Return the subject, the provenance labels and the time: `calculator · DEFAULT · local AgentCore · …`."""
         state = [] if self.state == "complete" else [self.state]
-        platform = [f"platform {self.platform_version}"] if self.platform_version == "V2" else []
+        platform = [f"platform {self.platform_version}"] if self.platform_version else []
         return " · ".join([self.subject_line, *platform, *self.labels, *state, f"{self.created_at:%d %b %Y %H:%M} UTC"])
 
     def sentences(self) -> list[str]:

@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
+from loomlib.jobs.machine import MachineCounters, MachineFiles, processor_count
+
 from .conditions import MachineConditions
-from .machine import MachineCounters, MachineFiles, processor_count
 
 INTERVAL_S = 0.1
 """Time between two samples. A sample takes about 0.1 ms of CPU time: a thousandth of one processor."""

@@ -124,11 +124,12 @@ class AgentProcedure(Procedure[U], Generic[U, D]):
 
     Args:
         study: The study.
+        agent: The agent; the study's by default.
     """
 
-    def __init__(self, study: AgentStudy[U, Any, D]) -> None:
+    def __init__(self, study: AgentStudy[U, Any, D], agent: MeasuredAgent | None = None) -> None:
         self._agent, self._design, self._study_id, self._resume = (
-            study.agent, study.design, study.study_id, study.how_to_resume,
+            agent or study.agent, study.design, study.study_id, study.how_to_resume,
         )  # fmt: skip
 
     async def _call(self, prompt: str, session_id: str, labels: tuple[str, ...]) -> Answer:

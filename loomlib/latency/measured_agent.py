@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from loomlib.agents import InvocationRecord
     from loomlib.store import InvocationRow, Store
     from loomlib.telemetry import AgentStart
+    from loomlib.telemetry.session_starts import SessionStartRecord
 
 Answer: TypeAlias = "InvocationRecord | InvocationRow"
 """The record of one call, as it is returned or as it is read from the store."""
@@ -94,6 +95,15 @@ class AgentWithPlatform(Protocol):
     @property
     def platform_version(self) -> str:
         """V1, where each session boots, V2, where each is restored from a snapshot, or empty when unknown."""
+        ...
+
+
+@runtime_checkable
+class AgentWithStarts(Protocol):
+    """An agent of whose sessions it is recorded how they started; the local AgentCore does so."""
+
+    def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStartRecord]:
+        """Return how sessions started, by session; may block. Sessions of which nothing is recorded are left out."""
         ...
 
 

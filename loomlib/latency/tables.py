@@ -32,15 +32,19 @@ COLUMNS: Final = (
 
 
 def table(result: StudyResult) -> StudyTable:
-    """Return the summary as text, one row for each scenario."""
+    """Return the summary as text, one row for each scenario; with the runtime's platform version where it is known."""
     summary = result.estimates()
     floor = summary.floor
     shown = number(floor.value) if floor.value is not None else str(floor)
     corrected = summary.clocks is not None and not summary.clocks.allows_agreement
     styles = [SCENARIO_STYLES[scenario.scenario] for scenario in summary.scenarios]
+    platform = [("platform", result.platform_version)] if result.platform_version else []
     return StudyTable(
-        columns=COLUMNS,
-        rows=[_row(scenario, shown, corrected=corrected) for scenario in summary.scenarios],
+        columns=[*COLUMNS, *(name for name, _ in platform)],
+        rows=[
+            (*_row(scenario, shown, corrected=corrected), *(value for _, value in platform))
+            for scenario in summary.scenarios
+        ],
         marks=[(look.colour, look.mark) for look in styles],
     )
 

@@ -2,6 +2,7 @@
 
 from loomlib.deprecation import renamed_names
 
+from .aws_names.variables import shell_environment
 from .contract import RuntimeInfo, SessionInfo
 from .foreground import serve_in_foreground
 from .health import ServiceStatus, status
@@ -25,6 +26,7 @@ __all__ = [
     "issue_token",
     "issuer_address",
     "serve_in_foreground",
+    "shell_environment",
     "start",
     "status",
     "stop",

@@ -27,8 +27,8 @@ from .models import ConverseModel, ModelRefused
 from .models.native import invoke_model, invoke_model_stream
 from .models.tokens import count_request
 from .moto_fallback import MotoFallback
-from .otlp import PREFIX as OTLP_PATHS
-from .otlp import OtlpIntake
+from .otlp.intake import PREFIX as OTLP_PATHS
+from .otlp.intake import OtlpIntake
 from .resources import Place
 from .router import Router
 from .runtimes.commands import Commands

@@ -31,6 +31,7 @@ class RuntimeVersion:
         allowed_ports: First and last port of each range that session endpoints reach.
         platform: "V1" boots each session, "V2" restores it from a snapshot of the version.
         warm_up: Path that is called once before the snapshot is taken; empty without a hook.
+        warm_up_port: The agent's port at which it is called.
     """
 
     runtime_id: str
@@ -55,6 +56,7 @@ class RuntimeVersion:
     interpreter_folders: tuple[Path, ...] = ()
     platform: str = "V1"
     warm_up: str = ""
+    warm_up_port: int = 8080
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

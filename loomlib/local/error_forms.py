@@ -1,4 +1,8 @@
-"""AWS's error form in each of its protocols, and the operation that a request names."""
+"""AWS's error form in each of its protocols, and the operation that a request names.
+
+moto is imported where a REST path is read: the service's own processes, such as the one that extracts memories, import
+this module for its errors, and moto would double the start of each.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,6 @@ from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
-
-from moto.core.request import Request
-from moto.core.routing import get_service_router
-from werkzeug.exceptions import HTTPException
 
 _REST_XML: Final = frozenset({"s3", "s3-object-lambda", "s3-outposts", "route53", "cloudfront"})
 _JSON: Final = "application/json"
@@ -112,6 +112,9 @@ def operation_of(
 
 
 def _rest_operation(service: str, method: str, raw_path: str, query: str, headers: Mapping[str, str]) -> str:
+    from moto.core.request import Request
+    from werkzeug.exceptions import HTTPException
+
     request = Request(
         {
             "REQUEST_METHOD": method,
@@ -135,6 +138,8 @@ def _rest_operation(service: str, method: str, raw_path: str, query: str, header
 
 @cache
 def _router(service: str) -> Any:
+    from moto.core.routing import get_service_router
+
     try:
         return get_service_router(service)
     except Exception:  # noqa: BLE001 - whatever botocore's loader raises: the service has no model

@@ -16,13 +16,13 @@ from .access.errors import UNKNOWN_KEY, refusal
 from .access.keys import Key, Keyring, SessionPrincipal
 from .access.signatures import EMPTY, Signature, check_body, declared_payload, read_signature, verify
 from .access.unsigned import UnsignedRequest, read_unsigned
+from .aws_names.hosts import is_served
 from .wire import Receive, RefusedError, Scope
 
 TOKEN_SUBPROTOCOL = "base64UrlBearerAuthorization"  # noqa: S105 - a name
 """The subprotocol with a token after a dot: a browser's WebSocket cannot send Authorization."""
 
 _LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?\Z")
-_AWS_HOST = re.compile(r"bedrock-agentcore\.[a-z0-9-]{1,30}\.(amazonaws\.com(\.cn)?|api\.aws)\Z")
 _BEARER_PATHS = ("/_loom/", "/otlp/")  # not signed with SigV4: Loom's own requests and OpenTelemetry exporters
 _RUNTIME_PATHS = "/runtimes/"  # calls of runtimes, whose own authorizer may want a bearer token
 _PUBLIC_PATHS = "/identity/"  # metadata and public keys of the service's own issuers
@@ -255,8 +255,9 @@ def _fields(scope: Scope) -> dict[str, list[str]]:
         fields.setdefault(name.decode("latin-1"), []).append(_text(value))
     hosts = fields.get("host", [""])
     # The SDK's header fields of a WebSocket hold AWS's host name, and clients add their own before it.
-    others = [host for host in hosts[1:] if scope["type"] != "websocket" or not _AWS_HOST.match(host)]
-    if others or not _LOOPBACK_HOST.match(hosts[0]):
+    others = [host for host in hosts[1:] if scope["type"] != "websocket" or not is_served(host)]
+    # Clients that come through the proxy say AWS's names, which no web page can rebind.
+    if others or not (_LOOPBACK_HOST.match(hosts[0]) or is_served(hosts[0])):
         # A web page whose host name was rebound to 127.0.0.1 still sends its own host name.
         raise _denied("This service answers only to the hosts 127.0.0.1 and localhost")
     return fields

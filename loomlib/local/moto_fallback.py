@@ -51,10 +51,19 @@ class _AwsOnly(DomainDispatcherApplication):
 
 
 class MotoFallback:
-    """moto's application as an ASGI application."""
+    """moto's application as an ASGI application.
+
+    Args:
+        logs: The store of log groups.
+        assumed_roles: Takes the keys that moto's STS makes.
+
+    Attributes:
+        serve_stacks: Answers CloudFormation's requests, given the role that calls and moto's answer.
+    """
 
     def __init__(self, logs: Logs, assumed_roles: AssumedRoles) -> None:
         self._logs, self._assumed_roles = logs, assumed_roles
+        self.serve_stacks: Callable[[object, Callable[[], Any]], Any] | None = None
         self._application: WsgiApplication = _AwsOnly(create_backend_app)
         self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
 
@@ -113,6 +122,9 @@ class MotoFallback:
             return _write
 
         scope = environ["asgi.scope"]
+        if scope["loom.service"] == "cloudformation" and self.serve_stacks is not None:
+            body = self.serve_stacks(scope["loom.principal"], lambda: list(self._application(environ, start)))
+            return started[0], started[1], body
         if scope["loom.service"] != "logs":
             body = self._application(environ, start)
             if scope["loom.service"] == "sts" and "loom.unsigned_region" not in scope:

@@ -211,9 +211,22 @@ def _parameters(match: Match, body: bytes) -> dict[str, Any]:
         raise RefusedError(
             "SerializationException", 400, f"The request does not have the form of {match.name}: {error}"
         ) from error
-    if operation.input_shape is not None and (faults := list(_faults(operation.input_shape, parameters, ""))):
-        raise invalid(f"{len(faults)} validation error{'s' * (len(faults) > 1)} detected: {'; '.join(faults)}")
+    check_parameters(operation.input_shape, parameters)
     return parameters
+
+
+def check_parameters(shape: Any, parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters that the service model does not allow.
+
+    Args:
+        shape: The operation's input in the service model; None without one.
+        parameters: The parameters.
+
+    Raises:
+        RefusedError: A ValidationException with every violation.
+    """
+    if shape is not None and (faults := list(_faults(shape, parameters, ""))):
+        raise invalid(f"{len(faults)} validation error{'s' * (len(faults) > 1)} detected: {'; '.join(faults)}")
 
 
 def _snake(operation_name: str) -> str:

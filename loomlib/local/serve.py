@@ -29,12 +29,14 @@ from .access.protocol import BoundedProtocol, most_connections
 from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .application import Application
+from .aws_names.proxy import AwsNames
+from .cloudformation import Stacks
 from .evaluations import EVALUATOR, EvaluationPlane
 from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBehaviour
 from .guard import Guard, listening_socket
-from .identity.inbound import CognitoPools, InboundAuthorizer
+from .identity.inbound import CognitoPools, InboundAuthorizer, UserTokens
 from .identity.local_issuer import LocalIssuer
-from .identity.outbound import OutboundIdentity
+from .identity.outbound import OutboundIdentity, discovery_urls
 from .identity.outward_uses import OutwardUses
 from .images import CodeBuild, ImageStore
 from .leases import ServiceLeases
@@ -50,13 +52,16 @@ from .memory import (
     LongTermMemory,
     MemoryBehaviour,
     MemoryDirectory,
+    MemoryLogs,
     MemoryStore,
     MemorySweeper,
     extraction_settings,
 )
 from .models import ConverseModel, make_model
 from .moto_fallback import MotoFallback
-from .otlp import Collector, OtlpIntake, SessionOrigins, TelemetryReader
+from .otlp import Collector, TelemetryReader
+from .otlp.intake import OtlpIntake
+from .otlp.origins import SessionOrigins
 from .quotas import QuotaKeeper, Quotas
 from .recovering import name_damage, recover_home
 from .resources import Behaviour
@@ -184,8 +189,12 @@ async def _serve(
     images = ImageStore(home)
     deployments = Deployments(home, images, isolation=isolation, exact_python=options.python == "machine")
     issuer, web_issuer = LocalIssuer(home, state.url), LocalIssuer(home, state.url, "sts")
-    identity = OutboundIdentity(home, resources, url=state.url, issuer=web_issuer, local_issuer=issuer)
-    inbound = InboundAuthorizer((issuer, web_issuer, CognitoPools()), logs)
+    issuers = (issuer, web_issuer, CognitoPools())
+    inbound = InboundAuthorizer(issuers, logs)
+    users = UserTokens(issuers, lambda: discovery_urls(resources), inbound.tokens)
+    identity = OutboundIdentity(
+        home, resources, url=state.url, issuer=web_issuer, local_issuer=issuer, verify=users.verify
+    )
     moto = MotoFallback(logs, AssumedRoles(keys))
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
@@ -194,7 +203,10 @@ async def _serve(
         sweeper.wake(memory_id)
         long_term.forget(memory_id)
 
-    long_term = LongTermMemory(home, memory, MemoryDirectory(resources), extraction_settings(state))
+    deliveries = LogDeliveries(logs, resources)
+    memory_logs = MemoryLogs(logs, resources, deliveries.groups)
+    settings = extraction_settings(state)
+    long_term = LongTermMemory(home, memory, MemoryDirectory(resources), settings, memory_logs.extracted)
     events = EventPlane(memory, on_event=long_term.wake)
     engine = ResourceEngine(
         resources,
@@ -209,7 +221,7 @@ async def _serve(
         ],
         account_id=state.account_id,
     )
-    deliveries = LogDeliveries(logs, resources)
+    moto.serve_stacks = Stacks(engine).serve
     guard, invoke = (
         Guard(keys),
         Invoke(
@@ -317,8 +329,10 @@ async def _serve(
     sweeper.start()
     long_term.resume()
     serving = loop.create_task(server.serve(sockets=[listener]))
+    aws_names = AwsNames(home, state.port)
     try:
         await _until_started(server, serving)
+        state = replace(state, aws_names_port=await aws_names.start())
         write_state(state)
         if on_ready:
             on_ready(state)
@@ -326,6 +340,7 @@ async def _serve(
         await asyncio.wait((serving, loop.create_task(leases.ended.wait())), return_when=asyncio.FIRST_COMPLETED)
     finally:
         leases.ended.set()  # releases the leases that are still held
+        await aws_names.close()
         await sessions.close()
         await engine.close()
         server.should_exit = True

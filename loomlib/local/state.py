@@ -57,7 +57,7 @@ class ServiceOptions:
         sandbox_write: Further folders that they may write.
         python: "workbench" (its Python runs the code of every version that a runtime names, which the log notes) or
             "machine" (the version that is named runs it; a runtime is refused if this machine has none).
-        platform_default: Platform of new runtimes that name none: "V1" or, as on AWS since November 2026, "V2".
+        platform_default: Platform of new runtimes that name none: "V2", as on AWS since November 2026, or "V1".
 
     Example:
         >>> ServiceOptions(quotas="aws", log_delay_s=2.0).quotas
@@ -79,7 +79,7 @@ class ServiceOptions:
     limits: str = "aws"
     sandbox_read: tuple[str, ...] = ()
     sandbox_write: tuple[str, ...] = ()
-    platform_default: str = "V1"
+    platform_default: str = "V2"
     python: str = "workbench"
 
     def __post_init__(self) -> None:
@@ -123,6 +123,7 @@ class ServiceState:
     persistent: bool
     options: ServiceOptions
     started_at: datetime
+    aws_names_port: int = 0
 
     @property
     def url(self) -> str:
@@ -187,6 +188,7 @@ def read_state(home: Path) -> ServiceState | None:
             persistent=bool(document["persistent"]),
             options=ServiceOptions.of(document["options"]),
             started_at=datetime.fromisoformat(document["started_at"]),
+            aws_names_port=int(document.get("aws_names_port", 0)),
         )
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None  # missing, truncated or of another release

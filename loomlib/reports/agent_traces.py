@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from loomlib.experiments import MachineConditions
+from loomlib.store import InvocationRow
 from loomlib.workbench import Agent, Workbench
 from loomlib.workbench.blueprints import find_blueprint
 from loomlib.workbench.traces import Traces
@@ -50,6 +52,27 @@ def chosen_agents(bench: Workbench, names: str = "", *, otherwise: str) -> list[
     named = [name.strip() for name in names.split(",") if name.strip()]
     known = named or [entry.name for entry in bench.catalog.list()] or [otherwise]
     return [bench.ensure_agent(name) if named or len(known) == 1 else bench.agent(name) for name in known]
+
+
+def load_of(agent: Agent, rows: Sequence[InvocationRow]) -> MachineConditions | None:
+    """Return the load on the client's machine while invocations ran; None when it was stored with none of them.
+
+    Args:
+        agent: Their agent.
+        rows: The stored invocations. Each has one sample, taken before its request was sent.
+    """
+    samples = list(agent.context.store.invocations.loads(row.id for row in rows).values())
+    if not samples:
+        return None
+    tasks = [sample.tasks for sample in samples if sample.tasks is not None]
+    loads = [sample.load_1_min for sample in samples if sample.load_1_min is not None]
+    return MachineConditions(
+        duration_s=sum(row.client_duration_ms or 0.0 for row in rows) / 1000,
+        processors=min(sample.processors for sample in samples),
+        samples=len(tasks),
+        tasks=sum(tasks) / len(tasks) if tasks else None,
+        load_1_min=max(loads, default=None),
+    )
 
 
 def study_traces(agent: Agent, result: StudyResult) -> Traces:

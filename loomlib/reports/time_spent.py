@@ -9,13 +9,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
+from loomlib.experiments import MOST_TASKS_PER_PROCESSOR, MachineConditions, StudyConditions
 from loomlib.latency.inside import Inside, look_inside, spans_sentence
-from loomlib.presentation.formats import milliseconds, percent, plural
+from loomlib.presentation.formats import milliseconds, number, percent, plural
 from loomlib.store import InvocationRow
 from loomlib.telemetry.diagnosis import Diagnosis, diagnose_study
 from loomlib.workbench import Agent
 from loomlib.workbench.tracing import find_traces
 
+from .agent_traces import load_of
 from .displays import Listing, Verdict
 from .finding_lists import finding_list, plain_title
 from .gates import judge_durations
@@ -86,6 +88,16 @@ class TimeSpent:
         """The causes over all invocations, the costliest first."""
         return diagnose_study([view.case for view in self.known], rules=self.known[0].rules if self.known else None)
 
+    @cached_property
+    def load(self) -> MachineConditions | None:
+        """The load on the client's machine when the invocations began; None when it is unknown."""
+        return load_of(self.agent, self.rows)
+
+    @cached_property
+    def conditions(self) -> StudyConditions:
+        """The same load, to judge whether it disturbed the times."""
+        return StudyConditions((self.load,) if self.load else ())
+
     @property
     def title(self) -> str:
         """`assistant · DEFAULT · local AgentCore · … · last 8 invocations`."""
@@ -98,11 +110,11 @@ class TimeSpent:
         return dict(Counter(view.state for view in self.views))
 
     def sentences(self) -> list[str]:
-        """Return the conclusion: where the time goes, the largest finding, and what is missing."""
+        """Return the conclusion: overload, where the time goes, the largest finding, and what is missing."""
         if not self.known:
             return self._nothing()
         first = self.diagnosis.first
-        sentences = [self.inside.sentence()]
+        sentences = [sentence for sentence in (self.conditions.sentence(), self.inside.sentence()) if sentence]
         if first is not None:
             sentences.append(
                 f"Largest finding ({milliseconds(first.ms_at_stake)} at stake, {percent(first.share)} of the time, "
@@ -123,18 +135,17 @@ class TimeSpent:
             else sentence
         )
 
-    def verdict(self, *, max_p90_ms: float = 0.0) -> Verdict:
+    def verdict(self, *, max_p90_ms: float = 0.0, allow_overload: bool = False) -> Verdict:
         """Return the answer as a box, with the gate's verdict when one is given.
 
         Args:
             max_p90_ms: The limit of the 90th percentile of durations in milliseconds; 0 for no gate.
+            allow_overload: Whether to decide the gate also when the machine was overloaded.
         """
-        durations = [row.client_duration_ms for row in self.rows if row.status == "complete"]
-        gates = (
-            [judge_durations([duration for duration in durations if duration is not None], max_p90_ms)]
-            if max_p90_ms
-            else []
-        )
+        complete = [row.client_duration_ms for row in self.rows if row.status == "complete"]
+        durations = [duration for duration in complete if duration is not None]
+        overloaded = self.conditions.is_disturbed and not allow_overload
+        gates = [judge_durations(durations, max_p90_ms, is_overloaded=overloaded)] if max_p90_ms else []
         return Verdict(
             title=self.title,
             sentences=self.sentences(),
@@ -172,6 +183,7 @@ class TimeSpent:
             "Parts are shares of elapsed time: two tools at once count once, and what a tool waits for is tool time.",
             "The last invocations are not a sample of your users' requests, and the request decides what is slow.",
         ]
+        limits.append(self._load_sentence())
         if any("simulated" in label for label in self.agent.labels):
             limits.append("The model is simulated: its time is a setting, not a measurement.")
         if self.agent.context.where == "local":
@@ -187,6 +199,7 @@ class TimeSpent:
             "sentences": self.sentences(),
             "states": self.states,
             "failed": sum(row.status == "error" for row in self.rows),
+            "machine": self.conditions.summary(),
             "inside": self.inside.summary(),
             "findings": self.diagnosis.table(),
             "limits": list(self.diagnosis.limits),
@@ -201,6 +214,15 @@ class TimeSpent:
                 for view in self.views
             ],
         }
+
+    def _load_sentence(self) -> str:
+        if self.load is None or self.load.tasks is None:
+            return "The load on the client's machine during these invocations is unknown."
+        return (
+            f"When these invocations began, {number(self.load.tasks)} tasks ran or waited on "
+            f"{plural(self.load.processors, 'processor')} of the client's machine, on average; times are disturbed "
+            f"above {number(MOST_TASKS_PER_PROCESSOR, 0)} a processor."
+        )
 
     def _nothing(self) -> list[str]:
         sentences = [

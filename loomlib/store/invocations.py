@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -10,8 +11,8 @@ from sqlalchemy import RowMapping, Select, case, func, select, update
 
 from ..errors import StoreError
 from .database import Database
-from .rows import InvocationRow, SessionRow, row
-from .tables import agents, invocation_events, invocations
+from .rows import InvocationRow, LoadRow, SessionRow, row
+from .tables import agents, invocation_events, invocation_load, invocations
 from .writer import Writer, is_alive, this_process
 
 OPEN_STATES: Final = ("pending", "streaming")
@@ -41,6 +42,7 @@ class Invocations:
         client_invoke_time: float | None = None,
         labels: Sequence[str] = (),
         payload_digest: str | None = None,
+        load: LoadRow | None = None,
     ) -> int:
         """Store a new, pending invocation and return its id. Call it before the request is sent."""
         writer = this_process()
@@ -63,7 +65,9 @@ class Invocations:
         )
         with self._database.write() as connection:
             key = connection.execute(new).inserted_primary_key
-        assert key is not None
+            assert key is not None
+            if load is not None:
+                connection.execute(invocation_load.insert().values(invocation_id=key[0], **asdict(load)))
         return int(key[0])
 
     def progress(
@@ -168,6 +172,13 @@ class Invocations:
         chosen = select(invocation_events.c.events).where(invocation_events.c.invocation_id == id)
         with self._database.read() as connection:
             return tuple(connection.execute(chosen).scalar_one_or_none() or ())
+
+    def loads(self, ids: Iterable[int]) -> dict[int, LoadRow]:
+        """Return the machine's load at the beginning of invocations, by id; those of earlier releases have none."""
+        chosen = select(invocation_load).where(invocation_load.c.invocation_id.in_(list(ids)))
+        with self._database.read() as connection:
+            records = connection.execute(chosen).mappings().all()
+        return {record["invocation_id"]: row(LoadRow, record) for record in records}
 
     def get(self, id: int) -> InvocationRow | None:
         """Return the invocation, or None; one that its process left open is closed first."""

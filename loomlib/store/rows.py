@@ -78,6 +78,21 @@ class InvocationRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRow:
+    """The load on the client's machine when an invocation began. None is unknown.
+
+    Attributes:
+        processors: Processors that the client may use.
+        tasks: Tasks that ran or waited for a processor, without the client's own.
+        load_1_min: The load average of one minute.
+    """
+
+    processors: int
+    tasks: int | None = None
+    load_1_min: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionRow:
     """A runtime session, summarized from its invocations: how many, how many failed, first and last time.
 
@@ -170,7 +185,7 @@ class TraceRow:
     records: tuple[str, ...] = field(repr=False)
 
 
-_Row = TypeVar("_Row", AgentRow, InvocationRow, SessionRow, StudyRow, MeasurementRow, TraceRow)
+_Row = TypeVar("_Row", AgentRow, InvocationRow, LoadRow, SessionRow, StudyRow, MeasurementRow, TraceRow)
 
 _ABSENT: Final[Mapping[str, Any]] = {
     "available_qualifiers": (),

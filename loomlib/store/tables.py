@@ -104,6 +104,15 @@ invocation_events = Table(
     Column("events", CompressedTexts, nullable=False),
 )
 
+invocation_load = Table(
+    "invocation_load",
+    metadata,
+    Column("invocation_id", Integer, ForeignKey("invocations.id"), primary_key=True, autoincrement=False),
+    Column("processors", Integer, nullable=False),
+    Column("tasks", Integer),
+    Column("load_1_min", Double),
+)
+
 studies = Table(
     "studies",
     metadata,

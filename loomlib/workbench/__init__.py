@@ -10,6 +10,8 @@ from .blueprints import Blueprint, list_blueprints
 from .candidates import AgentCandidates
 from .connect import connect
 from .invocation import Invocation
+from .sampling import sampling_model
+from .server_deploys import deploy_servers
 from .starts import start_facts
 
 register("Agent.bench", "loomlib.workbench.former_names:agent_bench")
@@ -26,7 +28,9 @@ __all__ = [
     "ask_agui",
     "confirm",
     "connect",
+    "deploy_servers",
     "list_blueprints",
+    "sampling_model",
     "start_facts",
     "view_channel",
 ]

@@ -15,7 +15,6 @@ from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..errors import LoomError
 from ..presentation.html import card
-from ..store import Store
 from .blueprints import find_blueprint
 from .context import Context
 from .frames import log_frame, session_frame
@@ -24,6 +23,7 @@ from .invocation import Invocation
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..agents.protocols.ways import WayCaller
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
     from ..snapshot_check import SnapshotReport
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _RENAMED = {
     "runtime_id": "entry.runtime_id",
     "qualifiers": "entry.qualifiers",
+    "scope": "context.where",
+    "store": "context.store",
     "approve": "approvals.approve",
     "reject": "approvals.reject",
     "capture": "evals.capture",
@@ -97,16 +99,6 @@ class Agent:
     def labels(self) -> tuple[str, ...]:
         """Provenance labels shown beside every figure of this agent, such as "local AgentCore"."""
         return self.context.labels
-
-    @property
-    def scope(self) -> str:
-        """The environment: "local" or "aws"."""
-        return self.context.where
-
-    @property
-    def store(self) -> Store:
-        """The database of invocations, studies and runs."""
-        return self.context.store
 
     @property
     def sample_prompt(self) -> str:
@@ -355,6 +347,21 @@ class Agent:
 
         token = bearer or self._bearer
         return open_websocket(self.context, self.entry, self.qualifier, session_id=session_id, bearer=token)
+
+    def way_caller(self, way: str, session_id: str, *, tool: str = "ask") -> WayCaller:
+        """Return a caller that asks this agent in one way of its protocol, as `loom.ProtocolStudy` does.
+
+        Args:
+            way: Such as "HTTP SSE" or "A2A message/stream" (`loomlib.agents.protocols.ways`).
+            session_id: The runtime session.
+            tool: The MCP tool that is called with `prompt`.
+
+        Raises:
+            ProtocolError: The agent speaks another protocol.
+        """
+        from .way_callers import way_caller
+
+        return way_caller(self.context, self.entry, self.qualifier, way, session_id, bearer=self._bearer, tool=tool)
 
     def logs(
         self,

@@ -12,10 +12,10 @@ from ..evals import EvalSet
 from ..evals.capture import CapturedInto, Conversation, capture, capture_into
 from .capturing import select_rows, traced_conversation
 from .context import Context
-from .invocation import Invocation
+from .stored_call import StoredCall
 
-Captured = Invocation | int | Sequence[Invocation | int]
-"""Invocations, or the ids of stored ones."""
+Captured = StoredCall | int | Sequence[StoredCall | int]
+"""Invocations or calls of a protocol, or the ids of stored ones."""
 
 
 class AgentEvals:
@@ -69,7 +69,7 @@ class AgentEvals:
 
 def _ids(what: Captured) -> list[int]:
     several: Sequence[object] = [what] if isinstance(what, str) or not isinstance(what, Sequence) else what
-    ids = [invocation.record.id if isinstance(invocation, Invocation) else invocation for invocation in several]
+    ids = [invocation.record.id if isinstance(invocation, StoredCall) else invocation for invocation in several]
     if other := [id for id in ids if not isinstance(id, int)]:
         raise LoomError(
             "Only invocations can be captured as a case",

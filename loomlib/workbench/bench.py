@@ -213,7 +213,7 @@ class Workbench:
             agent = bench.deploy("calculator")
             agent = bench.deploy("my_agent/agent.py", environment={"MODEL_ID": "…"})
             agent = bench.deploy("assistant_with_memory", memory=bench.memories.create("assistant"))
-            agent = bench.deploy("my_agent", platform_version="V2", warmup="/warmup")
+            agent = bench.deploy("my_agent", warmup="/warmup")
 
         Args:
             what: A blueprint's name, or the path of an `agent.py` or of its folder.
@@ -221,8 +221,9 @@ class Workbench:
             environment: Environment variables of the agent's processes. Loom neither shows nor stores them.
             memory: A memory, its name, id or ARN, passed to the agent as LOOM_MEMORY_ID.
             platform_version: "V1" boots each session; "V2" restores it from a snapshot of the version, in which
-                everything that the agent made at its start is shared by all sessions. By default AgentCore's.
-            warmup: Path that is called once, with an empty POST, before the snapshot is taken (V2 only).
+                everything that the agent made at its start is shared by all sessions. By default AgentCore's: V2.
+            warmup: Path that is called once, with an empty POST, before the snapshot is taken (V2 only);
+                ":9001/warmup" is at another port of the agent's.
             idle_timeout_s: Seconds after which an idle session ends, at least 60; by default 900.
             max_lifetime_s: Seconds after which a session ends in any case; by default 28,800.
             protocol: Protocol of the agent's server: "HTTP", "MCP", "A2A" or "AGUI"; by default the blueprint's, else

@@ -11,12 +11,15 @@ from ..agents import AgentEntry
 from ..errors import LoomError
 from ..evals import EvalSet
 from ..evals.capture import Collection, Conversation, collect_cases
+from ..json_values import parse_object
 from ..store import InvocationRow
 from .context import Context
 from .conversations import conversation_of, tools_in
 from .tracing import find_traces
 
 _PAGE = 500
+_LAST = 20
+"""Among so many newest invocations the last one that can be a case is looked for."""
 
 
 def stored_row(context: Context, invocation_id: int) -> InvocationRow:
@@ -37,8 +40,8 @@ def select_rows(
     """Return stored invocations, oldest first: by ids, else by session, else the agent's last one."""
     if invocation_ids is not None:
         return [stored_row(context, id) for id in invocation_ids]
-    newest_first = context.store.invocations.list(entry.id, session_id, limit=None if session_id else 1)
-    rows = [row for row in reversed(newest_first) if row.status in ("complete", "error")]
+    newest_first = context.store.invocations.list(entry.id, session_id, limit=None if session_id else _LAST)
+    rows = [row for row in reversed(newest_first) if _is_case(entry, row)][0 if session_id else -1 :]
     if not rows:
         raise LoomError("No invocation is stored", on=session_id or entry.name, try_='agent.invoke("…")')
     return rows
@@ -101,11 +104,17 @@ def _ended_rows(context: Context, entry: AgentEntry, begin: datetime | None) -> 
         for row in page:
             if begin is not None and row.client_invoke_time and row.client_invoke_time < begin.timestamp():
                 return
-            if row.status in ("complete", "error"):
+            if _is_case(entry, row):
                 yield row
         if len(page) < _PAGE:
             return
         before = page[-1].id
+
+
+def _is_case(entry: AgentEntry, row: InvocationRow) -> bool:
+    """Return whether an invocation has ended and can be asked again; of MCP's requests only tool calls can."""
+    asks = entry.protocol != "MCP" or "tool" in parse_object(row.prompt or "")
+    return asks and row.status in ("complete", "error")
 
 
 def _grouped(rows: Iterator[InvocationRow], *, by_session: bool) -> list[list[InvocationRow]]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry, InvocationRecord, new_session_id
+from ..agents.agui import run_input
 from ..aws.bearer import Bearer, token_of
 from ..aws.runtimes import served_version, stop_session
 from ..errors import LoomError
@@ -61,11 +62,13 @@ class AgentTarget:
     ) -> TurnAnswer | CaseFailure:
         """Invoke the agent in the session and return its answer."""
         payload: dict[str, Any] | None = None if turn.payload is None else dict(turn.payload)
+        if payload is None and self._entry.protocol == "AGUI":
+            payload = run_input(turn.prompt, thread_id=session_id)
         if state:
             payload = {**({"prompt": turn.prompt} if payload is None else payload), "state": dict(state)}
         record = await self._context.invoker.ainvoke(
             self._entry,
-            turn.prompt if payload is None else None,
+            turn.prompt if turn.payload is None else None,
             payload=payload,
             session_id=session_id,
             qualifier=self._qualifier,

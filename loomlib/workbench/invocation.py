@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry, InvocationRecord, record_from_row
@@ -14,6 +13,7 @@ from ..presentation.formats import milliseconds
 from ..presentation.html import card
 from ..telemetry import AgentStart
 from .context import Context
+from .stored_call import StoredCall
 from .tracing import find_start, find_traces
 
 if TYPE_CHECKING:
@@ -33,11 +33,8 @@ _RENAMED = {
 }
 
 
-class Invocation:
+class Invocation(StoredCall):
     """One request to an agent with its answer: `text`, `status` and timings; `latency()` and `trace()` look up more.
-
-    Durations are milliseconds by a monotonic clock; `started_at` is the client's wall clock. A failed invocation is an
-    `Invocation` too: `ok` is False, `failure` its class (`loomlib.agents.FAILURES`), `error` the message.
 
     Args:
         record: The stored record.
@@ -46,58 +43,8 @@ class Invocation:
     """
 
     def __init__(self, record: InvocationRecord, context: Context, entry: AgentEntry) -> None:
-        self.record, self.context, self.entry = record, context, entry
-
-    @property
-    def text(self) -> str:
-        """The agent's answer, or the part that arrived before an interruption."""
-        return self.record.response
-
-    @property
-    def ok(self) -> bool:
-        """Whether the answer is complete."""
-        return self.record.ok
-
-    @property
-    def status(self) -> str:
-        """`pending`, `streaming`, `complete` or `error`."""
-        return self.record.status
-
-    @property
-    def failure(self) -> str | None:
-        """The class of the failure, or None."""
-        return self.record.failure
-
-    @property
-    def error(self) -> str | None:
-        """The error message, or None."""
-        return self.record.error_message
-
-    @property
-    def session_id(self) -> str:
-        """The runtime session; pass it to `agent.invoke(…, session_id=…)` to continue the conversation."""
-        return self.record.session_id
-
-    @property
-    def ttft_ms(self) -> float | None:
-        """Milliseconds from sending the request to the first byte of the body."""
-        return self.record.ttft_ms
-
-    @property
-    def duration_ms(self) -> float | None:
-        """Milliseconds from sending the request to the last byte of the body."""
-        return self.record.client_duration_ms
-
-    @property
-    def started_at(self) -> datetime | None:
-        """When the request was sent, by the client's clock."""
-        sent = self.record.client_invoke_time
-        return None if sent is None else datetime.fromtimestamp(sent, UTC)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Provenance labels shown beside every figure, such as "simulated"."""
-        return self.record.labels
+        super().__init__(record)
+        self.context, self.entry = context, entry
 
     @property
     def pending(self) -> tuple[Approval, ...]:
@@ -165,15 +112,6 @@ class Invocation:
 
         rows = [stored_row(self.context, self.record.id)]
         return find_traces(self.context, self.entry, rows, source=source, progress=progress)[0]
-
-    def raise_for_status(self) -> Invocation:
-        """Return this invocation when its answer is complete.
-
-        Raises:
-            InvocationFailedError: The invocation failed or has not ended.
-        """
-        self.record.raise_for_status()
-        return self
 
     def captured(self) -> Conversation:
         """Return prompt and answer with the tools of the trace, as `EvalSet.capture` takes them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -30,7 +31,7 @@ OpenSession = Callable[[str | None, Callbacks], McpSession]
 
 _TOOLS: Final = ("name", "description", "arguments", "input_schema", "output_schema", "annotations")
 _RESOURCES: Final = ("uri", "name", "description", "mime_type", "size", "is_template")
-_PROMPTS: Final = ("name", "description", "arguments")
+_PROMPTS: Final = ("name", "description", "arguments", "input_schema")
 _LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -89,6 +90,7 @@ class McpClient:
         self.timeout_s = timeout_s
         self._stop_session, self._is_own = stop_session, session_id is None
         self._tools: list[Mapping[str, Any]] | None = None
+        self._tool_changes = 0
         self._is_closed = False
         self.opened = self._call_of("initialize", self._run(lambda _run: self._session.open(timeout_s=timeout_s)))
 
@@ -161,15 +163,16 @@ class McpClient:
         return rows_frame(rows, _RESOURCES)
 
     def prompts(self) -> pd.DataFrame:
-        """Return the server's prompts, one row each."""
+        """Return the server's prompts, one row each, with the JSON schemas of their arguments, which are texts."""
         rows = [
             {
                 "name": as_text(one.get("name")),
-                "description": as_text(one.get("description")),
+                "description": as_text(one.get("description")) or as_text(one.get("title")),
                 "arguments": ", ".join(
                     f"{as_text(argument.get('name'))}{'' if argument.get('required') else '?'}"
                     for argument in map(as_mapping, as_list(one.get("arguments")))
                 ),
+                "input_schema": _prompt_schema(as_list(one.get("arguments"))),
             }
             for one in self._run(lambda _run: self._session.list("prompts"))
         ]
@@ -235,19 +238,38 @@ class McpClient:
 
     def read(self, uri: str) -> ProtocolCall:
         """Read a resource."""
-        return self._start(uri, "resources/read", {"uri": uri}, prompt=json.dumps({"resource": uri})).result()
+        return self.start_read(uri).result()
+
+    def start_read(self, uri: str) -> RunningCall:
+        """Begin to read a resource; `result()` waits for it, `cancel()` cancels it."""
+        return self._start(uri, "resources/read", {"uri": uri}, prompt=json.dumps({"resource": uri}))
 
     def prompt(self, name: str, /, **arguments: str) -> ProtocolCall:
         """Return a prompt with its arguments filled in; `text` has its messages."""
-        params = {"name": name, "arguments": arguments}
-        prompt = json.dumps({"prompt": name, "arguments": arguments}, ensure_ascii=False)
-        return self._start(name, "prompts/get", params, prompt=prompt).result()
+        return self.start_prompt(name, arguments).result()
+
+    def start_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> RunningCall:
+        """Begin to get a prompt; `result()` waits for it, `cancel()` cancels it."""
+        params = {"name": name, "arguments": dict(arguments or {})}
+        prompt = json.dumps({"prompt": name, "arguments": params["arguments"]}, ensure_ascii=False)
+        return self._start(name, "prompts/get", params, prompt=prompt)
 
     def set_log_level(self, level: str) -> None:
         """Ask the server for log notifications from this level on; `on_log` gets them."""
         if level not in _LEVELS:
             raise ValueError(f"level must be one of {', '.join(_LEVELS)}, not {level!r}")
         self._run(lambda _run: self._session.request("logging/setLevel", {"level": level}))
+
+    def set_roots(self, roots: Sequence[str | Path]) -> None:
+        """Offer other roots than before; the server is notified, and asks for them when it wants to.
+
+        Args:
+            roots: Folders or URIs.
+
+        Raises:
+            ProtocolError: The client was opened without `roots=`.
+        """
+        self._run(lambda _run: self._session.set_roots(roots))
 
     def ping(self) -> None:
         """Ask the server for a sign of life.
@@ -287,9 +309,10 @@ class McpClient:
             self._stop_session(self.session_id)
 
     def _known_tools(self, *, refresh: bool = False) -> Sequence[Mapping[str, Any]]:
-        if self._tools is None or refresh:
+        changes = self._session.tool_changes
+        if self._tools is None or refresh or changes != self._tool_changes:
             tools: list[Mapping[str, Any]] = self._run(lambda _run: self._session.list("tools"))
-            self._tools = tools
+            self._tools, self._tool_changes = tools, changes
         return self._tools
 
     def _start(
@@ -354,3 +377,15 @@ def _signature(schema: Mapping[str, Any]) -> str:
         f"{name}{'' if name in required else '?'}: {as_mapping(part).get('type', 'any')}"
         for name, part in as_mapping(schema.get("properties")).items()
     )
+
+
+def _prompt_schema(arguments: Sequence[Any]) -> Mapping[str, Any]:
+    """Return the JSON schema of a prompt's arguments; MCP lists them without one."""
+    named = {as_text(one.get("name")): one for one in map(as_mapping, arguments)}
+    return {
+        "type": "object",
+        "properties": {
+            name: {"type": "string", "description": as_text(one.get("description"))} for name, one in named.items()
+        },
+        "required": [name for name, one in named.items() if one.get("required") is True],
+    }

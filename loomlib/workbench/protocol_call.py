@@ -13,16 +13,19 @@ from ..presentation.formats import milliseconds
 from ..presentation.html import card
 from .context import Context
 from .invocation import Invocation
+from .stored_call import StoredCall
 from .transcripts import transcript_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..agents.entry import ServerEntry
+    from ..evals import EvalCase
+    from ..evals.capture import Conversation
     from .trace_view import TraceView
 
 
-class ProtocolCall:
+class ProtocolCall(StoredCall):
     """One request of an MCP, A2A or WebSocket session. A failed one is a `ProtocolCall` too, with `ok` False.
 
     Args:
@@ -43,13 +46,9 @@ class ProtocolCall:
         context: Context,
         entry: AgentEntry | ServerEntry,
     ) -> None:
-        self.title, self.record, self.result = title, record, result
+        super().__init__(record)
+        self.title, self.result = title, result
         self._events, self._context, self._entry = tuple(events), context, entry
-
-    @property
-    def text(self) -> str:
-        """The text of the answer."""
-        return self.record.response
 
     @property
     def value(self) -> Any:
@@ -66,36 +65,6 @@ class ProtocolCall:
     def content(self) -> Sequence[Any]:
         """The content blocks of the result, in the protocol's form."""
         return as_list(self.result.get("content")) or as_list(self.result.get("contents"))
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is a result, and it is no error."""
-        return self.record.ok
-
-    @property
-    def failure(self) -> str | None:
-        """The class of the failure (`loomlib.agents.FAILURES`), or None."""
-        return self.record.failure
-
-    @property
-    def error(self) -> str | None:
-        """The error message, or None."""
-        return self.record.error_message
-
-    @property
-    def duration_ms(self) -> float | None:
-        """Milliseconds from sending the request to receiving the result."""
-        return self.record.client_duration_ms
-
-    @property
-    def ttft_ms(self) -> float | None:
-        """Milliseconds from sending the request to the first byte that came."""
-        return self.record.ttft_ms
-
-    @property
-    def session_id(self) -> str:
-        """The runtime session."""
-        return self.record.session_id
 
     @property
     def entries(self) -> tuple[TranscriptEntry, ...]:
@@ -127,14 +96,24 @@ class ProtocolCall:
         """
         return self.invocation.trace()
 
-    def raise_for_status(self) -> ProtocolCall:
-        """Return this call when it succeeded.
+    def captured(self) -> Conversation:
+        """Return request and answer with the tools of the trace, as `EvalSet.capture` takes them.
 
         Raises:
-            InvocationFailedError: It did not.
+            NotSupportedError: The server is no agent of AgentCore.
         """
-        self.record.raise_for_status()
-        return self
+        return self.invocation.captured()
+
+    def as_case(self, **options: Any) -> EvalCase:
+        """Return this call as an eval case, redacted; the agent is asked the same when it is evaluated.
+
+        Args:
+            **options: `expected`, `tags`, `redact` and `id`, as for `EvalSet.capture`.
+
+        Raises:
+            NotSupportedError: The server is no agent of AgentCore.
+        """
+        return self.invocation.as_case(**options)
 
     def __repr__(self) -> str:
         outcome = "" if self.ok else f", {self.failure}: {self.error}"

@@ -52,7 +52,7 @@ def open_agent_mcp(
         check_bearer(bearer)
 
     def make(session: str | None, own: Callbacks) -> McpSession:
-        return _agent_mcp(context, entry, qualifier, bearer, session or new_session_id(), own)
+        return agent_mcp(context, entry, qualifier, bearer, session or new_session_id(), own)
 
     end = partial(_stop, context, entry, qualifier, bearer)
     return McpClient(make, callbacks, context, session_id=session_id, stop_session=end, timeout_s=timeout_s)
@@ -128,7 +128,7 @@ def open_agent_a2a(
 
     end = partial(_stop, context, entry, qualifier, bearer)
     return A2aClient(
-        partial(_agent_a2a, context, entry, qualifier, bearer),
+        partial(agent_a2a, context, entry, qualifier, bearer),
         card,
         session_id or new_session_id(),
         context,
@@ -198,16 +198,17 @@ def session_target(
     """Return an MCP or A2A agent as the target of an evaluation or a latency study."""
 
     def mcp(id: str) -> McpSession:
-        return _agent_mcp(context, entry, qualifier, bearer, id, Callbacks())
+        return agent_mcp(context, entry, qualifier, bearer, id, Callbacks())
 
-    make = mcp if entry.protocol == "MCP" else partial(_agent_a2a, context, entry, qualifier, bearer)
+    make = mcp if entry.protocol == "MCP" else partial(agent_a2a, context, entry, qualifier, bearer)
     end = partial(_stop, context, entry, qualifier, bearer)
     return SessionTarget(make, entry, context, qualifier=qualifier, end_session=end)
 
 
-def _agent_mcp(
+def agent_mcp(
     context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str, callbacks: Callbacks
 ) -> McpSession:
+    """Return an MCP session of an agent that is not open yet."""
     return McpSession(
         agent_channel(context, entry, qualifier, session_id, bearer),
         entry=entry,
@@ -219,9 +220,10 @@ def _agent_mcp(
     )
 
 
-def _agent_a2a(
+def agent_a2a(
     context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str
 ) -> A2aSession:
+    """Return an A2A session of an agent that is not open yet."""
     return A2aSession(
         agent_channel(context, entry, qualifier, session_id, bearer),
         entry=entry,

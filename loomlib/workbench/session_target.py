@@ -19,10 +19,11 @@ from ..evals.values.tool_use import ToolUse
 from ..json_values import as_mapping, as_text, parse_object
 from ..store import Store
 from ..telemetry import AgentStart
+from ..telemetry.session_starts import SessionStartRecord
 from .capturing import stored_row
 from .context import Context
 from .liveness import accepts_connections
-from .tracing import find_start
+from .tracing import find_start, first_session_starts
 
 if TYPE_CHECKING:
     from ..agents.entry import ServerEntry
@@ -77,6 +78,8 @@ class SessionTarget:
         self.name = f"{entry.name} {tool}" if tool else entry.name
         self.labels: tuple[str, ...] = context.labels
         self.scope, self.arn, self.qualifier = context.where, str(entry.arn), qualifier
+        is_runtime = isinstance(entry, AgentEntry)
+        self.platform_version = str(entry.raw_metadata.get("platformVersion") or "") if is_runtime else ""
         # A server outside AgentCore states no version, so its stored answers are not used again.
         version = str(entry.raw_metadata.get("agentRuntimeVersion", "")) if isinstance(entry, AgentEntry) else ""
         known = version and qualifier == "DEFAULT"
@@ -154,6 +157,12 @@ class SessionTarget:
         """Find the agent's start for a stored call; wait as long as the settings allow."""
         row = stored_row(self._context, invocation_id)
         return find_start(self._context, self._context.catalog.get(row.agent_arn), invocation_id)
+
+    def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStartRecord]:
+        """Return the first start of each session; none for a server outside AgentCore."""
+        if not isinstance(self._entry, AgentEntry):
+            return {}
+        return first_session_starts(self._context, self._entry, session_ids, qualifier=self.qualifier)
 
     async def is_alive(self) -> bool:
         """Return whether the service accepts connections; of a server outside AgentCore nothing is known."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..agents import AgentEntry, InvocationRecord
+from ..agents.agui import run_input
 from ..aws.bearer import Bearer, token_of
 from ..aws.runtimes import stop_session
 from ..store import Store
 from ..telemetry import AgentStart
+from ..telemetry.session_starts import SessionStartRecord
 from .capturing import stored_row
 from .context import Context
 from .liveness import accepts_connections
-from .tracing import find_start, find_traces
+from .tracing import find_start, find_traces, first_session_starts
 
 
 class StudyTarget:
@@ -50,6 +52,7 @@ class StudyTarget:
         return await self._context.invoker.ainvoke(
             self._entry,
             prompt,
+            payload=run_input(prompt, thread_id=session_id) if self._entry.protocol == "AGUI" else None,
             session_id=session_id,
             qualifier=self.qualifier,
             timeout_s=timeout_s,
@@ -76,6 +79,10 @@ class StudyTarget:
         views = find_traces(self._context, self._entry, rows, progress=lambda _line: None)
         parts = {view.invocation_id: view.breakdown()["garbage_collection"] for view in views}
         return {id: part.duration_ms for id, part in parts.items() if part.certainty != "missing"}
+
+    def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStartRecord]:
+        """Return the first start of each session; wait for late records. Only the local service records them."""
+        return first_session_starts(self._context, self._entry, session_ids, qualifier=self.qualifier)
 
     async def is_alive(self) -> bool:
         """Return whether the service accepts connections."""

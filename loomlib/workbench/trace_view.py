@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from ..evals.capture import Conversation
+    from ..telemetry.session_starts import SessionStartRecord
 
 
 class TraceView:
@@ -100,6 +101,14 @@ class TraceView:
         return self._found.row.session_id
 
     @property
+    def session_start(self) -> SessionStartRecord | None:
+        """How the session's process started in this invocation; None for a warm call and where it is not recorded.
+
+        The local AgentCore records it; on AWS the breakdown's cold start is all that can be seen from outside.
+        """
+        return self._found.start
+
+    @property
     def unreadable(self) -> tuple[str, ...]:
         """Records that could not be read as spans, with the reason."""
         return self._found.collected.unreadable
@@ -165,6 +174,24 @@ class TraceView:
         """Return the waterfall, one bar per span, parents before their children."""
         return traces.waterfall(self.trace, self.client)
 
+    def start_bars(self) -> tuple[traces.Bar, ...]:
+        """Return the parts of the session's start as bars at their true times; none where they are not recorded."""
+        zero_ns = self.breakdown().start_ns
+        return tuple(
+            traces.Bar(
+                span_id=f"start {part.name}",
+                label=part.label,
+                operation="other",
+                part="cold_start",
+                depth=0,
+                start_ms=(part.start_ns - zero_ns) / 1e6,
+                duration_ms=part.duration_ms,
+                is_failed=False,
+                marks=frozenset(),
+            )
+            for part in (self.session_start.parts if self.session_start is not None else ())
+        )
+
     def spans(self) -> pd.DataFrame:
         """Return one row per span."""
         return rows_frame(self.trace.table(), SPAN_COLUMNS)
@@ -198,8 +225,8 @@ class TraceView:
         return rows_frame(self.trajectory().table(), STEP_COLUMNS)
 
     def figure(self) -> go.Figure:
-        """Return the waterfall as a plotly chart."""
-        return self.figure_of(self.bars())
+        """Return the waterfall as a plotly chart, with the parts of the session's start where they are recorded."""
+        return self.figure_of((*self.start_bars(), *self.bars()))
 
     def figure_of(self, bars: Sequence[traces.Bar]) -> go.Figure:
         """Return a plotly chart of these bars only, below the parts of the breakdown."""
@@ -217,6 +244,8 @@ class TraceView:
         """Return where the time went, how certain that is, and how to get missing spans."""
         collected = self._found.collected
         lines = [self._shares()] if self.breakdown().total_ns else []
+        if self.session_start is not None:
+            lines.append(self.session_start.sentence())
         if self.state != "found":
             lines.append(collected.sentence())
         if collected.is_unconfigured and self._remedy:
@@ -241,6 +270,7 @@ class TraceView:
             "total_ms": breakdown.total_ms,
             "whole": breakdown.whole,
             "parts": breakdown.table(),
+            "session_start": None if self.session_start is None else self.session_start.stored(),
             "findings": self.findings().table(),
             "spans": self.trace.table(),
             "sentences": self.sentences(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ..agents import AgentEntry
 from ..aws import Clients
@@ -15,6 +16,7 @@ from ..telemetry.cost import RuntimeUse
 from ..telemetry.diagnosis import ClientSide, client_side
 from ..telemetry.logs import LogReader
 from ..telemetry.process_starts import processes_began
+from ..telemetry.session_starts import SessionStartRecord, find_session_starts
 from ..telemetry.span_sources import NamedSource
 from ..telemetry.trace_collector import TraceCollector
 from ..telemetry.trace_lookup import PollingPolicy, TraceRequest, TraceResult, trace_from
@@ -22,18 +24,23 @@ from .runtime_uses import stored_use
 
 _log = logging.getLogger(__name__)
 
+_CLOCKS_S: Final = 0.1
+"""A clock that is being set may put the start of a session just before the call that starts it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedInvocation:
     """A stored invocation with its trace.
 
-    `client` is None when the invocation never ended; `use`, its CPU and memory, is None until it is stored.
+    `client` is None when the invocation never ended; `use`, its CPU and memory, is None until it is stored. `start` is
+    the start of the session's process in this invocation, where that is recorded.
     """
 
     row: InvocationRow
     collected: TraceResult
     client: ClientSide | None
     use: RuntimeUse | None = None
+    start: SessionStartRecord | None = None
 
 
 class Tracer:
@@ -63,6 +70,7 @@ class Tracer:
             row.id: _restored(row, reusable[row.id], agent_exports=exports) for row in rows if row.id in reusable
         }
         is_cold = {id: row.details.get("is_cold") for id, row in reusable.items()}
+        starts = {id: SessionStartRecord.read(row.details.get("start") or {}) for id, row in reusable.items()}
         wanted = [row for row in rows if row.id not in reusable]
         if wanted:
             others = {row.id: self._others(row) for row in wanted}
@@ -70,9 +78,13 @@ class Tracer:
             collected = self._collect(entry, calls, source, progress)
             opening = {row.id for row in wanted if _is_ours(row) and all(id > row.id for id in others[row.id])}
             is_cold |= self._began(entry, collected, opening)
+            starts |= self._starts(entry, [result.request for id, result in collected.items() if is_cold[id]])
             for id, result in collected.items():
                 if result.is_complete or id not in stored or not stored[id].is_complete:
-                    self._keep(result, {"is_cold": is_cold[id], **({} if source is None else {"source": source.name})})
+                    details: dict[str, object] = {"is_cold": is_cold[id]}
+                    details |= {} if source is None else {"source": source.name}
+                    details |= {} if (start := starts.get(id)) is None else {"start": start.stored()}
+                    self._keep(result, details)
             results |= collected
         if len(rows) == 1:
             rows = [self._with_start(entry, rows[0], results[rows[0].id])]
@@ -82,6 +94,7 @@ class Tracer:
                 collected=results[row.id],
                 client=client_side(row, is_cold=is_cold[row.id], same_clock=self._same_clock),
                 use=stored_use(reusable[row.id].details) if row.id in reusable else None,
+                start=starts.get(row.id),
             )
             for row in rows
         ]
@@ -116,6 +129,27 @@ class Tracer:
         began |= {call.invocation_id: True for call in calls if call.invocation_id in opening}
         return began | (processes_began(self._clients, entry.arn, unsure) if unsure else {})
 
+    def _starts(self, entry: AgentEntry, cold: Sequence[TraceRequest]) -> dict[int, SessionStartRecord | None]:
+        """Return how the sessions of cold calls started, by invocation; AWS records no such thing."""
+        timed = [call for call in cold if call.sent_s is not None and call.done_s is not None]
+        if not self.patience.reports_exports:
+            return {}
+        starts: dict[int, SessionStartRecord | None] = {}
+        for qualifier in {call.qualifier for call in timed}:
+            calls = [call for call in timed if call.qualifier == qualifier]
+            recorded = find_session_starts(
+                self._clients,
+                entry.arn,
+                {call.session_id for call in calls},
+                qualifier=qualifier,
+                start_s=min(call.sent_s or 0.0 for call in calls),
+                end_s=max(call.done_s or 0.0 for call in calls),
+            )
+            for call in calls:
+                during = [start for start in recorded.get(call.session_id, ()) if _within(start, call)]
+                starts[call.invocation_id] = during[-1] if during else None
+        return starts
+
     def _others(self, row: InvocationRow) -> dict[int, str | None]:
         """Return the trace ids of the session's other calls by invocation id."""
         trace_ids = self._store.invocations.trace_ids(row.agent_id, row.session_id)
@@ -139,6 +173,10 @@ class Tracer:
             _log.warning(
                 "A collected trace could not be stored: %s", error, extra={"id": collected.request.invocation_id}
             )
+
+
+def _within(start: SessionStartRecord, call: TraceRequest) -> bool:
+    return (call.sent_s or 0.0) - _CLOCKS_S <= start.start_ns / 1e9 <= (call.done_s or 0.0)
 
 
 def _is_ours(row: InvocationRow) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ..agents import AgentEntry
 from ..store import InvocationRow
 from ..telemetry import AgentStart, CloudWatchSpans, NamedSource, find_agent_start
+from ..telemetry.session_starts import SessionStartRecord, find_session_starts
 from .context import Context
 from .wait_line import WaitLine
 
@@ -89,6 +91,32 @@ def find_start(
 def look_for_start(context: Context, entry: AgentEntry, invocation_id: int) -> AgentStart:
     """Look once for the agent's start in the logs, without waiting."""
     return find_agent_start(context.store, context.log_reader, entry.arn, invocation_id, attempts=_WITHOUT_WAITING)
+
+
+def first_session_starts(
+    context: Context, entry: AgentEntry, session_ids: Sequence[str], *, qualifier: str
+) -> dict[str, SessionStartRecord]:
+    """Return how each session started first; only the local AgentCore records it. Wait as long as for spans.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent.
+        session_ids: The sessions, each with a stored invocation.
+        qualifier: The endpoint.
+    """
+    if context.where != "local":
+        return {}
+    rows = [row for id in session_ids for row in context.store.invocations.list(session_id=id, limit=None)]
+    sent = [row.client_invoke_time for row in rows if row.client_invoke_time is not None]
+    patience = context.tracer.patience
+    until = time.monotonic() + patience.wait_s
+    starts: dict[str, list[SessionStartRecord]] = {}
+    while sent:
+        starts = find_session_starts(context.clients, entry.arn, session_ids, qualifier=qualifier, start_s=min(sent))
+        if len(starts) == len(set(session_ids)) or time.monotonic() >= until:
+            break
+        time.sleep(patience.interval_s)
+    return {session_id: found[0] for session_id, found in starts.items()}
 
 
 def _span_source(context: Context, name: str) -> NamedSource | None:

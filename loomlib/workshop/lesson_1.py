@@ -120,7 +120,7 @@ EXERCISES: Final = (
         id="1.3",
         title="Predict: how much longer does the first call take?",
         hints=(
-            "The first call of a session starts a Python process and imports a framework. What does that cost you?",
+            "The first call waits until its session is restored, and your agent does some things for the first time.",
             "Any number from 1 on is an answer: answer = 5 says “five times as long”.",
         ),
         judge=_predicted,
@@ -140,7 +140,7 @@ EXERCISES: Final = (
         id="1.5",
         title="Find the cold call",
         hints=(
-            "Cold is the first call of a session: the one that had to start the process.",
+            "Cold is the first call of a session: the one that waited for the session to begin.",
             "Exercise 1.4 created a session with two calls.",
             "answer = first, when first is the first of the two invocations of exercise 1.4",
         ),

@@ -192,7 +192,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Repor
     place = tmp_path_factory.mktemp("traced")
     parameters = {
         "parallel_tools": {"counts": "5,30"},
-        "where_time_goes": {"agent": "assistant", "max_p90_ms": "1"},
+        "where_time_goes": {"agent": "assistant", "max_p90_ms": "1", "allow_overload": "true"},
         "cost_report": {},
     }
     yield {

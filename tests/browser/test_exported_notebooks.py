@@ -42,6 +42,7 @@ EVERY = sorted(
 SMALLER = {
     "reports/eval_set.ipynb": {"tags": "percent"},
     "reports/recall_study.ipynb": {"conversations": "0", "arms": "none+window,reactive+window"},
+    "reports/start_up.ipynb": {"sessions": "6", "later_calls": "1"},
 }
 TRACED = ("reports/cost_report.ipynb", "reports/parallel_tools.ipynb", "reports/where_time_goes.ipynb")
 PLOTLY = "application/vnd.plotly.v1+json"

@@ -7,6 +7,7 @@ import io
 import itertools
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from loom_command import LoomCommand
 from waiting import wait_until
 
 from loomlib import local
+from loomlib.errors import LoomError
 
 
 class Aws:
@@ -102,6 +104,27 @@ class Aws:
         answer = self.data.invoke_agent_runtime(agentRuntimeArn=arn, payload=payload, **more)
         with answer["response"] as body:
             return answer, body.read()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sessions_of_one_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """End the sessions that a file of tests leaves in shared services, which would hold memory for 15 idle minutes."""
+    yield
+    base = tmp_path_factory.getbasetemp()
+    for file in [*base.glob("*/service.json"), *base.glob("*/*/service.json")]:
+        with contextlib.suppress(LoomError, OSError):
+            status = local.status(file.parent)
+            arns = {runtime.runtime_id: runtime.arn for runtime in status.runtimes}
+            if not status.sessions:
+                continue
+            with contextlib.closing(Aws(status.state)) as aws, ThreadPoolExecutor(4) as pool:
+                for session in status.sessions:
+                    pool.submit(
+                        aws.data.stop_runtime_session,
+                        agentRuntimeArn=arns.get(session.runtime_id, ""),
+                        runtimeSessionId=session.session_id,
+                        qualifier=session.qualifier,
+                    )
 
 
 @pytest.fixture(scope="session")

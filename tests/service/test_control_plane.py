@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from echo_agent import ECHO_AGENT
 
 from loomlib import local
 
@@ -17,7 +18,7 @@ def code_of(caught: pytest.ExceptionInfo[ClientError]) -> str:
 
 
 def test_a_created_runtime_has_aws_s_form_and_becomes_ready(aws: Any) -> None:
-    created = aws.create("shape", aws.upload({"agent.py": "pass"}), description="d", tags={"team": "loom"})
+    created = aws.create("shape", aws.upload({"agent.py": ECHO_AGENT}), description="d", tags={"team": "loom"})
     assert created["status"] == "CREATING"
     assert re.fullmatch(r"shape-[a-zA-Z0-9]{10}", created["agentRuntimeId"])
     assert created["agentRuntimeArn"] == (
@@ -36,7 +37,7 @@ def test_the_default_endpoint_follows_the_newest_version_and_a_named_one_stays(a
     aws.control.create_agent_runtime_endpoint(agentRuntimeId=runtime_id, name="prod", description="stays")
     updated = aws.control.update_agent_runtime(
         agentRuntimeId=runtime_id,
-        agentRuntimeArtifact=aws.upload({"agent.py": "pass"}),
+        agentRuntimeArtifact=aws.upload({"agent.py": ECHO_AGENT}),
         roleArn="arn:aws:iam::123456789012:role/loom",
         networkConfiguration={"networkMode": "PUBLIC"},
     )
@@ -95,7 +96,10 @@ def test_a_bad_name_is_a_validation_error(aws: Any, name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"runtime": "NODE_22"}, "Python code deployments only"),
+        (
+            {"runtime": "NODE_22", "entryPoint": ["agent.js"]},
+            r"deployments only, not NODE_22\. Deploy the agent to AWS",
+        ),
         ({"runtime": "COBOL"}, "must be one of PYTHON_3_10"),
         ({"entryPoint": ["agent.js"]}, "must end with a .py file"),
         ({"entryPoint": ["../agent.py"]}, "must end with a .py file"),
@@ -119,7 +123,7 @@ def test_a_container_is_refused_with_a_reason(aws: Any) -> None:
 
 
 def test_another_python_is_accepted_and_noted_in_the_log(aws: Any) -> None:
-    artifact = aws.upload({"agent.py": "pass"})
+    artifact = aws.upload({"agent.py": ECHO_AGENT})
     artifact["codeConfiguration"]["runtime"] = "PYTHON_3_14" if sys.version_info < (3, 14) else "PYTHON_3_10"
     runtime_id = aws.create("other_python", artifact)["agentRuntimeId"]
     assert aws.settled(runtime_id)["status"] == "READY"

@@ -117,6 +117,7 @@ def test_the_export_removes_what_leads_past_it(service_once: local.ServiceState)
         "PATH": os.environ["PATH"],
         "AWS_PROFILE": "team",
         "AWS_SESSION_TOKEN": "t",
+        "BEDROCK_AGENTCORE_DP_ENDPOINT": service_once.url,
         "AWS_ENDPOINT_URL_S3": "http://192.0.2.1",
     }
     command = [
@@ -135,4 +136,6 @@ def test_the_export_removes_what_leads_past_it(service_once: local.ServiceState)
     assert ran.returncode == 0, ran.stderr
     variables = dict(line.partition("=")[::2] for line in ran.stdout.splitlines())
     assert not {"AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"} & variables.keys()
-    assert variables["AWS_ENDPOINT_URL"] == variables["BEDROCK_AGENTCORE_CP_ENDPOINT"] == service_once.url
+    assert variables["AWS_ENDPOINT_URL"] == service_once.url
+    # AWS's name, for which the proxy answers: the SDK refuses an address of this machine
+    assert variables["BEDROCK_AGENTCORE_DP_ENDPOINT"] == "https://bedrock-agentcore.us-east-1.amazonaws.com"

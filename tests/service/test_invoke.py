@@ -160,7 +160,8 @@ def test_an_agent_that_raises_is_a_client_error_with_its_words_and_its_log(aws: 
 
 
 def test_an_agent_that_dies_at_start_is_a_client_error_with_its_log(aws: Any) -> None:
-    arn = aws.deploy("stillborn", "print('no luck today', flush=True)\nraise SystemExit(3)")["agentRuntimeArn"]
+    code = "print('no luck today', flush=True)\nraise SystemExit(3)"
+    arn = aws.deploy("stillborn", code, platformVersion="V1")["agentRuntimeArn"]
     with pytest.raises(ClientError, match="no luck today") as caught:
         aws.invoke(arn)
     assert error_of(caught) == ("RuntimeClientError", 424)

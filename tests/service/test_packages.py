@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from echo_agent import ECHO_AGENT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,20 +150,21 @@ def test_the_named_version_of_an_object_is_deployed(aws: Any) -> None:
     for text in ("first", "second"):
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w") as archive:
-            archive.writestr("agent.py", f"# {text}")
+            archive.writestr("agent.py", f"# {text}\n{ECHO_AGENT}")
         versions.append(s3.put_object(Bucket="loom-versioned", Key="a.zip", Body=content.getvalue())["VersionId"])
     code = {"s3": {"bucket": "loom-versioned", "prefix": "a.zip", "versionId": versions[0]}}
     artifact = {"codeConfiguration": {"code": code, "runtime": "PYTHON_3_11", "entryPoint": ["agent.py"]}}
     runtime_id = aws.create("first_version", artifact)["agentRuntimeId"]
     assert aws.settled(runtime_id)["status"] == "READY"
-    assert (aws.state.home / "runtimes" / runtime_id / "1" / "code" / "agent.py").read_text() == "# first"
+    deployed = aws.state.home / "runtimes" / runtime_id / "1" / "code" / "agent.py"
+    assert deployed.read_text() == f"# first\n{ECHO_AGENT}"
 
 
 def test_a_version_that_was_being_made_when_the_service_died_is_made_by_the_next(
     start_service: Callable[..., Any],
 ) -> None:
     aws = start_service()
-    runtime_id = aws.create("resumed", aws.upload({"agent.py": "pass"}))["agentRuntimeId"]
+    runtime_id = aws.create("resumed", aws.upload({"agent.py": ECHO_AGENT}))["agentRuntimeId"]
     os.kill(aws.state.pid, signal.SIGKILL)
     again = start_service()
     assert again.settled(runtime_id)["status"] == "READY"

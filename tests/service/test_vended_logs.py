@@ -65,3 +65,34 @@ def test_what_has_no_such_logs_is_refused(aws: Any) -> None:
     missing = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/missing-0123456789"
     with pytest.raises(logs.exceptions.ResourceNotFoundException):
         logs.put_delivery_source(name="missing", logType="APPLICATION_LOGS", resourceArn=missing)
+
+
+def test_extractions_of_a_memory_are_delivered_with_their_failures(aws: Any) -> None:
+    strategies = [
+        {"semanticMemoryStrategy": {"name": "facts", "namespaces": ["/facts/{actorId}"]}},
+        {"userPreferenceMemoryStrategy": {"name": "likes", "namespaceTemplates": ["/likes/{tenant}/"]}},
+    ]
+    memory = aws.control.create_memory(
+        name=f"m_{uuid.uuid4().hex[:8]}", eventExpiryDuration=7, memoryStrategies=strategies
+    )["memory"]
+    logs, group = aws.client("logs"), f"/aws/vendedlogs/bedrock-agentcore/memory/APPLICATION_LOGS/{memory['id']}"
+    deliver(logs, memory["arn"], group)
+    text = {"conversational": {"content": {"text": "I am allergic to nuts."}, "role": "USER"}}
+    event = aws.data.create_event(
+        memoryId=memory["id"], actorId="ana", sessionId="monday", eventTimestamp=1_795_000_000, payload=[text]
+    )["event"]
+    events = wait_until(
+        lambda: len(found := logs.filter_log_events(logGroupName=group)["events"]) == 2 and found, what="the records"
+    )
+    records = {(record := json.loads(item["message"]))["namespace"]: record for item in events}
+    assert {item["logStreamName"] for item in events} == {"BedrockAgentCoreMemory_ApplicationLogs"}
+    assert [record["memory_strategy_id"] for _, record in sorted(records.items())] == [
+        strategy["strategyId"] for strategy in memory["strategies"]
+    ]
+    for record in records.values():
+        assert (record["resource_arn"], record["actor_id"], record["session_id"]) == (memory["arn"], "ana", "monday")
+        assert record["event_id"] == event["eventId"]
+    extracted, failed = records["/facts/ana"], records["/likes/{tenant}/"]
+    assert (extracted["severityText"], extracted["body"]["isError"]) == ("INFO", False)
+    assert (failed["severityText"], failed["body"]["isError"]) == ("ERROR", True)
+    assert "tenant" in failed["body"]["log"]

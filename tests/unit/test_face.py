@@ -48,3 +48,18 @@ def test_a_connection_loads_no_data_or_cloud_library_until_it_is_used(room):
     code = f"import sys, loomlib.{room}; print([name for name in {heavy!r} if name in sys.modules])"
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("process", "spared"),
+    [
+        ("serve", ("aiohttp", "pandas", "sqlalchemy", "strands")),
+        ("otlp.collecting", ("boto3", "moto", "werkzeug", "aiohttp", "pandas")),
+        ("insights.running", ("boto3", "moto", "werkzeug", "aiohttp", "pandas")),
+        ("memory.extraction.worker", ("boto3", "moto", "werkzeug", "aiohttp", "pandas", "sqlalchemy")),
+    ],
+)
+def test_the_local_services_processes_start_without_what_they_may_never_use(process, spared):
+    code = f"import sys, loomlib.local.{process}; print([name for name in {spared!r} if name in sys.modules])"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "[]"

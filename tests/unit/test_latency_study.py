@@ -371,10 +371,11 @@ def test_a_call_that_ended_before_the_kill_is_adopted_and_not_made_again(store: 
 
 
 def test_a_study_stops_when_its_budget_is_used_up_and_continues_when_run_again(store: Store) -> None:
-    agent = ScriptedAgent(store, script=lambda *_: Reply(delay_s=0.05))
+    # The third call takes the whole budget, however busy the machine is before it.
+    agent = ScriptedAgent(store, script=lambda number, _: Reply(delay_s=3.0 if number == 2 else 0.0))
     planned = study(agent, study_id="budget", warm=0, sticky=0, cold=20)
     with pytest.raises(StudyInterruptedError, match="budget of"):
-        planned.run(Silent(), budget_s=0.2)
+        planned.run(Silent(), budget_s=3.0)
     stopped = planned.result()
     assert stopped.state == "interrupted"
     assert 0 < stopped.answered < 20

@@ -27,6 +27,7 @@ def answer(prompt):
 def place(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.setenv("LOOM_HOME", str(pytester.path / "home"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # the other plugins take four fifths of pytest's start
     pytester.makepyfile(agents=AGENT, test_own="def test_mine(): assert True")
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
     cases = [
@@ -53,7 +54,10 @@ def run(place: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return place.runpytest_subprocess("-p", "loomlib.pytest_plugin", *options, *arguments, timeout=300)
 
 
-def test_each_case_is_a_test_and_its_failure_shows_rationale_and_path(place: pytest.Pytester) -> None:
+def test_each_case_is_a_test_and_its_failure_shows_rationale_and_path(
+    place: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")  # once among all other plugins
     result = run(place)
     result.assert_outcomes(passed=2, failed=2, errors=1, skipped=1)
     result.stdout.fnmatch_lines(
@@ -77,7 +81,7 @@ def test_cases_are_chosen_by_name_and_tag_and_run_beside_tests_of_a_given_path(p
 
 
 def test_workers_share_the_cases(place: pytest.Pytester) -> None:
-    run(place, "-n", "2").assert_outcomes(passed=2, failed=2, errors=1, skipped=1)
+    run(place, "-p", "xdist", "-n", "2").assert_outcomes(passed=2, failed=2, errors=1, skipped=1)
 
 
 def test_a_wrong_set_or_evaluator_is_an_error_in_words(place: pytest.Pytester) -> None:

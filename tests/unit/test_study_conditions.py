@@ -13,7 +13,7 @@ import pytest
 from latency_agent import ScriptedAgent
 
 from loomlib.experiments import MachineConditions, MachineWatch, Silent, StudyConditions, StudyLedger, watched_machine
-from loomlib.experiments.machine import MachineFiles
+from loomlib.jobs.machine import MachineFiles
 from loomlib.latency import LatencyStudy, StudyResult
 from loomlib.store import Store
 

@@ -80,6 +80,25 @@ def test_runtime_settings_of_the_form_reach_the_runtime_and_the_shown_code(
     assert "platform_version='V2', idle_timeout_s=120" in watched.panel.code
 
 
+def test_an_authorizer_of_the_form_reaches_the_runtime_and_the_shown_code(
+    watched: Watched, empty: loom.Workbench
+) -> None:
+    address = empty.identity.discovery_url
+    about = watched.ask(
+        "deploy", what="calculator", name="guarded", authorizer="jwt", discovery_url=address, clients="web, app"
+    )
+    jwt = empty.agent("guarded").entry.raw_metadata["authorizerConfiguration"]["customJWTAuthorizer"]
+    assert (jwt["discoveryUrl"], jwt["allowedClients"]) == (address, ["web", "app"])
+    assert about["facts"]["callers"] == f"tokens of {address} (client web, app)"
+    assert f"authorizer=loom.JwtAuthorizer(discovery_url={address!r}, clients=['web', 'app'])" in watched.panel.code
+    compile(watched.panel.code, "copied", "exec")
+    about = watched.ask("deploy", what="calculator", name="guarded", authorizer="local")
+    assert "authorizer='local'" in watched.panel.code
+    assert empty.agent("guarded").invoke("What is 2+2?", bearer=empty.identity.token("alice")).ok
+    about = watched.ask("deploy", what="calculator", name="guarded")
+    assert about["facts"]["callers"] == "AWS identities (SigV4)"
+
+
 def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
     watched: Watched, empty: loom.Workbench
 ) -> None:
@@ -110,6 +129,8 @@ def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
         ("deploy", {"what": HOSTILE}, "Nothing to deploy"),
         ("deploy", {"what": "calculator", "environment": "A=1\nhunter2 without a name"}, "NAME=value"),
         ("deploy", {"what": "calculator", "memory": "no-such-memory"}, ""),
+        ("deploy", {"what": "calculator", "authorizer": "jwt"}, "issuer's address"),
+        ("deploy", {"what": "calculator", "authorizer": "jwt", "discovery_url": HOSTILE}, "no rule"),
         ("register", {"arn": " "}, "nothing to register"),
         ("register", {"arn": HOSTILE}, "ARN"),
         ("remove", {"arn": HOSTILE}, "no such agent"),

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from loom_widgets.kit import Panel
-from loom_widgets.kit.panel import script_of
+from loom_widgets.kit.panel import script_of, text_of
 from loom_widgets.panels.build_agents.panel import BuildPanel
 from loom_widgets.panels.evaluate.panel import EvaluatePanel
 from loom_widgets.panels.memory.panel import MemoryPanel
@@ -17,6 +17,7 @@ from loom_widgets.panels.test.panel import TestPanel
 from loomlib.plugins import load_plugins
 
 LARGEST_SCRIPT = 72_000
+LARGEST_PART = 16_000
 PANELS = (BuildPanel, TestPanel, OperatePanel, EvaluatePanel, MemoryPanel)
 
 
@@ -39,5 +40,9 @@ def test_importing_loom_and_its_plugins_brings_no_widget() -> None:
 def test_a_panels_script_is_small_and_sets_no_markup(panel: type[Panel]) -> None:
     whole = script_of(panel)
     assert len(whole.encode()) <= LARGEST_SCRIPT
+    for place in panel.lazy.values():
+        part = text_of(*place)
+        assert len(part.encode()) <= LARGEST_PART
+        whole += part
     for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
         assert forbidden not in whole

@@ -195,6 +195,17 @@ def test_an_agent_that_takes_tokens_is_asked_with_one_that_the_panel_does_not_ke
         assert 'with_bearer(os.environ["LOOM_BEARER"])' in panel.code
         compile(panel.code, "copied", "exec")
         wait_until(lambda: not panel.busy)
+        refused, answered = turns(watched)[-2:]
+        shown = watched.ask("authorization", turn=answered["turn"])
+        assert "alice" in shown["sentence"]
+        assert dict(shown["facts"])["decision"] == "allow"
+        ((title, rules),) = shown["tables"]
+        assert (title, rules["rows"][0][0]) == ("Rules of the runtime's authorizer", "client_id")
+        assert f"agent.history.get({answered['invocation']}).authorization()" in panel.code
+        compile(panel.code, "copied", "exec")
+        shown = watched.ask("authorization", turn=refused["turn"])
+        assert shown["sentence"].startswith("Refused: Authorization method mismatch")
+        assert watched.ask("authorization", turn=99) == {"failed": True}
         told = repr(watched.told) + repr(panel.get_state()) + panel._repr_html_() + caplog.text
         assert token.split(".")[2] not in told
     finally:

@@ -122,6 +122,8 @@ class HttpChannel:
             if session := answer.headers.get(_SESSION):
                 self.headers[_SESSION] = session
             await self._read(answer, call)
+            if call is not None:
+                call.line.carried(answer.wire())
 
     async def _read(self, answer: HttpResponse, call: MeasuredCall | None) -> None:
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -6,6 +6,8 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from loomlib.errors import InvalidArgumentsError, ProtocolError
@@ -36,6 +38,8 @@ from .schemas import check_arguments
 T = TypeVar("T")
 
 _PAGES: Final = 1_000
+_DECLINED: Final = -1
+"""The error code of a sampling request that the user declined, as in the protocol's specification."""
 
 
 class McpSession:
@@ -55,6 +59,7 @@ class McpSession:
         capabilities: The server's capabilities.
         instructions: The server's instructions for a model.
         protocol_version: The version that was agreed on.
+        tool_changes: How often the server has notified of a changed list of tools.
     """
 
     def __init__(
@@ -79,6 +84,8 @@ class McpSession:
         self.capabilities: Mapping[str, Any] = {}
         self.instructions = ""
         self.protocol_version = ""
+        self.tool_changes = 0
+        self._offers_roots = bool(callbacks.roots)
 
     async def open(self, *, timeout_s: float | None = None) -> CallOutcome:
         """Connect and agree on a protocol version; the request is stored.
@@ -118,6 +125,12 @@ class McpSession:
         await self._peer.notify("notifications/initialized", {})
         self.channel.listen()
         return outcome
+
+    async def connect(self) -> None:
+        """Connect without a handshake, which a stateless server does not need."""
+        await self._peer.open()
+        if isinstance(self.channel, HttpChannel):
+            self.channel.headers["Mcp-Protocol-Version"] = PROTOCOL_VERSIONS[0]
 
     async def list(self, what: str) -> list[Mapping[str, Any]]:
         """Return all items of a listing, page by page; none when the server does not offer it.
@@ -178,6 +191,21 @@ class McpSession:
         )
         call.run_in_caller = run_in_caller
         return await measure(call, lambda: self._send(method, params, call, on_progress), self._read)
+
+    async def set_roots(self, roots: Sequence[str | Path]) -> None:
+        """Offer other roots, and notify the server.
+
+        Raises:
+            ProtocolError: The session was opened without roots.
+        """
+        if not self._offers_roots:
+            raise ProtocolError(
+                "The session offers no roots",
+                on=self.entry.name,
+                try_="mcp(roots=[…]), offered from the start",
+            )
+        self.callbacks = replace(self.callbacks, roots=tuple(roots))
+        await self._peer.notify("notifications/roots/list_changed", {})
 
     async def ask(
         self, prompt: str, payload: Mapping[str, Any] | None, *, timeout_s: float | None, labels: Sequence[str] = ()
@@ -247,7 +275,9 @@ class McpSession:
         return text or "The tool failed without a message"
 
     def _on_notification(self, method: str, params: Mapping[str, Any], call: MeasuredCall | None) -> None:
-        if method == "notifications/progress":
+        if method == "notifications/tools/list_changed":
+            self.tool_changes += 1
+        elif method == "notifications/progress":
             token = params.get("progressToken")
             callback = self._progress.get(token) if isinstance(token, int) else None
             if callback is not None:
@@ -264,7 +294,7 @@ class McpSession:
     async def _on_request(self, method: str, params: Mapping[str, Any], call: MeasuredCall | None) -> Mapping[str, Any]:
         if method == "ping":
             return {}
-        if method == "roots/list" and self.callbacks.roots:
+        if method == "roots/list" and self._offers_roots:
             return {"roots": self.callbacks.root_values()}
         if method == "elicitation/create":
             return await self._elicit(params, call)
@@ -307,7 +337,10 @@ class McpSession:
             max_tokens=int(number_or_none(params.get("maxTokens")) or 0),
             params=params,
         )
-        return sampling_result(await self._ask(call, lambda: callback(request), "on_sample"))
+        answer = await self._ask(call, lambda: callback(request), "on_sample")
+        if answer is None:
+            raise ProtocolError("The user declined the sampling request", on=self.entry.name, code=_DECLINED)
+        return sampling_result(answer)
 
     def _missing(self, call: MeasuredCall | None, what: str, try_: str) -> ProtocolError:
         error = ProtocolError(f"The server {what}, and there is no callback", on=self.entry.name, try_=f"mcp({try_})")

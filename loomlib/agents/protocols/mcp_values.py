@@ -95,7 +95,7 @@ class CallbackOptions(TypedDict, total=False):
     on_progress: Callable[[Progress], object] | None
     on_log: Callable[[LogMessage], object] | None
     on_elicit: Callable[[Elicitation], Mapping[str, Any] | str | None] | None
-    on_sample: Callable[[Sampling], str | Mapping[str, Any]] | None
+    on_sample: Callable[[Sampling], str | Mapping[str, Any] | None] | None
     roots: Sequence[str | Path]
 
 
@@ -108,14 +108,14 @@ class Callbacks:
         on_log: Called with each log notification.
         on_elicit: Answers a question: a mapping with the fields (for a URL `{}`) accepts, None declines, "cancel"
             cancels.
-        on_sample: Answers for the client's model: a text, or the protocol's result as a mapping.
+        on_sample: Answers for the client's model: a text, or the protocol's result as a mapping; None declines.
         roots: Folders or URIs that the server may ask for.
     """
 
     on_progress: Callable[[Progress], object] | None = None
     on_log: Callable[[LogMessage], object] | None = None
     on_elicit: Callable[[Elicitation], Mapping[str, Any] | str | None] | None = None
-    on_sample: Callable[[Sampling], str | Mapping[str, Any]] | None = None
+    on_sample: Callable[[Sampling], str | Mapping[str, Any] | None] | None = None
     roots: Sequence[str | Path] = ()
 
     def capabilities(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Callbacks:
         if self.on_sample is not None:
             declared["sampling"] = {}
         if self.roots:
-            declared["roots"] = {"listChanged": False}
+            declared["roots"] = {"listChanged": True}
         return declared
 
     def root_values(self) -> list[dict[str, str]]:

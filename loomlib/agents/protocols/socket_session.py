@@ -7,7 +7,7 @@ import base64
 import contextlib
 import json
 import queue
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
     from loomlib.aws.engine import Engine
     from loomlib.aws.websocket import WebSocket
+    from loomlib.aws.wire import WireBytes
 
 _NORMAL = (1000, 1001, 1005)
 """Close codes of a connection that ended as intended (RFC 6455, section 7.4.1)."""
@@ -68,6 +69,8 @@ class SocketSession:
         qualifier: The endpoint.
         labels: Labels to store with it.
         bearer: A token to send instead of a signature.
+        on_message: Called on the engine's loop with each received message, and None at the end; by default they are
+            put into the inbox.
 
     Attributes:
         inbox: Received messages; None at the end.
@@ -85,6 +88,7 @@ class SocketSession:
         qualifier: str,
         labels: Sequence[str] = (),
         bearer: str | None = None,
+        on_message: Callable[[SocketMessage | None], None] | None = None,
     ) -> None:
         self._bearer = bearer
         self._engine, self._clients, self.entry, self.session_id = engine, clients, entry, session_id
@@ -99,6 +103,7 @@ class SocketSession:
         )
         self._call = MeasuredCall(request, writer)
         self.inbox: queue.SimpleQueue[SocketMessage | None] = queue.SimpleQueue()
+        self._deliver = on_message or self.inbox.put
         self.outcome: CallOutcome | None = None
         self._stack = contextlib.AsyncExitStack()
         self._socket: WebSocket | None = None
@@ -153,6 +158,10 @@ class SocketSession:
         self._last_sent_ms = self._call.line.offset_ms(at_ns)
         self._call.sent(_shown(data), at_ns, _size(data))
 
+    def wire(self) -> WireBytes | None:
+        """Return the bytes that the connection has carried, the handshake included; None when it is not open."""
+        return None if self._socket is None else self._socket.wire()
+
     async def close(self) -> CallOutcome:
         """Close the WebSocket and return the stored invocation."""
         if self._socket is not None:
@@ -173,14 +182,14 @@ class SocketSession:
                 self._texts.append(frame.data)
             at_ms = call.line.offset_ms(frame.at_ns)
             after_ms = None if self._last_sent_ms is None else at_ms - self._last_sent_ms
-            self.inbox.put(SocketMessage(data=frame.data, at_ms=at_ms, after_ms=after_ms))
+            self._deliver(SocketMessage(data=frame.data, at_ms=at_ms, after_ms=after_ms))
         call.line.done_ns = frame.at_ns
         if frame.close_code is None:
             call.fail("transport", "The WebSocket broke before it was closed")
         elif frame.close_code not in _NORMAL:
             call.fail("agent_error", f"The agent closed the WebSocket with the code {frame.close_code}")
         self.outcome = await self._finish()
-        self.inbox.put(None)
+        self._deliver(None)
 
     async def _finish(self) -> CallOutcome:
         record = await self._call.finish("\n".join(self._texts))

@@ -1,5 +1,7 @@
 """AG-UI assistant: an agent whose answer is a stream of AG-UI events, made with the package ag-ui-protocol.
 
+The events come as server-sent events of an invocation, or as messages of a WebSocket at /ws.
+
 The payload is AG-UI's RunAgentInput (threadId, runId, messages, state, …), or for a quick try {"prompt": "…"}.
 The cart is the shared state: STATE_SNAPSHOT at the start, STATE_DELTA when a tool changes it. An order needs the
 user's approval: the run ends with the outcome "interrupt", and the next run of the session answers it in `resume`:
@@ -237,6 +239,16 @@ async def run_events(agent: Agent, run: RunAgentInput):
     yield RunFinishedEvent(thread_id=run.thread_id, run_id=run.run_id, outcome=outcome)
 
 
+async def answered(payload, session_id: str | None):
+    """Iterate over the events of the run that a payload asks for, as JSON values."""
+    try:
+        async for event in run_events(agent_for(session_id), read_input(payload)):
+            yield json.loads(event.model_dump_json(by_alias=True))
+    except Exception as error:  # noqa: BLE001 -- AG-UI reports a failure as an event, after the events before it
+        print(f"The run failed: {type(error).__name__}: {error}", flush=True)
+        yield json.loads(RunErrorEvent(message=str(error), code=type(error).__name__).model_dump_json(by_alias=True))
+
+
 @app.entrypoint
 async def invoke(payload, context):
     """Stream AG-UI events."""
@@ -245,12 +257,17 @@ async def invoke(payload, context):
     print(
         f"Agent invoked - Start time: {started}, Session ID: {context.session_id}, Request ID: {request_id}", flush=True
     )
-    try:
-        async for event in run_events(agent_for(context.session_id), read_input(payload)):
-            yield json.loads(event.model_dump_json(by_alias=True))
-    except Exception as error:  # noqa: BLE001 -- AG-UI reports a failure as an event, after the events before it
-        print(f"The run failed: {type(error).__name__}: {error}", flush=True)
-        yield json.loads(RunErrorEvent(message=str(error), code=type(error).__name__).model_dump_json(by_alias=True))
+    async for event in answered(payload, context.session_id):
+        yield event
+
+
+@app.websocket
+async def talk(websocket, context):
+    """Answer each message of a WebSocket, an input of a run, with the run's events as messages."""
+    await websocket.accept()
+    async for message in websocket.iter_text():
+        async for event in answered(json.loads(message), context.session_id):
+            await websocket.send_text(json.dumps(event))
 
 
 if __name__ == "__main__":

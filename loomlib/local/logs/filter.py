@@ -43,6 +43,7 @@ class LogFilter:
         named: set[str] = set(parameters.get("logStreamNames") or ())
         prefix = parameters.get("logStreamNamePrefix") or ""
         self._logs.wait_restored()
+        self._logs.wait_current()
         events: list[_Event] = []
         with self._logs.backend_lock:
             group = self._logs.backend(place).groups.get(name)

@@ -19,6 +19,7 @@ from .rotation import Rotation
 
 _BATCH_PAUSE_S = 0.02
 _RESTORED_WITHIN_S = 30.0
+_CURRENT_WITHIN_S = 2.0
 _NOTICE = "Loom: the oldest {lines:,} lines of this stream, with {bytes:,} characters, were dropped: it was too large"
 
 
@@ -55,6 +56,7 @@ class Logs:
         self._rotation = Rotation()
         self._put_by_clients: deque[tuple[tuple[str, str], int]] = deque()
         self._places: deque[tuple[str, str, float]] = deque()
+        self._readers: deque[threading.Event] = deque()
         self.on_forgotten: Callable[[list[tuple[str, str]]], object] = list
         self._wake, self._closing = threading.Event(), False
         self._restored = threading.Event()
@@ -72,6 +74,15 @@ class Logs:
     def wait_restored(self, timeout_s: float = _RESTORED_WITHIN_S) -> bool:
         """Wait until the lines of earlier services are visible; return whether that succeeded."""
         return self._restored.wait(timeout_s)
+
+    def wait_current(self, timeout_s: float = _CURRENT_WITHIN_S) -> None:
+        """Wait until the lines that were written before this call are visible, unless lines are delayed on purpose."""
+        if self._delay_s or self._closing:
+            return
+        shown = threading.Event()
+        self._readers.append(shown)
+        self._wake.set()
+        shown.wait(timeout_s)
 
     def backend(self, place: Place | None = None) -> LogsBackend:
         """Return moto's store of a place's groups and streams; hold `backend_lock` while reading it.
@@ -125,15 +136,20 @@ class Logs:
             self._restored.set()
             while not self._closing:
                 self._wake.wait(self._until_next())
-                if self._arrived and not self._closing:
+                if self._arrived and not self._readers and not self._closing:
                     time.sleep(_BATCH_PAUSE_S)  # one transaction for a burst, and no work during an invocation
                 self._wake.clear()
+                readers = [self._readers.popleft() for _ in range(len(self._readers))]
                 self._store(journal)
                 self._show()
+                for reader in readers:
+                    reader.set()
                 self._rotate(journal)
             self._store(journal)
         finally:
             self._restored.set()
+            for reader in self._readers:
+                reader.set()
             journal.close()
 
     def _until_next(self) -> float | None:

@@ -1,5 +1,6 @@
 """AgentCore Memory: memories and their strategies, events by session and actor, long-term records."""
 
+from .application_logs import MemoryLogs
 from .control_plane import MEMORY, MemoryBehaviour, MemoryDirectory
 from .events import EventPlane
 from .journal import JournalEntry, open_journal, read_journal
@@ -14,6 +15,7 @@ __all__ = [
     "LongTermMemory",
     "MemoryBehaviour",
     "MemoryDirectory",
+    "MemoryLogs",
     "MemoryStore",
     "MemorySweeper",
     "extraction_settings",

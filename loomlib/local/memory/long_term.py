@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from loomlib.local.state import ServiceState
 
@@ -28,14 +30,28 @@ def extraction_settings(state: ServiceState) -> ExtractionSettings:
 class LongTermMemory:
     """The records of a home and their extraction.
 
+    Args:
+        home: The home folder.
+        events: The events.
+        memories: Finds memories.
+        settings: How to extract.
+        on_outcome: Called with the outcome of each extraction.
+
     Attributes:
         planes: Objects with one method for each operation, for the service's router.
     """
 
-    def __init__(self, home: Path, events: MemoryStore, memories: MemoryLookup, settings: ExtractionSettings) -> None:
+    def __init__(
+        self,
+        home: Path,
+        events: MemoryStore,
+        memories: MemoryLookup,
+        settings: ExtractionSettings,
+        on_outcome: Callable[[Mapping[str, Any]], object] | None = None,
+    ) -> None:
         self._events = events
         self._store = RecordsStore(home)
-        self._process = ExtractionProcess(home, settings)
+        self._process = ExtractionProcess(home, settings, on_outcome)
         self._records = RecordOperations(self._store, memories, self._process.wake)
         self._forgetting: set[asyncio.Future[None]] = set()
         self.planes: tuple[object, ...] = (self._records, RecordBatches(self._store, memories))

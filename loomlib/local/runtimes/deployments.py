@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import platform
 import shutil
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from ..resources import ResourceRecord
 from ..sandbox.isolation import Isolation
 from ..sessions.storage import remove_expired
 from ..wire import invalid
+from .builds import take_out_builds
 from .environments import Environments
 from .filesystems import memory_bytes, mount_paths
 from .packages import extract_limited, fetch
@@ -96,8 +98,8 @@ class Deployments:
         start = json.loads((self._files(version) / _IMAGE_START).read_text("utf-8"))
         return tuple(start["entry_point"]), start["environment"]
 
-    async def make(self, version: ResourceRecord) -> Path | None:
-        """Extract a fetched package; return its folder and the requirements overlay, if one was needed.
+    async def make(self, version: ResourceRecord) -> tuple[Path, ...]:
+        """Extract a fetched package; return the folders of what had to be installed for it.
 
         Raises:
             InvalidPackageError: The package cannot run here.
@@ -105,13 +107,19 @@ class Deployments:
         code = self._files(version) / "code"
         await extract_limited(self._package(version), code, self._start(version)[0])
         python = await asyncio.to_thread(self._python, version)
-        overlay = await self._environments.overlay(code, python)
+        builds = await asyncio.to_thread(take_out_builds, code, python)
+        if builds:
+            _log.info("%s: installed for this machine in place of its own builds: %s", version.id, ", ".join(builds))
+        folders = (
+            await self._environments.builds(builds, python),
+            await self._environments.overlay(code, python),
+        )
         configuration = version.document["agentRuntimeArtifact"].get("codeConfiguration")
         wanted = configuration and configuration["runtime"]
         if wanted and wanted != own_runtime() and python is None:
             own = platform.python_version()
             _log.warning("%s asks for %s; sessions run on the workbench's Python %s", version.id, wanted, own)
-        return overlay
+        return tuple(folder for folder in folders if folder)
 
     def _python(self, version: ResourceRecord) -> Python | None:
         """Return the Python that runs a version; None for the workbench's."""
@@ -146,7 +154,7 @@ class Deployments:
                 code=self._files(version) / "code",
                 entry_point=entry_point,
                 environment=environment,
-                search_path=(Path(overlay),) if overlay else (),
+                search_path=tuple(map(Path, overlay.split(os.pathsep))) if overlay else (),
                 # AgentCore's least is 60 s; studies of idle sessions scale it down on the local service.
                 idle_timeout_s=float(environment.get(IDLE_TIMEOUT) or lifecycle.get("idleRuntimeSessionTimeout", 900)),
                 max_lifetime_s=float(lifecycle.get("maxLifetime", 28_800)),
@@ -163,6 +171,7 @@ class Deployments:
                 interpreter_folders=python.folders if python else (),
                 platform=platform_of(given),
                 warm_up=warm_up.path if warm_up else "",
+                warm_up_port=warm_up.port if warm_up else server.port,
             )
         return self._runnable[key]
 

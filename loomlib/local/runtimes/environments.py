@@ -10,7 +10,7 @@ import platform
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -43,10 +43,24 @@ class Environments:
             InvalidPackageError: pip failed; the message has its last lines.
         """
         wanted = await asyncio.to_thread(lacking, code, of_workbench=python is None)
-        if not wanted:
-            return None
+        return await self._installed(wanted, python, code) if wanted else None
+
+    async def builds(self, distributions: Sequence[str], python: Python | None = None) -> Path | None:
+        """Return the folder with this machine's builds of a package's distributions, or None when it has them all.
+
+        Args:
+            distributions: Names and versions as requirements; nothing that they depend on is installed.
+            python: The Python that loads them; None for the workbench's.
+
+        Raises:
+            InvalidPackageError: pip failed; the message has its last lines.
+        """
+        wanted = [line for line in distributions if python is not None or not _is_satisfied(line)]
+        return await self._installed(wanted, python, None) if wanted else None
+
+    async def _installed(self, wanted: list[str], python: Python | None, code: Path | None) -> Path:
         version = sys.version if python is None else str(python.executable)
-        subject = "\n".join((version, platform.platform(), *wanted))
+        subject = "\n".join((version, platform.platform(), *wanted, *([] if code else ["--no-deps"])))
         digest = hashlib.sha256(subject.encode()).hexdigest()[:20]
         folder = self._folder / digest
         async with self._building.setdefault(digest, asyncio.Lock()):
@@ -54,25 +68,25 @@ class Environments:
                 await self._install(wanted, folder, code, python)
         return folder
 
-    async def _install(self, wanted: list[str], folder: Path, code: Path, python: Python | None) -> None:
+    async def _install(self, wanted: list[str], folder: Path, code: Path | None, python: Python | None) -> None:
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
         (partial / "scratch").mkdir(parents=True)
         lines = partial / "requirements.txt"
-        lines.write_text("\n".join(_with_paths(wanted, code, partial / "source")) + "\n", "utf-8")
+        lines.write_text("\n".join(_with_paths(wanted, code, partial / "source") if code else wanted) + "\n", "utf-8")
         environment = installer_environment(os.environ, partial / "scratch")
         # Isolated mode and another working folder: a package's own `pip` must not run in pip's place.
         # pip byte-compiles what it installs, so that the first session does not.
         command = [
             *(self._interpreter, "-I", "-m", "pip", *(("--python", str(python.executable)) if python else ())),
             *("install", "--target", str(partial / "packages"), "-r", str(lines)),
-            *("--no-input", "--no-warn-script-location", "--quiet"),
+            *("--no-input", "--no-warn-script-location", "--quiet", *(() if code else ("--no-deps",))),
         ]
         descriptors: list[int] = []
         if self._isolation.level == "bubblewrap":
             view = View(
                 folder=partial,
-                read=(code, *named_paths(environment), *(python.folders if python else ())),
+                read=(*((code,) if code else ()), *named_paths(environment), *(python.folders if python else ())),
                 own_network=False,
             )
             command, descriptors = isolating(self._isolation.program, view, environment, command)

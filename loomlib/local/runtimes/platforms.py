@@ -6,19 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..protocols import served
 from ..wire import invalid
 
 V1, V2 = "V1", "V2"
 PLATFORMS = (V1, V2)
 
-DEFAULT_PORT = 8080
+_HEALTH_PATH = "/ping"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarmUp:
-    """The request that warms up a version: `POST path`, sent to the agent's server."""
+    """The request that warms up a version: `POST path`, sent to a port of the agent's."""
 
     path: str
+    port: int
 
 
 def with_platform(
@@ -71,8 +73,8 @@ def warm_up_of(document: Mapping[str, Any]) -> WarmUp | None:
     path = str(post["path"])
     if not path.startswith("/"):
         raise invalid(f"The path of the warm-up hook must begin with /, not {path!r}")
-    configured: Mapping[str, Any] = document.get("protocolConfiguration") or {}
-    own = {DEFAULT_PORT, int(configured.get("port") or DEFAULT_PORT)}
-    if (port := post.get("port")) is not None and int(port) not in own:
-        raise invalid(f"The local AgentCore calls the warm-up hook at the agent's own port only, not at {port}")
-    return WarmUp(path=path)
+    server = served(document)
+    port = int(post.get("port") or server.port)
+    if port == server.port and path in (server.path, _HEALTH_PATH):
+        raise invalid(f"The warm-up hook must not be {path} at port {port}, which the agent serves for AgentCore")
+    return WarmUp(path=path, port=port)

@@ -25,8 +25,9 @@ _QUESTION = "import json, sys; print(json.dumps([sys.version_info[1], sys.execut
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """A Python other than the workbench's: its interpreter, and the folders that it consists of."""
+    """A Python other than the workbench's: its minor version, its interpreter, and the folders that it consists of."""
 
+    minor: int
     executable: Path
     folders: tuple[Path, ...]
 
@@ -41,7 +42,10 @@ def check_python(document: Mapping[str, Any], *, exact: bool) -> None:
     code: Mapping[str, Any] = document["agentRuntimeArtifact"].get("codeConfiguration") or {}
     wanted = str(code.get("runtime") or "")
     if wanted.startswith("NODE_"):
-        raise invalid(f"The local AgentCore runs Python code deployments only, not {wanted}")
+        raise invalid(
+            f"The local AgentCore runs Python code deployments only, not {wanted}. Deploy the agent to AWS, "
+            f"where {wanted} runs, or write it in Python (PYTHON_3_10 to PYTHON_3_14)"
+        )
     if exact and wanted.startswith("PYTHON_3_") and wanted != own_runtime() and find_python(wanted) is None:
         there = ", ".join(runtime for runtime in map("PYTHON_3_{}".format, MINORS) if _is_there(runtime))
         raise invalid(
@@ -77,7 +81,7 @@ def find_python(runtime: str) -> Python | None:
         if version == minor:
             real = Path(executable)
             folders = {real.parent, real.resolve().parent, Path(prefix)}
-            return Python(real, tuple(sorted(folder for folder in folders if not folder.is_relative_to("/usr"))))
+            return Python(minor, real, tuple(sorted(folder for folder in folders if not folder.is_relative_to("/usr"))))
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -85,10 +86,10 @@ class RuntimeBehaviour(Behaviour):
     async def settle(self, record: ResourceRecord) -> ResourceRecord:
         """Extract the package, install its requirements, and take its snapshot on platform V2."""
         try:
-            overlay = await self._deployments.make(record)
+            installed = await self._deployments.make(record)
         except InvalidPackageError as error:
             raise SettlementError(str(error)) from error
-        made = replace(record, internal={"overlay": str(overlay)} if overlay else {})
+        made = replace(record, internal={"overlay": os.pathsep.join(map(str, installed))} if installed else {})
         try:
             await self._sessions.build(self._deployments.runnable(made))
         except SnapshotError as error:

@@ -2,9 +2,9 @@
 
 It runs in the agent's interpreter, so it uses the standard library only, imports almost nothing, and leaves no name in
 the agent's `__main__`. Arguments: the descriptors of the listening socket and of the lifeline, the mark, the limits,
-the service's port, the script, and where sessions are forked from this process the descriptor of the socket that asks
-for them. The port is `-` without a boundary, `0` where loopback is this machine's own, and ends
-with `+` where the network comes up while the agent is imported.
+the service's port, the descriptor of the socket that asks for sessions forked from this process, and the script. The
+port is `-` without a boundary, `0` where loopback is this machine's own, and ends with `+` where the network comes up
+while the agent is imported. The last descriptor is `-` where no session is forked.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import sys
 from _frozen_importlib_external import PathFinder
 from _thread import LockType, allocate_lock, start_new_thread
+from time import monotonic_ns
 
 TYPE_CHECKING = False  # `typing` itself takes two milliseconds
 if TYPE_CHECKING:
@@ -51,10 +52,19 @@ class StartHook:
         package_path: Folders of the package and its requirements.
         spans: The agent's spans.
         server: The runtime's protocol, port and path.
+        on_ready: Called when the agent's server accepts connections.
     """
 
-    def __init__(self, listener_fd: int, package_path: list[str], spans: Spans | None, server: list[str]) -> None:
+    def __init__(
+        self,
+        listener_fd: int,
+        package_path: list[str],
+        spans: Spans | None,
+        server: list[str],
+        on_ready: Callable[[], object],
+    ) -> None:
         self.listener_fd, self.package_path, self.spans, self.taken = listener_fd, package_path, spans, False
+        self.on_ready = on_ready
         self.freezer: Freezer | None = None
         self.protocol, self.port = server[0], int(server[1])
         self.after: dict[str, Callable[[ModuleType], object]] = {
@@ -102,6 +112,7 @@ class StartHook:
                 sockets = [socket.socket(fileno=self.listener_fd)]
                 # The pool reuses idle connections; uvicorn's 5 s could close one just as a request is sent on it.
                 server.config.timeout_keep_alive = 86_400
+                self.report_start(server)
                 if self.spans is not None:
                     self.spans.watch(server)
                 if self.freezer is not None:
@@ -114,6 +125,17 @@ class StartHook:
             await serve(server, sockets)
 
         server_class.serve = serve_on_session_socket  # pyright: ignore[reportAttributeAccessIssue]
+
+    def report_start(self, server: Server) -> None:
+        """Report when the server has started."""
+        startup = server.startup
+
+        async def start_up_and_report(sockets: list[socket.socket] | None = None) -> None:
+            await startup(sockets)
+            if server.started:
+                self.on_ready()
+
+        server.startup = start_up_and_report
 
     @property
     def takes_any_port(self) -> bool:
@@ -190,6 +212,7 @@ def load_freezer(control_fd: int, listener_fd: int, lifeline_fd: int, spans: Spa
 
     def follow_service(mark: str) -> None:
         start_new_thread(follow_the_service, (lifeline_fd, mark, held_lock()))
+        send_times(lifeline_fd, monotonic_ns())
 
     os.set_inheritable(control_fd, False)
     package = load_beside("snapshots", os.path.join("snapshots", "__init__.py"))
@@ -234,6 +257,14 @@ def announce(lifeline_fd: int, port: int) -> None:
     lifeline = socket(fileno=lifeline_fd)
     lifeline.sendmsg([b"@"], control)
     lifeline.detach()
+
+
+def send_times(lifeline_fd: int, *times_ns: int) -> None:
+    """Send times of the monotonic clock to the service (see `start_times.StartTimes`)."""
+    try:
+        os.write(lifeline_fd, (" ".join(map(str, times_ns)) + "\n").encode())
+    except OSError:
+        return  # the service has ended, and this process is about to
 
 
 def keep_limits(text: str) -> None:
@@ -319,7 +350,7 @@ def run_script(script: str) -> None:
 def start() -> None:
     """Prepare the process and run the agent's script."""
     listener_fd, lifeline_fd = int(sys.argv[1]), int(sys.argv[2])
-    mark, limits, port, script = sys.argv[3:7]
+    mark, limits, port, control_fd, script = sys.argv[3:8]
     os.set_inheritable(listener_fd, False)
     os.set_inheritable(lifeline_fd, False)
     if port != "-":
@@ -331,12 +362,15 @@ def start() -> None:
     package_path = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     server = os.environ.pop("LOOM_SERVER", "HTTP 8080 /invocations").split(" ", 2)
     spans = load_spans(lifeline_fd, server[2]) if "LOOM_SPANS" in os.environ else None
-    hook = StartHook(listener_fd, package_path, spans, server)
-    if len(sys.argv) > 7:
-        hook.freezer = load_freezer(int(sys.argv[7]), listener_fd, lifeline_fd, spans)
+    hook = StartHook(
+        listener_fd, package_path, spans, server, lambda: send_times(lifeline_fd, begins_ns, monotonic_ns())
+    )
+    if control_fd != "-":
+        hook.freezer = load_freezer(int(control_fd), listener_fd, lifeline_fd, spans)
     if port.endswith("+"):
         hook.after["socket"] = lambda module: network.acquire(timeout=NETWORK_WITHIN_S)
     sys.meta_path.insert(0, hook)  # pyright: ignore[reportArgumentType]
+    begins_ns = monotonic_ns()
     run_script(script)
 
 

@@ -7,6 +7,7 @@ import contextlib
 import secrets
 import signal
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from .connections import Address
 from .processes import group_of, parent_of, signal_group
 
 
-class SessionProcess:
+class SessionProcess(ABC):
     """A session's process, however it was made: its first message, its signals, its network and its end.
 
     Attributes:
@@ -57,12 +58,13 @@ class SessionProcess:
         self._network: OpenNetwork | None = None
         self._lifeline, self._on_signal, self._on_endpoint = lifeline, on_signal, on_endpoint
 
+    @abstractmethod
     def is_running(self) -> bool:
         """Return whether the process runs, according to the kernel: its exit may not have been noticed yet."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _kill(self) -> None:
-        raise NotImplementedError
+        """Kill the process and all that it has started."""
 
     async def end(self, *, grace_s: float) -> None:
         """Send SIGTERM to the group and SIGKILL after `grace_s` seconds; return when the process has ended."""
@@ -133,6 +135,7 @@ class SessionProcess:
         for index in range(len(data)):
             self._on_signal(data[index : index + 1])
 
+    @abstractmethod
     def _network_up(self) -> None:
         """Do what the network allows."""
 

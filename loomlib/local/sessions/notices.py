@@ -1,14 +1,17 @@
-"""Lines that the service adds to the logs about a session's export of spans.
+"""Lines that the service adds to the logs about a session's start and its export of spans.
 
-AWS has no such lines. They begin with `Loom: session {id}: `, by which `loomlib.telemetry` finds them.
+AWS has no such lines. Those about spans begin with `Loom: session {id}: `, by which `loomlib.telemetry` finds them; the
+record of a start is found by its event's name.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 
 from ..contract import LogSink
+from .start_times import StartTimes
 
 _TELEMETRY_STREAM = "otel-rt-logs"
 
@@ -28,11 +31,31 @@ class SessionNotices:
         if signal == b"-":
             self.makes_no_spans()
         elif signal == b"+":
-            self._record("makes spans now", "loom.makes_spans")
+            self._record(self._text("makes spans now"), "loom.makes_spans")
 
     def makes_no_spans(self) -> None:
         """Record that this process will not create spans."""
-        self._record("makes no spans", "loom.makes_no_spans")
+        self._record(self._text("makes no spans"), "loom.makes_no_spans")
+
+    def started(self, times: StartTimes, platform: str) -> None:
+        """Record how long each part of the session's start took.
+
+        Args:
+            times: The times.
+            platform: The version's platform, "V1" or "V2".
+        """
+        if parts := times.parts():
+            how = "boot" if times.kind == "boot" else "restore from a snapshot"
+            self._record(
+                f"Loom: start of session {self._session_id}: {how}, {sum(parts.values()) / 1e6:.1f} ms",
+                "loom.session_start",
+                {
+                    "loom.start.kind": times.kind,
+                    "loom.start.platform": platform,
+                    "loom.start.began_unix_nano": times.began_unix_ns,
+                    "loom.start.parts_nano": parts,
+                },
+            )
 
     def ended_unexpectedly(self, how: str) -> None:
         """Record that the process ended by itself; `how` is a phrase such as `was killed by SIGKILL`."""
@@ -46,13 +69,13 @@ class SessionNotices:
     def _text(self, what: str) -> str:
         return f"Loom: session {self._session_id}: {what}"
 
-    def _record(self, what: str, event: str) -> None:
+    def _record(self, body: str, event: str, more: Mapping[str, object] | None = None) -> None:
         now_ms = _now_ms()
         record = {
             "timeUnixNano": now_ms * 1_000_000,
             "severityText": "INFO",
-            "body": self._text(what),
-            "attributes": {"event.name": event, "session.id": self._session_id},
+            "body": body,
+            "attributes": {"event.name": event, "session.id": self._session_id, **(more or {})},
         }
         message = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
         self._sink.write(group=self._group, stream=_TELEMETRY_STREAM, timestamp_ms=now_ms, message=message)

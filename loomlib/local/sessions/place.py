@@ -43,6 +43,13 @@ class SessionPlace:
     serve_endpoint: ServeEndpoint | None = None
     keys: KeyIssuer | None = None
 
+    def not_serving(self, runtime: RuntimeVersion) -> str:
+        """Return the sentence for an agent that did not answer its first ping in time."""
+        return (
+            f"The agent did not start serving within {self.start_timeout_s:g} s; agents must serve with uvicorn or "
+            f"BedrockAgentCoreApp.run(); the runtime speaks {runtime.protocol} on port {runtime.port}"
+        )
+
     def environment(self, runtime: RuntimeVersion, *, qualifier: str, session_id: str, mark: str) -> dict[str, str]:
         """Return the variables of a session's process, with a key that is issued for it."""
         service, otlp = self.service_environment, self.otlp

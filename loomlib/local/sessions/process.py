@@ -104,11 +104,10 @@ class AgentProcess(SessionProcess):
                     where += "+"
                 inherited = [listener.fileno(), lifeline_child_end.fileno()]
                 command = [interpreter, "-X", "frozen_modules=on", str(_BOOTSTRAP), *map(str, inherited)]
-                command += [mark, limits, where, script]
                 passed = [*inherited]
                 if control is not None:
                     passed.append(control.fileno())
-                    command.append(str(control.fileno()))
+                command += [mark, limits, where, "-" if control is None else str(control.fileno()), script]
                 variables = dict(environment)
                 if isolated:
                     view = View(
@@ -161,6 +160,9 @@ class AgentProcess(SessionProcess):
             return os.waitid(os.P_PID, self.leader, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
         except ChildProcessError:
             return False
+
+    def _network_up(self) -> None:
+        """Do nothing: the bootstrap itself waits for the network."""
 
     def _kill(self) -> None:
         if self._init:

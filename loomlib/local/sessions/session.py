@@ -29,8 +29,11 @@ from .output import START_LINE, SessionOutput
 from .place import ServeEndpoint, SessionPlace
 from .process import AgentProcess
 from .processes import resident_bytes
+from .restored import RestoredProcess
 from .running import EXIT_SOON_S, Running
-from .snapshot import Snapshot, SnapshotError, Snapshots
+from .snapshot import Snapshot, SnapshotError
+from .snapshot_store import Snapshots
+from .start_times import StartTimes
 from .storage import storage_of
 from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 from .workspace import make_workspace, record_path, remove_workspace, write_record
@@ -77,6 +80,7 @@ class RuntimeSession:
         self._stream = f"{self._started_at:%Y/%m/%d}/[runtime-logs-{session_id}]{mark}"
         self._group = runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}")
         self._notices = SessionNotices(place.sink, group=self._group, stream=self._stream, session_id=session_id)
+        self._times = StartTimes()
         self._running: Running | None = None
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
@@ -218,22 +222,22 @@ class RuntimeSession:
             if not health.is_healthy:
                 self._failed = f"The agent is not healthy: {health.asked} answered {health.status}"
         except TimeoutError:
-            self._failed = (
-                f"The agent did not start serving within {self._place.start_timeout_s:g} s; "
-                "agents must serve with uvicorn or BedrockAgentCoreApp.run(); the runtime speaks "
-                f"{self.runtime.protocol} on port {self.runtime.port}"
-            )
+            self._failed = self._place.not_serving(self.runtime)
         except (ConnectionClosedError, NotHttpError) as failure:
             self._failed = str(await self.explain(failure, mid_answer=False))
         if self._failed:
             self._on_end(self)
             await running.process.end(grace_s=0)
             await self._drained.wait()
-        elif self._calls == 0:
+            return
+        self._times.answered()
+        if self._place.otlp is not None:
+            self._notices.started(self._times, self.runtime.platform)
+        if self._calls == 0:
             running.clocks.resume()
 
     async def _start_process(self) -> Running:
-        snapshot = await self._snapshots.find(self.runtime)
+        snapshot = await self._snapshots.find(self.runtime, self.mark)
         if snapshot is not None and not snapshot.obstacles:
             process, folders = await self._restore(snapshot)
         else:
@@ -243,6 +247,8 @@ class RuntimeSession:
             place.watch.add(self.mark, process.leader, folders, self._limits, self._on_limit)
             write_record(place.folder, self.mark, process.leader)
         output = SessionOutput(process.output_fd, place.sink, group=self._group, stream=self._stream)
+        if isinstance(process, RestoredProcess) and snapshot is not None:
+            output.tail.extend(snapshot.tail)  # the same process wrote them, at its start
         if place.announces_starts:
             now_ms = int(time.time() * 1000)  # not by `output`, whose last lines explain why an agent failed
             place.sink.write(group=self._group, stream=self._stream, timestamp_ms=now_ms, message=START_LINE)
@@ -276,12 +282,14 @@ class RuntimeSession:
             raise InterruptedError(self._why_ended)
         self._folders = snapshot.rooms
         process, folder = await snapshot.restore(
+            on_asked=lambda: self._times.asked("restore"),
             mark=self.mark,
             environment=self._environment(),
             groups=self._place.cgroups.make(self.mark, self._limits),
-            on_signal=self._notices.on_signal,
+            on_signal=self._on_signal,
             on_endpoint=self._connect_endpoint,
         )
+        self._times.reachable()
         if self._stopping:
             await process.end(grace_s=0)
             raise InterruptedError(self._why_ended)
@@ -296,6 +304,7 @@ class RuntimeSession:
         if self._stopping:
             raise InterruptedError(self._why_ended)
         storage = storage_of(self.runtime.code.parent, self.qualifier, self.session_id, self.runtime.mount_paths)
+        self._times.asked("boot")
         process = AgentProcess(
             interpreter=str(self.runtime.interpreter or place.interpreter),
             script=script,
@@ -312,10 +321,14 @@ class RuntimeSession:
             limits=self._limits.for_setrlimit(own_users=place.isolation.level == "bubblewrap"),
             groups=place.cgroups.make(self.mark, self._limits),
             port=place.port,
-            on_signal=self._notices.on_signal,
+            on_signal=self._on_signal,
             on_endpoint=self._connect_endpoint,
         )
         return process, (folder, *storage.values())
+
+    def _on_signal(self, signal: bytes) -> None:
+        self._times.on_signal(signal)
+        self._notices.on_signal(signal)
 
     def _connect_endpoint(self, endpoint: socket.socket) -> None:
         """Answer the agent's own requests to the service, which arrive at a socket of its network."""
@@ -371,6 +384,7 @@ class RuntimeSession:
         await asyncio.to_thread(remove_workspace, self._folders, self.mark)
         if self._folders != self._place.folder:
             record_path(self._place.folder, self.mark).unlink(missing_ok=True)
+        self._snapshots.release(self.runtime, self.mark)
         self._on_removed(self)
         self._gone.set()
 

@@ -8,7 +8,6 @@ import json
 import logging
 import shutil
 import socket
-import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from ..contract import RuntimeVersion
 from ..log_groups import runtime_group
+from .commands import connect_port
 from .connections import Connections
 from .environment import SERVER
 from .health import ask_health
@@ -25,7 +25,7 @@ from .place import SessionPlace
 from .process import AgentProcess
 from .restored import RestoredProcess
 from .snapshots.freezing import FREEZE
-from .wire import ConnectionClosedError, NotHttpError
+from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 from .workspace import make_workspace, remove_workspace, write_record
 
 _log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ WARM_UP_WITHIN_S = 120.0
 
 _FREEZES_WITHIN_S = 20.0
 _DRAIN_S = 0.5
-_EXITS_WITHIN_S = 1.0
+_EXITS_WITHIN_S = 10.0
 _QUALIFIER = "DEFAULT"
 
 
@@ -57,7 +57,6 @@ class Snapshot:
     def __init__(self, place: SessionPlace, runtime: RuntimeVersion) -> None:
         self.runtime = runtime
         self.obstacles: tuple[str, ...] = ()
-        self.sessions = 0
         self._place, self._mark = place, str(uuid.uuid4())
         self._rooms = place.folder / f"{self._mark}.sessions"
         self._lock = asyncio.Lock()
@@ -73,6 +72,16 @@ class Snapshot:
     def is_live(self) -> bool:
         """Whether sessions can be forked, or boot because they cannot."""
         return bool(self.obstacles) or (self._process is not None and self._process.is_running())
+
+    @property
+    def holds_memory(self) -> bool:
+        """Whether it has a process."""
+        return not self.obstacles and self.is_live
+
+    @property
+    def tail(self) -> Sequence[str]:
+        """The last lines of its output."""
+        return tuple(self._output.tail) if self._output is not None else ()
 
     async def build(self) -> None:
         """Start the process, wait until it is healthy, warm it up, and freeze it.
@@ -101,12 +110,9 @@ class Snapshot:
             if runtime.warm_up:
                 await self._warm_up(connections)
             connections.close_idle()
-            async with asyncio.timeout(_FREEZES_WITHIN_S):
-                await self._freeze()
+            await self._freeze()
         except TimeoutError as failure:
-            raise SnapshotError(
-                f"The agent did not start serving within {place.start_timeout_s:g} s{self._tail()}"
-            ) from failure
+            raise SnapshotError(f"{place.not_serving(runtime)}{self._last_lines()}") from failure
         except (ConnectionClosedError, NotHttpError, OSError) as failure:
             raise SnapshotError(f"The agent did not serve: {await self._explain(failure)}") from failure
         finally:
@@ -147,31 +153,51 @@ class Snapshot:
 
     async def _warm_up(self, connections: Connections) -> None:
         """Call the build hook once."""
-        asked = f"POST {self.runtime.warm_up}"
+        port, asked = self.runtime.warm_up_port, f"POST {self.runtime.warm_up}"
+        if port != self.runtime.port:
+            asked += f" at port {port}"
         try:
             async with asyncio.timeout(WARM_UP_WITHIN_S):
-                connection = await connections.take()
-                headers = {"host": f"127.0.0.1:{self.runtime.port}", "content-type": "application/json"}
+                connection = await (connections.take() if port == self.runtime.port else self._connect(port))
+                headers = {"host": f"127.0.0.1:{port}", "content-type": "application/json"}
                 head = await connection.ask("POST", self.runtime.warm_up, headers, b"{}")
                 while await connection.next_chunk() is not None:
                     continue
-                connections.give_back(connection)
+                if port == self.runtime.port:
+                    connections.give_back(connection)
+                else:
+                    connection.close()
         except TimeoutError as failure:
             raise SnapshotError(
-                f"The warm-up hook failed: {asked} did not succeed within {WARM_UP_WITHIN_S:g} s{self._tail()}"
+                f"The warm-up hook failed: {asked} did not succeed within {WARM_UP_WITHIN_S:g} s{self._last_lines()}"
             ) from failure
         except (ConnectionClosedError, NotHttpError) as failure:
             raise SnapshotError(f"The warm-up hook failed: {asked}: {await self._explain(failure)}") from failure
         if not 200 <= head.status < 300:
-            raise SnapshotError(f"The warm-up hook failed: {asked} answered {head.status}{self._tail()}")
+            raise SnapshotError(f"The warm-up hook failed: {asked} answered {head.status}{self._last_lines()}")
+
+    async def _connect(self, port: int) -> AgentConnection:
+        """Return a connection to another port of the process's loopback."""
+        assert self._process is not None
+        try:
+            connected = await connect_port(self._process, port)
+        except OSError as failure:
+            raise ConnectionClosedError(f"nothing accepts connections at port {port}: {failure}") from failure
+        _, connection = await asyncio.get_running_loop().create_connection(AgentConnection, sock=connected)
+        return connection
 
     async def _freeze(self) -> None:
         loop = asyncio.get_running_loop()
-        await loop.sock_sendall(self._control, FREEZE)
-        answer = await loop.sock_recv(self._control, 65_536)
-        if not answer:
-            raise ConnectionClosedError("the process ended while it was frozen")
-        self.obstacles = tuple(json.loads(answer)["obstacles"])
+        try:
+            async with asyncio.timeout(_FREEZES_WITHIN_S):
+                await loop.sock_sendall(self._control, FREEZE)
+                answer = await loop.sock_recv(self._control, 65_536)
+        except TimeoutError:
+            self.obstacles = (f"its event loop does not answer within {_FREEZES_WITHIN_S:g} s",)
+        else:
+            if not answer:
+                raise ConnectionClosedError("the process ended while it was frozen")
+            self.obstacles = tuple(json.loads(answer)["obstacles"])
         if self.obstacles and self._output is not None:
             why = "; ".join(self.obstacles)
             version = f"version {self.runtime.version} of {self.runtime.runtime_id}"
@@ -185,6 +211,7 @@ class Snapshot:
         mark: str,
         environment: Mapping[str, str],
         groups: Sequence[Path],
+        on_asked: Callable[[], None],
         on_signal: Callable[[bytes], None],
         on_endpoint: Callable[[socket.socket], None],
     ) -> tuple[RestoredProcess, Path]:
@@ -194,6 +221,7 @@ class Snapshot:
             mark: The session's mark.
             environment: The session's variables.
             groups: Files of control groups that it joins.
+            on_asked: Called when its folder is there and the process is about to be requested.
             on_signal: As for `AgentProcess`.
             on_endpoint: As for `AgentProcess`.
 
@@ -203,6 +231,7 @@ class Snapshot:
         folder = self._rooms / mark
         source = self._place.folder / self._mark
         await asyncio.to_thread(shutil.copytree, source, folder, symlinks=True)
+        on_asked()
         former = self._environment
         changed = {name: value for name, value in environment.items() if former.get(name) != value}
         changed.pop(SERVER, None)
@@ -279,55 +308,9 @@ class Snapshot:
             if process.exit_code is not None:
                 if self._output is not None:
                     await self._output.finish(within_s=_DRAIN_S)
-                return f"its process {process.how_it_ended()} before it served a request{self._tail()}"
-        return f"{failure}{self._tail()}"
+                return f"its process {process.how_it_ended()} before it served a request{self._last_lines()}"
+        return f"{failure}{self._last_lines()}"
 
-    def _tail(self) -> str:
-        lines = "\n".join(self._output.tail) if self._output is not None else ""
+    def _last_lines(self) -> str:
+        lines = "\n".join(self.tail)
         return f"\nLast log lines:\n{lines}" if lines else ""
-
-
-class Snapshots:
-    """The snapshots of all versions; each is taken once, when its version is built or first used."""
-
-    def __init__(self, place: SessionPlace) -> None:
-        self._place = place
-        self._snapshots: dict[tuple[str, str], asyncio.Task[Snapshot]] = {}
-
-    async def find(self, runtime: RuntimeVersion) -> Snapshot | None:
-        """Return the snapshot from which sessions of a version are forked; None if they boot.
-
-        They do so on V1, on other systems than Linux, and where they have storage of their own, which is mounted at a
-        start.
-
-        Raises:
-            SnapshotError: It could not be taken.
-        """
-        if runtime.platform != "V2" or sys.platform != "linux" or runtime.mount_paths:
-            return None
-        key = (runtime.runtime_id, runtime.version)
-        task = self._snapshots.get(key)
-        if task is not None and task.done() and (task.cancelled() or task.exception() or not task.result().is_live):
-            del self._snapshots[key]
-            task = None
-        if task is None:
-            task = self._snapshots[key] = asyncio.get_running_loop().create_task(self._take(runtime))
-        return await asyncio.shield(task)
-
-    async def _take(self, runtime: RuntimeVersion) -> Snapshot:
-        snapshot = Snapshot(self._place, runtime)
-        await snapshot.build()
-        return snapshot
-
-    async def end(self, runtime_id: str, version: str | None = None) -> None:
-        """End the snapshots of a runtime, or of one version."""
-        keys = [key for key in self._snapshots if key[0] == runtime_id and version in (None, key[1])]
-        tasks = [self._snapshots.pop(key) for key in keys]
-        for snapshot in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(snapshot, Snapshot):
-                await snapshot.end()
-
-    async def close(self) -> None:
-        """End all snapshots."""
-        for runtime_id in {key[0] for key in self._snapshots}:
-            await self.end(runtime_id)

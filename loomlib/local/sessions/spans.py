@@ -68,6 +68,8 @@ class Spans:
 
     def patch_providers(self, module: ModuleType) -> None:
         """Detect other span processors, which may already export the agent's spans."""
+        # Handlers of a fork run in the order of their modules' import, and a provider's submits work to a thread pool.
+
         add = module.TracerProvider.add_span_processor
 
         def add_and_note(provider: Any, span_processor: Any) -> None:

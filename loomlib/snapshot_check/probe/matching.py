@@ -13,6 +13,7 @@ from .sources import CLOCK, ID, RANDOM
 from .tracing import Event
 
 _WINDOW = 8
+_SHORTEST_PART = 3
 _MOST_TEXT = 20_000
 _TOLERANCE_S = 0.01
 _GENERATING = ("uuid.", "secrets.token", "tempfile.")
@@ -190,6 +191,31 @@ class Matcher:
             event = min(near, key=lambda pair: pair[0], default=(0.0, None))[1]
             return event if event is not None and event.is_direct else None
         return _preferred([event for _, event in near if event.is_direct], span)
+
+
+def is_part_of(value: Any, event: Event) -> bool:
+    """Return whether a value is what a call returned, or a text with a part of it, however short.
+
+    Short parts occur in other values by chance, so ask only about a call that the statement of the value makes.
+    """
+    if isinstance(value, bool) or value in ("", None):
+        return False
+    if value in event.values:
+        return True
+    if not isinstance(value, str):
+        return False
+    texts = [text for returned in event.values for text in _texts_of(returned)]
+    size = min(_SHORTEST_PART, len(value))
+    parts = {value[at : at + size] for at in range(min(len(value), _MOST_TEXT) - size + 1)}
+    return any(part in text for part in parts for text in texts)
+
+
+def _texts_of(returned: Any) -> list[str]:
+    if isinstance(returned, uuid.UUID):
+        return [returned.hex, str(returned)]
+    if isinstance(returned, bytes):
+        return [returned.hex()]
+    return [returned] if isinstance(returned, str) else []
 
 
 def _preferred(events: Sequence[Event], span: Span) -> Event | None:

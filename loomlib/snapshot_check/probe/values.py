@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from .agent_code import AgentCode
 from .findings import Findings
-from .matching import Matcher, Span
+from .matching import Matcher, Span, is_part_of
 from .objects import SCALARS, Node, Objects
 from .sources import CLOCK, ID, RANDOM, SEED
 from .tracing import Event, Line, Tracer
@@ -225,6 +225,10 @@ class Values:
             for place in (*self._own_places, *self._environment):
                 value = value.replace(place, "")
         event = self._maker_of(node, line)
+        if event is not None and event.is_direct and event.source.kind in (ID, RANDOM) and is_part_of(value, event):
+            # Found by what the call returned: two starts can make the same short id or the same draw by chance.
+            self._findings.add(event.source.kind, event.line, path=node.path(), made_by=event.source.name)
+            return
         kind, made_by, place = (event.source.kind, event.source.name, event.line) if event else ("", "", line)
         if not kind and self._mentions_random(line):
             kind = RANDOM

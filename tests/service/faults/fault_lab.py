@@ -54,10 +54,17 @@ class FaultLab:
         self._benches.append(loom.connect(where, options=self.options if where == "local" else None, settings=known))
         return self._benches[-1]
 
-    def deploy(self, bench: loom.Workbench, file: str = "obedient.py", **environment: str) -> loom.Agent:
+    def deploy(
+        self, bench: loom.Workbench, file: str = "obedient.py", platform_version: str | None = None, **environment: str
+    ) -> loom.Agent:
         """An agent of the folder `agents`, with variables of its own."""
-        name = "_".join((Path(file).stem, *environment.values())).translate(_PLAIN)[:48]
-        return bench.deploy(AGENTS / file, name=name, environment={"TALLY": str(self.tally), **environment})
+        name = "_".join((Path(file).stem, *filter(None, [platform_version]), *environment.values()))
+        return bench.deploy(
+            AGENTS / file,
+            name=name.translate(_PLAIN)[:48],
+            environment={"TALLY": str(self.tally), **environment},
+            platform_version=platform_version,
+        )
 
     agents = AGENTS
 

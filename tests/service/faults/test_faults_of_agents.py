@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 
 import pytest
 from fault_lab import FaultLab, wait_until
@@ -78,3 +79,18 @@ def test_a_stream_that_the_agents_server_cuts_is_no_complete_answer(lab: FaultLa
     assert (inv.status, inv.failure) == ("error", "transport")
     assert inv.text == "all that "
     assert agent.history.last(session_id=inv.session_id).text == "all that "
+
+
+def test_a_limit_that_interrupts_a_stream_is_named_in_invocations_and_studies(build: Callable[..., FaultLab]):
+    """HTTP has no place for an error once a response has begun; AWS's clients see an interrupted stream."""
+    lab = build(limits="answer=2k")
+    bench = lab.open()
+    agent = lab.deploy(bench, WORDS="5000")
+    inv = agent.invoke("?")
+    assert (inv.status, inv.failure) == ("error", "resource_limit")
+    assert "Resource limit reached: answer (2,048 bytes)" in (inv.error or "")
+    assert inv.text.startswith("word0 word1 ")
+    assert agent.history.last().failure == "resource_limit"
+    result = LatencyStudy(agent, cold=1, warm=0, sticky=0, find_starts=False).run(Silent())
+    failures = [scenario.failures for scenario in result.estimates().scenarios if scenario.failures]
+    assert [set(failure) for failure in failures] == [{"resource_limit"}]

@@ -1,4 +1,7 @@
-"""Agents that never get to answer: RuntimeClientError 424 for plain boto3, with the last log lines in the message."""
+"""Agents that never get to answer: RuntimeClientError 424 for plain boto3, with the last log lines in the message.
+
+On V2 a version whose agent does not start is not created, for the same reason.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ FAILURES = {
     "garbage": ("not HTTP", "about to fail: garbage"),
     "too slow": ("no answer within 2 s", "about to fail: too slow"),
 }
+AT_START = ("dies", "import", "never serves")
 
 
 @pytest.fixture
@@ -48,7 +52,13 @@ def client(bench: loom.Workbench, name: str):
 @pytest.mark.parametrize("how", FAILURES)
 def test_an_agent_that_cannot_answer_is_a_runtime_client_error_with_its_last_lines(impatient: FaultLab, how: str):
     workbench = impatient.open()
-    agent = impatient.deploy(workbench, "broken.py", HOW=how)
+    if how in AT_START:
+        with pytest.raises(loom.errors.AwsError, match="The runtime is CREATE_FAILED") as not_created:
+            impatient.deploy(workbench, "broken.py", HOW=how)
+        for part in FAILURES[how]:
+            assert part in str(not_created.value)
+    platform = "V1" if how in AT_START else "V2"
+    agent = impatient.deploy(workbench, "broken.py", platform_version=platform, HOW=how)
     boto = client(workbench, "bedrock-agentcore")
     with pytest.raises(ClientError) as caught:
         boto.invoke_agent_runtime(agentRuntimeArn=agent.arn, payload=b"{}", runtimeSessionId="s" * 40)

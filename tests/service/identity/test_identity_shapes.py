@@ -12,6 +12,8 @@ from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 from identities import RETURN_URL, Identities
 
+from loomlib import local
+
 CONTROL, DATA = "bedrock-agentcore-control", "bedrock-agentcore"
 # The model names the service `acps` in the providers' own answers, and `bedrock-agentcore` wherever their ARN is given
 # back (tags, gateway targets, IAM policies). AWS answers with the latter.
@@ -94,7 +96,7 @@ def test_every_operation_answers_in_its_shape(aws: Any, identities: Identities) 
     checked(CONTROL, "SetTokenVaultCMK", kmsConfiguration={"keyType": "ServiceManagedKey"})
     machine = checked(DATA, "GetWorkloadAccessToken", workloadName=name)["workloadAccessToken"]
     user = checked(DATA, "GetWorkloadAccessTokenForUserId", workloadName=name, userId="alice")["workloadAccessToken"]
-    checked(DATA, "GetWorkloadAccessTokenForJWT", workloadName=name, userToken="e30.eyJpc3MiOiJhIiwic3ViIjoiYiJ9.c2ln")
+    checked(DATA, "GetWorkloadAccessTokenForJWT", workloadName=name, userToken=local.issue_token(aws.state, "alice"))
     ask = {"resourceCredentialProviderName": name}
     checked(DATA, "GetResourceApiKey", workloadIdentityToken=machine, **ask)
     ask |= {"scopes": ["read"]}

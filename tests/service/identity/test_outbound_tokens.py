@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -15,13 +12,7 @@ from authorization_server import CLIENT_SECRET
 from botocore.exceptions import ClientError
 from identities import Identities, code_of
 
-
-def user_token(subject: str = "alice", *, lifetime_s: float = 600) -> str:
-    def part(value: dict[str, Any]) -> str:
-        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
-
-    claims = {"iss": "https://issuer.example", "sub": subject, "exp": time.time() + lifetime_s}
-    return f"{part({'alg': 'RS256'})}.{part(claims)}.c2lnbmF0dXJl"
+from loomlib import local
 
 
 def test_a_token_of_the_machine_is_asked_for_once(identities: Identities) -> None:
@@ -64,7 +55,7 @@ def test_a_token_that_is_about_to_end_is_renewed(identities: Identities) -> None
 
 def test_a_user_s_token_is_exchanged(aws: Any, identities: Identities) -> None:
     provider = identities.provider(onBehalfOfTokenExchangeConfig={"grantType": "TOKEN_EXCHANGE"})
-    workload, given = identities.workload(), user_token()
+    workload, given = identities.workload(), local.issue_token(aws.state, "alice")
     token = aws.data.get_workload_access_token_for_jwt(workloadName=workload, userToken=given)["workloadAccessToken"]
     assert given not in token
     answer = identities.ask(token, provider, "ON_BEHALF_OF_TOKEN_EXCHANGE", audiences=["orders"])
@@ -72,7 +63,7 @@ def test_a_user_s_token_is_exchanged(aws: Any, identities: Identities) -> None:
     (request,) = identities.issuer.requests
     assert (request["subject_token"], request["audience"]) == (given, "orders")
     assert request["subject_token_type"] == "urn:ietf:params:oauth:token-type:jwt"
-    other = user_token("bob")
+    other = local.issue_token(aws.state, "bob")
     other = aws.data.get_workload_access_token_for_jwt(workloadName=workload, userToken=other)["workloadAccessToken"]
     assert identities.ask(other, provider, "ON_BEHALF_OF_TOKEN_EXCHANGE", audiences=["orders"]) != answer
 
@@ -81,7 +72,8 @@ def test_an_exchange_names_the_agent_as_actor(aws: Any, identities: Identities) 
     exchange = {"actorTokenContent": "M2M", "actorTokenScopes": ["act"]}
     config = {"grantType": "TOKEN_EXCHANGE", "tokenExchangeGrantTypeConfig": exchange}
     provider = identities.provider(onBehalfOfTokenExchangeConfig=config)
-    token = aws.data.get_workload_access_token_for_jwt(workloadName=identities.workload(), userToken=user_token())
+    user = local.issue_token(aws.state, "alice")
+    token = aws.data.get_workload_access_token_for_jwt(workloadName=identities.workload(), userToken=user)
     identities.ask(token["workloadAccessToken"], provider, "ON_BEHALF_OF_TOKEN_EXCHANGE")
     first, second = identities.issuer.requests
     assert (first["grant_type"], first["scope"]) == ("client_credentials", "act")
@@ -93,7 +85,7 @@ def test_a_user_s_token_is_an_assertion_for_a_jwt_grant(aws: Any, identities: Id
         "grantType": "JWT_AUTHORIZATION_GRANT",
         "onBehalfOfAuthenticationConfig": {"clientAuthenticationMethod": "NO_CLIENT"},
     }
-    provider, given = identities.provider(onBehalfOfTokenExchangeConfig=config), user_token()
+    provider, given = identities.provider(onBehalfOfTokenExchangeConfig=config), local.issue_token(aws.state, "alice")
     token = aws.data.get_workload_access_token_for_jwt(workloadName=identities.workload(), userToken=given)
     identities.ask(token["workloadAccessToken"], provider, "ON_BEHALF_OF_TOKEN_EXCHANGE")
     (request,) = identities.issuer.requests
@@ -124,12 +116,13 @@ def test_a_workload_identity_ends_with_its_runtime(aws: Any) -> None:
 
 def test_what_is_no_token_of_this_service_is_refused(aws: Any, identities: Identities) -> None:
     provider = identities.provider()
-    for token in ("nonsense", identities.token(identities.workload())[:-8] + "AAAAAAAA", user_token()):
+    for token in (
+        "nonsense",
+        identities.token(identities.workload())[:-8] + "AAAAAAAA",
+        local.issue_token(aws.state, "alice"),
+    ):
         with pytest.raises(aws.data.exceptions.UnauthorizedException):
             identities.ask(token, provider)
-    workload, expired = identities.workload(), user_token(lifetime_s=-1)
-    with pytest.raises(aws.data.exceptions.UnauthorizedException, match="expired"):
-        aws.data.get_workload_access_token_for_jwt(workloadName=workload, userToken=expired)
     with pytest.raises(aws.data.exceptions.ResourceNotFoundException):
         identities.ask(identities.token(identities.workload()), "missing")
     with pytest.raises(aws.data.exceptions.ResourceNotFoundException):

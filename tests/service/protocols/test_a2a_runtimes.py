@@ -97,7 +97,8 @@ def test_sdks_read_the_name_of_an_a2a_error(aws: Any, plain: str) -> None:
 
 def test_an_unhealthy_server_is_reported(aws: Any) -> None:
     code = PLAIN_A2A.replace('"/ping"', '"/health"')
-    arn = aws.deploy("no_ping", code, protocolConfiguration={"serverProtocol": "A2A"})["agentRuntimeArn"]
+    served = {"serverProtocol": "A2A"}
+    arn = aws.deploy("no_ping", code, platformVersion="V1", protocolConfiguration=served)["agentRuntimeArn"]
     path = f"/runtimes/{quote(arn, safe='')}/invocations"
     status, _, content = post(aws, path, rpc("message/send"))
     assert status == 424

@@ -175,7 +175,8 @@ def test_errors_of_the_platform_are_json_rpc_errors(aws: Any, travel: str) -> No
 
 
 def test_a_server_that_cannot_start_is_reported_in_json_rpc(aws: Any) -> None:
-    arn = aws.deploy("no_mcp", "raise SystemExit('no server')", protocolConfiguration={"serverProtocol": "MCP"})
+    code, served = "raise SystemExit('no server')", {"serverProtocol": "MCP"}
+    arn = aws.deploy("no_mcp", code, platformVersion="V1", protocolConfiguration=served)
     _, failed = call(aws, arn["agentRuntimeArn"], rpc("tools/list", 9))
     assert (failed["id"], failed["error"]["code"]) == (9, -32010)
     assert "no server" in failed["error"]["data"]["reason"]
@@ -222,9 +223,11 @@ def test_the_address_of_a_runtime_takes_only_post(aws: Any, adder: str, method: 
 def test_a_server_on_another_port_is_named_in_the_error(start_service: Any) -> None:
     aws = start_service(start_timeout_s=20.0)  # the server must be up by then, on a busy machine too
     code = STATEFUL_MCP.replace("PORT", "8080").replace("PATH", "/mcp")
-    arn = aws.deploy("wrong_port", code, protocolConfiguration={"serverProtocol": "MCP"})["agentRuntimeArn"]
+    served = {"serverProtocol": "MCP"}
+    arn = aws.deploy("wrong_port", code, platformVersion="V1", protocolConfiguration=served)["agentRuntimeArn"]
+    created = aws.create("wrong_port_v2", aws.upload({"agent.py": code}), protocolConfiguration=served)
     _, failed = call(aws, arn, rpc("tools/list"))
     assert failed["error"]["code"] == -32010
-    reason = failed["error"]["data"]["reason"]
-    assert "the runtime speaks MCP on port 8000" in reason
-    assert "this server listens on port 8080" in reason
+    for reason in (failed["error"]["data"]["reason"], aws.settled(created["agentRuntimeId"])["failureReason"]):
+        assert "the runtime speaks MCP on port 8000" in reason
+        assert "this server listens on port 8080" in reason

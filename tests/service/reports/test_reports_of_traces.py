@@ -11,6 +11,7 @@ import loomlib as loom
 from loomlib.errors import LoomError
 from loomlib.reports import CostBook, TimeSpent, ToolScaling, ask_samples, chosen_agents, study_traces
 from loomlib.reports.tool_scaling import ScalingRun
+from loomlib.store import LoadRow
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -27,7 +28,7 @@ def test_the_parts_of_the_last_invocations_add_up_and_the_answer_names_the_large
     spent = TimeSpent.of(asked, last=6)
     assert len(spent.known) == 6
     assert sum(part.pooled_share for part in spent.inside.parts) == pytest.approx(1)
-    assert "n = 6" in spent.sentences()[0]
+    assert "n = 6" in " ".join(spent.sentences()[:2]), "an overloaded machine is named first"
     assert "cold start" in spent.table().index
     assert len(spent.figure().data) >= 3
     summary = json.loads(json.dumps(spent.summary(), allow_nan=False))
@@ -43,10 +44,41 @@ def test_a_gate_that_is_beyond_reach_is_missed_and_one_without_enough_calls_rais
     session = agent.invoke("1").session_id
     few = TimeSpent.of(agent)
     assert few.verdict(max_p90_ms=600_000).gates[0][0] == "unclear"
-    assert few.verdict(max_p90_ms=0.001).gates[0][0] == "missed", "no call is below the limit"
+    assert few.verdict(max_p90_ms=0.001, allow_overload=True).gates[0][0] == "missed", "no call is below the limit"
     for number in range(9):
         agent.invoke(str(number), session_id=session)
-    assert TimeSpent.of(agent).verdict(max_p90_ms=0.001).gates[0][0] == "missed"
+    assert TimeSpent.of(agent).verdict(max_p90_ms=0.001, allow_overload=True).gates[0][0] == "missed"
+
+
+def test_an_overloaded_machine_is_named_first_and_leaves_the_gate_on_durations_unclear(bench: loom.Workbench) -> None:
+    agent = bench.deploy("calculator", name="crowded")
+    row = agent.invoke("2 + 2").record
+    wait_until(lambda: TimeSpent.of(agent).known, what="the spans of the call")
+    store = agent.context.store.invocations
+    assert set(store.loads([row.id])) == {row.id}, "an invocation stores the load at its beginning"
+    crowded = store.begin(
+        agent_id=agent.entry.id, session_id="s" * 33, load=LoadRow(processors=2, tasks=10_000, load_1_min=19.0)
+    )
+    times = {"client_invoke_time": row.client_invoke_time, "client_done_time": row.client_done_time or 0.0}
+    store.finish(crowded, status="complete", response="4", client_duration_ms=1000.0, **times)
+    spent = TimeSpent.of(agent)
+    assert "The machine was overloaded while this was measured: tasks " in spent.sentences()[0]
+    assert spent.summary()["machine"]["is_disturbed"]
+    assert "tasks ran or waited on 2 processors of the client's machine" in str(spent.limits())
+    outcome, sentence = spent.verdict(max_p90_ms=0.001).gates[0]
+    assert outcome == "unclear"
+    assert sentence.startswith("Gate unclear, because the machine was overloaded; without that it would be missed: ")
+    assert spent.verdict(max_p90_ms=0.001, allow_overload=True).gates[0][0] == "missed"
+
+
+def test_invocations_of_an_earlier_release_have_an_unknown_load(bench: loom.Workbench) -> None:
+    agent = bench.deploy("calculator", name="earlier")
+    store = agent.context.store.invocations
+    earlier = store.begin(agent_id=agent.entry.id, session_id="s" * 33)
+    store.finish(earlier, status="complete", response="4", client_done_time=1.0, client_duration_ms=1000.0)
+    spent = TimeSpent.of(agent)
+    assert not spent.conditions.is_disturbed
+    assert "during these invocations is unknown" in str(spent.limits())
 
 
 def test_a_session_is_reported_turn_by_turn(asked: loom.Agent) -> None:
@@ -138,7 +170,7 @@ def test_a_gate_on_the_tools_time_is_missed_by_the_calls_with_the_most_tools() -
 
 
 def test_a_studys_calls_are_split_by_scenario(bench: loom.Workbench) -> None:
-    agent = bench.deploy("calculator", name="studied")
+    agent = bench.deploy("calculator", name="studied", platform_version="V1")  # a cold start boots the agent
     result = loom.LatencyStudy(agent, cold=6, warm=6, sticky=2).run()
     inside = result.inside(study_traces(agent, result))
     assert inside.coverage().startswith("14 of 14 calls have spans")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from importlib.util import cache_from_source
+from pathlib import Path
 
 import pytest
 
+from loomlib.local import sessions
 from loomlib.local.contract import SessionLimitError
 
 ECHO = """
@@ -269,3 +272,10 @@ async def test_an_optional_checker_is_kept_out_unless_the_package_brings_it(lab,
     )
     assert json.loads(await read(await pool.invoke(call(without)))) == []
     assert json.loads(await read(await pool.invoke(call(package)))) == ["webcolors"]
+
+
+async def test_what_sessions_import_of_loom_is_compiled_before_one_of_them_starts(lab):
+    lab.pool()
+    folder = Path(sessions.__file__).parent
+    sources = [folder / "spans.py", *folder.glob("tracing/*.py"), *folder.glob("snapshots/*.py")]
+    assert [source.name for source in sources if not Path(cache_from_source(source)).exists()] == []

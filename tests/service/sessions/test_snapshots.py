@@ -11,9 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from botocore.exceptions import ClientError
 from waiting import wait_until
+
+from loomlib.local.sessions.snapshot_store import KEPT_UNUSED
 
 AGENT = """
 import os, random, socket, subprocess, sys, threading, time, uuid
@@ -145,6 +148,34 @@ def test_a_hook_that_fails_fails_the_version(aws: Any, effect: str, status: int,
     assert re.search(reason, failure)
 
 
+OTHER_PORT = """
+import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+STATE = {"warmed": 0}
+
+class Hook(BaseHTTPRequestHandler):
+    def do_POST(self):
+        STATE["warmed"] += self.path == "/warm"
+        self.send_response(204 if self.path == "/warm" else 404)
+        self.end_headers()
+
+threading.Thread(target=HTTPServer(("127.0.0.1", 9001), Hook).serve_forever, daemon=True).start()
+"""
+
+
+def test_a_hook_at_another_port_is_called_there(isolated: Any) -> None:
+    code = AGENT.format(start=OTHER_PORT, kind="def", body='return {"warmed": STATE["warmed"]}')
+    for path, port, reason in (
+        ("/cold", 9001, "POST /cold at port 9001 answered 404"),
+        ("/warm", 9002, "nothing accepts connections at port 9002"),
+    ):
+        hooks = {"build": {"warmup": {"action": {"httpPost": {"path": path, "port": port}}}}}
+        assert reason in refused(isolated, f"hook_of_{port}", code, hooksConfiguration=hooks)
+    hooks = {"build": {"warmup": {"action": {"httpPost": {"path": "/warm", "port": 9001}}}}}
+    deploy(isolated, "hook_elsewhere", code, hooksConfiguration=hooks)
+
+
 def test_a_version_that_does_not_start_fails_with_its_last_lines(aws: Any) -> None:
     assert "no such module" in refused(aws, "broken_start", "raise ImportError('no such module')")
 
@@ -254,6 +285,50 @@ def test_a_service_that_is_killed_takes_its_snapshots_along(start_service: Calla
     assert ask(again, arn, 1)["session"] == session(1)  # the snapshot is taken again
 
 
+SMALL = """
+import os, uvicorn
+
+async def app(scope, receive, send):
+    body = str(os.getpid()).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body})
+
+uvicorn.run(app, host="0.0.0.0", port=8080, lifespan="off", log_level="warning")
+"""
+
+
+def test_frozen_processes_without_sessions_are_stopped_but_for_the_last_ones(start_service: Callable[..., Any]) -> None:
+    aws = start_service()
+    sessions = aws.state.home / "sessions"
+    in_use = deploy(aws, "in_use", SMALL)
+    process = ask(aws, in_use, 1)
+    arns = [deploy(aws, f"small_{number}", SMALL) for number in range(KEPT_UNUSED + 2)]
+    kept = wait_until(
+        lambda: (found := list(sessions.glob("*.sessions"))) and len(found) == KEPT_UNUSED + 1 and found,
+        what="the end of two frozen processes",
+    )
+    assert len(kept) == KEPT_UNUSED + 1  # with the one that has a session
+    assert ask(aws, in_use, 1) == process
+    log = (aws.state.home / "service.log").read_text()
+    stopped = [arn for arn in (in_use, *arns) if f"of {arn.rpartition('/')[2]} was stopped" in log]
+    assert stopped == arns[:2]
+    assert ask(aws, arns[0], 1) > 0  # taken again
+    aws.data.stop_runtime_session(agentRuntimeArn=arns[0], runtimeSessionId=session(1))
+    assert ask(aws, arns[0], 2) > 0
+
+
+def test_a_session_that_has_ended_leaves_no_process(isolated: Any) -> None:
+    arn = deploy(isolated, "leaving", SMALL)
+    for number in (1, 2):
+        ask(isolated, arn, number)
+        isolated.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=session(number))
+    own = psutil.Process(isolated.state.pid)
+    wait_until(
+        lambda: not [child for child in own.children(recursive=True) if child.status() == psutil.STATUS_ZOMBIE],
+        what="the end of processes that have exited",
+    )
+
+
 def test_sessions_of_one_version_cannot_reach_each_other(aws: Any) -> None:
     body = """
     found = {"status": open("/proc/self/status").read().split("CapEff:")[1].split()[0], "readable": []}
@@ -306,7 +381,10 @@ with tracer.start_as_current_span("at the start"):
     logs = aws.client("logs")
 
     def spans() -> list[dict[str, Any]] | None:
-        events = logs.filter_log_events(logGroupName="aws/spans", filterPattern='"in the session"')["events"]
+        try:
+            events = logs.filter_log_events(logGroupName="aws/spans", filterPattern='"in the session"')["events"]
+        except logs.exceptions.ResourceNotFoundException:
+            return None  # made with the first span
         found = [span for event in events if arn in event["message"] for span in [json.loads(event["message"])]]
         return found if len(found) == 2 else None
 

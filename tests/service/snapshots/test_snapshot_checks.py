@@ -112,6 +112,33 @@ def used():
     assert agent.invoke("still there").ok
 
 
+def test_a_short_id_is_found_when_two_starts_happen_to_make_the_same(bench: loom.Workbench, tmp_path: Path) -> None:
+    code = """
+import os
+import random
+import uuid
+
+os.urandom = bytes  # every start makes the same id
+
+
+class Worker:
+    def __init__(self):
+        self.shard = uuid.uuid4().hex[:2]
+        self.label = "worker-" + uuid.uuid4().hex[:3]
+        self.turn = random.choice([3])
+        self.size = 3
+
+
+worker = Worker()
+
+
+def used():
+    return [worker.shard, worker.label, worker.turn, worker.size]
+"""
+    report = bench.check_snapshot(agent_of(tmp_path / "equal", code))
+    assert found(report) == {("id", "agent.py", 11), ("id", "agent.py", 12), ("random", "agent.py", 13)}
+
+
 def test_a_report_holds_no_secret_of_the_agent(bench: loom.Workbench, tmp_path: Path) -> None:
     code = """
 import secrets

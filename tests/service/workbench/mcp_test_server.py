@@ -9,13 +9,38 @@ import warnings
 import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.types import SamplingMessage, TextContent
+from mcp.shared.message import ServerMessageMetadata
+from mcp.types import (
+    EmptyResult,
+    ListRootsRequest,
+    ListRootsResult,
+    NotificationParams,
+    SamplingMessage,
+    SetLevelRequestParams,
+    TextContent,
+    ToolListChangedNotification,
+)
 from pydantic import BaseModel
 
 warnings.filterwarnings("ignore")
 
 server = MCPServer("warehouse", instructions="Ask for stock before you order.", version="1.2", log_level="ERROR")
 _cancelled: list[str] = []
+_seen: list[str] = []
+
+
+async def set_level(_context: object, params: SetLevelRequestParams) -> EmptyResult:
+    _seen.append(params.level)
+    return EmptyResult()
+
+
+async def note_roots(_context: object, _params: NotificationParams | None) -> None:
+    _seen.append("roots")
+
+
+# MCPServer has no public way to these two of the protocol's messages.
+server._lowlevel_server.add_request_handler("logging/setLevel", SetLevelRequestParams, set_level)
+server._lowlevel_server.add_notification_handler("notifications/roots/list_changed", NotificationParams, note_roots)
 
 
 class Address(BaseModel):
@@ -70,6 +95,28 @@ async def summarize(text: str, ctx: Context) -> str:
 async def folders(ctx: Context) -> list[str]:
     """List the client's roots."""
     return [str(root.uri) for root in (await ctx.session.list_roots()).roots]
+
+
+@server.tool()
+async def folders_of_the_caller(ctx: Context) -> list[str]:
+    """List the client's roots, asked in the response to this call."""
+    metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
+    answer = await ctx.session.send_request(ListRootsRequest(), ListRootsResult, metadata=metadata)
+    return [str(root.uri) for root in answer.roots]
+
+
+@server.tool()
+def seen() -> list[str]:
+    """List the levels of log lines that the client set, and that its roots changed."""
+    return _seen
+
+
+@server.tool()
+async def learn(name: str, ctx: Context) -> str:
+    """Offer one more tool."""
+    server.add_tool(lambda: name, name=name, description="Say the name.", structured_output=False)
+    await ctx.session.send_notification(ToolListChangedNotification(), related_request_id=ctx.request_id)
+    return "learned"
 
 
 @server.tool()

@@ -125,5 +125,5 @@ def test_an_a2a_agent_is_evaluated_like_any_other(planner: loom.Agent) -> None:
 def test_an_a2a_agent_is_measured_like_any_other(planner: loom.Agent) -> None:
     study = loom.LatencyStudy(planner, prompt="Oslo", cold=1, warm=1, sticky=0)
     result = study.run()
-    assert [row.failure for row in planner.store.invocations.list(planner.entry.id, limit=2)] == [None, None]
+    assert [row.failure for row in planner.context.store.invocations.list(planner.entry.id, limit=2)] == [None, None]
     assert "0 failed" in repr(result)

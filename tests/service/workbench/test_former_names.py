@@ -100,6 +100,14 @@ def test_what_panels_reached_through_an_agent_still_works(objects: Any) -> None:
         assert inv.agent.arn == agent.arn
 
 
+def test_what_the_workbench_has_is_read_from_it(objects: Any) -> None:
+    agent = objects["agent"]
+    with pytest.warns(DeprecationWarning, match=r"use Agent\.context\.where"):
+        assert agent.scope == "local"
+    with pytest.warns(DeprecationWarning, match=r"use Agent\.context\.store"):
+        assert agent.store is agent.context.store
+
+
 def test_an_unknown_name_is_an_attribute_error(objects: Any) -> None:
     with pytest.raises(AttributeError, match="no attribute 'traecs'"):
         objects["agent"].traecs  # noqa: B018

@@ -17,6 +17,7 @@ import loomlib as loom
 from loomlib.agents.protocols import CallbackOptions, Elicitation, LogMessage, Progress, Sampling
 from loomlib.errors import InvalidArgumentsError, PeerClosedError, ProtocolError, ToolNotFoundError
 from loomlib.evals.values.cases import Turn
+from loomlib.workbench import sampling_model
 from loomlib.workbench.mcp_client import McpClient
 
 SERVER = Path(__file__).with_name("mcp_test_server.py")
@@ -133,6 +134,30 @@ def test_the_server_asks_the_user_the_model_and_for_roots(mcp: McpClient) -> Non
     assert mcp.call("summarize", text="hi").text == "The client's model answered: SUMMARIZE: HI"
 
 
+def test_a_declined_sampling_request_fails_the_tool_and_a_model_can_answer_one(bench: loom.Workbench) -> None:
+    with bench.mcp(COMMAND, on_sample=lambda _request: None) as mcp:
+        call = mcp.call("summarize", text="hi")
+        assert (call.ok, call.failure) == (False, "agent_error")
+        assert "declined" in (call.error or "")
+        assert [entry.message.get("error", {}).get("code") for entry in call.entries if entry.direction == "sent"][
+            -1
+        ] == -1
+    with bench.mcp(COMMAND, on_sample=sampling_model(bench)) as mcp:
+        call = mcp.call("summarize", text="hi")
+        answered = next(entry.message["result"] for entry in call.entries if "result" in entry.message)
+        assert call.text == f"The client's model answered: {answered['content']['text']}"
+        assert answered["_meta"] == {"loom/simulated": True}
+
+
+def test_reading_and_prompts_begin_without_waiting(mcp: McpClient) -> None:
+    schema = mcp.prompts()["input_schema"][0]
+    assert (list(schema["properties"]), schema["required"]) == (["item"], ["item"])
+    reading, asking = mcp.start_read("stock://lamps"), mcp.start_prompt("order", {"item": "desk"})
+    assert (reading.result().text, asking.result().text) == ("12 lamps", "user: Please order one desk.")
+    reading.cancel()
+    assert reading.result().text == "12 lamps"
+
+
 def test_the_server_reads_the_roots(bench: loom.Workbench, address: str) -> None:
     for server in (
         COMMAND,
@@ -140,6 +165,37 @@ def test_the_server_reads_the_roots(bench: loom.Workbench, address: str) -> None
     ):  # the SDK's request belongs to no call, and InvokeAgentRuntime has no stream for it
         with bench.mcp(server, roots=["/tmp"]) as mcp:
             assert mcp.call("folders").value == ["file:///tmp"]
+
+
+def test_roots_are_asked_for_in_the_response_to_a_call_and_can_be_changed(mcp: McpClient, tmp_path: Path) -> None:
+    try:
+        assert mcp.call("folders_of_the_caller").value == ["file:///tmp"]
+        mcp.set_roots([tmp_path, "file:///srv/repository"])
+        assert mcp.call("folders_of_the_caller").value == [tmp_path.as_uri(), "file:///srv/repository"]
+        wait_until(lambda: "roots" in mcp.call("seen").value, "the notification of the changed roots")
+    finally:
+        mcp.set_roots(["/tmp"])
+
+
+def test_roots_that_were_not_offered_cannot_be_changed(bench: loom.Workbench) -> None:
+    with bench.mcp(COMMAND) as mcp:
+        with pytest.raises(ProtocolError, match=r"offers no roots.*Try: mcp\(roots="):
+            mcp.set_roots(["/tmp"])
+        assert "does not offer roots/list" in (mcp.call("folders_of_the_caller").error or "")
+
+
+def test_the_level_of_log_lines_reaches_the_server(mcp: McpClient) -> None:
+    assert "logging" in mcp.capabilities
+    mcp.set_log_level("warning")
+    assert "warning" in mcp.call("seen").value
+    with pytest.raises(ValueError, match="level must be one of debug"):
+        mcp.set_log_level("loud")
+
+
+def test_tools_that_a_server_adds_are_known_after_its_notification(mcp: McpClient) -> None:
+    assert "greet" not in list(mcp.tools()["name"])
+    assert mcp.call("learn", name="greet").text == "learned"
+    assert mcp.call("greet").text == "greet"
 
 
 def test_a_call_of_an_agent_is_an_invocation_with_a_trace_id(warehouse: loom.Agent) -> None:

@@ -71,6 +71,24 @@ def test_an_input_that_is_none_is_a_run_error_and_a_failed_invocation(assistant:
     assert "threadId" in (inv.error or "")
 
 
+def test_runs_come_over_one_websocket_too(assistant: loom.Agent) -> None:
+    runs = []
+    with assistant.websocket() as ws:
+        for prompt in ("Add 2 lamps to the cart.", "Where is order A-1042?"):
+            ws.send(run_input(prompt))
+            fold = AguiFold()
+            for message in ws:
+                event = fold.feed(message.text)
+                assert event is not None
+                if event.type == "RUN_FINISHED":
+                    break
+            runs.append(fold.run())
+    assert [(run.status, run.problems) for run in runs] == [("finished", ()), ("finished", ())]
+    assert runs[0].state == {"cart": [{"item": "lamp", "quantity": 2}]}
+    assert runs[1].state == runs[0].state
+    assert "in transit" in runs[1].text
+
+
 def test_an_agent_that_speaks_no_ag_ui_has_an_empty_run(bench: loom.Workbench, calculator: loom.Agent) -> None:
     found = calculator.invoke("What is 2+2?").protocols.agui()
     assert (found.status, found.events) == ("not started", ())

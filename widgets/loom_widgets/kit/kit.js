@@ -154,3 +154,14 @@ function act(model, name, form = {}) {
 
 /** Stops what runs in a lane (in all of them). */
 function stop(model, lane = null) { return act(model, "stop", { lane }); }
+
+/**
+ * Loads a script that only some views need (`lazy` of the panel's class): a module whose default export is called with
+ * the functions of the kit that it uses, and what else is given. Resolves with what that returned; null when it failed.
+ */
+async function loadPart(model, name, kit, ...rest) {
+  const reply = await act(model, "script", { name });
+  if (!reply?.script) return null;
+  const address = URL.createObjectURL(new Blob([reply.script], { type: "text/javascript" }));
+  try { return (await import(address)).default(kit, ...rest); } finally { URL.revokeObjectURL(address); }
+}

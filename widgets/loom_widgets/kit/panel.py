@@ -57,6 +57,9 @@ class Panel(anywidget.AnyWidget):
     parts: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Scripts that stand between the kit and the panel's own: what it shares with others."""
 
+    lazy: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """Scripts by name that a view loads only when it needs them, with the kit's `loadPart`."""
+
     opener: ClassVar[str] = ""
     """The function of `loom_widgets` that opens such a panel; "" for views of objects, which nothing can open again."""
 
@@ -206,6 +209,8 @@ class Panel(anywidget.AnyWidget):
             self._answer(id, self.welcome)
         elif name == "page":
             self._answer(id, lambda: self.tables.page(form))
+        elif name == "script":
+            self._answer(id, lambda: {"script": self._lazy_script(form.text("name"))})
         elif name == "stop":
             lane = form.get("lane")
             self._answer(id, lambda: {"stopped": self.stop(lane if isinstance(lane, str) else None)})
@@ -259,6 +264,11 @@ class Panel(anywidget.AnyWidget):
             self.send_message("failed", id=id)
         else:
             self._lanes.add(lane, job)
+
+    def _lazy_script(self, name: str) -> str:
+        if name not in self.lazy:
+            raise LoomError("The panel has no such script", on=name[:80], try_="reload the page")
+        return text_of(*self.lazy[name])
 
     def _note_busy(self) -> None:
         with self._lock:

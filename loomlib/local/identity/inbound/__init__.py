@@ -3,12 +3,14 @@
 from .authorizer import RESOURCE_METADATA, USER_HEADER, InboundAuthorizer, decision_group
 from .cognito import CognitoPools
 from .rules import check_authorizer
+from .user_tokens import UserTokens
 
 __all__ = [
     "RESOURCE_METADATA",
     "USER_HEADER",
     "CognitoPools",
     "InboundAuthorizer",
+    "UserTokens",
     "check_authorizer",
     "decision_group",
 ]

@@ -22,6 +22,7 @@ from ...contract import CallIdentity, ClaimCheck, LogSink, RuntimeVersion
 from ...guard import Caller
 from ...log_groups import runtime_group
 from ...wire import ChallengeError, RefusedError
+from ..addresses import IssuerError
 from .rules import AuthorizerRules, scopes_of
 
 if TYPE_CHECKING:
@@ -130,14 +131,13 @@ class InboundAuthorizer:
     async def _by_token(
         self, caller: Caller, token: str, version: RuntimeVersion, qualifier: str
     ) -> tuple[CallIdentity, dict[str, Any]]:
-        from ..addresses import IssuerError
         from .tokens import MalformedTokenError, RefusedTokenError
 
         if version.authorizer is None:
             raise _denied(_MISMATCH)
         rules = self._rules_of(version)
         try:
-            verified = await self._tokens().verify(token, rules.discovery_url)
+            verified = await self.tokens().verify(token, rules.discovery_url)
         except (MalformedTokenError, IssuerError) as error:
             raise _denied(f"OAuth authorization failed: {error}") from error
         except RefusedTokenError as error:
@@ -182,7 +182,8 @@ class InboundAuthorizer:
             self._rules[key] = AuthorizerRules.of(version.authorizer)
         return self._rules[key]
 
-    def _tokens(self) -> TokenVerifier:
+    def tokens(self) -> TokenVerifier:
+        """Return what verifies a token of one issuer; made at first use."""
         if self._verifier is None:
             # A service without authorizers does not pay for the import of cryptography.
             from .key_sets import KeySets

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from joserfc import jwk
 from joserfc.errors import JoseError
 
-from ..addresses import IssuerError, check_address, is_here, read_document
+from ..addresses import IssuerError, check_address, is_here
 
 FRESH_S: Final = 600.0
 """How old keys may be before they are read again, while those at hand are still used."""
@@ -150,6 +150,8 @@ class KeySets:
         for issuer in self._known:
             if documents := issuer.documents(discovery_url):
                 return _key_set(*documents)
+        from ..documents import read_document
+
         metadata = await read_document(discovery_url)
         name, address = metadata.get("issuer"), metadata.get("jwks_uri")
         if not isinstance(name, str) or not name or not isinstance(address, str):

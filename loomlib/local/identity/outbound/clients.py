@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import quote_plus, urlsplit
 
 from ...wire import RefusedError, invalid
+from ..addresses import IssuerError, is_here
 from .vault import StoredToken
 
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"  # RFC 8693
@@ -169,7 +170,7 @@ class TokenClient:
 
 async def _discovered(url: str) -> dict[str, Any]:
     """Return a discovery document whose endpoints are on the same side of this machine's loopback as itself."""
-    from ..addresses import IssuerError, is_here, read_document  # aiohttp, which a service that asks nobody spares
+    from ..documents import read_document
 
     try:
         document = await read_document(url)
@@ -187,7 +188,7 @@ async def _answered(url: str, form: Form, headers: Mapping[str, str]) -> dict[st
     Raises:
         RefusedError: It gave no token. The message has its error code, and nothing of what was sent.
     """
-    from ..addresses import IssuerError, ask
+    from ..documents import ask
 
     pairs = [(name, item) for name, value in form.items() for item in ([value] if isinstance(value, str) else value)]
     try:

@@ -38,6 +38,7 @@ class IdentityPlane:
         vault: Stores tokens.
         clients: Asks authorization servers.
         sessions: Users' consent.
+        verify: Refuses a user's JWT that is not valid.
     """
 
     def __init__(
@@ -50,9 +51,10 @@ class IdentityPlane:
         vault: TokenVault,
         clients: TokenClient,
         sessions: ConsentSessions,
+        verify: Callable[[str], Awaitable[None]],
     ) -> None:
         self._store, self._tokens, self._api_keys, self._oauth2 = store, tokens, api_keys, oauth2
-        self._vault, self._clients, self._sessions = vault, clients, sessions
+        self._vault, self._clients, self._sessions, self._verify = vault, clients, sessions, verify
         self._asking: dict[str, asyncio.Lock] = {}
         self.handlers: Mapping[str, Callable[[Parameters, Place], Awaitable[Result]]] = {
             "GetWorkloadAccessToken": self._workload_token,
@@ -70,6 +72,8 @@ class IdentityPlane:
             # AWS: an agent gets the token of its runtime with each invocation, and cannot take it at any other time.
             raise invalid("WorkloadIdentity is linked to a service and cannot retrieve an access token by the caller")
         user_id, user_token = parameters.get("userId") or "", parameters.get("userToken") or ""
+        if user_token:
+            await self._verify(user_token)
         token = self._tokens.issue(name, place, user_id=user_id, user_token=user_token)
         return {"workloadAccessToken": token}
 
@@ -165,7 +169,11 @@ class IdentityPlane:
         if session is None or session.provider.place != place:
             raise not_found("The authorization session does not exist or has expired")
         given: Mapping[str, str] = parameters["userIdentifier"]
-        user = f"id:{given['userId']}" if "userId" in given else self._tokens.user_of(given["userToken"])[0]
+        if "userId" in given:
+            user = f"id:{given['userId']}"
+        else:
+            await self._verify(given["userToken"])
+            user = self._tokens.user_of(given["userToken"])[0]
         if user != session.key.user:
             raise RefusedError("AccessDeniedException", 403, "The user is not the one who began the authorization")
         if session.failure:

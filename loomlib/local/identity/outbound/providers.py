@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -72,6 +72,19 @@ def give_runtimes_identities(store: ResourceStore) -> None:
     ]
     if missing:
         store.put(missing)
+
+
+def discovery_urls(store: ResourceStore) -> Iterator[str]:
+    """Yield the addresses of issuers' metadata that runtimes' authorizers and OAuth2 credential providers name."""
+    for runtime in store.records("AgentRuntime"):
+        for version in store.versions(runtime):
+            configuration: dict[str, Any] = version.document.get("authorizerConfiguration") or {}
+            if authorizer := configuration.get("customJWTAuthorizer"):
+                yield authorizer["discoveryUrl"]
+    for provider in store.records(OAUTH2_PROVIDER.noun):
+        for config in provider.document["oauth2ProviderConfigOutput"].values():
+            if url := config["oauthDiscovery"].get("discoveryUrl"):
+                yield url
 
 
 class WorkloadIdentityBehaviour(Behaviour):

@@ -50,6 +50,7 @@ class OutboundIdentity:
         url: The service's address.
         issuer: Signs tokens for services outside AWS.
         local_issuer: The issuer for trying out.
+        verify: Refuses a user's JWT that is not valid.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class OutboundIdentity:
         url: str,
         issuer: Issuer,
         local_issuer: LocalServerIssuer,
+        verify: Callable[[str], Awaitable[None]],
     ) -> None:
         sealer = Sealer(home)
         self.tokens = WorkloadTokens(sealer)
@@ -74,6 +76,7 @@ class OutboundIdentity:
             vault=TokenVault(store, sealer),
             clients=TokenClient(),
             sessions=sessions,
+            verify=verify,
         )
         settings = VaultSettings(store)
         self.pages = ConsentPages(plane, sessions)

@@ -89,7 +89,7 @@ class WorkloadTokens:
     def user_of(self, user_token: str) -> tuple[str, float]:
         """Return the user of a JWT (issuer and subject) and the time when it expires.
 
-        The signature is the inbound authorizer's to verify, before a token gets here.
+        The signature is verified before a token gets here: by the runtime's authorizer, or by `inbound.UserTokens`.
 
         Raises:
             RefusedError: It is no JWT with an issuer and a subject, or has expired.

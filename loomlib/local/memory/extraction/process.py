@@ -7,8 +7,10 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 _log = logging.getLogger(__name__)
 _WAKE_EVERY_S = 0.05
@@ -39,12 +41,23 @@ class ExtractionSettings:
 
 
 class ExtractionProcess:
-    """Keeps one extraction process running, outside the service's event loop and interpreter."""
+    """Keeps one extraction process running, outside the service's event loop and interpreter.
 
-    def __init__(self, home: Path, settings: ExtractionSettings) -> None:
+    Args:
+        home: The home folder.
+        settings: How to extract.
+        on_outcome: Called with each outcome that the process reports.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        settings: ExtractionSettings,
+        on_outcome: Callable[[Mapping[str, Any]], object] | None = None,
+    ) -> None:
         if delay := os.environ.get(_DELAY_VARIABLE):
             settings = replace(settings, delay_s=float(delay))
-        self._home, self._settings = home, settings
+        self._home, self._settings, self._on_outcome = home, settings, on_outcome
         self._process: asyncio.subprocess.Process | None = None
         self._supervising: asyncio.Task[None] | None = None
         self._waking: asyncio.TimerHandle | None = None
@@ -89,13 +102,31 @@ class ExtractionProcess:
             process = self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", __package__ or "", str(self._home)),
                 stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
                 start_new_session=True,  # a terminal's Ctrl-C goes to the service, which then closes this process
             )
             assert process.stdin is not None
+            assert process.stdout is not None
             process.stdin.write(json.dumps(asdict(self._settings)).encode() + b"\n")
             if self._closed:
                 process.stdin.close()
+            await self._read(process.stdout)
             await process.wait()
             if not self._closed:
                 _log.error("The extraction process ended with %s and is restarted", process.returncode)
                 await asyncio.sleep(_RESTART_AFTER_S)
+
+    async def _read(self, output: asyncio.StreamReader) -> None:
+        """Pass the process's outcomes on until it ends."""
+        while True:
+            try:
+                line = await output.readline()
+            except ValueError:
+                continue  # longer than a reader takes; none of ours
+            if not line:
+                return
+            try:
+                if self._on_outcome is not None:
+                    self._on_outcome(json.loads(line))
+            except Exception:  # noqa: BLE001 - a log record that cannot be written must not stop the extraction
+                _log.exception("An outcome of the extraction could not be logged")

@@ -6,13 +6,14 @@ import json
 import logging
 import os
 import select
+import sys
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from loomlib.redaction import Redactor
 
@@ -30,6 +31,7 @@ _log = logging.getLogger(__name__)
 _SWEEP_EVERY_S: Final = 60.0
 _POLL_EVERY_S: Final = 0.1
 _IDLE_S: Final = 5.0
+_MOST_EVENT_IDS, _MOST_REASON = 500, 2_000  # of an outcome, so that its line stays below 64 KiB
 _IN_BOTH: Final = ("diet", "allergy:", "avoids:")  # facts that are preferences as well
 
 
@@ -42,6 +44,7 @@ class Extraction:
         self._pending = PendingEvents(home, self._store.watermark())
         self._consolidator = Consolidator(self._store)
         self._sessions = SessionRecords(self._store, self._consolidator)
+        self._outcomes: list[dict[str, Any]] = []
         uses_model = settings.extractor == "model"
         self._model = ModelExtractor(settings.url, settings.access_key, settings.secret_key) if uses_model else None
 
@@ -72,6 +75,11 @@ class Extraction:
             self._note_watermark()
         return self._run_queued_jobs() or worked
 
+    def outcomes(self) -> list[dict[str, Any]]:
+        """Return what was extracted since the last call: the strategy, the session, its events, and why it failed."""
+        done, self._outcomes = self._outcomes, []
+        return done
+
     def sweep(self) -> None:
         """Delete what expired, and what belongs to memories that no longer exist."""
         self._store.sweep()
@@ -100,17 +108,38 @@ class Extraction:
 
     def _failure(self, strategy: Strategy, entries: Sequence[JournalEntry]) -> str:
         """Extract events; return why it failed, or an empty text. A failed extraction writes nothing."""
+        reason = ""
         try:
             with self._store.savepoint():
                 self._write(strategy, entries)
         except ExtractionError as error:
-            return str(error)
+            reason = str(error)
         except KeyError as error:
-            return f"The namespace template {strategy.template} has a variable that the events do not set: {error}"
+            reason = f"The namespace template {strategy.template} has a variable that the events do not set: {error}"
         except Exception as error:  # noqa: BLE001 - one unreadable turn must not end all extraction
             _log.exception("A turn could not be extracted")
-            return f"{type(error).__name__} in the extractor"
-        return ""
+            reason = f"{type(error).__name__} in the extractor"
+        self._note(strategy, entries, reason)
+        return reason
+
+    def _note(self, strategy: Strategy, entries: Sequence[JournalEntry], reason: str) -> None:
+        first = entries[0]
+        try:
+            namespace = filled(strategy.template, strategy.id, first.actor_id, first.session_id, first.variables)
+        except KeyError:
+            namespace = strategy.template
+        event_ids = list(dict.fromkeys(message.event_id for message in _messages(entries)))
+        self._outcomes.append(
+            {
+                "memory_id": first.memory_id,
+                "strategy_id": strategy.id,
+                "namespace": namespace,
+                "actor_id": first.actor_id,
+                "session_id": first.session_id,
+                "event_ids": event_ids[-_MOST_EVENT_IDS:],
+                "failure": reason[:_MOST_REASON],
+            }
+        )
 
     def _write(self, strategy: Strategy, entries: Sequence[JournalEntry]) -> None:
         for _, group in groupby(entries, key=lambda entry: entry.variables):
@@ -176,7 +205,7 @@ class Extraction:
 
 
 def run(home: Path, settings: ExtractionSettings) -> None:
-    """Extract until standard input ends; a byte on it means that there may be new events.
+    """Extract until standard input ends; a byte on it means that there may be new events. Outcomes go to the output.
 
     Args:
         home: The home folder of the service.
@@ -191,6 +220,9 @@ def run(home: Path, settings: ExtractionSettings) -> None:
                 extraction.sweep()
                 swept_s = now_s
             extraction.step(now_s)
+            for outcome in extraction.outcomes():
+                sys.stdout.write(json.dumps(outcome) + "\n")
+            sys.stdout.flush()
             wait_s = _IDLE_S if extraction.idle else min(_POLL_EVERY_S, max(settings.delay_s / 4, 0.01))
             if select.select([0], [], [], wait_s)[0] and not os.read(0, 65_536):
                 return

@@ -37,7 +37,7 @@ RESTORE = b"r"
 _DESCRIPTORS = 5
 _CLOSE_ON_EXEC = 0x40000000  # MSG_CMSG_CLOEXEC
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # prctl(2)
-_SETTLES_WITHIN_S = 2.0
+_SETTLES_WITHIN_S, _FORKS_WITHIN_S = 2.0, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ class Freezer:
         lifeline_fd: The lifeline.
         spans: The agent's spans.
         announce: Tells the service this process's id, given the lifeline and a port.
-        follow_service: Starts the thread that ends the session with the service, given the session's mark.
+        follow_service: Starts the thread that ends the session with the service, given the session's mark, and reports
+            the time from which the session serves.
     """
 
     def __init__(
@@ -117,7 +118,8 @@ class Freezer:
         gc.collect()  # closes what nobody uses
         threads.retire_workers(loop)
         threads.wait_for_threads(_SETTLES_WITHIN_S)
-        threads.try_a_fork()
+        if not threads.try_a_fork(_FORKS_WITHIN_S):
+            return [f"a process forked from it does not begin within {_FORKS_WITHIN_S:g} s"], None
         obstacles = [f"the thread {name!r} runs" for name in threads.python_threads()]
         if count := threads.native_threads():
             obstacles.append(f"{count} threads of a native library run")
@@ -133,15 +135,14 @@ class Freezer:
         wake_up, works_in = signal.set_wakeup_fd(-1), os.getcwd()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         gc.freeze()  # a later collection would touch, and so copy, every object that the sessions share
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel then removes sessions that have ended
         while True:
             request, received = self._receive()
-            with contextlib.suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    continue
             if os.fork() == 0:
                 break
             for descriptor in received:
                 os.close(descriptor)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         try:
             self._become(request, received, loop, plan, works_in)
         except BaseException:  # noqa: BLE001 (whatever fails: a process that is half restored must not serve)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import threading
 import time
@@ -56,9 +57,16 @@ def native_threads() -> int:
     return max(0, len(os.listdir("/proc/self/task")) - own)
 
 
-def try_a_fork() -> None:
-    """Fork a child that ends at once, so that handlers of libraries run."""
+def try_a_fork(within_s: float) -> bool:
+    """Fork a child that ends at once, so that handlers of libraries run; return whether it ended in time."""
     pid = os.fork()
     if pid == 0:
         os._exit(0)
-    os.waitpid(pid, 0)
+    deadline = time.monotonic() + within_s
+    while not os.waitpid(pid, os.WNOHANG)[0]:
+        if time.monotonic() > deadline:  # a library's handler waits for a thread that the child does not have
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return False
+        time.sleep(0.001)
+    return True

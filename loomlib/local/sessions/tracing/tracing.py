@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import threading
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextvars import ContextVar
 from typing import Any
@@ -29,6 +30,14 @@ _App = Callable[[MutableMapping[str, Any], _Receive, _Send], Awaitable[None]]
 
 _SCOPE_NAME = "loom.local.invocations"
 _EXIT_FLUSH_S = 4.0  # of the five seconds between SIGTERM and SIGKILL
+
+
+class OwnProvider(TracerProvider):
+    """Loom's provider; its resource stays what the service gave, also in a forked process."""
+
+    def _handle_fork(self) -> None:
+        # OpenTelemetry's SDK would look through the metadata of every installed package for detectors.
+        self._tracers_lock = threading.Lock()
 
 
 class Tracing:
@@ -160,7 +169,7 @@ class Tracing:
 
     def _provider(self) -> TracerProvider:
         if self._own is None:
-            self._own = TracerProvider(resource=self._resource, shutdown_on_exit=False)
+            self._own = OwnProvider(resource=self._resource, shutdown_on_exit=False)
             self._own.add_span_processor(self._processor(None))
         return self._own
 

@@ -65,7 +65,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
 @pytest.fixture(scope="module", params=["legacy", "latest"])
 def agent(bench: loom.Workbench, request: pytest.FixtureRequest) -> loom.Agent:
     environment = {"COLD_S": "1.2"} | (LATEST if request.param == "latest" else {})
-    return bench.deploy(AGENT, name=f"planned_{request.param}", environment=environment)
+    # On V1, where each session boots: on V2 the planted start is over before the first session.
+    return bench.deploy(AGENT, name=f"planned_{request.param}", environment=environment, platform_version="V1")
 
 
 @pytest.fixture(scope="module")

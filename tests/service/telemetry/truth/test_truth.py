@@ -7,6 +7,7 @@ Only what no load can change is held here: what adds up, what lies inside of wha
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator
 
@@ -27,6 +28,11 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
     with loom.connect(home=home) as opened:
         yield opened
     local.stop(home)
+
+
+def deploy(bench: loom.Workbench, name: str, *, platform: str = "V1", **environment: str) -> loom.Agent:
+    """The agent on V1, where its planted start belongs to each session's first call, unless another is named."""
+    return bench.deploy(AGENT, name=name, environment=environment, platform_version=platform)
 
 
 async def at_once(agent: loom.Agent, sessions: list[str | None]) -> list[loom.Invocation]:
@@ -61,7 +67,7 @@ def follows(agent: loom.Agent, convention: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_planted_delays_are_found_in_many_sessions_at_once(bench: loom.Workbench, convention: str) -> None:
-    agent = bench.deploy(AGENT, name=f"timed_{convention}", environment=CONVENTIONS[convention])
+    agent = deploy(bench, f"timed_{convention}", **CONVENTIONS[convention])
 
     first = asyncio.run(at_once(agent, [None] * SESSIONS[convention]))
     cold = compared(agent, first)
@@ -79,7 +85,7 @@ def test_planted_delays_are_found_in_many_sessions_at_once(bench: loom.Workbench
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_a_cold_start_ends_where_the_agent_states_that_it_began(bench: loom.Workbench, convention: str) -> None:
-    agent = bench.deploy(AGENT, name=f"alone_{convention}", environment=CONVENTIONS[convention])
+    agent = deploy(bench, f"alone_{convention}", **CONVENTIONS[convention])
     calls = [agent.invoke("Weave.").raise_for_status() for _ in range(2)]
     found = compared(agent, calls)  # by its brackets: after the agent was ready to serve, before it began to answer
     assert all(each.is_cold for each in found)
@@ -87,7 +93,7 @@ def test_a_cold_start_ends_where_the_agent_states_that_it_began(bench: loom.Work
 
 
 def test_tools_that_worked_at_once_are_one_stretch_of_time(bench: loom.Workbench) -> None:
-    agent = bench.deploy(AGENT, name="both_tools")
+    agent = deploy(bench, "both_tools")
     inv = agent.invoke("Weave.").raise_for_status()
     view = inv.trace()
     (found,) = compared(agent, [inv])
@@ -95,3 +101,12 @@ def test_tools_that_worked_at_once_are_one_stretch_of_time(bench: loom.Workbench
     assert sorted(calls["tool"]) == ["look", "search"]
     assert found.told["tools"] < sum(calls["duration_ms"])
     assert found.told["tools"] >= max(calls["duration_ms"])
+
+
+def test_the_cold_start_of_a_restored_session_has_none_of_the_agents_start(bench: loom.Workbench) -> None:
+    agent = deploy(bench, "restored", platform="V2")
+    cold = [agent.invoke("Weave.").raise_for_status() for _ in range(2)]
+    for each, inv in zip(compared(agent, cold), cold, strict=True):
+        assert each.is_cold
+        assert each.slept_ms >= 300  # in the snapshot's process, before the call
+        assert json.loads(inv.text)["slept"] == json.loads(cold[0].text)["slept"]

@@ -18,6 +18,11 @@ export default {
     const idle = field("Idle time-out", { placeholder: "900 (seconds)" });
     const lifetime = field("Maximum lifetime", { placeholder: "28800 (seconds)" });
     const storage = field("Session storage", { placeholder: "none (a folder such as /mnt/data)" });
+    const authorizer = select("Callers"), discovery = field("Discovery URL", { placeholder: "https://…/.well-known/openid-configuration" });
+    authorizer.options([["", "AWS identities (signed requests)"], ["local", "tokens of the local issuer"], ["jwt", "tokens of another issuer"]], "");
+    const rules = [["audience", "Audience"], ["clients", "Clients"], ["scopes", "Scopes"]].map(([key, label]) => [key, field(label, { placeholder: "any; several with commas" })]);
+    const issuer = h("div", { hidden: true }, h("div", { class: "loom-row" }, discovery), h("div", { class: "loom-row" }, rules.map(([, control]) => control)),
+      h("p", { class: "loom-hint" }, "A token needs one value of each kind that is given; at least one kind is needed."));
     const about = h("p", { class: "loom-hint" });
     const deploy = button("Deploy", () => begin(), { kind: "main" });
     const halt = button("Stop waiting", () => stop(model, "deploy"), { disabled: true });
@@ -55,6 +60,7 @@ export default {
         what: what.value === OWN_CODE ? path.value : what.value, name: name.value, memory: memory.value, environment: environment.value,
         platform_version: platform.value, warmup: warmup.value, protocol: protocol.value,
         idle_timeout_s: idle.value, max_lifetime_s: lifetime.value, storage: storage.value,
+        authorizer: authorizer.value, discovery_url: discovery.value, ...Object.fromEntries(rules.map(([key, control]) => [key, control.value])),
       });
       deploying(false);
       if (reply && reply.arn) show(reply);
@@ -98,10 +104,11 @@ export default {
     };
 
     what.control.addEventListener("change", describe);
+    authorizer.control.addEventListener("change", () => { issuer.hidden = authorizer.value !== "jwt"; });
     for (const [item, go] of [[path, begin], [name, begin], [arn, register]]) {
       item.control.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
     }
-    for (const item of [path, arn, environment]) item.classList.add("loom-wide");
+    for (const item of [path, arn, environment, discovery]) item.classList.add("loom-wide");
     const onAws = button("Connect to AWS and register", async () => {
       const reply = await act(model, "register_on_aws", { arn: model.get("state").elsewhere?.arn ?? "" });
       if (reply && reply.arn) { arn.value = ""; show(reply); }
@@ -114,6 +121,7 @@ export default {
       h("div", { class: "loom-row" }, what, path, deploy, halt), about,
       h("details", null, h("summary", null, "Name, memory and environment"), h("div", { class: "loom-row" }, name, memory), h("div", { class: "loom-row" }, environment)),
       h("details", null, h("summary", null, "Runtime settings"), h("div", { class: "loom-row" }, platform, warmup, protocol), h("div", { class: "loom-row" }, idle, lifetime, storage)),
+      h("details", null, h("summary", null, "Who may call it"), h("div", { class: "loom-row" }, authorizer), issuer),
       going);
     body.errorsOf(["deploy"], deployment.body);
     const list = h("div");

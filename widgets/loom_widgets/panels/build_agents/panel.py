@@ -8,12 +8,13 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import loomlib as loom
-from loomlib import Agent, Workbench
+from loomlib import Agent, JwtAuthorizer, Workbench
 from loomlib.agents import RuntimeArn
 from loomlib.errors import AgentNotFoundError, LoomError, NotSupportedError
+from loomlib.json_values import as_list, as_mapping, as_text
 from loomlib.presentation.formats import plural
 
 from ...kit import Cancel, Cancelled, Form, Panel, action
@@ -57,8 +58,8 @@ class BuildPanel(Panel):
         what, name, memory = (form.text(item).strip() for item in ("what", "name", "memory"))
         if not what:
             raise LoomError("There is nothing to deploy", on="no path is given", try_="the path of your agent.py")
-        environment, settings = _variables(form.text("environment")), _settings(form)
-        self.show_code(connect_code(self.bench) + _deploy_code(what, name, memory, environment, settings))
+        environment, settings, authorizer = _variables(form.text("environment")), _settings(form), _authorizer(form)
+        self.show_code(connect_code(self.bench) + _deploy_code(what, name, memory, environment, settings, authorizer))
         began, steps = time.monotonic(), list[dict[str, Any]]()
 
         def step(word: str) -> None:
@@ -81,6 +82,7 @@ class BuildPanel(Panel):
                 name=name or None,
                 environment=environment or None,
                 memory=memory or None,
+                authorizer=authorizer,
                 progress=step,
                 **settings,
             )
@@ -236,6 +238,7 @@ class BuildPanel(Panel):
             "qualifiers": ", ".join(entry.qualifiers),
             "version": str(entry.raw_metadata.get("agentRuntimeVersion") or "–"),
             "platform": str(entry.raw_metadata.get("platformVersion") or "–"),
+            "callers": _callers(entry.raw_metadata.get("authorizerConfiguration")),
             "log group": entry.log_group(agent.qualifier),
         }
         call = f"bench.agent({agent.name!r}).invoke({prompt!r}).text"
@@ -253,6 +256,17 @@ class BuildPanel(Panel):
         rows = self.tables.rows("agents")
         shown = [[row.get(name) for name in _COLUMNS] for row in rows[:50]]
         return static_summary(tables=[([name.replace("_", " ") for name in _COLUMNS], shown)])
+
+
+def _callers(configuration: object) -> str:
+    """Return who may call a runtime, from its authorizer's configuration."""
+    jwt = as_mapping(as_mapping(configuration).get("customJWTAuthorizer"))
+    if not jwt:
+        return "AWS identities (SigV4)"
+    kinds = (("allowedAudience", "audience"), ("allowedClients", "client"), ("allowedScopes", "scope"))
+    rules = [f"{name} {', '.join(map(str, as_list(jwt.get(key))))}" for key, name in kinds if jwt.get(key)]
+    rules += ["claims"] if jwt.get("customClaims") else []
+    return f"tokens of {as_text(jwt.get('discoveryUrl'))}" + (f" ({'; '.join(rules)})" if rules else "")
 
 
 def _sentence(rows: list[dict[str, Any]]) -> str:
@@ -298,7 +312,39 @@ def _settings(form: Form) -> dict[str, Any]:
     return settings
 
 
-def _deploy_code(what: str, name: str, memory: str, environment: Mapping[str, str], settings: Mapping[str, Any]) -> str:
+def _authorizer(form: Form) -> JwtAuthorizer | Literal["local"] | None:
+    """Return the authorizer that the form gives: None for signed requests, "local" for the local issuer."""
+    kind = form.text("authorizer")
+    if kind in ("", "local"):
+        return "local" if kind else None
+    address = form.text("discovery_url").strip()
+    if not address:
+        raise LoomError(
+            "The authorizer needs its issuer's address",
+            on="no discovery URL is given",
+            try_="https://…/.well-known/openid-configuration",
+        )
+    audience, clients, scopes = (
+        form.text(name).replace(",", " ").split() for name in ("audience", "clients", "scopes")
+    )
+    try:
+        return JwtAuthorizer(discovery_url=address, audience=audience, clients=clients, scopes=scopes)
+    except ValueError:
+        raise LoomError(
+            "The authorizer has no rule",
+            on=address[:200],
+            try_="at least one audience, client or scope that a token must have",
+        ) from None
+
+
+def _deploy_code(
+    what: str,
+    name: str,
+    memory: str,
+    environment: Mapping[str, str],
+    settings: Mapping[str, Any],
+    authorizer: JwtAuthorizer | Literal["local"] | None,
+) -> str:
     """Return the deploy call as Python.
 
     Values of variables may be secrets, so the code reads them from the reader's own environment.
@@ -307,6 +353,14 @@ def _deploy_code(what: str, name: str, memory: str, environment: Mapping[str, st
     given += [f"name={name!r}"] if name else []
     given += [f"memory={memory!r}"] if memory else []
     given += [f"{key}={value!r}" for key, value in settings.items()]
+    if isinstance(authorizer, JwtAuthorizer):
+        rules = ("audience", "clients", "scopes")
+        parts = [f"{rule}={list(getattr(authorizer, rule))!r}" for rule in rules if getattr(authorizer, rule)]
+        given += [
+            f"authorizer=loom.JwtAuthorizer({', '.join([f'discovery_url={authorizer.discovery_url!r}', *parts])})"
+        ]
+    elif authorizer:
+        given += [f"authorizer={authorizer!r}"]
     if not environment:
         return f"agent = bench.deploy({', '.join(given)})"
     values = ", ".join(f"{key!r}: os.environ[{key!r}]" for key in environment)

@@ -16,6 +16,19 @@ def agent_line(agent: Agent) -> str:
     return f"agent = bench.agent({agent.name!r}){at}"
 
 
+def opening_code(agent: Agent, *, calls: bool = True) -> str:
+    """Return the lines before an action: the workbench and the agent.
+
+    Args:
+        agent: The agent.
+        calls: Whether the action calls the agent, so that one with an authorizer needs a token.
+    """
+    opening, found = connect_code(Workbench(agent.context)), agent_line(agent)
+    if calls and agent.entry.has_authorizer:
+        return f'import os\n\n{opening}{found}.with_bearer(os.environ["LOOM_BEARER"])'
+    return f"{opening}{found}"
+
+
 def asking_code(agent: Agent, prompt: str, session: str, *, agui: bool) -> str:
     """Return the lines that invoke the agent.
 
@@ -26,14 +39,11 @@ def asking_code(agent: Agent, prompt: str, session: str, *, agui: bool) -> str:
         agui: Whether the agent uses AG-UI.
     """
     again = f", session_id={session!r}" if session else ""
-    opening = connect_code(Workbench(agent.context))
-    found = agent_line(agent)
-    if agent.entry.has_authorizer:
-        opening, found = "import os\n\n" + opening, f'{found}.with_bearer(os.environ["LOOM_BEARER"])'
+    opening, _, found = opening_code(agent).rpartition("\n")
     if agui:
         argument = f", messages=agui_conversation(agent.history.conversation({session!r}))" if session else ""
         names = "agui_conversation, ask_agui" if session else "ask_agui"
         call = f"inv = ask_agui(agent, {prompt!r}{again}{argument})\ninv.text, inv.protocols.agui().state"
-        return f"{opening}from loomlib.workbench import {names}\n\n{found}\n{call}"
+        return f"{opening}\nfrom loomlib.workbench import {names}\n\n{found}\n{call}"
     call = f"inv = agent.invoke({prompt!r}{again})\ninv.text, inv.latency(), inv.trace()"
-    return f"{opening}{found}\n{call}"
+    return f"{opening}\n{found}\n{call}"

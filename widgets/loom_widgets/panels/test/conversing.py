@@ -32,8 +32,8 @@ class Conversing(Panel):
         """Invoke the agent as a new turn, streamed; `payload` is sent instead of the prompt."""
 
     @abstractmethod
-    def _begin_turn(self, prompt: str, session: str) -> PanelTurn:
-        """Add a turn to the conversation and send it to the views."""
+    def _begin_turn(self, prompt: str, session: str, *, is_socket: bool = False) -> PanelTurn:
+        """Add a turn to the conversation and send it to the views; that of a WebSocket blocks no other question."""
 
     @abstractmethod
     def _ended(self, agent: Agent, turn: PanelTurn) -> None:
@@ -48,8 +48,8 @@ class Conversing(Panel):
         """Load the catalog and the sessions."""
 
     @abstractmethod
-    def _opening(self, agent: Agent) -> str:
-        """Return the code before a call: the workbench and the agent."""
+    def _opening(self, agent: Agent, *, calls: bool = True) -> str:
+        """Return the code before an action: the workbench and the agent; with its token if the action calls it."""
 
     @abstractmethod
     def _put_sessions(self, name: str) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ const RENDERERS = {
   agui: (view, item) => view.run.event(item),
   run: (view, item) => view.ran(item),
   view: (view, item) => view.frame(item),
+  progress: (view, item) => view.progress(item),
+  message: (view, item) => view.message(item),
   event: (view, item) => view.event(item),
 };
 const BLOCK = 4000, LONGEST_LINE = 16000, FOLDED = 20000;
@@ -36,10 +38,24 @@ function growing() {
   return node;
 }
 
+/** How the call of a turn was authorized: `.button` reads and shows it in `.node`, or hides it again. */
+function authorizationOf(model, turn) {
+  const node = h("div"), read = button("How was it authorized?", async () => {
+    if (node.childElementCount) return void node.replaceChildren();
+    read.disabled = true;
+    const reply = await act(model, "authorization", { turn });
+    read.disabled = false;
+    if (reply?.facts) refill(node, card("Authorization", { level: 5 }, h("p", null, calm(reply.sentence)), facts(reply.facts.map(([name, value]) => [name, calm(value)])), reply.tables.map(([title, rows]) => [h("p", null, h("strong", null, title)), plainTable(title, rows)])));
+    node.scrollIntoView?.({ block: "nearest" });
+  }, { class: "loom-quiet", hidden: true });
+  return { node, button: read };
+}
+
 function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }) {
   const text = growing();
   const tools = h("div", { class: "loom-tools" });
   const events = h("details", { class: "loom-events", hidden: true }, h("summary", null, "other events"));
+  const progress = h("div", { hidden: true }), messages = h("div");
   const foot = h("p", { class: "loom-hint" });
   const session = h("code", { class: "loom-session" });
   const run = runView((question, form) => answer(turn.turn, question, form));
@@ -47,15 +63,15 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
   const fold = button("Show all", () => folded(!isFolded), { class: "loom-quiet", hidden: true });
   const details = button("Show details", () => onOpen(turn.turn), { class: "loom-quiet", hidden: true });
   const keep = button("Capture as case", async () => { const reply = await onKeep(turn.turn); if (reply) kept.textContent = ` ${reply.sentence}`; }, { class: "loom-quiet", hidden: true });
-  const kept = h("span", { class: "loom-hint" });
+  const kept = h("span", { class: "loom-hint" }), authorization = authorizationOf(model, turn.turn);
   const node = h("article", { class: "loom-turn", "aria-label": `question ${turn.turn}` },
     h("p", { class: "loom-asked", style: { "white-space": "pre-wrap" } }, h("strong", null, `${turn.who ?? "You"}: `), calm(turn.prompt)),
-    tools, text, fold, run, frames, events, foot, details, " ", keep, kept);
+    tools, progress, messages, text, fold, run, frames, events, foot, details, " ", keep, kept, " ", authorization.button, authorization.node);
   const cards = new Map();
   const view = { node, run };
   let seen = 0, isFolded = false, hasBegun = false, timer = 0;
   const elapsed = h("span", { class: "loom-elapsed" }), word = h("span");
-  const arriving = (yes) => { hasBegun = yes; refill(word, yes ? statusDot("streaming") : statusDot("waiting for the first byte")); };
+  const arriving = (yes) => { hasBegun = yes; refill(word, turn.socket ? statusDot("open") : yes ? statusDot("streaming") : statusDot("waiting for the first byte")); };
   /** While the answer comes: whether its first byte is here, and how long it takes so far. */
   const asking = (now) => {
     clearInterval(timer);
@@ -94,6 +110,16 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
       item.arguments && h("pre", { "aria-label": "arguments", tabindex: 0 }, calm(item.arguments)),
       item.result && h("details", null, h("summary", null, "Result"), h("pre", { tabindex: 0 }, calm(item.result))));
   };
+  /** How far a call is, as its server reports it; the bar goes with the call's end. */
+  view.progress = (item) => {
+    progress.hidden = false;
+    const share = Number.isFinite(item.share) ? Math.min(Math.max(item.share, 0), 1) : null;
+    refill(progress, share !== null && h("progress", { max: 1, value: share, "aria-label": "progress of the call", style: { width: "12em", height: "10px" } }), h("span", { class: "loom-hint" }, ` ${short(calm(item.text), 300)}`));
+    if (!item.unlisted) view.event(item);
+  };
+  /** A message of a WebSocket. */
+  view.message = (item) => messages.append(h("p", { style: { "white-space": "pre-wrap", "overflow-wrap": "anywhere", "unicode-bidi": "plaintext", margin: "2px 0" } },
+    h("strong", null, item.sent ? "sent: " : "received: "), calm(item.text), Number.isFinite(item.after_ms) && h("span", { class: "loom-hint" }, ` · ${formatMs(item.after_ms)} after the last message sent`)));
   view.event = (item) => {
     events.hidden = false;
     seen += 1;
@@ -118,10 +144,11 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
     if (now.run?.kind) view.ran(now.run);
     if (now.text !== undefined && !text.length) text.add(now.text);
     if (now.status !== "streaming" && text.length > FOLDED && fold.hidden) folded(true);
+    if (now.status !== "streaming") progress.hidden = true;
     if (now.status !== "streaming") view.finishTools(now.status === "complete" ? "done" : "stopped");
     if (now.tools?.length) { cards.clear(); tools.replaceChildren(); now.tools.forEach(view.tool); }
     session.textContent = now.session ?? "";
-    details.hidden = keep.hidden = !now.invocation || now.status === "streaming";
+    details.hidden = keep.hidden = authorization.button.hidden = !now.invocation || now.status === "streaming";
     if (now.status !== "streaming") refill(foot,
       statusDot(now.status), " ", now.sentence, now.left_out ? ` · ${formatNumber(now.left_out)} more characters are in .text` : "",
       now.session && !now.sentence.includes(now.session) ? [" · session ", session] : null);
@@ -174,8 +201,28 @@ export default {
     const token = field("Bearer token", { type: "password", autocomplete: "off", hint: "This agent takes tokens only. The token is neither stored nor shown." });
     const agui = checkbox("Ask in AG-UI");
     agui.style.setProperty("align-self", "center");
-    const browser = toolBrowser(model, { form: () => ({ ...form(), bearer: token.value }), asking: (yes) => asking(yes) });
-    const asked = serverQuestion(model), described = agentCard(model, () => ({ ...form(), bearer: token.value }));
+    const protocols = h("div");
+    let loading = null;
+    /** The part for MCP and A2A, loaded once. */
+    const speaking = () => (loading ??= loadPart(model, "protocols", { act, button, calm, card, checkbox, facts, field, h, link, put, refill, select, short, stop, tabs, textarea },
+      model, { form: () => ({ ...form(), bearer: token.value }), asking: (yes) => asking(yes) }).then((part) => {
+      if (part) refill(protocols, part.node); else loading = null;
+      return part;
+    }));
+    const sockets = h("details", null, h("summary", null, "WebSocket")), socketPlace = h("div");
+    let opening = null;
+    const socketPart = () => (opening ??= loadPart(model, "websocket", { act, button, h, stop, textarea }, model, { form: () => ({ ...form(), bearer: token.value }) }).then((part) => {
+      if (part) refill(socketPlace, part.node); else opening = null;
+      return part;
+    }));
+    sockets.append(socketPlace);
+    sockets.addEventListener("toggle", () => { if (sockets.open) socketPart(); });
+    const showSocket = async (isOpen) => { if (isOpen) sockets.open = true; if (isOpen || opening) (await socketPart())?.show(isOpen); };
+    const showProtocol = async () => {
+      if (!loading && !["MCP", "A2A"].includes(model.get("state").protocol)) return;
+      const part = await speaking(), { protocol, agent: named } = model.get("state");
+      part?.show(protocol, named);
+    };
     const promptRow = h("div", { class: "loom-row" }, h("div", { class: "loom-wide" }, prompt)), askRow = h("div", { class: "loom-row" }, ask, halt, agui);
     let calls = 0, shownTurn;
 
@@ -228,7 +275,7 @@ export default {
       for (const turn of reply?.turns ?? []) begin(turn);
       const last = reply?.turns?.at(-1);
       detailsOf(last?.turn, last ? "Press Show details at a question to read its spans." : "Invoke the agent to see times, tokens and cost.");
-      if (last) { showFigures(last); asking(last.status === "streaming"); }
+      if (last) { showFigures(last); asking(last.status === "streaming" && !last.socket); }
     };
     const showFigures = (turn) => {
       if (!turn.figures?.length) return;
@@ -248,7 +295,7 @@ export default {
     logs.addEventListener("click", () => { line.hidden = !logs.chosen; line.textContent = logs.chosen?.message ?? ""; });
     put(body, [
       labels, h("div", { class: "loom-row" }, agent, qualifier, session, fresh), waiting, log, nothing,
-      described, browser, asked, promptRow, token, askRow, about, parts,
+      protocols, promptRow, token, askRow, sockets, about, parts,
     ]);
     prompt.classList.add("loom-wide");
 
@@ -264,8 +311,8 @@ export default {
       token.hidden = !state.authorizer;
       promptRow.hidden = askRow.hidden = state.protocol === "MCP";
       agui.hidden = state.protocol === "A2A";
-      browser.show(state.protocol, state.agent);
-      described.show(state.protocol, state.agent);
+      sockets.hidden = ["MCP", "A2A"].includes(state.protocol);
+      showProtocol();
       labels.textContent = (state.labels ?? []).join(" · ");
       prompt.control.setAttribute("placeholder", state.sample ?? "");
       const none = !(state.agents ?? []).length;
@@ -275,18 +322,20 @@ export default {
         : "No question has been asked yet.";
     }));
     body.keep(onMessage(model, "began", (turn) => {
-      asking(true);
+      if (!turn.socket) asking(true);
       begin(turn);
       detailsOf(turn.turn, "Shown when the answer has ended.");
       if (prompt.value.trim() === turn.prompt.trim()) prompt.value = "";
     }));
-    body.keep(onMessage(model, "question", (question) => asked.show(question)));
+    body.keep(onMessage(model, "question", async (question) => { if (loading || question.message) (await speaking())?.ask(question); }));
+    body.keep(onMessage(model, "server_log", async ({ text }) => (await speaking())?.log(text)));
     body.keep(onMessage(model, "session", (reply) => views.get(reply.turn)?.session(reply.session)));
     body.keep(onMessage(model, "pieces", (reply) => down(() => {
       views.get(reply.turn)?.take(reply.items);
       log.dispatchEvent(new CustomEvent("loom-pieces", { bubbles: true, detail: reply.items }));
     })));
-    body.keep(onMessage(model, "ended", (turn) => { asking(false); down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
+    body.keep(onMessage(model, "socket", (reply) => showSocket(reply.open)));
+    body.keep(onMessage(model, "ended", (turn) => { if (!turn.socket) asking(false); down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
     body.keep(onMessage(model, "details", (turn) => { down(() => views.get(turn.turn)?.update(turn)); showFigures(turn); }));
     body.keep(onMessage(model, "chat", chat));
     body.keep(onMessage(model, "logs", () => logs.reload()));
@@ -308,6 +357,10 @@ export default {
       prompt.value = kept.prompt;
       if ((model.get("state").agents ?? []).includes(kept.agent)) act(model, "choose", { agent: kept.agent, qualifier: kept.qualifier, session: kept.session });
     };
-    act(model, "hello").then(chat);
+    act(model, "hello").then(async (reply) => {
+      chat(reply);
+      showSocket(Boolean(reply?.socket));
+      if (reply?.question?.message) (await speaking())?.ask(reply.question);
+    });
   }),
 };

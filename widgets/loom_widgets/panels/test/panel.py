@@ -15,14 +15,16 @@ from loomlib.errors import LoomError
 
 from ...kit import Cancel, Form, action
 from ...kit.panel import static_summary
-from ...kit.source import connect_code, frame_rows
-from .code import agent_line, asking_code
+from ...kit.source import frame_rows
+from .a2a_messages import A2aMessages
+from .code import asking_code, opening_code
 from .deciding import Deciding
 from .figures import figures_of
 from .frames import Frames
-from .speaking import Speaking
+from .mcp_session import McpSessions
 from .turn_details import TurnDetails
 from .turns import PanelTurn
+from .websocket import WebSockets
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -33,7 +35,7 @@ _CAPTURED = "captured.json"
 _TEXT_IN_ALL = 600_000
 
 
-class TestPanel(Deciding, Frames, TurnDetails, Speaking):
+class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages, WebSockets):
     """A conversation with an agent of the catalog, and the telemetry of its last answer."""
 
     __test__ = False  # the name looks like a test to pytest
@@ -41,10 +43,11 @@ class TestPanel(Deciding, Frames, TurnDetails, Speaking):
     opener: ClassVar[str] = "test"
     called: ClassVar[str] = "Test"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.test", "panel.js")
-    parts: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("loom_widgets.panels.test", "chat.js"),
-        ("loom_widgets.panels.test", "tools.js"),
-    )
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.panels.test", "chat.js"),)
+    lazy: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "protocols": ("loom_widgets.panels.test", "protocols.js"),
+        "websocket": ("loom_widgets.panels.test", "websocket.js"),
+    }
 
     def __init__(self, of: Workbench | Agent, **options: Any) -> None:
         bench = Workbench(of.context) if isinstance(of, Agent) else of
@@ -111,7 +114,9 @@ class TestPanel(Deciding, Frames, TurnDetails, Speaking):
         if turn is None or turn.invocation is None:
             raise LoomError("This answer is not stored", try_="capture a completed answer")
         agent = self._agent(self.state["agent"], self.state["qualifier"])
-        self.show_code(f"{self._opening(agent)}\nagent.evals.capture_into({_CAPTURED!r}, {turn.invocation})")
+        self.show_code(
+            f"{self._opening(agent, calls=False)}\nagent.evals.capture_into({_CAPTURED!r}, {turn.invocation})"
+        )
         captured = agent.evals.capture_into(_CAPTURED, turn.invocation)
         self.say(captured.sentence())
         return {"sentence": captured.sentence()}
@@ -137,11 +142,12 @@ class TestPanel(Deciding, Frames, TurnDetails, Speaking):
         self._ended(agent, turn)
         return {"turn": turn.id, "stopped": cancel.is_set}
 
-    def _begin_turn(self, prompt: str, session: str) -> PanelTurn:
+    def _begin_turn(self, prompt: str, session: str, *, is_socket: bool = False) -> PanelTurn:
         self.stop("after")
         self._drop_trace()
         self._number += 1
-        turn = PanelTurn(id=self._number, prompt=prompt, session=session)
+        turn = PanelTurn(id=self._number, prompt=prompt, session=session, is_socket=is_socket)
+        turn.is_prompt = not is_socket
         self._turns.append(turn)
         self.send_message("began", **turn.message())
         return turn
@@ -183,12 +189,12 @@ class TestPanel(Deciding, Frames, TurnDetails, Speaking):
             turn.end(invocation)
             turn.figures = figures_of(invocation)
 
-    def _opening(self, agent: Agent) -> str:
-        return f"{connect_code(self.bench)}{agent_line(agent)}"
+    def _opening(self, agent: Agent, *, calls: bool = True) -> str:
+        return opening_code(agent, calls=calls)
 
     def _open(self, session: str) -> None:
         agent = self._agent(self.state["agent"], self.state["qualifier"])
-        self.show_code(f"{self._opening(agent)}\nagent.history.conversation({session!r})")
+        self.show_code(f"{self._opening(agent, calls=False)}\nagent.history.conversation({session!r})")
         self._turns = []
         for invocation in agent.history.conversation(session, limit=_SHOWN_TURNS):
             self._number += 1
@@ -202,6 +208,7 @@ class TestPanel(Deciding, Frames, TurnDetails, Speaking):
 
     def _begin_chat(self) -> None:
         self.stop("after")
+        self.stop("socket")
         self._close_mcp()
         self._turns = []
         self._drop_trace()
@@ -248,7 +255,7 @@ class TestPanel(Deciding, Frames, TurnDetails, Speaking):
         return sessions
 
     def welcome(self) -> Mapping[str, Any]:
-        """Return the conversation so far and the pending approvals.
+        """Return the conversation so far, the pending approvals, and the question of a server that waits.
 
         Of a very long conversation only the later answers are whole.
         """
@@ -256,7 +263,12 @@ class TestPanel(Deciding, Frames, TurnDetails, Speaking):
         for turn in reversed(self._turns[-_SHOWN_TURNS:]):
             turns.append(turn.message(longest=max(left, 4_000)))
             left -= len(turns[-1]["text"])
-        return {"turns": turns[::-1], "approvals": dict(self._approvals)}
+        return {
+            "turns": turns[::-1],
+            "approvals": dict(self._approvals),
+            "question": self._question_message(),
+            "socket": self._socket is not None,
+        }
 
     def read_again(self) -> None:
         """Reload the agents and the sessions; conversation and selection stay."""

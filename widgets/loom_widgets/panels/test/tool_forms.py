@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import quote
 
 from loomlib.errors import InvalidArgumentsError
 from loomlib.json_values import as_list, as_mapping, as_text
@@ -15,6 +17,10 @@ from .words import short_text
 
 _MOST_FIELDS: Final = 60
 _MOST_CHOICES: Final = 200
+_EXPRESSION: Final = re.compile(r"\{([^{}]*)\}")
+_VARIABLE: Final = re.compile(r"\+?[A-Za-z0-9_.]+")
+_RESERVED: Final = ":/?#[]@!$&'()*+,;="
+_WHOLE: Final = "URI"
 
 
 def fields_of(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -32,8 +38,8 @@ def fields_of(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "label": f"{short_text(str(name))}{'' if name in required else ' (optional)'}",
                 "kind": kind,
                 "hint": short_text(": ".join(filter(None, hint))) if any(hint) else "",
-                "choices": [_text(value) for value in as_list(part.get("enum"))[:_MOST_CHOICES]],
-                "value": default is True if kind == "flag" else "" if default is None else _text(default),
+                "choices": [short_text(_text(value)) for value in as_list(part.get("enum"))[:_MOST_CHOICES]],
+                "value": default is True if kind == "flag" else "" if default is None else short_text(_text(default)),
                 "required": name in required,
             }
         )
@@ -57,9 +63,36 @@ def values_of(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
     return values
 
 
+def template_fields(template: str) -> list[dict[str, Any]]:
+    """Return the fields of a resource template (RFC 6570): one for each variable, or the whole URI to be edited.
+
+    Expressions beyond `{variable}` and `{+variable}` are left to the user.
+    """
+    names = _EXPRESSION.findall(template)
+    if not names or not all(map(_VARIABLE.fullmatch, names)):
+        return fields_of({"properties": {_WHOLE: {"type": "string", "default": template}}, "required": [_WHOLE]})
+    plain = list(dict.fromkeys(name.removeprefix("+") for name in names))
+    return fields_of({"properties": {name: {"type": "string"} for name in plain}, "required": plain})
+
+
+def template_uri(template: str, given: Mapping[str, Any]) -> str:
+    """Return the URI of a resource, or that of a template with the values of its form."""
+    if not given:
+        return template
+    if isinstance(whole := given.get(_WHOLE), str) and not all(map(_VARIABLE.fullmatch, _EXPRESSION.findall(template))):
+        return whole
+    return _EXPRESSION.sub(lambda found: _expanded(found.group(1), given), template)
+
+
+def _expanded(expression: str, given: Mapping[str, Any]) -> str:
+    value = given.get(expression.removeprefix("+"))
+    safe = _RESERVED if expression.startswith("+") else ""
+    return quote(value, safe=safe, errors="replace") if isinstance(value, str) else ""
+
+
 def _value(part: Mapping[str, Any], kind: str, name: str, text: str) -> Any:
     if kind == "choice":
-        return next((choice for choice in as_list(part.get("enum")) if _text(choice) == text), text)
+        return next((choice for choice in as_list(part.get("enum")) if short_text(_text(choice)) == text), text)
     if kind not in ("number", "json"):
         return text
     try:

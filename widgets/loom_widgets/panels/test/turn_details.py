@@ -16,12 +16,15 @@ from .conversing import Conversing
 from .figures import figures_of, tools_of
 from .spans import bar_rows, row_details, waterfall_frame
 from .turns import PanelTurn
-from .words import well_formed
+from .words import short_text, well_formed
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from loomlib.workbench.trace_view import TraceView
 
 _LOG_LINES: Final = 10_000
+_MOST_ROWS: Final = 100
 
 
 class TurnDetails(Conversing):
@@ -58,11 +61,32 @@ class TurnDetails(Conversing):
             raise LoomError("The trace is no longer loaded", try_="press Show details at its question")
         return row_details(self._trace, form.text("id"))
 
+    @action(lane="authorization")
+    def authorization(self, form: Form) -> Mapping[str, Any]:
+        """Return how the call of a turn was authorized."""
+        turn = next((item for item in self._turns if item.id == form.get("turn")), None)
+        if turn is None or turn.invocation is None:
+            raise LoomError("This call is not stored", try_="choose one that has ended")
+        agent = self._agent(self.state["agent"], self.state["qualifier"])
+        self.show_code(f"{self._opening(agent, calls=False)}\nagent.history.get({turn.invocation}).authorization()")
+        view = agent.history.get(turn.invocation).authorization()
+        tables = [
+            ["Rules of the runtime's authorizer", _plain_table(view.table())],
+            ["Credentials that the agent fetched", _plain_table(view.outward_table())],
+        ]
+        return {
+            "sentence": short_text(view.sentence()),
+            "facts": [[name, short_text(value)] for name, value in view.facts()],
+            "tables": [table for table in tables if table[1]["rows"]],
+        }
+
     @action(lane="view")
     def logs(self) -> None:
         """Read the session's log lines again."""
         agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
-        self.show_code(f"{self._opening(agent)}\nagent.logs(session_id={self._session!r}, limit={_LOG_LINES})")
+        self.show_code(
+            f"{self._opening(agent, calls=False)}\nagent.logs(session_id={self._session!r}, limit={_LOG_LINES})"
+        )
         self._put_logs(agent, self._session)
 
     @property
@@ -113,3 +137,8 @@ class TurnDetails(Conversing):
     def _send_figures(self, turn: PanelTurn, figures: list[dict[str, Any]]) -> None:
         turn.figures = figures
         self.send_message("details", **turn.message(text=False))
+
+
+def _plain_table(frame: pd.DataFrame) -> dict[str, Any]:
+    rows = [[short_text(value) for value in row.values()] for row in frame_rows(frame.head(_MOST_ROWS))]
+    return {"head": list(frame.columns), "rows": rows}

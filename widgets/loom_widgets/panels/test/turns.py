@@ -42,6 +42,8 @@ class PanelTurn:
     views: list[AppView] = field(default_factory=list["AppView"])
     is_prompt: bool = True
     """Whether the prompt is what a person wrote, and no decision or call in words."""
+    is_socket: bool = False
+    """Whether it is an open WebSocket, beside which other questions can be asked."""
     waits: bool = False
     """Whether it said that something waits for an approval."""
     began_s: float = field(default_factory=time.monotonic)
@@ -207,6 +209,7 @@ class PanelTurn:
             "status": self.status,
             "elapsed_ms": (time.monotonic() - self.began_s) * 1000,
             "session": self.session,
+            "socket": self.is_socket,
             "sentence": self.sentence,
             "invocation": self.invocation,
             "notes": self.notes if text else [],

@@ -76,9 +76,12 @@ def describe_prompt(prompt: str) -> tuple[str, str]:
         return "You", f"{words}{note}"
     if params := _mapping(_mapping(document.get("mcp")).get("params")):
         return "View", f"calls {params.get('name')} with {short_text(params.get('arguments') or {})}"
-    if isinstance(tool := document.get("tool"), str):
+    if isinstance(resource := document.get("resource"), str) and len(document) == 1:
+        return "You", resource
+    called = document.get("prompt") if set(document) == {"prompt", "arguments"} else document.get("tool")
+    if isinstance(called, str):
         arguments = ", ".join(f"{name}={value!r}" for name, value in _mapping(document.get("arguments")).items())
-        return "You", f"{tool}({arguments})"
+        return "You", f"{called}({arguments})"
     resume = document.get("resume")
     if isinstance(resume, list) and resume:
         return "You", "; ".join(describe_answer(_mapping(item)) for item in cast("list[object]", resume))

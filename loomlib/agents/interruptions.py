@@ -1,0 +1,55 @@
+"""Why a response broke off: the local AgentCore writes a limit that a session reached into the runtime's log.
+
+Once the headers of a response have left, HTTP has no place for an error. On AWS nothing more than the interruption is
+known.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from loomlib.errors import AwsError, LoomError, ResourceLimitError, TransportError
+
+from .arn import RuntimeArn
+from .requests import InvocationRequest
+
+if TYPE_CHECKING:
+    from loomlib.aws.connection import Clients
+
+_log = logging.getLogger(__name__)
+_PAGES: Final = 10
+_BY_ITSELF: Final = "open_files"
+"""A process with too many open files fails by itself; the service ends nothing."""
+
+
+def interruption(error: TransportError, clients: Clients, request: InvocationRequest, *, since_s: float) -> AwsError:
+    """Return the limit that interrupted a response of the local AgentCore, or the error itself.
+
+    Args:
+        error: What the connection reported.
+        clients: The connection.
+        request: The invocation.
+        since_s: When it was sent, in Unix seconds.
+    """
+    from loomlib.aws.errors import LIMIT_REACHED, bounded, failure
+    from loomlib.aws.logs import filter_events
+
+    start = f"Loom: session {request.session_id}: "
+    try:
+        events = filter_events(
+            clients,
+            RuntimeArn.parse(str(request.agent.arn)).log_group(request.qualifier),
+            region=request.agent.region,
+            term=f"{start}{LIMIT_REACHED}",
+            start_ms=int(since_s * 1000),
+            most_pages=_PAGES,
+        )
+    except LoomError as unknown:
+        _log.info("The log does not say why a response broke off: %s", unknown)
+        return error
+    reasons = [event.message.strip().removeprefix(start) for event in events if event.message.startswith(start)]
+    reasons = [reason for reason in reasons if not reason.startswith(f"{LIMIT_REACHED}: {_BY_ITSELF}")]
+    if not reasons:
+        return error
+    return failure(ResourceLimitError, bounded(f"{reasons[-1]}, in the middle of the response"), on=request.agent.name)

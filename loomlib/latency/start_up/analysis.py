@@ -1,0 +1,220 @@
+"""What a study of session starts concludes: what a new session costs on each platform, and which parts that has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loomlib.experiments import StudyFinding, StudyGate, StudyMethod, StudyTable, failure_counts, pending_count
+from loomlib.presentation.formats import milliseconds, number, percent, plural
+from loomlib.statistics.gates import decide_at_most
+from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD
+
+from .design import PLATFORMS
+from .figures import figures
+from .parts import COST, FIRST_CALL, LATER_CALL, ORDER, PlatformStarts, Quantity, platform_starts, saved
+from .result import StartUpResult
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+FORMAT = "loom.start-up-study/1"
+
+__all__ = ["details", "figures", "findings", "judge", "method", "sections", "sentences", "table"]
+
+
+def sentences(result: StartUpResult) -> list[str]:
+    """Return what a new session costs on each platform, what V2 saves, and the largest part of each."""
+    starts = platform_starts(result)
+    texts = [_saving(result), *(_cost(start) for start in starts), *(_largest(start) for start in starts)]
+    return [*(text for text in texts if text), _failures(result)]
+
+
+def _saving(result: StartUpResult) -> str:
+    difference = saved(result, COST)
+    if difference.value is None or difference.low is None or difference.high is None:
+        return (
+            f"Too few sessions were answered to tell what V2 saves ({plural(difference.n, 'pair')}, "
+            f"{difference.needed_n} are needed)."
+        )
+    if difference.low <= 0 <= difference.high:
+        return (
+            "A new session shows no difference between V1 and V2 "
+            f"({milliseconds(difference.value)}, 95 % interval {difference.interval_text('ms')})."
+        )
+    less = "less" if difference.value > 0 else "more"
+    return (
+        f"A new session costs {milliseconds(abs(difference.value))} {less} on V2 than on V1 (95 % interval of the "
+        f"difference {difference.interval_text('ms')}, {plural(difference.n, 'pair')})."
+    )
+
+
+def _cost(start: PlatformStarts) -> str:
+    cost = start.cost
+    if cost.p50.value is None:
+        return ""
+    return (
+        f"On {start.platform} a new session costs {milliseconds(cost.p50.value)} at the median "
+        f"(95 % interval {cost.p50.interval_text('ms')}); three of four sessions cost at most {cost.p75.text('ms')}."
+    )
+
+
+def _largest(start: PlatformStarts) -> str:
+    parts = sorted((part for part in start.parts if part.share), key=lambda part: -(part.share or 0))
+    if not parts:
+        return ""
+    shares = ", ".join(f"{part.label} {percent(part.share or 0)}" for part in parts)
+    return f"Where the time of a new session goes on {start.platform}: {shares}."
+
+
+def _failures(result: StartUpResult) -> str:
+    failed = failure_counts(result.sessions)
+    made = len(result.sessions) - pending_count(result.sessions)
+    listed = ", ".join(f"{count} {name}" for name, count in failed.most_common())
+    count = plural(sum(failed.values()), "failure") if failed else "No failures"
+    return f"{count} in {plural(made, 'session')}{f': {listed}' if failed else ''}."
+
+
+def table(result: StartUpResult) -> StudyTable:
+    """Return one row for each part, then what a new session costs, its first call and a later one."""
+    starts = platform_starts(result)
+    columns = ["part"]
+    for start in starts:
+        columns += [f"{start.platform} {name}" for name in ("p50 [95 %] ms", "p75 [95 %] ms", "p90 [95 %] ms", "share")]
+    columns.append("V1 − V2 [95 %] ms")
+    names = [name for name in ORDER if any(start.find(name) for start in starts)]
+    rows = [
+        (
+            next(found.label for start in starts if (found := start.find(name)) is not None),
+            *(cell for start in starts for cell in _cells(start.find(name))),
+            str(saved(result, name)) if all(start.find(name) for start in starts) else "–",
+        )
+        for name in names
+    ]
+    counts = ("sessions", *(cell for start in starts for cell in (start.counts(), "–", "–", "–")), "–")
+    return StudyTable(columns=columns, rows=[*rows, counts])
+
+
+def _cells(quantity: Quantity | None) -> tuple[str, str, str, str]:
+    if quantity is None:
+        return "–", "–", "–", "–"
+    share = "–" if quantity.share is None else percent(quantity.share)
+    return str(quantity.p50), str(quantity.p75), str(quantity.p90), share
+
+
+def findings(result: StartUpResult) -> list[StudyFinding]:
+    """Return the notable findings."""
+    notable: list[StudyFinding] = []
+    done = [session for session in result.sessions if session.is_done]
+    of_v2 = [session for session in done if session.platform == "V2"]
+    booted = [session for session in of_v2 if session.start is not None and session.start.kind == "boot"]
+    if booted:
+        notable.append(
+            StudyFinding(
+                kind="booted",
+                title=f"{plural(len(booted), 'session')} of platform V2 booted instead of being restored",
+                evidence="no snapshot of this version could be used",
+                advice="The agent's log says why: look for “Loom: this session was booted and not restored”.",
+            )
+        )
+    unknown = [session for session in done if session.start is None]
+    if unknown and result.scope == "local":
+        notable.append(
+            StudyFinding(
+                kind="starts",
+                title=f"The parts of {plural(len(unknown), 'start')} are not known",
+                evidence=f"{plural(len(done), 'session')} answered, {number(len(done) - len(unknown), 0)} recorded",
+                advice="Run the study again: it starts no session and reads the records again.",
+            )
+        )
+    return notable
+
+
+def method(result: StartUpResult) -> StudyMethod:
+    """Return how the study was made."""
+    design = result.design
+    notes = [
+        "Each unit opens a new session with a timed call and makes "
+        f"{plural(design.later_calls, 'later call')} in it, one at a time, in randomized blocks of one session on each "
+        f"platform (seed {design.seed}).",
+        "What a new session costs is its first call minus the median of its later calls: what the agent itself takes "
+        "to answer is in neither platform's cost.",
+        *_PARTS_NOTES,
+        f"Percentiles: {PERCENTILE_METHOD} ({CONFIDENCE:.0%} intervals); ≥ before an upper end means that the sessions "
+        "are too few to bound it. V1 − V2 is the median of the differences in each block. Shares are of the sums over "
+        "all sessions; a negative part counts as none in them.",
+        "A session with a failed call is counted by class and has no times.",
+    ]
+    if result.scope == "aws":
+        notes = [note for note in notes if note not in _PARTS_NOTES]
+    return StudyMethod(
+        notes=notes,
+        limits=_limits(result),
+        run_again=f"loom.StartUpStudy(v1, v2, sessions={design.sessions}, later_calls={design.later_calls}, "
+        f"prompt={design.prompt!r}, seed={design.seed}).run()",
+        facts={"seed": design.seed},
+    )
+
+
+_PARTS_NOTES = (
+    "Preparation: the session's folder and keys. Boot: the process, its sandbox and the interpreter, to the first line "
+    "of the agent's script. Imports: the script, to a server that accepts connections. Restore: the request for a copy "
+    "of the snapshot's process, to a copy that serves. Network: the restored session's own. First ping: to the answer "
+    "to the first health check.",
+    "First request: what is left of the cost. On V1 these are imports and connections that the agent makes when it is "
+    "first used; on V2 also the first touch of the snapshot's memory, of which each session copies what it writes.",
+    "The process and the service read one clock, and the process reports its own times.",
+)
+
+
+def _limits(result: StartUpResult) -> list[str]:
+    limits = [f"Agents ran with this isolation: {label}." for label in result.labels if label.startswith("sessions: ")]
+    if result.scope == "local":
+        limits.append("The sessions ran on this machine as processes: a microVM's boot and snapshot take other times.")
+    else:
+        limits.append(
+            "AWS does not record the parts of a session's start, so only the cost of a new session is shown: the "
+            "difference that a client sees."
+        )
+    if any("simulated" in label for label in result.labels):
+        limits.append("The model is simulated; its time is in the calls and cancels in the cost.")
+    return limits
+
+
+def details(result: StartUpResult) -> dict[str, Any]:
+    """Return what the study adds to the JSON summary of every study."""
+    return {
+        "format": FORMAT,
+        "agents": dict(result.agents),
+        "platforms": [start.summary() for start in platform_starts(result)],
+        "saved_ms": {name: saved(result, name).summary() for name in (COST, FIRST_CALL, LATER_CALL)},
+    }
+
+
+def sections(result: StartUpResult) -> list[Markup]:
+    """Return no further sections of the page."""
+    return []
+
+
+def judge(result: StartUpResult, max_p75_ms: float, platform: str) -> StudyGate:
+    """Compare the third quartile of what a new session costs with a limit.
+
+    Args:
+        result: The study.
+        max_p75_ms: The limit, in milliseconds.
+        platform: The platform.
+    """
+    if max_p75_ms <= 0:
+        raise ValueError(f"a limit must be above 0 ms, not {max_p75_ms}")
+    if platform not in PLATFORMS:
+        raise ValueError(f"a platform is {' or '.join(PLATFORMS)}, not {platform!r}")
+    cost = next(start for start in platform_starts(result) if start.platform == platform).cost
+    decision = decide_at_most(cost.p75, max_p75_ms, cost.values)
+    text = f"p75 of a new session's cost on {platform}: {cost.p75.text('ms')}, limit {milliseconds(max_p75_ms)}"
+    if decision.is_missed_by_all and cost.p75.value is None:
+        text += f"; {decision.all_missed('session')}"
+    elif advice := decision.advice("session"):
+        text += f"; {advice}"
+    return StudyGate(
+        outcome=decision.outcome, limit=max_p75_ms, figure=cost.p75, text=f"Gate {decision.outcome}: {text}.",
+        data={"platform": platform, "limit_ms": max_p75_ms, "p75": cost.p75.summary(), "needed_n": decision.needed_n},
+    )  # fmt: skip

@@ -1,0 +1,76 @@
+"""The chart of a study of session starts: the share of each part on each platform."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from loomlib.presentation.formats import milliseconds
+from loomlib.presentation.theme import styled
+
+from .parts import PARTS, platform_starts
+from .result import StartUpResult
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# The Okabe–Ito colours, as PALETTE and two more; patterns tell neighbours apart without colour.
+_STYLES = {
+    "preparation": ("#999999", ""),
+    "boot": ("#0072B2", "/"),
+    "imports": ("#D55E00", ""),
+    "restore": ("#009E73", "\\"),
+    "network": ("#CC79A7", ""),
+    "first_ping": ("#E69F00", "x"),
+    "first_request": ("#56B4E9", "."),
+}
+_LEAST_LABELLED = 0.06
+
+
+def figures(result: StartUpResult) -> dict[str, go.Figure]:
+    """Return the chart `shares`: what a new session costs on each platform, as shares of its parts."""
+    from loomlib.presentation.charts import Chart
+
+    starts = [start for start in platform_starts(result) if start.parts]
+    traces: list[dict[str, Any]] = []
+    for name, label in PARTS.items():
+        known = [
+            (start.platform, part)
+            for start in starts
+            if (part := start.find(name)) is not None and part.share is not None
+        ]
+        if not known:
+            continue
+        colour, pattern = _STYLES[name]
+        traces.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "name": label,
+                "x": [part.share for _, part in known],
+                "y": [platform for platform, _ in known],
+                "text": [
+                    milliseconds(part.mean_ms) if (part.share or 0) >= _LEAST_LABELLED else "" for _, part in known
+                ],
+                "textposition": "inside",
+                "insidetextanchor": "middle",
+                "customdata": [[milliseconds(part.mean_ms)] for _, part in known],
+                "hovertemplate": f"%{{y}}: {label} %{{x:.1%}}, mean %{{customdata[0]}}<extra></extra>",
+                "marker": {
+                    "color": colour,
+                    "pattern": {"shape": pattern, "fgcolor": "rgba(0,0,0,0.25)", "size": 6},
+                },
+            }
+        )
+    chart = styled(
+        traces,
+        title="Where the time of a new session goes",
+        subtitle=escape(result.title()),
+        xaxis={"title": {"text": "share of what a new session costs"}, "tickformat": ".0%", "range": [0, 1]},
+        yaxis={"autorange": "reversed"},
+        barmode="stack",
+        empty="The parts of a start are not recorded here.",
+        height=280,
+        legend_y=-0.45,
+    )
+    return {"shares": Chart(chart)}

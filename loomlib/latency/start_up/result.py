@@ -1,0 +1,113 @@
+"""The result of a study of session starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING
+
+from loomlib.dispatch import call
+from loomlib.experiments import MeasuredUnit, StudyGate, StudyLedger, StudyRecord, record_fields, unit_fields
+from loomlib.telemetry.session_starts import SessionStartRecord
+
+from .design import PLATFORMS, StartUpDesign
+
+if TYPE_CHECKING:
+    from loomlib.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedSession(MeasuredUnit):
+    """One new session: its first call, later ones, and how it started. `duration_ms` is that of the first call.
+
+    Attributes:
+        block: Block of the randomized order; the sessions of a block are compared with each other.
+        platform: The platform, "V1" or "V2".
+        later_ms: Durations of the later calls, in milliseconds.
+        start: The start in parts, as the service recorded it; None where it records none.
+    """
+
+    block: int
+    platform: str
+    later_ms: tuple[float, ...] = ()
+    start: SessionStartRecord | None = None
+
+    @property
+    def later_call_ms(self) -> float | None:
+        """Median duration of the later calls; None when there is none."""
+        return median(self.later_ms) if self.later_ms else None
+
+    @property
+    def cost_ms(self) -> float | None:
+        """What the new session costs: its first call minus the median of its later ones; None unless both are known."""
+        later = self.later_call_ms
+        return self.duration_ms - later if self.is_done and self.duration_ms is not None and later is not None else None
+
+    @property
+    def first_request_ms(self) -> float | None:
+        """What the first request costs beyond the start of the process; on V2 that is the first touch of its memory."""
+        cost = self.cost_ms
+        return cost - self.start.duration_ms if cost is not None and self.start is not None else None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StartUpResult(StudyRecord):
+    """A study of session starts as it is currently stored.
+
+    Attributes:
+        agents: The name and the endpoint of the agent by platform.
+        sessions: The sessions, in order.
+    """
+
+    agents: Mapping[str, str]
+    design: StartUpDesign
+    sessions: tuple[StartedSession, ...] = field(repr=False)
+
+    @classmethod
+    def load(cls, store: Store, study_id: str) -> StartUpResult:
+        """Return the result of a stored study.
+
+        Args:
+            store: The store, such as `bench.store`.
+            study_id: The study's id.
+        """
+        ledger = StudyLedger(store, study_id)
+        study = ledger.stored
+        agents = study.environment.get("agents", {})
+        return cls(
+            **record_fields(study),
+            agents={platform: f"{agent['name']} · {agent['qualifier']}" for platform, agent in agents.items()},
+            design=StartUpDesign.read(study.design),
+            sessions=tuple(
+                StartedSession(
+                    **unit_fields(row),
+                    block=row.block,
+                    platform=row.scenario,
+                    later_ms=tuple(row.details.get("later_ms", ())),
+                    start=SessionStartRecord.read(row.details.get("start") or {}),
+                )
+                for row in ledger.rows()
+            ),
+        )
+
+    @property
+    def units(self) -> tuple[StartedSession, ...]:
+        """The sessions, in order."""
+        return self.sessions
+
+    @property
+    def subject_line(self) -> str:
+        """The agents, by platform."""
+        return " and ".join(f"{self.agents[platform]} on {platform}" for platform in PLATFORMS)
+
+    def gate(self, max_p75_ms: float, platform: str = "V2", *, allow_overload: bool = False) -> StudyGate:
+        """Compare the third quartile of what a new session costs with a limit.
+
+        Args:
+            max_p75_ms: The limit, in milliseconds.
+            platform: The platform.
+            allow_overload: Whether to decide the gate also when the machine was overloaded.
+        """
+        gate: StudyGate = call("StartUpResult.gate", self, max_p75_ms, platform)
+        return gate if allow_overload else gate.under(self.conditions)

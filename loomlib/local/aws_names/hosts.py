@@ -1,0 +1,29 @@
+"""The host names of AWS that this service answers for."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+DOMAINS: Final = ("amazonaws.com", "amazonaws.com.cn", "api.aws", "amazoncognito.com")
+"""The only domains that the local certificate authority may vouch for."""
+
+_REGION = r"[a-z]{2}(-[a-z]{2,15}){1,3}-\d{1,2}"
+_SERVED: Final = re.compile(
+    rf"((bedrock-agentcore|bedrock-agentcore-control|bedrock-runtime|cognito-idp|sts)\.{_REGION}"
+    r"\.(amazonaws\.com(\.cn)?|api\.aws)"
+    rf"|[a-z0-9-]{{1,63}}\.gateway\.bedrock-agentcore\.{_REGION}\.amazonaws\.com"
+    rf"|[a-z0-9-]{{1,63}}\.auth\.{_REGION}\.amazoncognito\.com)\Z"
+)
+
+
+def is_served(host: str) -> bool:
+    """Return whether a host name, with or without the port 443, is one that this service answers for.
+
+    Example:
+        >>> is_served("bedrock-agentcore.us-east-1.amazonaws.com")
+        True
+        >>> is_served("data.s3.us-east-1.amazonaws.com")
+        False
+    """
+    return _SERVED.match(host.lower().removesuffix(":443")) is not None

@@ -1,0 +1,44 @@
+"""The environment variables of a shell whose programs reach the service, also under AWS's own addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from ..state import ServiceState
+
+_MARK: Final = "LOOM_AWS_PROXY"
+_PROXIES: Final = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+_CERTIFICATES: Final = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+_LOCAL: Final = ("127.0.0.1", "localhost")
+_AWS_NAMES: Final = {
+    "BEDROCK_AGENTCORE_CP_ENDPOINT": "https://bedrock-agentcore-control.{region}.amazonaws.com",
+    "BEDROCK_AGENTCORE_DP_ENDPOINT": "https://bedrock-agentcore.{region}.amazonaws.com",
+}
+"""AgentCore's SDK takes AWS's hosts only in these variables; the proxy answers for them."""
+
+
+def shell_environment(state: ServiceState, user: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables to set in a user's shell.
+
+    Args:
+        state: The service.
+        user: The variables that the shell has now. If they name a proxy, that one is kept, and AWS's addresses are not
+            answered here.
+    """
+    variables = state.environment()
+    url = f"http://127.0.0.1:{state.aws_names_port}"
+    foreign = [name for name in _PROXIES if user.get(name, "") not in ("", user.get(_MARK))]
+    if not state.aws_names_port or foreign:
+        return variables
+    from .certificates import folder, trust  # cryptography, which only this needs, takes 60 ms
+
+    named = {Path(user[name]) for name in _CERTIFICATES if user.get(name)}
+    also = sorted(path for path in named if path.parent.name != folder(state.home).name)
+    kept = [host.strip() for host in (user.get("NO_PROXY") or user.get("no_proxy") or "").split(",") if host.strip()]
+    without = ",".join(dict.fromkeys((*kept, *_LOCAL)))
+    variables |= {name: address.format(region=state.region) for name, address in _AWS_NAMES.items()}
+    variables |= {_MARK: url, "HTTPS_PROXY": url, "https_proxy": url, "NO_PROXY": without, "no_proxy": without}
+    variables |= dict.fromkeys(_CERTIFICATES, str(trust(state.home, tuple(also))))
+    return variables

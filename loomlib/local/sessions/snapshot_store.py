@@ -1,0 +1,117 @@
+"""The snapshots of all versions, and a bound of how many of their frozen processes are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+
+from ..contract import RuntimeVersion
+from .place import SessionPlace
+from .snapshot import Snapshot
+
+_log = logging.getLogger(__name__)
+
+KEPT_UNUSED = 8
+"""Frozen processes without a session that are kept; a Strands agent's takes 80 to 90 MB (`bench_snapshots`)."""
+
+_Key = tuple[str, str]
+
+
+class Snapshots:
+    """The snapshots of all versions.
+
+    Each is taken when its version is built, and again when a session needs it and it is gone: after the service was
+    started again, or because more than `KEPT_UNUSED` versions had no session and this one's last use was the longest
+    ago.
+
+    Args:
+        place: Settings of the pool.
+    """
+
+    def __init__(self, place: SessionPlace) -> None:
+        self._place = place
+        self._snapshots: dict[_Key, asyncio.Task[Snapshot]] = {}  # the one that was used last is the last
+        self._users: dict[_Key, set[str]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def find(self, runtime: RuntimeVersion, mark: str = "") -> Snapshot | None:
+        """Return the snapshot from which sessions of a version are forked; None if they boot.
+
+        They do so on V1, on other systems than Linux, and where they have storage of their own, which is mounted at a
+        start.
+
+        Args:
+            runtime: The version.
+            mark: The mark of a session that uses the snapshot until `release`.
+
+        Raises:
+            SnapshotError: It could not be taken.
+        """
+        if runtime.platform != "V2" or sys.platform != "linux" or runtime.mount_paths:
+            return None
+        key = (runtime.runtime_id, runtime.version)
+        if mark:
+            self._users.setdefault(key, set()).add(mark)
+        task = self._snapshots.pop(key, None)
+        if task is not None and task.done() and (task.cancelled() or task.exception() or not task.result().is_live):
+            task = None
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._take(runtime))
+            task.add_done_callback(lambda _: self._stop_unused())
+        self._snapshots[key] = task
+        return await asyncio.shield(task)
+
+    def release(self, runtime: RuntimeVersion, mark: str) -> None:
+        """Note that a session has ended."""
+        key = (runtime.runtime_id, runtime.version)
+        users = self._users.get(key)
+        if users is None:
+            return
+        users.discard(mark)
+        if not users:
+            del self._users[key]
+            self._stop_unused()
+
+    async def end(self, runtime_id: str, version: str | None = None) -> None:
+        """End the snapshots of a runtime, or of one version."""
+        keys = [key for key in self._snapshots if key[0] == runtime_id and version in (None, key[1])]
+        tasks = [self._snapshots.pop(key) for key in keys]
+        for snapshot in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(snapshot, Snapshot):
+                await snapshot.end()
+
+    async def close(self) -> None:
+        """End all snapshots."""
+        for runtime_id in {key[0] for key in self._snapshots}:
+            await self.end(runtime_id)
+        await asyncio.gather(*self._ending)
+
+    async def _take(self, runtime: RuntimeVersion) -> Snapshot:
+        snapshot = Snapshot(self._place, runtime)
+        await snapshot.build()
+        return snapshot
+
+    def _stop_unused(self) -> None:
+        """Stop the frozen processes that were not used for the longest time, beyond `KEPT_UNUSED`."""
+        unused = [
+            (key, task.result())
+            for key, task in self._snapshots.items()
+            if key not in self._users
+            and task.done()
+            and not task.cancelled()
+            and task.exception() is None
+            and task.result().holds_memory
+        ]
+        for key, snapshot in unused[: max(0, len(unused) - KEPT_UNUSED)]:
+            del self._snapshots[key]
+            _log.info(
+                "The frozen process of version %s of %s was stopped, because %d others without a session were used "
+                "since; the next session starts it again",
+                key[1],
+                key[0],
+                KEPT_UNUSED,
+            )
+            ending = asyncio.get_running_loop().create_task(snapshot.end())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)

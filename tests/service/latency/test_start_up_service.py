@@ -1,0 +1,87 @@
+"""How sessions start on both platforms of the local AgentCore: in a study, and in the traces of their first calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import loomlib as loom
+from loomlib import local
+from loomlib.experiments import Silent
+from loomlib.latency.start_up import StartUpResult
+
+PARTS = {
+    "V1": ["preparation", "boot", "imports", "first_ping"],
+    "V2": ["preparation", "restore", "network", "first_ping"],
+}
+SLEW_NS = 20_000_000
+"""The clock of the day, which the client and the agent read, may run slower or faster than the monotonic one."""
+KINDS = {"V1": "boot", "V2": "restore"}
+
+
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, loom.Agent]]:
+    home = tmp_path_factory.mktemp("starts") / ".loom"
+    with loom.connect(home=home) as bench:
+        yield {
+            platform: bench.deploy("calculator", name=f"sums_{platform.lower()}", platform_version=platform)
+            for platform in PARTS
+        }
+    local.stop(home)
+
+
+@pytest.fixture(scope="module")
+def studied(agents: dict[str, loom.Agent]) -> StartUpResult:
+    return loom.StartUpStudy(agents["V1"], agents["V2"], sessions=2, later_calls=1).run(Silent())
+
+
+def test_a_study_knows_the_parts_of_every_start(studied: StartUpResult) -> None:
+    assert [session.state for session in studied.sessions] == ["done"] * 4
+    for session in studied.sessions:
+        start = session.start
+        assert start is not None
+        assert [part.name for part in start.parts] == PARTS[session.platform]
+        assert (start.kind, start.platform_version) == (KINDS[session.platform], session.platform)
+        assert 0 < start.duration_ms <= (session.duration_ms or 0)
+        ends = [part.start_ns + part.duration_ns for part in start.parts]
+        assert [part.start_ns for part in start.parts[1:]] == ends[:-1]
+    imports = [
+        part for session in studied.sessions if session.start for part in session.start.parts if part.name == "imports"
+    ]
+    assert all(part.duration_ms > 10 for part in imports)
+    assert [summary["platform"] for summary in studied.summary()["platforms"]] == ["V1", "V2"]
+    assert any("isolation" in limit for limit in studied.method().limits)
+
+
+@pytest.mark.parametrize("platform", PARTS)
+def test_the_trace_of_a_first_call_holds_the_start_at_its_time_and_later_ones_do_not(
+    agents: dict[str, loom.Agent], platform: str
+) -> None:
+    agent = agents[platform]
+    first = agent.invoke("What is 2 + 2?")
+    again = agent.invoke("What is 3 + 3?", session_id=first.session_id)
+    trace = first.trace()
+    start = trace.session_start
+    assert start is not None
+    assert [part.name for part in start.parts] == PARTS[platform]
+    cold = trace.breakdown()["cold_start"]
+    ((begins, ends),) = cold.intervals
+    assert begins - SLEW_NS <= start.start_ns
+    assert start.parts[-1].start_ns + start.parts[-1].duration_ns <= ends + SLEW_NS
+    assert start.sentence() in trace.sentences()
+    assert trace.to_dict()["session_start"]["kind"] == KINDS[platform]
+    assert first.trace().session_start == start  # from the store
+    assert again.trace().session_start is None
+    assert [bar.label for bar in trace.start_bars()] == [part.label for part in start.parts]
+    assert all(-20 <= bar.start_ms <= trace.breakdown().total_ms for bar in trace.start_bars())
+    assert "imports" in trace.figure().to_json() or platform == "V2"
+
+
+def test_a_latency_study_shows_the_platform_of_its_runtime(agents: dict[str, loom.Agent]) -> None:
+    for platform, agent in agents.items():
+        result = loom.LatencyStudy(agent, cold=1, warm=0, sticky=0).run(Silent())
+        assert result.platform_version == platform
+        assert result.table()["platform"].tolist() == [platform]
+        assert f"platform {platform}" in result.title()
+        assert f"Runtime platform {platform}" in " ".join(result.method().notes)

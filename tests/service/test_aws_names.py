@@ -1,0 +1,180 @@
+"""Programs that spell out AWS's addresses reach the service through its proxy, with the variables of a shell."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+import requests
+
+from loomlib import local
+from loomlib.local.aws_names.hosts import is_served
+
+AGENT = """
+from bedrock_agentcore import BedrockAgentCoreApp
+app = BedrockAgentCoreApp()
+@app.entrypoint
+def answer(payload):
+    return {"said": payload["prompt"]}
+@app.websocket
+async def echo(websocket, context):
+    await websocket.accept()
+    await websocket.send_json({"said": await websocket.receive_json()})
+    await websocket.close()
+app.run()
+"""
+CALLER = """
+import asyncio, json, os, sys, urllib.parse
+import boto3, httpx, requests, websockets
+from bedrock_agentcore.runtime import AgentCoreRuntimeClient
+from bedrock_agentcore.services.identity import IdentityClient
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+
+arn = sys.argv[1]
+url = f"https://bedrock-agentcore.us-east-1.amazonaws.com/runtimes/{urllib.parse.quote(arn, safe='')}/invocations"
+for post in (httpx.post, requests.post):
+    body = json.dumps({"prompt": "hello"})
+    request = AWSRequest("POST", url, data=body, headers={"Content-Type": "application/json"})
+    SigV4Auth(boto3.Session().get_credentials(), "bedrock-agentcore", "us-east-1").add_auth(request)
+    print(post(url, data=request.data, headers=dict(request.headers)).text)
+client = AgentCoreRuntimeClient(region="us-east-1")
+
+async def talk(url, headers):
+    async with websockets.connect(url, additional_headers=headers) as socket:
+        await socket.send(json.dumps({"a": 1}))
+        return await socket.recv()
+
+print(asyncio.run(talk(*client.generate_ws_connection(arn))))
+print(asyncio.run(talk(client.generate_presigned_url(arn), {})))
+print(IdentityClient("us-east-1").create_workload_identity()["name"])
+"""
+
+
+@pytest.fixture(scope="module")
+def state(aws: Any) -> local.ServiceState:
+    found = local.find(aws.state.home)
+    assert found is not None
+    return found
+
+
+def variables(state: local.ServiceState, **user: str) -> dict[str, str]:
+    return local.shell_environment(state, user)
+
+
+def test_spelled_out_addresses_sockets_and_the_sdk_s_clients_work_unchanged(
+    aws: Any, state: local.ServiceState
+) -> None:
+    created = aws.create("spelled_out", aws.upload({"agent.py": AGENT}))
+    assert aws.settled(created["agentRuntimeId"])["status"] == "READY"
+    kept = {name: value for name, value in os.environ.items() if "PROXY" not in name.upper() and "AWS" not in name}
+    ran = subprocess.run(
+        [sys.executable, "-c", CALLER, created["agentRuntimeArn"]],
+        env=kept | variables(state),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr
+    *answers, identity = ran.stdout.splitlines()
+    assert [json.loads(answer)["said"] for answer in answers] == ["hello", "hello", {"a": 1}, {"a": 1}]
+    assert identity.startswith("workload-")
+
+
+def test_a_bearer_call_of_an_unknown_runtime_is_refused_in_agentcore_s_form(state: local.ServiceState) -> None:
+    given = variables(state)
+    arn = quote(f"arn:aws:bedrock-agentcore:us-east-1:{state.account_id}:runtime/none-AbCdEf1234", safe="")
+    answer = httpx.post(
+        f"https://bedrock-agentcore.us-east-1.amazonaws.com/runtimes/{arn}/invocations",
+        headers={"Authorization": "Bearer none"},
+        json={},
+        proxy=given["HTTPS_PROXY"],
+        verify=ssl.create_default_context(cafile=given["SSL_CERT_FILE"]),
+    )
+    assert answer.status_code == 404
+    assert "none-AbCdEf1234" in answer.json()["message"]
+
+
+def test_nothing_is_served_without_trust_in_the_authority(state: local.ServiceState) -> None:
+    proxies = {"https": variables(state)["HTTPS_PROXY"]}
+    with pytest.raises(requests.exceptions.SSLError):
+        requests.get("https://bedrock-agentcore.us-east-1.amazonaws.com/", proxies=proxies, timeout=20)
+
+
+async def test_other_addresses_are_passed_on_unread(state: local.ServiceState) -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(await reader.read(100))
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", state.aws_names_port)
+        port = server.sockets[0].getsockname()[1]
+        writer.write(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        writer.write(b"not TLS")
+        assert await reader.read() == b"not TLS"
+        writer.close()
+        await writer.wait_closed()
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET http://example.org/ HTTP/1.1\r\n\r\n", b"405"),
+        (b"CONNECT 127.0.0.1:99999 HTTP/1.1\r\n\r\n", b"502"),
+        (b"CONNECT a b HTTP/1.1\r\n\r\n", b"405"),
+        (b"CONNECT a:1 HTTP/1.1\r\n" + b"x" * 40_000, b"431"),
+    ],
+)
+async def test_what_is_no_connect_is_refused(state: local.ServiceState, sent: bytes, status: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", state.aws_names_port)
+    writer.write(sent)
+    assert (await reader.readexactly(12)).endswith(status)
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
+
+
+@pytest.mark.parametrize(
+    ("host", "served"),
+    [
+        ("bedrock-agentcore.us-east-1.amazonaws.com", True),
+        ("bedrock-agentcore-control.eu-west-1.amazonaws.com:443", True),
+        ("cognito-idp.us-gov-west-1.amazonaws.com", True),
+        ("shop.auth.us-east-1.amazoncognito.com", True),
+        ("tools-abc.gateway.bedrock-agentcore.us-east-1.amazonaws.com", True),
+        ("s3.us-east-1.amazonaws.com", False),
+        ("bedrock-agentcore.us-east-1.amazonaws.com.example.org", False),
+        ("example.org", False),
+        ("bedrock-agentcore.us-east-1.amazonaws.com:80", False),
+    ],
+)
+def test_only_agentcore_s_names_are_served(host: str, served: bool) -> None:
+    assert is_served(host) is served
+
+
+def test_a_shell_keeps_its_own_proxy_and_its_own_certificates(state: local.ServiceState, tmp_path: Path) -> None:
+    assert "HTTPS_PROXY" not in variables(state, HTTPS_PROXY="http://proxy.example.org:3128")
+    first = variables(state)
+    assert variables(state, **first) == first
+    own = tmp_path / "own.pem"
+    own.write_text("# a company's certificate\n")
+    given = variables(state, SSL_CERT_FILE=str(own), NO_PROXY="intranet")
+    assert b"# a company's certificate" in Path(given["SSL_CERT_FILE"]).read_bytes()
+    assert given["NO_PROXY"] == "intranet,127.0.0.1,localhost"
+
+
+def test_the_authority_s_key_is_readable_by_its_owner_only(state: local.ServiceState) -> None:
+    variables(state)
+    assert {file.stat().st_mode & 0o077 for file in (state.home / "aws-names").iterdir()} == {0}

@@ -1,0 +1,99 @@
+"""Agents that speak A2A in the Test panel: card, messages, tasks and artifacts."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from loomlib import Agent
+from loomlib.agents import new_session_id
+from loomlib.json_values import as_list, as_mapping, as_text
+
+from ...kit import Cancel, Form, action
+from .calling import Calling
+from .words import short_text
+
+if TYPE_CHECKING:
+    from loomlib.workbench.protocol_call import ProtocolCall
+
+
+class A2aMessages(Calling):
+    """Messages to A2A agents."""
+
+    @action(lane="invoke")
+    def agent_card(self, form: Form) -> Mapping[str, Any]:
+        """Return the card of an A2A agent."""
+        agent = self._agent_of(form)
+        self.show_code(f"{self._opening(agent)}\na2a = agent.a2a()\na2a.card()")
+        with agent.a2a(session_id=form.text("session") or None) as a2a:
+            return {"facts": card_facts(a2a.card())}
+
+    def _ask_a2a(self, agent: Agent, prompt: str, session: str, cancel: Cancel) -> Mapping[str, Any]:
+        """Send a message to an A2A agent as a new turn; its task and artifacts are cards that change meanwhile."""
+        call = f"a2a = agent.a2a()\ncall = a2a.send({prompt!r})\ncall.task, call.artifacts"
+        self.show_code(f"{self._opening(agent)}\n{call}")
+        session_id = session or new_session_id()
+        with agent.a2a(session_id=session_id) as a2a:
+            turn = self._begin_turn(prompt, session_id)
+            self.send_message("session", turn=turn.id, session=session_id)
+            task_id, context_id = self._waiting_task(session_id)
+            stream = a2a.stream(prompt, task_id=task_id, context_id=context_id)
+            cancel.then(stream.cancel)
+
+            def listen() -> ProtocolCall:
+                results: list[Mapping[str, Any]] = []
+                with self.stream("pieces", turn=turn.id) as pieces:
+                    for event in stream:
+                        results.append(event.result)
+                        for item in _cards(results):
+                            pieces.put(item)
+                call = stream.result()
+                turn.tasks = turn.tools = _cards(results)
+                if call.state in ("input-required", "auth-required"):
+                    self._a2a_waiting = (session_id, call.task.id, call.task.context_id)
+                return call
+
+            return self._finish(agent, turn, listen)
+
+    _a2a_waiting: tuple[str, str, str] | None = None
+
+    def _waiting_task(self, session_id: str) -> tuple[str | None, str | None]:
+        """Return the task and context that wait for the next message of this session; once."""
+        waiting, self._a2a_waiting = self._a2a_waiting, None
+        if waiting is None or waiting[0] != session_id:
+            return None, None
+        return waiting[1], waiting[2]
+
+
+def _cards(results: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a task and its artifacts as cards of a turn."""
+    from loomlib.agents.protocols.a2a_values import ENDED, WAITING, fold_task
+
+    task = fold_task(results)
+    if not task.id:
+        return []
+    is_over = task.state in ENDED | WAITING
+    state = "done" if task.state == "completed" else task.state if is_over else "running"
+    head = {"kind": "tool", "id": task.id, "name": f"task {task.id[:8]}", "state": state, "arguments": ""}
+    cards = [{**head, "result": short_text(task.message), "arguments": short_text(task.state)}]
+    for artifact in task.artifacts[:50]:
+        cards.append(
+            {
+                "kind": "tool",
+                "id": f"{task.id} {artifact.id}",
+                "name": f"artifact {short_text(artifact.name or artifact.id)}",
+                "state": "done" if is_over else "running",
+                "arguments": short_text(artifact.text),
+                "result": "",
+            }
+        )
+    return cards
+
+
+def card_facts(card: Mapping[str, Any]) -> list[list[str]]:
+    """Return what an agent's card says, for a page."""
+    skills = ", ".join(as_text(as_mapping(skill).get("name")) for skill in as_list(card.get("skills")))
+    named = [("name", "name"), ("description", "description"), ("version", "version")]
+    return [[shown, short_text(as_text(card.get(key)))] for key, shown in named] + [["skills", short_text(skills)]]

@@ -1,0 +1,137 @@
+"""Questions that an MCP server asks during a call, answered in the Test panel: elicitation and sampling."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Event, Lock
+from typing import Any, Final
+
+from loomlib import Workbench
+from loomlib.agents.protocols import Elicitation, Sampling
+from loomlib.errors import LoomError
+from loomlib.json_values import as_mapping, as_text
+
+from ...kit import Form, action
+from .conversing import Conversing
+from .tool_forms import fields_of, values_of
+from .words import short_text, well_formed
+
+_MOST_MESSAGES: Final = 50
+
+
+@dataclass(kw_only=True, slots=True)
+class ServerQuestion:
+    """A question that waits for its answer."""
+
+    asked: Elicitation | Sampling
+    settled: Event = field(default_factory=Event)
+    answer: Mapping[str, Any] | str | None = None
+    """As the callbacks of `agent.mcp` return it: None declines."""
+
+    def message(self) -> dict[str, Any]:
+        """Return the question as a message to a view."""
+        if isinstance(self.asked, Elicitation):
+            return {
+                "asks": "user",
+                "message": short_text(self.asked.message),
+                "fields": fields_of(self.asked.schema),
+                "url": well_formed(self.asked.url)[:2_000],
+            }
+        from loomlib.workbench.sampling import DEFAULT_MODEL
+
+        return {
+            "asks": "model",
+            "message": "The server asks for an answer of your model.",
+            "messages": [
+                [short_text(as_text(message.get("role"))), short_text(Sampling(messages=[message]).text)]
+                for message in self.asked.messages[:_MOST_MESSAGES]
+            ],
+            "system": short_text(self.asked.system_prompt),
+            "most": self.asked.max_tokens,
+            "model": DEFAULT_MODEL,
+        }
+
+
+class ServerQuestions(Conversing):
+    """The questions of the open MCP session; they are shown one after the other."""
+
+    def __init__(self, bench: Workbench, **options: Any) -> None:
+        self._asking, self._questions = Lock(), list[ServerQuestion]()
+        self._given: dict[str, str] = {}
+        super().__init__(bench, **options)
+
+    @action(lane="question")
+    def answer_server(self, form: Form) -> None:
+        """Answer the question of the server: accept with the form's values or with a text, decline or cancel."""
+        question = self._current_question()
+        asked, how = question.asked, form.text("action")
+        if how == "accept" and isinstance(asked, Elicitation):
+            question.answer = values_of(asked.schema, as_mapping(form.get("values")))
+        elif how == "accept":
+            if not form.text("text").strip():
+                raise LoomError("The answer is empty", try_="write it, let the model answer, or decline")
+            question.answer = form.text("text")
+        else:
+            question.answer = "cancel" if how == "cancel" and isinstance(asked, Elicitation) else None
+        name, parameter = ("on_elicit", "question") if isinstance(asked, Elicitation) else ("on_sample", "request")
+        self._given[name] = f"lambda {parameter}: {question.answer!r}"
+        self._show_answered()
+        self._settle(question)
+
+    @action(lane="model")
+    def sample(self, form: Form) -> Mapping[str, Any]:
+        """Let a model answer the server's sampling request; the answer is shown before it is sent."""
+        from loomlib.workbench.sampling import DEFAULT_MODEL, sampling_model
+
+        asked = self._current_question().asked
+        if not isinstance(asked, Sampling):
+            raise LoomError("The server asks you, not a model", try_="fill in the form")
+        model = form.text("model").strip()
+        self.say(f"Asking {short_text(model)} …")
+        answer = sampling_model(self.bench, model or DEFAULT_MODEL)(asked)
+        labels = ["simulated"] if answer["_meta"]["loom/simulated"] else []
+        self.say(f"The model has answered{''.join(f', {label}' for label in labels)}.")
+        return {"text": well_formed(answer["content"]["text"]), "labels": labels}
+
+    def _show_answered(self) -> None:
+        """Show the session and its call as Python, with the answers that were given."""
+
+    def _ask_here(self, asked: Elicitation | Sampling) -> Mapping[str, Any] | str | None:
+        """Show a question of the server and wait for its answer."""
+        question = ServerQuestion(asked=asked)
+        with self._asking:
+            self._questions.append(question)
+        self._show_question()
+        self.say("The server asks a question.")
+        question.settled.wait()
+        return question.answer
+
+    def _current_question(self) -> ServerQuestion:
+        with self._asking:
+            if not self._questions:
+                raise LoomError("This question can no longer be answered", try_="call the tool again")
+            return self._questions[0]
+
+    def _settle(self, question: ServerQuestion) -> None:
+        with self._asking:
+            self._questions = [other for other in self._questions if other is not question]
+        question.settled.set()
+        self._show_question()
+
+    def _drop_questions(self) -> None:
+        """Decline the questions that nobody answered, because their call is over."""
+        with self._asking:
+            questions, self._questions = self._questions, []
+        for question in questions:
+            question.settled.set()
+        self._show_question()
+
+    def _show_question(self) -> None:
+        self.send_message("question", **self._question_message())
+
+    def _question_message(self) -> dict[str, Any]:
+        with self._asking:
+            return self._questions[0].message() if self._questions else {}
