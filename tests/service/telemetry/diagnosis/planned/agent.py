@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import time
+from pathlib import Path
 
 time.sleep(float(os.environ.get("COLD_S", "0")))
 
@@ -79,9 +80,15 @@ async def remember(times):
             await asyncio.sleep(0.06)
 
 
+def waited_ms():
+    """How long this process's threads were ready to run and had no CPU, so far (Documentation/scheduler/sched-stats)."""
+    threads = Path("/proc/self/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[1]) for thread in threads) / 1e6
+
+
 @app.entrypoint
 async def answer(payload):
-    plan = payload["plan"]
+    plan, before = payload["plan"], waited_ms()
     await remember(plan.get("memory", 0))
     agent = Agent(
         model=PlannedModel(plan),
@@ -91,7 +98,7 @@ async def answer(payload):
         retry_strategy=ModelRetryStrategy(initial_delay=1),
     )
     await agent.invoke_async("Do as planned.")
-    return {"turns": len(plan["turns"])}
+    return {"turns": len(plan["turns"]), "waited_ms": waited_ms() - before}
 
 
 if __name__ == "__main__":
