@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from typing import Any
 
 import psutil
@@ -13,7 +14,7 @@ from signed_requests import signed_headers
 from waiting import wait_until
 
 from loomlib.local.access.bodies import read_whole
-from loomlib.local.access.protocol import HEAD_BYTES, HEADER_FIELDS
+from loomlib.local.access.protocol import FIRST_BYTE_WITHIN_S, HEAD_BYTES, HEADER_FIELDS
 from loomlib.local.wire import RefusedError
 
 
@@ -76,6 +77,7 @@ def test_idle_connections_give_way_to_new_ones(start_service: Any) -> None:
     aws = start_service()
     aws.control.list_agent_runtimes()
     service = psutil.Process(aws.state.pid)
+    began = time.monotonic()
     with contextlib.ExitStack() as stack:
         try:
             held = [stack.enter_context(connect(aws)) for _ in range(2_100)]
@@ -84,7 +86,8 @@ def test_idle_connections_give_way_to_new_ones(start_service: Any) -> None:
         assert len(held) == 2_100
         # The owner's own connection may have given way as well; its clients connect again.
         aws.client("bedrock-agentcore-control", retries={"total_max_attempts": 3}).list_agent_runtimes()
-        wait_until(lambda: len(service.net_connections(kind="tcp")) <= 2_050)
+        wait_until(lambda: len(service.net_connections(kind="tcp")) <= 2_050, pause_s=0.2)
+        assert time.monotonic() - began < FIRST_BYTE_WITHIN_S, "it was the time limit that closed them"
 
 
 def test_a_service_with_many_half_open_requests_goes_on_answering(aws: Any) -> None:

@@ -156,9 +156,10 @@ class BoundedProtocol(HttpToolsProtocol):
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
-        self.transport.close()
+        self._close()
 
     def _close(self) -> None:
+        self.connections.discard(self)  # now, so that each connection of a burst closes another one
         if not self.transport.is_closing():
             self.transport.close()
 

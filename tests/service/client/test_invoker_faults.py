@@ -21,7 +21,8 @@ from loomlib.store import Store
 Serve = Callable[[Script], PacedServer]
 
 PREPARED = """
-    import json, sys
+    import faulthandler, json, sys
+    faulthandler.dump_traceback_later(100, exit=True)  # a process that hangs says where
     from loomlib.agents import Invoker, entry_from_row
     from loomlib.aws import Clients, Connection
     from loomlib.errors import *
