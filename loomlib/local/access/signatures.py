@@ -279,7 +279,7 @@ def _is_time(text: str) -> bool:
     if not _TIME.match(text):
         return False
     try:
-        datetime.strptime(text, "%Y%m%dT%H%M%SZ")
+        datetime.fromisoformat(text)
     except ValueError:
         return False
     return True

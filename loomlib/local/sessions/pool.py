@@ -185,13 +185,13 @@ class SessionPool:
         session = self._session(call)
         if self._usage is None:
             return await session.call(call)
-        self._usage.began(session.mark, call, session.info().pid)
+        self._usage.began(session.mark, call, session.pid)
         try:
             answer = await session.call(call)
         except BaseException:
-            self._usage.ended(session.mark, session.info().pid)
+            self._usage.ended(session.mark, session.pid)
             raise
-        return replace(answer, chunks=MeteredChunks(answer, self._usage, session.mark, session.info().pid))
+        return replace(answer, chunks=MeteredChunks(answer, self._usage, session.mark, session.pid))
 
     async def build(self, runtime: RuntimeVersion) -> None:
         """Take the snapshot of a version, if its platform has one.

@@ -101,9 +101,14 @@ class RuntimeSession:
         """Whether it accepts invocations."""
         return not self._stopping and not self._failed and (self._running is None or self._running.process.is_running())
 
+    @property
+    def pid(self) -> int:
+        """The process's id; 0 while none runs."""
+        return self._running.process.pid if self._running is not None else 0
+
     def info(self) -> SessionInfo:
         """Return the session's current state."""
-        pid = self._running.process.pid if self._running is not None else 0
+        pid = self.pid
         return SessionInfo(
             runtime_id=self.runtime.runtime_id,
             qualifier=self.qualifier,

@@ -14,7 +14,6 @@ import os
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..contract import AgentAnswer, AgentCall, LogSink
 from ..log_groups import runtime_group
@@ -23,6 +22,7 @@ GROUP = "/aws/vendedlogs/bedrock-agentcore/runtime/USAGE_LOGS/"
 STREAM = "BedrockAgentCoreRuntime_UsageLogs"
 MEASURED_BY = "the local AgentCore: CPU clock and peak memory of the session's process"
 
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _LEAST_MEMORY_GB = 0.128
 """Least memory that AgentCore Runtime charges for."""
 
@@ -145,8 +145,9 @@ def cpu_seconds(pid: int) -> float | None:
 def _ended_children_s(pid: int) -> float:
     """Return `cutime` + `cstime` of proc_pid_stat(5), whose second field, in brackets, may hold any text."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-        return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # pathlib takes four times as long
+            fields = file.read().rpartition(b")")[2].split()
+        return (int(fields[13]) + int(fields[14])) / _TICKS_PER_S
     except (OSError, ValueError, IndexError):
         return 0.0
 
@@ -154,8 +155,10 @@ def _ended_children_s(pid: int) -> float:
 def peak_bytes(pid: int) -> int:
     """Return the peak resident memory of a process in bytes; 0 when unknown."""
     try:
-        for line in Path(f"/proc/{pid}/status").read_text("ascii", "replace").splitlines():
-            if line.startswith("VmHWM:"):
+        with open(f"/proc/{pid}/status", "rb", buffering=0) as file:
+            lines = file.read().splitlines()
+        for line in lines:
+            if line.startswith(b"VmHWM:"):
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
         pass
