@@ -81,7 +81,7 @@ async def remember(times):
 
 
 def waited_ms():
-    """How long this process's threads were ready to run and had no CPU, so far (Documentation/scheduler/sched-stats)."""
+    """How long this process's threads were ready to run and had no CPU, so far (sched-stats of the kernel)."""
     threads = Path("/proc/self/task").glob("*/schedstat")
     return sum(int(thread.read_text().split()[1]) for thread in threads) / 1e6
 
