@@ -1,8 +1,7 @@
-"""AgentCore's resources in CloudFormation stacks: moto reads the templates, the resource engine makes the resources.
+"""Resources in CloudFormation stacks that moto has no type for: moto reads templates, operations make resources.
 
-The properties of a template are the members of the create operation, with a capital letter. Templates may name
-runtimes, their endpoints and memories. A type that neither this module nor moto has is refused by name: moto would
-leave the resource out and report the stack as complete.
+The resource engine makes AgentCore's, and the service's own API the others (see `stack_types`). A type that neither
+has is refused by name (see `moto_stacks`): moto would leave the resource out and report the stack as complete.
 """
 
 from __future__ import annotations
@@ -11,104 +10,47 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, cast
 
+import boto3
+from botocore import xform_name
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 from moto.core.utils import get_service_model
 
+from .moto_stacks import correct, fail, stack_of
 from .resources.engine import ResourceEngine
 from .router import check_parameters
+from .stack_types import AGENTCORE, TYPES, StackType
+from .state import ServiceState
 from .wire import RefusedError
 
-_PREFIX: Final = "AWS::BedrockAgentCore::"
-_OF_CDK: Final = "AWS::CDK::Metadata"
-"""A resource of every CDK stack, which makes nothing."""
 _WITHIN_S: Final = 45.0
 """How long a request waits for a resource; boto3 gives up after 60 s."""
 _CALL_WITHIN_S: Final = 30.0
 _SETTLES_WITHIN_S: Final = 900.0
 _PAUSE_S: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StackType:
-    """A type of resource in templates.
-
-    Attributes:
-        name: The part of the type's name that is its own.
-        noun: The resource in the names of operations.
-        name_property: The property with the resource's name.
-        keys: The parameters by which Get and Delete find it, each with the attribute of the created resource.
-        ref: The attribute that `Ref` returns.
-        inside: The member of Get's answer that holds the resource; "" when it is the answer itself.
-        attributes: The attributes of `Fn::GetAtt`, each with the member that has its value.
-        can_update: Whether a changed template changes the resource.
-    """
-
-    name: str
-    noun: str
-    name_property: str
-    keys: Mapping[str, str]
-    ref: str
-    inside: str = ""
-    attributes: Mapping[str, str] = field(default_factory=dict[str, str])
-    can_update: bool = True
-
-
-TYPES: Final = (
-    StackType(
-        name="Runtime",
-        noun="AgentRuntime",
-        name_property="AgentRuntimeName",
-        keys={"agentRuntimeId": "agentRuntimeId"},
-        ref="agentRuntimeId",
-        attributes={
-            "AgentRuntimeArn": "agentRuntimeArn",
-            "AgentRuntimeId": "agentRuntimeId",
-            "AgentRuntimeVersion": "agentRuntimeVersion",
-            "Status": "status",
-        },
-    ),
-    StackType(
-        name="RuntimeEndpoint",
-        noun="AgentRuntimeEndpoint",
-        name_property="Name",
-        keys={"agentRuntimeId": "agentRuntimeId", "endpointName": "name"},
-        ref="agentRuntimeEndpointArn",
-        attributes={
-            "AgentRuntimeArn": "agentRuntimeArn",
-            "AgentRuntimeEndpointArn": "agentRuntimeEndpointArn",
-            "Id": "id",
-            "LiveVersion": "liveVersion",
-            "Status": "status",
-        },
-    ),
-    StackType(
-        name="Memory",
-        noun="Memory",
-        name_property="Name",
-        keys={"memoryId": "id"},
-        ref="arn",
-        inside="memory",
-        attributes={"MemoryArn": "arn", "MemoryId": "id", "Status": "status"},
-        can_update=False,
-    ),
-)
+_MOST_AT_ONCE: Final = 4
+"""Requests that are answered at once: each holds a thread of moto's, and its resources need others."""
 
 
 class Stacks:
-    """Adds AgentCore's types to moto's CloudFormation, once for a process, when the first template arrives.
+    """Adds types to moto's CloudFormation, once for a process, when the first template arrives.
 
     Args:
-        engine: Makes the resources.
+        engine: Makes AgentCore's resources.
+        state: The service, whose API makes the others.
     """
 
-    def __init__(self, engine: ResourceEngine) -> None:
-        self._engine, self._loop = engine, asyncio.get_running_loop()
+    def __init__(self, engine: ResourceEngine, state: ServiceState) -> None:
+        self._engine, self._state, self._loop = engine, state, asyncio.get_running_loop()
         self._added = False
         self._models: list[type] = []
         self._adding = threading.Lock()
         self._caller = threading.local()
+        self._free = threading.BoundedSemaphore(_MOST_AT_ONCE)
+        self._client = lru_cache(maxsize=32)(self._make_client)
 
     def serve(self, principal: object, answer: Callable[[], Any]) -> Any:
         """Answer a CloudFormation request on this thread.
@@ -116,46 +58,74 @@ class Stacks:
         Args:
             principal: The role that calls; None for the owner.
             answer: moto's answer.
-        """
-        with self._adding:
-            if not self._added:
-                self._add()
-                self._added = True
-        self._caller.principal = principal
-        return answer()
-
-    def call(self, operation: str, parameters: Mapping[str, Any], region: str, account_id: str) -> dict[str, Any]:
-        """Call an operation of the control plane from a thread of moto's.
 
         Raises:
-            RefusedError: The control plane refuses it, or the caller is not the owner.
+            RefusedError: Too many are being answered; AWS's SDKs repeat the request.
+        """
+        if not self._free.acquire(blocking=False):
+            raise RefusedError("Throttling", 400, "Rate exceeded")
+        try:
+            with self._adding:
+                if not self._added:
+                    self._add()
+                    self._added = True
+            self._caller.principal = principal
+            return answer()
+        finally:
+            self._free.release()
+
+    def call(
+        self, kind: StackType, operation: str, parameters: Mapping[str, Any], region: str, account_id: str
+    ) -> dict[str, Any]:
+        """Call an operation of a type's service from a thread of moto's.
+
+        Raises:
+            RefusedError: The service refuses it, or the caller is not the owner.
         """
         if getattr(self._caller, "principal", None) is not None:
-            raise RefusedError("AccessDenied", 403, f"Only the owner may use {_PREFIX}* in the local CloudFormation")
-        check_parameters(_model().operation_model(operation).input_shape, parameters)
-        waiting = asyncio.run_coroutine_threadsafe(
-            self._engine.call(operation, parameters, region=region, account_id=account_id), self._loop
+            raise RefusedError("AccessDenied", 403, f"Only the owner may use {kind.name} in the local CloudFormation")
+        if kind.service == AGENTCORE:
+            check_parameters(_shape(kind, operation), parameters)
+            waiting = asyncio.run_coroutine_threadsafe(
+                self._engine.call(operation, parameters, region=region, account_id=account_id), self._loop
+            )
+            return dict(waiting.result(_CALL_WITHIN_S))
+        if account_id != self._state.account_id:
+            raise RefusedError("AccessDenied", 403, f"{kind.name} can be made in the account {self._state.account_id}")
+        try:
+            return dict(getattr(self._client(kind.service, region), xform_name(operation))(**parameters))
+        except ClientError as error:
+            refused = error.response.get("Error", {})
+            status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400))
+            raise RefusedError(str(refused.get("Code")), status, str(refused.get("Message"))) from error
+        except BotoCoreError as error:  # parameters that the service's model does not allow, or no answer
+            raise RefusedError("ValidationError", 400, " ".join(str(error).split())) from error
+
+    def _make_client(self, service: str, region: str) -> Any:
+        settings = Config(
+            connect_timeout=5,
+            read_timeout=_CALL_WITHIN_S,
+            retries={"max_attempts": 0},
+            proxies={},
+            s3={"addressing_style": "path"},
         )
-        return dict(waiting.result(_CALL_WITHIN_S))
+        session: Any = boto3.session.Session()
+        return session.client(
+            service,
+            region_name=region,
+            endpoint_url=self._state.url,
+            aws_access_key_id=self._state.access_key,
+            aws_secret_access_key=self._state.secret_key,
+            config=settings,
+        )
 
     def _add(self) -> None:
         from moto.cloudformation import parsing
-        from moto.cloudformation.exceptions import ValidationError
 
         self._models = [_model_of(kind, self) for kind in TYPES]  # moto finds them among the subclasses of its own
         for cached in (parsing.get_model_list, parsing.get_model_map, parsing.get_name_type_map):
             cached.cache_clear()
-        known = parsing.resource_class_from_type
-
-        def class_of(resource_type: str) -> Any:
-            found: Any = known(resource_type)
-            if found is None and resource_type not in (*parsing.NULL_MODELS, _OF_CDK):
-                # AWS's own words for a type that it does not have.
-                what = f"Template format error: Unrecognized resource types: [{resource_type}]"
-                raise ValidationError(message=f"{what}: the local CloudFormation does not implement it")
-            return found
-
-        parsing.resource_class_from_type = class_of
+        correct()
 
 
 def parameters_of(shape: Any, value: Any) -> Any:
@@ -180,6 +150,9 @@ def parameters_of(shape: Any, value: Any) -> Any:
         return found
     if shape.type_name == "map" and isinstance(value, dict):
         return {key: parameters_of(shape.value, item) for key, item in cast("dict[str, Any]", value).items()}
+    if shape.type_name == "map" and isinstance(value, list):  # tags, which some operations take as a map
+        tags = cast("list[dict[str, Any]]", value)
+        return {str(tag.get("Key")): parameters_of(shape.value, tag.get("Value")) for tag in tags}
     if shape.type_name == "list" and isinstance(value, list):
         return [parameters_of(shape.member, item) for item in cast("list[Any]", value)]
     if shape.type_name in ("structure", "map", "list"):
@@ -191,18 +164,12 @@ def parameters_of(shape: Any, value: Any) -> Any:
     return str(value) if shape.type_name == "string" and isinstance(value, int | float) else value
 
 
-def _fail(stack: Any, reason: str) -> None:
-    stack._add_stack_event("CREATE_FAILED", resource_status_reason=reason)
-    stack.status, stack.status_reason = "CREATE_FAILED", reason
-
-
-def _model() -> Any:
-    return get_service_model("bedrock-agentcore-control")
+def _shape(kind: StackType, operation: str) -> Any:
+    return get_service_model(kind.service).operation_model(operation).input_shape
 
 
 def _model_of(kind: StackType, stacks: Stacks) -> type:
     """Return moto's class of a type; that it exists makes moto know it."""
-    from moto.cloudformation.models import cloudformation_backends
     from moto.core.common_models import CloudFormationModel
 
     class Model(CloudFormationModel):
@@ -221,7 +188,7 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
 
         @staticmethod
         def cloudformation_type() -> str:
-            return _PREFIX + kind.name
+            return kind.name
 
         @classmethod
         def has_cfn_attr(cls, attr: str) -> bool:
@@ -232,7 +199,10 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
 
             if attribute_name not in kind.attributes:
                 raise UnformattedGetAttTemplateException
-            return str(self.shown.get(kind.attributes[attribute_name], ""))
+            source = kind.attributes[attribute_name]
+            if "{" in source:
+                return source.format_map({**self.shown, "region": self.region, "account_id": self.account_id})
+            return str(self.shown.get(source, ""))
 
         @classmethod
         def create_from_cloudformation_json(
@@ -244,10 +214,13 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
             **kwargs: Any,
         ) -> Model:
             made = cls(account_id, region_name)
-            made.run("Create", cloudformation_json.get("Properties") or {})
-            stack: Any = cloudformation_backends[account_id][region_name].stacks[kwargs["StackId"]]
+            properties = dict(cloudformation_json.get("Properties") or {})
+            if kind.name_property and kind.service != AGENTCORE:  # AgentCore's names are required
+                properties.setdefault(kind.name_property, resource_name)
+            made.run(kind.create, properties)
+            stack = stack_of(account_id, region_name, kwargs["StackId"])
             if made.failure:
-                _fail(stack, f"{kwargs['LogicalId']} ({_PREFIX}{kind.name}): {made.failure}")
+                fail(stack, kwargs["LogicalId"], kind.name, made.failure)
             elif not made.is_created():
                 threading.Thread(target=made.settle, args=(stack, kwargs["LogicalId"]), daemon=True).start()
             return made
@@ -256,7 +229,7 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
             """Complete the stack when the resource can be used; moto looks only once."""
             self.await_end(_SETTLES_WITHIN_S)
             if self.failure:
-                _fail(stack, f"{logical_id} ({_PREFIX}{kind.name}): {self.failure}")
+                fail(stack, logical_id, kind.name, self.failure)
             elif stack.status == "CREATE_IN_PROGRESS":
                 stack.verify_readiness()
 
@@ -271,37 +244,41 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
         ) -> Model:
             from moto.cloudformation.exceptions import ValidationError
 
-            if not kind.can_update:
-                raise ValidationError(message=f"The local AgentCore does not update a {_PREFIX}{kind.name}")
-            original_resource.run("Update", cloudformation_json.get("Properties") or {})
+            if not kind.update:
+                raise ValidationError(message=f"The local AgentCore does not update a {kind.name}")
+            original_resource.run(kind.update, cloudformation_json.get("Properties") or {})
             if original_resource.failure:
                 raise ValidationError(message=original_resource.failure)
             return original_resource
 
-        def run(self, verb: str, properties: Mapping[str, Any]) -> None:
+        def run(self, operation: str, properties: Mapping[str, Any]) -> None:
             """Create or update, and wait until the resource can be used or has failed."""
             self.failure = ""
             try:
-                operation = f"{verb}{kind.noun}"
-                shape: Any = _model().operation_model(operation).input_shape
-                if verb == "Update":  # the name stays, and tags are no part of an update
+                shape = _shape(kind, operation)
+                properties = kind.arrange(properties, self.call)
+                if self.shown:  # the name stays, and tags are no part of an update
                     known = {name.lower() for name in shape.members}
                     properties = {name: value for name, value in properties.items() if name.lower() in known}
                 parameters = parameters_of(shape, properties)
-                parameters |= self.keys() if verb == "Update" else {}
-                answer = stacks.call(operation, parameters, self.region, self.account_id)
-                self.shown = {**parameters, **self._within(answer)}
+                parameters |= self.keys() if self.shown else {}
+                answer = self.call(operation, parameters)
+                self.shown = {**self.shown, **parameters, **self._within(answer)}
                 self.await_end(_WITHIN_S)
             except RefusedError as refused:
                 self.failure = refused.message
 
-        def keys(self) -> dict[str, str]:
-            return {parameter: str(self.shown[attribute]) for parameter, attribute in kind.keys.items()}
+        def call(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+            return stacks.call(kind, operation, parameters, self.region, self.account_id)
+
+        def keys(self) -> dict[str, Any]:
+            return {parameter: self.shown[attribute] for parameter, attribute in kind.keys.items()}
 
         def look(self) -> str:
-            """Read the resource again; return its status."""
-            answer = stacks.call(f"Get{kind.noun}", self.keys(), self.region, self.account_id)
-            self.shown = {**self.shown, **self._within(answer)}
+            """Read the resource again where it has a status; return the status."""
+            if not kind.read:
+                return "READY"
+            self.shown = {**self.shown, **self._within(self.call(kind.read, self.keys()))}
             return str(self.shown.get("status", ""))
 
         def await_end(self, within_s: float) -> None:
@@ -315,16 +292,17 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
             return not self.failure and self.look() in ("READY", "ACTIVE")
 
         def delete(self, account_id: str, region: str) -> None:
-            if not self.shown:
-                return  # it was never made
+            if not self.shown or not kind.delete:
+                return  # it was never made, or ends with another
             try:
-                stacks.call(f"Delete{kind.noun}", self.keys(), region, account_id)
+                self.call(kind.delete, {**self.keys(), **kind.deletion})
             except RefusedError as refused:
-                if refused.code != "ResourceNotFoundException":  # an endpoint ends with its runtime
+                # An endpoint ends with its runtime, a client with its user pool, a policy with its bucket.
+                if not ("NotFound" in refused.code or refused.code.startswith("NoSuch")):
                     raise
 
         @staticmethod
         def _within(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-            return answer[kind.inside] if kind.inside else answer
+            return answer.get(kind.inside) or {} if kind.inside else answer
 
     return Model

@@ -221,7 +221,7 @@ async def _serve(
         ],
         account_id=state.account_id,
     )
-    moto.serve_stacks = Stacks(engine).serve
+    moto.serve_stacks = Stacks(engine, state).serve
     guard, invoke = (
         Guard(keys),
         Invoke(
