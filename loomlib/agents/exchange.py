@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from loomlib import errors
 
 from .answers import AnswerReader, Piece, reader_for
+from .entry import AgentEntry
 from .events import Chunk, InvocationError, InvocationEvent, SessionEnd, SessionStart
 from .interruptions import interruption
 from .invocation_writer import PROGRESS_INTERVAL_S, InvocationWriter
@@ -131,11 +132,18 @@ class Exchange:
                     has_begun = True
                     await self._read_answer(answer)
         except errors.TransportError as error:
-            if not has_begun or not is_loopback(request.endpoint):
+            if not has_begun or not isinstance(invocation.agent, AgentEntry) or not is_loopback(request.endpoint):
                 raise
             self._line.done_ns = time.perf_counter_ns()  # the question below is not the agent's time
-            since_s = self._line.clock.unix_s(self._line.sent_ns)
-            raise await asyncio.to_thread(interruption, error, self._clients, invocation, since_s=since_s) from error
+            raise await asyncio.to_thread(
+                interruption,
+                error,
+                self._line.clock.unix_s(self._line.sent_ns),
+                clients=self._clients,
+                agent=invocation.agent,
+                session_id=invocation.session_id,
+                qualifier=invocation.qualifier,
+            ) from error
 
     def _on_send(self, sent_ns: int) -> None:
         self._line.sent_ns = self._stored_ns = sent_ns

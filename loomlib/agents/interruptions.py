@@ -7,12 +7,12 @@ known.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from loomlib.errors import AwsError, LoomError, ResourceLimitError, TransportError
 
-from .arn import RuntimeArn
-from .requests import InvocationRequest
+from .entry import AgentEntry
 
 if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
@@ -22,25 +22,35 @@ _PAGES: Final = 10
 _BY_ITSELF: Final = "open_files"
 """A process with too many open files fails by itself; the service ends nothing."""
 
+Explain = Callable[[TransportError, float], AwsError]
+"""Returns why a response broke off, from what the connection reported and when the request was sent (Unix seconds).
 
-def interruption(error: TransportError, clients: Clients, request: InvocationRequest, *, since_s: float) -> AwsError:
+It reads the runtime's log: call it in a worker thread.
+"""
+
+
+def interruption(
+    error: TransportError, since_s: float, *, clients: Clients, agent: AgentEntry, session_id: str, qualifier: str
+) -> AwsError:
     """Return the limit that interrupted a response of the local AgentCore, or the error itself.
 
     Args:
         error: What the connection reported.
+        since_s: When the request was sent, in Unix seconds.
         clients: The connection.
-        request: The invocation.
-        since_s: When it was sent, in Unix seconds.
+        agent: The agent.
+        session_id: The runtime session.
+        qualifier: The endpoint.
     """
     from loomlib.aws.errors import LIMIT_REACHED, bounded, failure
     from loomlib.aws.logs import filter_events
 
-    start = f"Loom: session {request.session_id}: "
+    start = f"Loom: session {session_id}: "
     try:
         events = filter_events(
             clients,
-            RuntimeArn.parse(str(request.agent.arn)).log_group(request.qualifier),
-            region=request.agent.region,
+            agent.arn.log_group(qualifier),
+            region=agent.region,
             term=f"{start}{LIMIT_REACHED}",
             start_ms=int(since_s * 1000),
             most_pages=_PAGES,
@@ -52,4 +62,4 @@ def interruption(error: TransportError, clients: Clients, request: InvocationReq
     reasons = [reason for reason in reasons if not reason.startswith(f"{LIMIT_REACHED}: {_BY_ITSELF}")]
     if not reasons:
         return error
-    return failure(ResourceLimitError, bounded(f"{reasons[-1]}, in the middle of the response"), on=request.agent.name)
+    return failure(ResourceLimitError, bounded(f"{reasons[-1]}, in the middle of the response"), on=agent.name)

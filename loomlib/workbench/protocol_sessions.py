@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..agents import AgentEntry, new_session_id
+from ..agents.interruptions import interruption
 from ..agents.protocols.a2a_session import A2aSession
 from ..agents.protocols.channels import Channel
 from ..agents.protocols.http_channel import HttpChannel, read_json
@@ -278,6 +279,7 @@ def agent_channel(
         name=f"{entry.name}, endpoint {qualifier}",
         what="InvokeAgentRuntime",
         read_timeout_s=context.settings.read_timeout_s,
+        explain=partial(interruption, clients=context.clients, agent=entry, session_id=session_id, qualifier=qualifier),
     )
 
 

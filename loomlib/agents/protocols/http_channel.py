@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from loomlib.errors import LoomError, MalformedResponseError
+from loomlib.errors import LoomError, MalformedResponseError, TransportError
 from loomlib.json_values import as_list, mapping_or_none, parse_object
 
+from ..interruptions import Explain
 from ..outcome import read_refusal, refusal
 from ..sse import SseParser
 from ..timeline import Timeline
@@ -39,6 +40,7 @@ class HttpChannel:
         name: The server's name in errors.
         what: The operation's name in errors.
         read_timeout_s: The limit for each wait for the next bytes, in seconds.
+        explain: Finds out why a response of the local AgentCore broke off; None for other servers.
         has_stream: Whether the server may be asked (by GET) for messages that belong to no request, and told (by
             DELETE) that a session ends; InvokeAgentRuntime has neither.
 
@@ -57,10 +59,11 @@ class HttpChannel:
         name: str,
         what: str = "POST",
         read_timeout_s: float = 900.0,
+        explain: Explain | None = None,
         has_stream: bool = False,
     ) -> None:
         self._engine, self._make, self._name, self._what = engine, make_request, name, what
-        self._read_timeout_s, self._has_stream = read_timeout_s, has_stream
+        self._read_timeout_s, self._has_stream, self._explain = read_timeout_s, has_stream, explain
         self.headers: dict[str, str] = {}
         self._on_message: OnMessage = _drop
         self._listening: asyncio.Task[None] | None = None
@@ -109,21 +112,31 @@ class HttpChannel:
     async def _exchange(
         self, request: SignedRequest, call: MeasuredCall | None, on_send: Callable[[int], None]
     ) -> None:
+        from loomlib.aws.addresses import is_loopback
         from loomlib.aws.transport import stream_invocation
 
-        async with stream_invocation(
-            self._engine, request, read_timeout_s=self._read_timeout_s, on_send=on_send
-        ) as answer:
+        began_s, has_begun = time.time(), False
+        try:
+            async with stream_invocation(
+                self._engine, request, read_timeout_s=self._read_timeout_s, on_send=on_send
+            ) as answer:
+                if call is not None:
+                    call.head(answer)
+                if answer.status >= 300:
+                    await self._refused(answer, call)
+                    return
+                has_begun = True
+                if session := answer.headers.get(_SESSION):
+                    self.headers[_SESSION] = session
+                await self._read(answer, call)
+                if call is not None:
+                    call.line.carried(answer.wire())
+        except TransportError as error:
+            if self._explain is None or not has_begun or not is_loopback(request.endpoint):
+                raise
             if call is not None:
-                call.head(answer)
-            if answer.status >= 300:
-                await self._refused(answer, call)
-                return
-            if session := answer.headers.get(_SESSION):
-                self.headers[_SESSION] = session
-            await self._read(answer, call)
-            if call is not None:
-                call.line.carried(answer.wire())
+                call.broke_off(time.perf_counter_ns())
+            raise await asyncio.to_thread(self._explain, error, began_s) from error
 
     async def _read(self, answer: HttpResponse, call: MeasuredCall | None) -> None:
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -39,6 +39,7 @@ class MeasuredCall:
         self.id = 0
         self.run_in_caller: Callable[[Callable[[], None]], None] | None = None
         self._sent = False
+        self._broke_off_ns: int | None = None
 
     async def begin(self) -> None:
         """Store the request.
@@ -81,6 +82,10 @@ class MeasuredCall:
             self.line.headers = answer.headers
             self.line.connect_ms, self.line.connection_reused = answer.connect_ms, answer.connection_reused
 
+    def broke_off(self, at_ns: int) -> None:
+        """Note when a response broke off; looking for the reason is not the agent's time."""
+        self._broke_off_ns = at_ns
+
     def fail(self, failure: str, message: str) -> None:
         """Note a failure; the first one counts."""
         self.line.fail(failure, message)
@@ -93,7 +98,8 @@ class MeasuredCall:
         """
         if text:
             self.line.texts.append(text)
-        done_ns = self.line.done_ns if self.line.done_ns and self.line.failure is None else time.perf_counter_ns()
+        done_ns = self.line.done_ns if self.line.failure is None else self._broke_off_ns
+        done_ns = done_ns or time.perf_counter_ns()
         record = record_of(self.request, self.line, id=self.id, done_ns=done_ns, was_sent=self._sent)
         stored = await self._writer.finish(record, self.line.events)
         return replace(record, stored=stored)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from fault_lab import FaultLab, wait_until
 
 import loomlib as loom
 from loomlib.latency import LatencyStudy, Silent
+
+PROTOCOL_AGENTS = Path(__file__).parents[1] / "workbench"
 
 
 def test_an_agent_killed_in_mid_stream_leaves_a_failed_invocation_with_its_text(lab: FaultLab, agent: loom.Agent):
@@ -94,3 +97,19 @@ def test_a_limit_that_interrupts_a_stream_is_named_in_invocations_and_studies(bu
     result = LatencyStudy(agent, cold=1, warm=0, sticky=0, find_starts=False).run(Silent())
     failures = [scenario.failures for scenario in result.estimates().scenarios if scenario.failures]
     assert [set(failure) for failure in failures] == [{"resource_limit"}]
+
+
+def test_a_limit_that_interrupts_an_answer_of_mcp_or_a2a_is_named_as_one_of_http(build: Callable[..., FaultLab]):
+    bench = build(limits="answer=20k").open()
+    warehouse = bench.deploy(
+        PROTOCOL_AGENTS / "mcp_test_server.py", name="warehouse", environment={"MCP_PORT": "8000"}, protocol="MCP"
+    )
+    planner = bench.deploy(PROTOCOL_AGENTS / "a2a_test_agent.py", name="planner", protocol="A2A")
+    with warehouse.mcp(on_sample=lambda _request: "w" * 60_000) as mcp:
+        calls = [mcp.call("summarize", text="A long book.")]
+    with planner.a2a() as a2a:
+        calls += [a2a.send("w" * 60_000), a2a.stream("w" * 60_000).result()]
+    for call in calls:
+        assert (call.status, call.failure) == ("error", "resource_limit"), call.error
+        assert "Resource limit reached: answer (20,480 bytes)" in (call.error or "")
+    assert warehouse.history.last().failure == planner.history.last().failure == "resource_limit"
