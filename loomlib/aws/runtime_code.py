@@ -18,7 +18,7 @@ _CHUNK_BYTES: Final = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployedCode:
-    """A runtime's package, the role and the warm-up path of its sessions, and their environment variables."""
+    """A runtime's package, the role of its sessions, its warm-up hook (see `RuntimeSettings`), and their variables."""
 
     package: Package
     role_arn: str
@@ -49,10 +49,11 @@ def read_code(clients: Clients, runtime_id: str, *, region: str | None = None) -
     package = Package(data=data, digest=hashlib.sha256(data).hexdigest(), entry_point=str(code["entryPoint"][-1]))
     hooks: Mapping[str, Any] = answer.get("hooksConfiguration") or {}
     action: Mapping[str, Any] = hooks.get("build", {}).get("warmup", {}).get("action", {}).get("httpPost", {})
+    port = f":{action['port']}" if "port" in action else ""
     return DeployedCode(
         package=package,
         role_arn=str(answer["roleArn"]),
-        warmup=str(action.get("path", "")),
+        warmup=port + str(action.get("path", "")),
         environment=dict(answer.get("environmentVariables") or {}),
     )
 

@@ -18,7 +18,7 @@ def check() -> None:
 @click.option(
     "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Environment variable of the agent; repeatable."
 )
-@click.option("--warmup", metavar="PATH", help="Path of the warm-up hook, which is called before the snapshot.")
+@click.option("--warmup", help="Path, or :PORT/PATH, of the warm-up hook, which is called before the snapshot.")
 @pass_command_context
 def snapshot(command: CommandContext, agent: str, variables: tuple[str, ...], warmup: str | None) -> int:
     """Find what sessions of AGENT would share when they are restored from a snapshot (platform V2).

@@ -11,7 +11,7 @@ PROBE: Final = "_loom_snapshot_probe"
 SCRIPT_VARIABLE: Final = "LOOM_CHECKED_SCRIPT"
 """Variable with the agent's own entry point; the probe removes it before the agent starts."""
 WARMUP_VARIABLE: Final = "LOOM_CHECKED_WARMUP"
-"""Variable with the path of the warm-up hook, "" for none; the probe removes it too."""
+"""Variable with the path of the warm-up hook, or `:PORT/PATH`, "" for none; the probe removes it too."""
 ENTRY_POINT: Final = f"{PROBE}/start.py"
 
 

@@ -39,8 +39,8 @@ class _Code:
 class CheckOptions(TypedDict, total=False):
     """Options of a check.
 
-    Variables of the agent's process, the path of its warm-up hook, and a function that is called with a line at each
-    step.
+    Variables of the agent's process, its warm-up hook (a path, or `:port/path` at another port of the agent's), and a
+    function that is called with a line at each step.
     """
 
     environment: Mapping[str, str] | None
@@ -115,19 +115,22 @@ def _check(
         settings=RuntimeSettings(platform_version="V1"),  # the probe makes the copies itself
     )
     sessions = [f"snapshot-check-{secrets.token_hex(16)}" for _ in range(_STARTS)]
-    try:
-        progress("starting the agent twice")
-        with ThreadPoolExecutor(_STARTS, thread_name_prefix="loom-check") as pool:
-            calls = [
-                pool.submit(call_once, clients, deployed.arn, session, b"{}", limit_bytes=MOST_BYTES)
-                for session in sessions
-            ]
-            answers = [call.result() for call in calls]
-        findings = read_findings(answers, package.data)
-    finally:
-        for session in sessions:
+
+    def start(session: str) -> bytes:
+        try:
+            return call_once(clients, deployed.arn, session, b"{}", limit_bytes=MOST_BYTES)
+        finally:
             with contextlib.suppress(LoomError):
                 stop_session(clients, deployed.arn, session)
+
+    try:
+        progress("starting the agent twice")
+        # Without isolation both starts would serve the hook at the same port of this machine.
+        at_once = 1 if warmup.startswith(":") else _STARTS
+        with ThreadPoolExecutor(at_once, thread_name_prefix="loom-check") as pool:
+            answers = list(pool.map(start, sessions))
+        findings = read_findings(answers, package.data)
+    finally:
         with contextlib.suppress(LoomError):
             delete_runtime(clients, deployed.runtime_id)
     return SnapshotReport(

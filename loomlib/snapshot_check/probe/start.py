@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, cast
 
 _WARM_WITHIN_S = 120.0  # AgentCore's limit for the build hook
+_SERVES_WITHIN_S = 10.0  # until a server at another port, which may start after the agent's, accepts connections
 _SCRIPT, _WARMUP = "LOOM_CHECKED_SCRIPT", "LOOM_CHECKED_WARMUP"
 
 
@@ -41,7 +42,8 @@ class _ServerHook:
     """An import hook that lets the first server of the main thread answer with the findings, once it has started up."""
 
     def __init__(self, examination: Any, warmup: str) -> None:
-        self._examination, self._warmup, self._taken = examination, warmup, False
+        self._examination, self._taken = examination, False
+        self._hook_port, self._warmup = _port_and_path(warmup)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -69,14 +71,15 @@ class _ServerHook:
 
         async def startup_and_examine(server: Any, *args: Any, **options: Any) -> None:
             is_main = threading.current_thread() is threading.main_thread()
-            if not self._taken and (is_main or server.config.port == 8080):
+            serves_hook = self._hook_port not in (None, 8080) and server.config.port == self._hook_port
+            if not self._taken and not serves_hook and (is_main or server.config.port == 8080):
                 self._taken = True
                 start_lifespan = server.lifespan.startup
 
                 async def start_lifespan_and_examine() -> None:
                     await start_lifespan()
                     if not server.lifespan.should_exit:
-                        status = await _post(server, self._warmup) if self._warmup else 200
+                        status = await self._warm_up(server)
                         document = self._examination.document()
                         document["is_warm"] = 200 <= status < 300
                         server.config.loaded_app = _answering(document)
@@ -86,9 +89,56 @@ class _ServerHook:
 
         server_class.startup = startup_and_examine
 
+    async def _warm_up(self, server: Any) -> int:
+        """Call the agent's warm-up hook once as the platform does, and return the status; 200 when there is none."""
+        if not self._warmup:
+            return 200
+        try:
+            if self._hook_port in (None, server.config.port):
+                work = _post(server, self._warmup)
+            else:
+                work = _post_to_port(self._hook_port, self._warmup)
+            return await asyncio.wait_for(work, _WARM_WITHIN_S)
+        except Exception:  # noqa: BLE001 (the agent's own application)
+            return 500
+
+
+def _port_and_path(warmup: str) -> tuple[int | None, str]:
+    """Return the port and the path of a warm-up hook; without a port it is at the agent's own server."""
+    port, slash, path = warmup.partition("/")
+    if port.startswith(":") and port[1:].isdigit():
+        return int(port[1:]), slash + path
+    return None, warmup
+
+
+async def _post_to_port(port: int, path: str) -> int:
+    """Send the hook's POST to another server of this process and return the status.
+
+    No thread is started for it, and the connection is closed, since both would be found in the process.
+    """
+    deadline = time.monotonic() + _SERVES_WITHIN_S
+    while True:
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            break
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.05)  # the platform calls the hook later, when the agent is healthy
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+    writer.write(f"{head}Content-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode())
+    try:
+        line = await reader.readline()
+        while await reader.read(65_536):
+            pass
+    finally:
+        writer.close()
+        await writer.wait_closed()
+    return int(line.split()[1])
+
 
 async def _post(server: Any, path: str) -> int:
-    """Call the agent's warm-up hook as the platform does, with an empty POST request, and return the status."""
+    """Call the warm-up hook of the agent's own server, which does not listen yet, and return the status."""
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
         "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "client": ("127.0.0.1", 0),
@@ -104,10 +154,7 @@ async def _post(server: Any, path: str) -> int:
     async def send(message: Any) -> None:
         answers.append(message)
 
-    try:
-        await asyncio.wait_for(server.config.loaded_app(scope, receive, send), _WARM_WITHIN_S)
-    except Exception:  # noqa: BLE001 (the agent's own application)
-        return 500
+    await server.config.loaded_app(scope, receive, send)
     return next((int(message["status"]) for message in answers if "status" in message), 500)
 
 

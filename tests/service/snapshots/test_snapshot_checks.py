@@ -9,11 +9,13 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from loom_command import LoomCommand
 
 import loomlib as loom
+from loomlib import local
 from loomlib.errors import AgentFailedError, LoomError
 from loomlib.snapshot_check import KINDS, SnapshotReport
 from loomlib.workbench import list_blueprints
@@ -110,6 +112,45 @@ def used():
     runtimes = bench.clients.control().list_agent_runtimes()["agentRuntimes"]
     assert not [runtime for runtime in runtimes if "_check_" in runtime["agentRuntimeName"]]
     assert agent.invoke("still there").ok
+
+
+OTHER_PORT = """
+import threading
+import uuid
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+STATE = {}
+
+
+class Hook(BaseHTTPRequestHandler):
+    def do_POST(self):
+        STATE["id"] = uuid.uuid4().hex
+        self.send_response(204 if self.path == "/warm" else 404)
+        self.end_headers()
+
+
+server = HTTPServer(("127.0.0.1", 9001), Hook)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+def used():
+    return STATE["id"]
+"""
+
+
+@pytest.mark.parametrize("sandbox", ["best", "off"])
+def test_a_hook_at_another_port_is_called_there(sandbox: Literal["best", "off"], tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", agent_of(tmp_path / "two_ports", OTHER_PORT)
+    with loom.connect(home=home, options=local.ServiceOptions(sandbox=sandbox)) as bench:
+        try:
+            agent = bench.deploy(folder, warmup=":9001/warm", platform_version="V2")
+            for report in (agent.check_snapshot(), bench.check_snapshot(folder, warmup=":9001/warm")):
+                assert ("id", "agent.py", 11) in found(report), repr(report)
+                assert report.not_checked == ()
+            refused = bench.check_snapshot(folder, warmup=":9001/cold")
+            assert "the warm-up hook: it did not answer with status 2xx" in refused.sentence()
+        finally:
+            local.stop(home)
 
 
 def test_a_short_id_is_found_when_two_starts_happen_to_make_the_same(bench: loom.Workbench, tmp_path: Path) -> None:
