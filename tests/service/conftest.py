@@ -155,12 +155,12 @@ def echo(aws: Aws) -> dict[str, Any]:
     return aws.deploy("echo")
 
 
-@pytest.fixture
-def start_service(tmp_path: Path) -> Iterator[Callable[..., Aws]]:
-    """Starts services of a test's own, in `tmp_path` unless told otherwise, and ends them."""
+@contextlib.contextmanager
+def starting(first_home: Path) -> Iterator[Callable[..., Aws]]:
+    """Starts services, in `first_home` unless told otherwise, and ends them."""
     started: list[Aws] = []
 
-    def start(home: Path = tmp_path / "home", *, persistent: bool = True, **options: Any) -> Aws:
+    def start(home: Path = first_home, *, persistent: bool = True, **options: Any) -> Aws:
         state, _ = local.start(home, local.ServiceOptions(**options), persistent=persistent)
         started.append(Aws(state))
         return started[-1]
@@ -169,3 +169,28 @@ def start_service(tmp_path: Path) -> Iterator[Callable[..., Aws]]:
     for clients in started:
         clients.close()
         local.stop(clients.state.home)
+
+
+@pytest.fixture
+def start_service(tmp_path: Path) -> Iterator[Callable[..., Aws]]:
+    """Starts services of a test's own."""
+    with starting(tmp_path / "home") as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def service_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Aws]]:
+    """Finds the service with the given options that the tests of a file share: each names its own runtimes and groups.
+
+    It is started when the first test asks for it.
+    """
+    found: dict[str, Aws] = {}
+    with starting(tmp_path_factory.getbasetemp()) as start:
+
+        def find(**options: Any) -> Aws:
+            key = repr(sorted(options.items()))
+            if key not in found:
+                found[key] = start(tmp_path_factory.mktemp("shared") / "home", **options)
+            return found[key]
+
+        yield find

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -103,9 +103,13 @@ def processes_with(text: str) -> list[int]:
 
 
 @pytest.fixture(params=["best", "off"])
-def isolated(request: pytest.FixtureRequest, start_service: Callable[..., Any]) -> Any:
-    """A service that isolates its sessions, and one that does not."""
-    return start_service(sandbox=request.param)
+def isolated(request: pytest.FixtureRequest, service_with: Callable[..., Any]) -> Iterator[Any]:
+    """A service that isolates its sessions, and one that does not, without the runtimes of other tests."""
+    service = service_with(sandbox=request.param)
+    yield service
+    for runtime in service.control.list_agent_runtimes()["agentRuntimes"]:
+        if runtime["status"] != "DELETING":
+            service.control.delete_agent_runtime(agentRuntimeId=runtime["agentRuntimeId"])
 
 
 def test_sessions_share_what_was_made_at_the_start_and_nothing_else(isolated: Any) -> None:
@@ -267,7 +271,7 @@ def test_stopping_ends_what_a_restored_session_started(isolated: Any) -> None:
     isolated.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=session(1))
     assert not processes_with(mark)
     assert processes_with(other)
-    frozen = next((isolated.state.home / "sessions").glob("*.sessions")).stem
+    frozen = next((isolated.state.home / "sessions").glob(f"*.sessions/{other}")).parent.stem
     assert processes_with(frozen)
     isolated.control.delete_agent_runtime(agentRuntimeId=arn.rpartition("/")[2])
     wait_until(lambda: not processes_with(frozen), what="the end of the frozen process")
