@@ -20,6 +20,7 @@ PAGES = [
 ]  # fmt: skip
 FEWER = {
     "README": ("cold=10, warm=10, sticky=10", "cold=2, warm=2, sticky=2"),
+    "measure-latency": ("sessions=10", "sessions=3"),
     "evaluate": ('EvalSet.read("calculator")', 'EvalSet.read("calculator").where(tags=["percent"])'),
 }
 """What a page does many times: here it is done a few times."""
