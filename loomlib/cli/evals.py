@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .. import reports  # whose names are imported when a command uses them
 from ..errors import EvalError
-from ..reports import chosen_evaluators, chosen_set, find_baseline
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, printable, records, say
 
@@ -95,14 +95,14 @@ def evaluate(
     from ..evals.runs import evaluate as run_evaluation
     from ..evals.runs.assignment import RunEvaluators
 
-    cases = chosen_set(evalset, ",".join(tags))
-    chosen = chosen_evaluators(",".join(evaluators), cases)
+    cases = reports.chosen_set(evalset, ",".join(tags))
+    chosen = reports.chosen_evaluators(",".join(evaluators), cases)
     requests = [GateRequest.read(text) for text in gates]
     judges = [evaluator.name for evaluator in RunEvaluators(cases, chosen).evaluators] if requests else []
     for request in requests:  # an unknown evaluator in a gate fails before the agent is called
         named(request.evaluator, judges)
     with command.connect() as bench:
-        before = find_baseline(bench, baseline or "", cases, other_than=run_id or "")
+        before = reports.find_baseline(bench, baseline or "", cases, other_than=run_id or "")
         run = run_evaluation(
             bench.ensure_agent(agent), cases, chosen, repeats, concurrency=concurrency, timeout_s=timeout_s,
             run_id=run_id, reuse=reuse, name=name, progress=LogLines(say),

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import click
 
+from .. import reports  # whose names are imported when a command uses them: papermill takes half a second
 from ..errors import ReportError
-from ..reports import run_report
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, say, seconds_since
 
@@ -45,7 +45,7 @@ def report(command: CommandContext, name: str, pairs: tuple[str, ...], out: str,
         parameters.setdefault("where", where)
     start = time.perf_counter()
     with _prepared(command, parameters, local=where == "local"):
-        outcome = run_report(name, parameters, out, settings=command.settings, say=say, redact=redact)
+        outcome = reports.run_report(name, parameters, out, settings=command.settings, say=say, redact=redact)
     if command.as_json:
         emit_json(
             {**outcome.summary, "exit_code": outcome.exit_code, "html": outcome.html, "notebook": outcome.notebook}
