@@ -5,6 +5,7 @@ Importing costs a second of processor time a call; that the installed `loom` its
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -16,7 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-_IMPORTED = ("loomlib.cli", "loomlib.workbench", "loomlib.evals", "boto3", "pandas", "sqlalchemy", "alembic.command")
+_IMPORTED = (
+    *("loomlib.cli.builtins", "loomlib.workbench", "loomlib.evals", "loomlib.reports.eval_runs"),
+    *("loom_widgets.plugin", "boto3", "aiohttp", "pandas", "sqlalchemy"),
+)
 
 
 class LoomCommand:
@@ -52,6 +56,7 @@ class LoomCommand:
 def _serve() -> None:
     for name in _IMPORTED:
         __import__(name)
+    gc.freeze()  # a collection in a forked process would copy what they share
     for line in sys.stdin.buffer:
         child = os.fork()
         if not child:
