@@ -7,20 +7,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.gates import MISSED, UNCLEAR
+from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR
 
 from .conditions import StudyConditions
 
+_AS_MEASURED = {
+    PASSED: "the measured times would pass it",
+    MISSED: "the measured times would miss it",
+    UNCLEAR: "the measured times would not decide it either",
+}
+
 
 def overloaded_text(outcome: str, text: str) -> str:
-    """Return the sentence of a gate that is unclear because of the machine's load.
+    """Return the sentences of a gate that is unclear because of the machine's load.
 
     Args:
         outcome: What the gate would be without the load.
-        text: Its sentence without the load, such as "Gate passed: …".
+        text: Its sentence without the load, such as "Gate missed by 1.71 s: …".
     """
-    stated = text.removeprefix(f"Gate {outcome}").removeprefix(":").strip()
-    return f"Gate unclear, because the machine was overloaded; without that it would be {outcome}: {stated}"
+    evidence = text.removeprefix(f"Gate {outcome}")
+    return f"Gate unclear: the machine was overloaded. Taken as they are, {_AS_MEASURED[outcome]}{evidence}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from loomlib.experiments import MachineConditions
+from loomlib.experiments import MOST_TASKS_PER_PROCESSOR, MachineConditions
+from loomlib.presentation.formats import number, plural
 from loomlib.store import InvocationRow
 from loomlib.workbench import Agent, Workbench
 from loomlib.workbench.blueprints import find_blueprint
@@ -72,6 +73,17 @@ def load_of(agent: Agent, rows: Sequence[InvocationRow]) -> MachineConditions | 
         samples=len(tasks),
         tasks=sum(tasks) / len(tasks) if tasks else None,
         load_1_min=max(loads, default=None),
+    )
+
+
+def load_sentence(load: MachineConditions | None) -> str:
+    """Return the load on the client's machine in a sentence, for a report's limitations."""
+    if load is None or load.tasks is None:
+        return "The load on the client's machine during these invocations is unknown."
+    return (
+        f"When these invocations began, {number(load.tasks)} tasks ran or waited on "
+        f"{plural(load.processors, 'processor')} of the client's machine, on average; times are disturbed "
+        f"above {number(MOST_TASKS_PER_PROCESSOR, 0)} a processor."
     )
 
 

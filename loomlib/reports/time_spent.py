@@ -9,15 +9,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
-from loomlib.experiments import MOST_TASKS_PER_PROCESSOR, MachineConditions, StudyConditions
+from loomlib.experiments import MachineConditions, StudyConditions
 from loomlib.latency.inside import Inside, look_inside, spans_sentence
-from loomlib.presentation.formats import milliseconds, number, percent, plural
+from loomlib.presentation.formats import milliseconds, percent, plural
 from loomlib.store import InvocationRow
 from loomlib.telemetry.diagnosis import Diagnosis, diagnose_study
 from loomlib.workbench import Agent
 from loomlib.workbench.tracing import find_traces
 
-from .agent_traces import load_of
+from .agent_traces import load_of, load_sentence
 from .displays import Listing, Verdict
 from .finding_lists import finding_list, plain_title
 from .gates import judge_durations
@@ -183,7 +183,7 @@ class TimeSpent:
             "Parts are shares of elapsed time: two tools at once count once, and what a tool waits for is tool time.",
             "The last invocations are not a sample of your users' requests, and the request decides what is slow.",
         ]
-        limits.append(self._load_sentence())
+        limits.append(load_sentence(self.load))
         if any("simulated" in label for label in self.agent.labels):
             limits.append("The model is simulated: its time is a setting, not a measurement.")
         if self.agent.context.where == "local":
@@ -214,15 +214,6 @@ class TimeSpent:
                 for view in self.views
             ],
         }
-
-    def _load_sentence(self) -> str:
-        if self.load is None or self.load.tasks is None:
-            return "The load on the client's machine during these invocations is unknown."
-        return (
-            f"When these invocations began, {number(self.load.tasks)} tasks ran or waited on "
-            f"{plural(self.load.processors, 'processor')} of the client's machine, on average; times are disturbed "
-            f"above {number(MOST_TASKS_PER_PROCESSOR, 0)} a processor."
-        )
 
     def _nothing(self) -> list[str]:
         sentences = [

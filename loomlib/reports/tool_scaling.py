@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from loomlib.experiments import MachineConditions, StudyConditions
 from loomlib.presentation.formats import milliseconds, number, plural
 from loomlib.telemetry.traces import Trajectory
 from loomlib.workbench import Agent
 from loomlib.workbench.tracing import find_traces
 
+from .agent_traces import load_of, load_sentence
 from .displays import Listing, Verdict
 from .gates import judge_durations
 from .scaling_figure import scaling_figure
@@ -37,6 +39,7 @@ class ToolScaling:
         failures: The invocations that failed, with their errors.
         title: Agent, endpoint and labels.
         simulated: Whether the model is simulated.
+        load: The load on the client's machine when the measured invocations began; None when it is unknown.
 
     >>> study = ToolScaling.run(agent, counts=[5, 25, 100])
     >>> study.table()
@@ -46,6 +49,7 @@ class ToolScaling:
     failures: Sequence[str]
     title: str
     simulated: bool
+    load: MachineConditions | None = None
 
     @classmethod
     def run(cls, agent: Agent, *, counts: Sequence[int], repeats: int = 1) -> ToolScaling:
@@ -76,6 +80,7 @@ class ToolScaling:
             ],
             title=" · ".join([agent.name, agent.qualifier, *agent.labels]),
             simulated=any("simulated" in label for label in agent.labels),
+            load=load_of(agent, [row for row in rows if row]),
         )
 
     @property
@@ -83,8 +88,13 @@ class ToolScaling:
         """The runs whose spans were found."""
         return [run for run in self.runs if run.state in ("found", "partial")]
 
+    @property
+    def conditions(self) -> StudyConditions:
+        """The load, to judge whether it disturbed the times."""
+        return StudyConditions((self.load,) if self.load else ())
+
     def sentences(self) -> list[str]:
-        """Return what grows with the number of tools, how many ran concurrently, and what is simulated."""
+        """Return an overload, what grows with the number of tools, how many ran concurrently, and what is simulated."""
         if not self.known:
             return ["No run has spans, so model time and tool time cannot be separated.", *self.failures[:3]]
         most = max(run.asked for run in self.known)
@@ -93,9 +103,11 @@ class ToolScaling:
         model = _median(last, "first_ms") + _median(last, "second_ms")
         threads = max((run.threads or 0 for run in last), default=0)
         runs = "in a single run" if len(last) == 1 else f"in the median of {len(last)} runs"
+        overload = self.conditions.sentence()
         sentences = [
+            *([overload] if overload else []),
             f"{plural(most, 'tool')} of {TOOL_MS:.0f} ms took {milliseconds(tools)} together, of {milliseconds(total)} "
-            f"in all, {runs}{_spread(last)}; one after another they would take {milliseconds(most * TOOL_MS)}."
+            f"in all, {runs}{_spread(last)}; one after another they would take {milliseconds(most * TOOL_MS)}.",
         ]
         if threads:
             rounds = math.ceil(most / threads)
@@ -109,15 +121,17 @@ class ToolScaling:
             sentences.append(f"{plural(len(self.failures), 'call')} failed: {self.failures[0]}")
         return sentences
 
-    def verdict(self, *, max_p90_tools_ms: float = 0.0) -> Verdict:
+    def verdict(self, *, max_p90_tools_ms: float = 0.0, allow_overload: bool = False) -> Verdict:
         """Return the answer as a box.
 
         Args:
             max_p90_tools_ms: The limit of the tools' time in the runs with the most tools; 0 for no gate.
+            allow_overload: Whether to decide the gate also when the machine was overloaded.
         """
         most = max((run.asked for run in self.known), default=0)
         tools_ms = [run.tools_ms for run in self.known if run.asked == most]
-        gates = [judge_durations(tools_ms, max_p90_tools_ms)] if max_p90_tools_ms else []
+        overloaded = self.conditions.is_disturbed and not allow_overload
+        gates = [judge_durations(tools_ms, max_p90_tools_ms, is_overloaded=overloaded)] if max_p90_tools_ms else []
         return Verdict(
             title=self.title,
             sentences=self.sentences(),
@@ -176,6 +190,7 @@ class ToolScaling:
             "A tool's span starts when it is submitted to the pool, not when a thread runs it, so many can be open.",
             "Python's default pool has min(32, CPUs + 4) threads, so other machines run more or fewer tools at once.",
             "The field note's figures are single runs with another model and other hardware: compare the shape only.",
+            load_sentence(self.load),
         ]
         if self.simulated:
             limits.insert(0, "The model is simulated: its time is a setting, and only tool time is measured.")
@@ -187,6 +202,7 @@ class ToolScaling:
             "format": FORMAT,
             "title": self.title,
             "simulated": self.simulated,
+            "machine": self.conditions.summary(),
             "sentences": self.sentences(),
             "runs": [{name: getattr(run, name) for name in ScalingRun.__slots__} for run in self.runs],
             "failures": list(self.failures),

@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 from latency_agent import ScriptedAgent
 
-from loomlib.experiments import MachineConditions, MachineWatch, Silent, StudyConditions, StudyLedger, watched_machine
+from loomlib.experiments import (
+    MachineConditions,
+    MachineWatch,
+    Silent,
+    StudyConditions,
+    StudyLedger,
+    overloaded_text,
+    watched_machine,
+)
 from loomlib.jobs.machine import MachineFiles
 from loomlib.latency import LatencyStudy, StudyResult
 from loomlib.store import Store
@@ -139,16 +147,27 @@ def test_each_bound_makes_the_first_sentence_say_so_and_the_gate_unclear(
     assert phrase in first
     for limit in (5, 900):
         gate = result.gate(limit)
-        would_be = "missed" if limit == 5 else "passed"
+        would_be, verb = ("missed", "miss") if limit == 5 else ("passed", "pass")
         assert (gate.outcome, gate.is_missed) == ("unclear", False)
         assert gate.sentence().startswith(
-            f"Gate unclear, because the machine was overloaded; without that it would be {would_be}: "
+            f"Gate unclear: the machine was overloaded. Taken as they are, the measured times would {verb} it"
         )
         assert gate.summary()["outcome"] == "unclear"
         assert result.gate(limit, allow_overload=True).outcome == would_be
     assert first in result._repr_html_()
     summary = json.loads(json.dumps(result.summary(), allow_nan=False))
     assert summary["machine"]["is_disturbed"] is True
+
+
+def test_the_sentence_of_an_overloaded_gate_reads_on_from_each_outcome() -> None:
+    begin = "Gate unclear: the machine was overloaded. Taken as they are, the measured times would "
+    for outcome, text, rest in (
+        ("missed", "Gate missed by 1.71 s: p90 2.71 s.", "miss it by 1.71 s: p90 2.71 s."),
+        ("missed", "Gate missed: all 3 calls miss the limit.", "miss it: all 3 calls miss the limit."),
+        ("passed", "Gate passed: p90 200 ms.", "pass it: p90 200 ms."),
+        ("unclear", "Gate unclear: 3 answered calls.", "not decide it either: 3 answered calls."),
+    ):
+        assert overloaded_text(outcome, text) == begin + rest
 
 
 @pytest.mark.parametrize("conditions", [QUIET, UNKNOWN])

@@ -9,6 +9,7 @@ from waiting import wait_until
 
 import loomlib as loom
 from loomlib.errors import LoomError
+from loomlib.experiments import MachineConditions
 from loomlib.reports import CostBook, TimeSpent, ToolScaling, ask_samples, chosen_agents, study_traces
 from loomlib.reports.tool_scaling import ScalingRun
 from loomlib.store import LoadRow
@@ -67,7 +68,9 @@ def test_an_overloaded_machine_is_named_first_and_leaves_the_gate_on_durations_u
     assert "tasks ran or waited on 2 processors of the client's machine" in str(spent.limits())
     outcome, sentence = spent.verdict(max_p90_ms=0.001).gates[0]
     assert outcome == "unclear"
-    assert sentence.startswith("Gate unclear, because the machine was overloaded; without that it would be missed: ")
+    assert sentence.startswith(
+        "Gate unclear: the machine was overloaded. Taken as they are, the measured times would miss it: "
+    )
     assert spent.verdict(max_p90_ms=0.001, allow_overload=True).gates[0][0] == "missed"
 
 
@@ -149,11 +152,34 @@ def test_more_tools_than_threads_run_in_rounds(bench: loom.Workbench) -> None:
     assert list(study.table().index) == ["2", "20"]
     assert sum(str(trace.name).startswith("field note:") for trace in study.figure().data) == 3
     assert any("simulated" in sentence for sentence in study.sentences())
-    assert "in a single run; one after another" in study.sentences()[0]
+    assert "in a single run; one after another" in " ".join(study.sentences()[:2]), (
+        "an overloaded machine is named first"
+    )
+    assert study.load is not None, "every invocation stores the load at its beginning"
     assert json.dumps(study.summary(), allow_nan=False)
     assert study.verdict().summary["gates"] == []
-    assert [gate["outcome"] for gate in study.verdict(max_p90_tools_ms=1).summary["gates"]] == ["missed"]
+    assert [gate["outcome"] for gate in study.verdict(max_p90_tools_ms=1, allow_overload=True).summary["gates"]] == [
+        "missed"
+    ]
     assert [gate["outcome"] for gate in study.verdict(max_p90_tools_ms=1e6).summary["gates"]] == ["unclear"], "one run"
+
+
+def test_a_study_of_tools_on_an_overloaded_machine_begins_with_a_warning_and_leaves_its_gate_unclear() -> None:
+    run = ScalingRun(asked=5, ran=5, total_ms=900, first_ms=1, second_ms=1, tools_ms=700, open_at_once=1, threads=5,
+                     tokens_read=None, state="found")  # fmt: skip
+    crowded = MachineConditions(duration_s=1.0, processors=2, samples=1, tasks=19.0, load_1_min=19.0)
+    study = ToolScaling(runs=[run], failures=(), title="planted", simulated=False, load=crowded)
+    assert study.sentences()[0].startswith(
+        "The machine was overloaded while this was measured: tasks 19 on 2 processors"
+    )
+    assert study.summary()["machine"]["is_disturbed"]
+    assert "19 tasks ran or waited on 2 processors of the client's machine" in str(study.limits())
+    outcome, sentence = study.verdict(max_p90_tools_ms=1).gates[0]
+    assert outcome == "unclear"
+    assert sentence.startswith(
+        "Gate unclear: the machine was overloaded. Taken as they are, the measured times would miss it: "
+    )
+    assert study.verdict(max_p90_tools_ms=1, allow_overload=True).gates[0][0] == "missed"
 
 
 def test_a_gate_on_the_tools_time_is_missed_by_the_calls_with_the_most_tools() -> None:
