@@ -1,4 +1,4 @@
-"""Migration to this release's schema: a cheap check first, Alembic only for a database of an earlier release."""
+"""Migration to this release's schema: a cheap check first, Alembic only when needed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,6 @@ from .tables import metadata
 REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 """Every revision in `migrations/versions`, oldest first. Listed by hand (a test compares), because asking Alembic
 costs a quarter of a second at every start."""
-
-_MIGRATIONS: Final = Path(__file__).parent / "migrations"
-_NEWEST: Final = _MIGRATIONS / "newest.sql"
-"""What all migrations make of an empty SQLite database, as SQLite keeps it (a test compares). Running it takes a
-hundredth of their time."""
 
 _ADVISORY_LOCK: Final = 0x4C6F6F6D  # "Loom"
 
@@ -40,10 +35,7 @@ def migrate(database: Database) -> None:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
         if not _is_current(_revision(connection), database):
-            if database.is_sqlite and _is_empty(connection):
-                _create(connection)
-            else:
-                upgrade(connection, REVISIONS[-1])
+            upgrade(connection, REVISIONS[-1])
         if database.is_recovered:
             metadata.create_all(connection)  # tables whose definition was lost
 
@@ -54,20 +46,10 @@ def upgrade(connection: Connection, revision: str) -> None:
     from alembic.config import Config
 
     config = Config(stdout=sys.stderr)
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.set_main_option("path_separator", "newline")
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
-
-
-def _is_empty(connection: Connection) -> bool:
-    return not connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar()
-
-
-def _create(connection: Connection) -> None:
-    for statement in _NEWEST.read_text("utf-8").split(";\n"):
-        if statement.strip():
-            connection.exec_driver_sql(statement)
 
 
 def _revision(connection: Connection) -> str | None:
