@@ -107,6 +107,19 @@ class AgentWithStarts(Protocol):
         ...
 
 
+@runtime_checkable
+class AgentAsProcess(Protocol):
+    """An agent whose process can be started without AgentCore; HTTP agents of the local AgentCore can."""
+
+    def process_variables(self) -> Mapping[str, str]:
+        """Return the variables that point the process's AWS clients to the agent's environment."""
+        ...
+
+    def request_body(self, prompt: str, session_id: str) -> bytes:
+        """Return the body of a request."""
+        ...
+
+
 def platform_version(agent: MeasuredAgent) -> str:
     """Return the platform version of an agent's runtime; empty when unknown."""
     return agent.platform_version if isinstance(agent, AgentWithPlatform) else ""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..agents import AgentEntry, InvocationRecord
 from ..agents.agui import run_input
+from ..agents.payloads import make_payload
 from ..aws.bearer import Bearer, token_of
 from ..aws.runtimes import stop_session
 from ..store import Store
@@ -52,13 +54,24 @@ class StudyTarget:
         return await self._context.invoker.ainvoke(
             self._entry,
             prompt,
-            payload=run_input(prompt, thread_id=session_id) if self._entry.protocol == "AGUI" else None,
+            payload=self._payload(prompt, session_id),
             session_id=session_id,
             qualifier=self.qualifier,
             timeout_s=timeout_s,
             bearer=token_of(self._bearer),
             labels=(*self.labels, *labels),
         )
+
+    def process_variables(self) -> Mapping[str, str]:
+        """Return the variables that point AWS clients to the agent's environment."""
+        return self._context.environment.environment()
+
+    def request_body(self, prompt: str, session_id: str) -> bytes:
+        """Return the body that a call sends."""
+        return make_payload(prompt, self._payload(prompt, session_id)).body
+
+    def _payload(self, prompt: str, session_id: str) -> Mapping[str, Any] | None:
+        return run_input(prompt, thread_id=session_id) if self._entry.protocol == "AGUI" else None
 
     def end_session(self, session_id: str) -> bool:
         """End a runtime session; return False when it had ended already."""

@@ -32,6 +32,8 @@ def test_the_report_answers_first_and_compares_the_platforms(tmp_path: Path) -> 
     assert (v1["n"], v2["n"], v1["failed"], v2["failed"]) == (2, 2, 0, 0)
     assert "imports" in [part["part"] for part in v1["parts"]]
     assert "restore" in [part["part"] for part in v2["parts"]]
+    (process,) = summary["process"]
+    assert (process["platform"], process["n"], process["failed"]) == ("process", 2, 0)
     page = Path(outcome.html).read_text("utf-8")
     assert page.index("Where the time of a new session goes on V1") < page.index("The numbers")
     assert "isolation" in page

@@ -128,6 +128,51 @@ def test_the_views_of_a_result_are_sentences_a_page_json_and_a_chart(store: Stor
     assert "sessions=6, later_calls=1" in result.method().run_again
 
 
+ANSWERS = """
+import uvicorn
+
+async def app(scope, receive, send):
+    while scope["type"] == "http" and (await receive()).get("more_body"):
+        pass
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+uvicorn.run(app, port=8080)
+"""
+
+
+class ProcessAgent(StartingAgent):
+    """A scripted agent whose process can be started directly."""
+
+    def process_variables(self) -> dict[str, str]:
+        return {}
+
+    def request_body(self, prompt: str, session_id: str) -> bytes:
+        return json.dumps({"prompt": prompt, "session": session_id}).encode()
+
+
+def test_the_process_is_a_third_condition_with_intervals(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(ANSWERS)
+    v1 = ProcessAgent(arn=f"{ARN}1", name="sums_v1", parts_ms=BOOT, store=store)
+    study = StartUpStudy(v1, agents(store)[1], sessions=6, later_calls=1, source=tmp_path, study_id="three")
+    result = study.run(Silent())
+    assert [session.failure for session in result.sessions] == [None] * 18
+    text = " ".join(result.sentences())
+    assert "started as `python agent.py` without AgentCore and without isolation, costs" in text
+    assert "A new session costs on V1 " in text
+    assert "process to first ping" in text
+    (process,) = result.summary()["process"]
+    assert process["n"] == 6
+    assert None not in (process["cost"]["p50_ms"]["low"], process["cost"]["p50_ms"]["high"])
+    bars = {bar.name: dict(zip(bar.y, bar.x, strict=True)) for bar in result.figures()["shares"].data}
+    assert set(bars["process to first ping"]) == {"python agent.py"}
+    assert "source=FOLDER" in result.method().run_again
+    assert result.findings() == []
+    with pytest.raises(StudyError, match="can be started as a process"):
+        StartUpStudy(*agents(store), source=tmp_path)
+
+
 def test_a_session_with_a_failed_call_has_no_times(store: Store) -> None:
     v1, v2 = agents(store)
     v1.fails = lambda call: (

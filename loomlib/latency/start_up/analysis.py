@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from loomlib.experiments import StudyFinding, StudyGate, StudyMethod, StudyTable, failure_counts, pending_count
@@ -9,9 +10,9 @@ from loomlib.presentation.formats import milliseconds, number, percent, plural
 from loomlib.statistics.gates import decide_at_most
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD
 
-from .design import PLATFORMS
+from .design import LABELS, PLATFORMS, PROCESS
 from .figures import figures
-from .parts import COST, FIRST_CALL, LATER_CALL, ORDER, PlatformStarts, Quantity, platform_starts, saved
+from .parts import COST, FIRST_CALL, LATER_CALL, ORDER, PlatformStarts, Quantity, platform_starts, process_starts, saved
 from .result import StartUpResult
 
 if TYPE_CHECKING:
@@ -24,8 +25,13 @@ __all__ = ["details", "figures", "findings", "judge", "method", "sections", "sen
 
 def sentences(result: StartUpResult) -> list[str]:
     """Return what a new session costs on each platform, what V2 saves, and the largest part of each."""
-    starts = platform_starts(result)
-    texts = [_saving(result), *(_cost(start) for start in starts), *(_largest(start) for start in starts)]
+    starts, process = platform_starts(result), process_starts(result)
+    texts = [
+        _saving(result),
+        *(_cost(start) for start in starts),
+        *(_process_cost(result, start) for start in process),
+        *(_largest(start) for start in (*starts, *process)),
+    ]
     return [*(text for text in texts if text), _failures(result)]
 
 
@@ -58,12 +64,33 @@ def _cost(start: PlatformStarts) -> str:
     )
 
 
+def _process_cost(result: StartUpResult, start: PlatformStarts) -> str:
+    cost = start.cost
+    if cost.p50.value is None:
+        return ""
+    differences = [
+        f"{platform} {milliseconds(abs(difference.value))} {'more' if difference.value > 0 else 'less'} "
+        f"({difference.interval_text('ms')})"
+        for platform in PLATFORMS
+        if (difference := saved(result, COST, (platform, PROCESS))).value is not None
+    ]
+    compared = f" A new session costs on {' and on '.join(differences)}." if differences else ""
+    return (
+        "The agent's process itself, started as `python agent.py` without AgentCore and without isolation, costs "
+        f"{milliseconds(cost.p50.value)} at the median (95 % interval {cost.p50.interval_text('ms')}).{compared}"
+    )
+
+
 def _largest(start: PlatformStarts) -> str:
     parts = sorted((part for part in start.parts if part.share), key=lambda part: -(part.share or 0))
     if not parts:
         return ""
     shares = ", ".join(f"{part.label} {percent(part.share or 0)}" for part in parts)
-    return f"Where the time of a new session goes on {start.platform}: {shares}."
+    return (
+        f"Where the time of a new session goes on {start.platform}: {shares}."
+        if start.platform != PROCESS
+        else f"Where the time of the process itself goes: {shares}."
+    )
 
 
 def _failures(result: StartUpResult) -> str:
@@ -76,22 +103,33 @@ def _failures(result: StartUpResult) -> str:
 
 def table(result: StartUpResult) -> StudyTable:
     """Return one row for each part, then what a new session costs, its first call and a later one."""
-    starts = platform_starts(result)
+    process = process_starts(result)
+    starts = [*platform_starts(result), *process]
+    pairs = [PLATFORMS, *([(platform, PROCESS) for platform in PLATFORMS] if process else [])]
     columns = ["part"]
     for start in starts:
-        columns += [f"{start.platform} {name}" for name in ("p50 [95 %] ms", "p75 [95 %] ms", "p90 [95 %] ms", "share")]
-    columns.append("V1 − V2 [95 %] ms")
+        columns += [f"{start.label} {name}" for name in ("p50 [95 %] ms", "p75 [95 %] ms", "p90 [95 %] ms", "share")]
+    columns += [f"{' − '.join(LABELS[condition] for condition in pair)} [95 %] ms" for pair in pairs]
     names = [name for name in ORDER if any(start.find(name) for start in starts)]
     rows = [
         (
             next(found.label for start in starts if (found := start.find(name)) is not None),
             *(cell for start in starts for cell in _cells(start.find(name))),
-            str(saved(result, name)) if all(start.find(name) for start in starts) else "–",
+            *(_difference(result, starts, name, pair) for pair in pairs),
         )
         for name in names
     ]
-    counts = ("sessions", *(cell for start in starts for cell in (start.counts(), "–", "–", "–")), "–")
+    counts = (
+        "sessions",
+        *(cell for start in starts for cell in (start.counts(), "–", "–", "–")),
+        *("–" for _ in pairs),
+    )
     return StudyTable(columns=columns, rows=[*rows, counts])
+
+
+def _difference(result: StartUpResult, starts: Sequence[PlatformStarts], name: str, pair: tuple[str, ...]) -> str:
+    has_both = all(start.find(name) for start in starts if start.platform in pair)
+    return str(saved(result, name, pair)) if has_both else "–"
 
 
 def _cells(quantity: Quantity | None) -> tuple[str, str, str, str]:
@@ -116,7 +154,7 @@ def findings(result: StartUpResult) -> list[StudyFinding]:
                 advice="The agent's log says why: look for “Loom: this session was booted and not restored”.",
             )
         )
-    unknown = [session for session in done if session.start is None]
+    unknown = [session for session in done if session.start is None and session.platform != PROCESS]
     if unknown and result.scope == "local":
         notable.append(
             StudyFinding(
@@ -135,9 +173,10 @@ def method(result: StartUpResult) -> StudyMethod:
     notes = [
         "Each unit opens a new session with a timed call and makes "
         f"{plural(design.later_calls, 'later call')} in it, one at a time, in randomized blocks of one session on each "
-        f"platform (seed {design.seed}).",
+        f"platform{' and one start of the process' if design.source else ''} (seed {design.seed}).",
         "What a new session costs is its first call minus the median of its later calls: what the agent itself takes "
         "to answer is in neither platform's cost.",
+        *(_PROCESS_NOTES if design.source else ()),
         *_PARTS_NOTES,
         f"Percentiles: {PERCENTILE_METHOD} ({CONFIDENCE:.0%} intervals); ≥ before an upper end means that the sessions "
         "are too few to bound it. V1 − V2 is the median of the differences in each block. Shares are of the sums over "
@@ -149,7 +188,8 @@ def method(result: StartUpResult) -> StudyMethod:
     return StudyMethod(
         notes=notes,
         limits=_limits(result),
-        run_again=f"loom.StartUpStudy(v1, v2, sessions={design.sessions}, later_calls={design.later_calls}, "
+        run_again=f"loom.StartUpStudy(v1, v2, {'source=FOLDER, ' if design.source else ''}"
+        f"sessions={design.sessions}, later_calls={design.later_calls}, "
         f"prompt={design.prompt!r}, seed={design.seed}).run()",
         facts={"seed": design.seed},
     )
@@ -163,6 +203,16 @@ _PARTS_NOTES = (
     "First request: what is left of the cost. On V1 these are imports and connections that the agent makes when it is "
     "first used; on V2 also the first touch of the snapshot's memory, of which each session copies what it writes.",
     "The process and the service read one clock, and the process reports its own times.",
+)
+
+
+_PROCESS_NOTES = (
+    "`python agent.py` is the agent's process alone: it is started on this machine in a copy of the agent's folder, "
+    "asked for its first ping, then called over HTTP. It has no AgentCore before it, no isolation around it and sends "
+    "no telemetry; one thing is changed, that its server listens on a socket that is already open. Its first call "
+    "counts from the start of the process to the end of the first answer.",
+    "Sessions do not import optional format checkers of `jsonschema` that JupyterLab installs and AWS's image lacks; "
+    "the process imports what is there.",
 )
 
 
@@ -186,6 +236,7 @@ def details(result: StartUpResult) -> dict[str, Any]:
         "format": FORMAT,
         "agents": dict(result.agents),
         "platforms": [start.summary() for start in platform_starts(result)],
+        "process": [start.summary() for start in process_starts(result)],
         "saved_ms": {name: saved(result, name).summary() for name in (COST, FIRST_CALL, LATER_CALL)},
     }
 

@@ -10,18 +10,25 @@ from loomlib.experiments import design_values, randomized_blocks
 
 PLATFORMS: Final = ("V1", "V2")
 
+PROCESS: Final = "process"
+"""The condition in which the agent's process is started directly."""
+
+LABELS: Final = {"V1": "V1", "V2": "V2", PROCESS: "python agent.py"}
+"""The label of each condition."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartUpDesign:
     """The design of a study of session starts.
 
     Attributes:
-        sessions: Sessions started on each platform.
+        sessions: Sessions started on each platform, and starts of the process.
         later_calls: Calls in each session after its first one, with whose median the first one is compared.
         prompt: Sent with every call.
         seed: Seed of the order and of the bootstrap.
         timeout_s: Limit of each call, in seconds; None for the agent's own setting.
         name: Name of the study.
+        source: The agent's folder or file, whose process is also started directly; "" for none.
     """
 
     sessions: int
@@ -30,14 +37,20 @@ class StartUpDesign:
     seed: int = 0
     timeout_s: float | None = None
     name: str = ""
+    source: str = ""
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The platforms, and `PROCESS` where the agent's code is known."""
+        return (*PLATFORMS, PROCESS) if self.source else PLATFORMS
 
     def __post_init__(self) -> None:
         if min(self.sessions, self.later_calls) < 1:
             raise ValueError(f"sessions and later_calls must be at least 1, not {self.sessions}, {self.later_calls}")
 
     def order(self) -> list[tuple[int, str]]:
-        """Return the block and the platform of each session, in randomized blocks."""
-        return randomized_blocks(dict.fromkeys(PLATFORMS, self.sessions), seed=self.seed)
+        """Return the block and the condition of each session, in randomized blocks."""
+        return randomized_blocks(dict.fromkeys(self.conditions, self.sessions), seed=self.seed)
 
     def stored(self) -> dict[str, Any]:
         """Return the design as JSON-ready values."""

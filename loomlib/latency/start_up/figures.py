@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.presentation.formats import milliseconds
 from loomlib.presentation.theme import styled
 
-from .parts import PARTS, platform_starts
+from .parts import PARTS, platform_starts, process_starts
 from .result import StartUpResult
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _STYLES = {
     "restore": ("#009E73", "\\"),
     "network": ("#CC79A7", ""),
     "first_ping": ("#E69F00", "x"),
+    "ready": ("#F0E442", "-"),
     "first_request": ("#56B4E9", "."),
 }
 _LEAST_LABELLED = 0.06
@@ -31,13 +32,11 @@ def figures(result: StartUpResult) -> dict[str, go.Figure]:
     """Return the chart `shares`: what a new session costs on each platform, as shares of its parts."""
     from loomlib.presentation.charts import Chart
 
-    starts = [start for start in platform_starts(result) if start.parts]
+    starts = [start for start in (*platform_starts(result), *process_starts(result)) if start.parts]
     traces: list[dict[str, Any]] = []
     for name, label in PARTS.items():
         known = [
-            (start.platform, part)
-            for start in starts
-            if (part := start.find(name)) is not None and part.share is not None
+            (start.label, part) for start in starts if (part := start.find(name)) is not None and part.share is not None
         ]
         if not known:
             continue

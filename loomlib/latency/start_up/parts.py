@@ -10,7 +10,7 @@ from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.percentiles import estimate_paired_difference, estimate_percentile
 from loomlib.telemetry.session_starts import START_PARTS
 
-from .design import PLATFORMS
+from .design import LABELS, PLATFORMS, PROCESS
 from .result import StartedSession, StartUpResult
 
 FIRST_REQUEST: Final = "first_request"
@@ -18,7 +18,8 @@ COST: Final = "cost"
 FIRST_CALL: Final = "first_call"
 LATER_CALL: Final = "later_call"
 
-PARTS: Final = {**START_PARTS, FIRST_REQUEST: "first request"}
+READY: Final = "ready"
+PARTS: Final = {**START_PARTS, READY: "process to first ping", FIRST_REQUEST: "first request"}
 """The parts of what a new session costs, in order, with their labels; they add up to it."""
 
 _WHOLES: Final = {
@@ -31,6 +32,7 @@ ORDER: Final = (*PARTS, *_WHOLES)
 """The names of all quantities, in the order of the table."""
 
 _READ: Final[dict[str, Callable[[StartedSession], float | None]]] = {
+    READY: lambda session: session.ready_ms,
     FIRST_REQUEST: lambda session: session.first_request_ms,
     COST: lambda session: session.cost_ms,
     FIRST_CALL: lambda session: session.duration_ms,
@@ -76,10 +78,10 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformStarts:
-    """Estimates of one platform.
+    """Estimates of one platform, or of the process that was started directly.
 
     Attributes:
-        platform: "V1" or "V2".
+        platform: "V1", "V2" or `PROCESS`.
         sessions: Its sessions.
         parts: The parts of what a new session costs, in order; none where starts are not recorded.
         cost: What a new session costs.
@@ -91,6 +93,11 @@ class PlatformStarts:
     parts: tuple[Quantity, ...]
     cost: Quantity
     calls: tuple[Quantity, ...]
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return LABELS[self.platform]
 
     def quantities(self) -> list[Quantity]:
         """Return everything that is estimated, in the order of the table."""
@@ -133,13 +140,28 @@ def platform_starts(result: StartUpResult) -> list[PlatformStarts]:
     return [_platform(result, platform) for platform in PLATFORMS]
 
 
-def saved(result: StartUpResult, name: str) -> Estimate:
-    """Estimate the median difference V1 − V2 of a quantity in the sessions of a block, in milliseconds."""
+def process_starts(result: StartUpResult) -> list[PlatformStarts]:
+    """Return the estimates of the process that was started directly; none where the agent's code was not given."""
+    return [_platform(result, PROCESS)] if PROCESS in result.design.conditions else []
+
+
+def saved(result: StartUpResult, name: str, conditions: Sequence[str] = PLATFORMS) -> Estimate:
+    """Estimate the median difference of a quantity between two conditions of a block, in milliseconds.
+
+    Args:
+        result: The study.
+        name: The quantity.
+        conditions: The two conditions: the second is subtracted from the first.
+    """
     blocks: dict[int, dict[str, float]] = {}
     for session in result.sessions:
         if (value := value_of(session, name)) is not None:
             blocks.setdefault(session.block, {})[session.platform] = value
-    pairs = [tuple(block[platform] for platform in PLATFORMS) for block in blocks.values() if len(block) == 2]
+    pairs = [
+        tuple(block[condition] for condition in conditions)
+        for block in blocks.values()
+        if all(condition in block for condition in conditions)
+    ]
     seed = result.design.seed
     return estimate_paired_difference([pair[0] for pair in pairs], [pair[1] for pair in pairs], seed=seed)
 
@@ -147,7 +169,7 @@ def saved(result: StartUpResult, name: str) -> Estimate:
 def _platform(result: StartUpResult, platform: str) -> PlatformStarts:
     sessions = tuple(session for session in result.sessions if session.platform == platform)
     seed = result.design.seed
-    split = [session for session in sessions if session.cost_ms is not None and session.start is not None]
+    split = [session for session in sessions if session.first_request_ms is not None]
     samples = {name: [value for session in split if (value := value_of(session, name)) is not None] for name in PARTS}
     positive = {name: max(0.0, sum(values)) for name, values in samples.items()}
     whole = sum(positive.values())

@@ -23,15 +23,17 @@ class StartedSession(MeasuredUnit):
 
     Attributes:
         block: Block of the randomized order; the sessions of a block are compared with each other.
-        platform: The platform, "V1" or "V2".
+        platform: The platform, "V1" or "V2", or `PROCESS` for a process that was started directly.
         later_ms: Durations of the later calls, in milliseconds.
         start: The start in parts, as the service recorded it; None where it records none.
+        ready_ms: From the start of a process to its first answered ping, in milliseconds; None for a session.
     """
 
     block: int
     platform: str
     later_ms: tuple[float, ...] = ()
     start: SessionStartRecord | None = None
+    ready_ms: float | None = None
 
     @property
     def later_call_ms(self) -> float | None:
@@ -47,8 +49,8 @@ class StartedSession(MeasuredUnit):
     @property
     def first_request_ms(self) -> float | None:
         """What the first request costs beyond the start of the process; on V2 that is the first touch of its memory."""
-        cost = self.cost_ms
-        return cost - self.start.duration_ms if cost is not None and self.start is not None else None
+        cost, start_ms = self.cost_ms, self.start.duration_ms if self.start is not None else self.ready_ms
+        return cost - start_ms if cost is not None and start_ms is not None else None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -85,6 +87,7 @@ class StartUpResult(StudyRecord):
                     block=row.block,
                     platform=row.scenario,
                     later_ms=tuple(row.details.get("later_ms", ())),
+                    ready_ms=row.details.get("ready_ms"),
                     start=SessionStartRecord.read(row.details.get("start") or {}),
                 )
                 for row in ledger.rows()

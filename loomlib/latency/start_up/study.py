@@ -6,6 +6,7 @@ import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib.errors import LoomError, StudyError
@@ -13,8 +14,16 @@ from loomlib.experiments import Procedure, StudyRun, UnitOutcome
 
 from ..agent_study import AgentProcedure, AgentStudy, call_labels, call_outcome
 from ..design import DEFAULT_PROMPT
-from ..measured_agent import AgentWithStarts, AgentWithStudyTarget, MeasuredAgent, measured_agent, platform_version
-from .design import PLATFORMS, StartUpDesign
+from ..measured_agent import (
+    AgentAsProcess,
+    AgentWithStarts,
+    AgentWithStudyTarget,
+    MeasuredAgent,
+    measured_agent,
+    platform_version,
+)
+from .design import PLATFORMS, PROCESS, StartUpDesign
+from .direct import DirectStarts, script_in
 from .result import StartedSession, StartUpResult
 
 if TYPE_CHECKING:
@@ -59,17 +68,17 @@ class Sessions(AgentProcedure[StartedSession, StartUpDesign]):
         await self._end_session(session_id)
 
 
-class SessionsOfBoth(Procedure[StartedSession]):
-    """Measures each session with the procedure of its platform.
+class StartsOfEach(Procedure[StartedSession]):
+    """Measures each session with the procedure of its condition.
 
     Args:
-        procedures: The procedure of each platform.
+        procedures: The procedure of each condition.
     """
 
-    def __init__(self, procedures: Mapping[str, Sessions]) -> None:
+    def __init__(self, procedures: Mapping[str, Procedure[StartedSession]]) -> None:
         self._procedures = procedures
 
-    async def begin(self, unit: StartedSession) -> str:
+    async def begin(self, unit: StartedSession) -> str | None:
         """Return a new session id."""
         return await self._procedures[unit.platform].begin(unit)
 
@@ -81,13 +90,19 @@ class SessionsOfBoth(Procedure[StartedSession]):
         """End the session."""
         await self._procedures[unit.platform].end(unit, session_id, outcome)
 
+    async def close(self) -> None:
+        """Clean up after each."""
+        for procedure in self._procedures.values():
+            await procedure.close()
+
 
 class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
     """What a new session costs on platform V1 and on V2, in parts, for the same agent deployed on both.
 
     Each unit opens a session with a timed call and makes a few later ones. The cost of the new session is the first
     call minus the median of the later ones. The local AgentCore records what a start consists of; on AWS the cost is
-    all that can be seen from outside.
+    all that can be seen from outside. With the agent's source, its process is also started directly in each block, as
+    `python agent.py`: without AgentCore and without isolation, so only code that you would run yourself.
 
     Example:
         >>> v1 = bench.deploy("calculator", name="calculator_v1", platform_version="V1")
@@ -104,9 +119,11 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
         timeout_s: Limit of each call, in seconds.
         study_id: Id of a stored study to resume.
         name: Name of the study.
+        source: The agent's folder or `agent.py`, to start its process directly too (local AgentCore, HTTP and AG-UI).
+        environment: Variables of that process; neither stored nor shown.
 
     Raises:
-        StudyError: One of the agents is known to be on another platform.
+        StudyError: One of the agents is known to be on another platform, or its process cannot be started directly.
     """
 
     kind: ClassVar[str] = "start-up"
@@ -123,6 +140,8 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
         timeout_s: float | None = None,
         study_id: str | None = None,
         name: str = "",
+        source: str | Path | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(v1, study_id=study_id)
         self.agents = dict(zip(PLATFORMS, (self.agent, measured_agent(v2)), strict=True))
@@ -140,19 +159,34 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
             seed=seed,
             timeout_s=timeout_s,
             name=name,
+            source="" if source is None else str(Path(source).expanduser().absolute()),
         )
+        self._environment = dict(environment or {})
+        self._check_source()
 
     @classmethod
     def resume(  # pyright: ignore[reportIncompatibleMethodOverride]
-        cls, v1: MeasuredAgent | AgentWithStudyTarget, v2: MeasuredAgent | AgentWithStudyTarget, study_id: str
+        cls,
+        v1: MeasuredAgent | AgentWithStudyTarget,
+        v2: MeasuredAgent | AgentWithStudyTarget,
+        study_id: str,
+        *,
+        environment: Mapping[str, str] | None = None,
     ) -> StartUpStudy:
         """Return a stored study with its stored design; `run()` measures what is pending.
+
+        Args:
+            v1: The agent on platform V1.
+            v2: The agent on platform V2.
+            study_id: The study's id.
+            environment: Variables of the process that is started directly, which are not stored.
 
         Raises:
             StudyError: No study of this id is stored.
         """
-        study = cls(v1, v2, study_id=study_id)
+        study = cls(v1, v2, study_id=study_id, environment=environment)
         study.design = StartUpDesign.read(study.result().design.stored())
+        study._check_source()
         return study
 
     @property
@@ -207,9 +241,14 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
         """Return the platform."""
         return unit.platform
 
-    async def procedure(self, run: StudyRun) -> SessionsOfBoth:
+    async def procedure(self, run: StudyRun) -> StartsOfEach:
         """Return the procedure that measures the sessions."""
-        return SessionsOfBoth({platform: Sessions(self, agent) for platform, agent in self.agents.items()})
+        procedures: dict[str, Procedure[StartedSession]] = {
+            platform: Sessions(self, agent) for platform, agent in self.agents.items()
+        }
+        if self.design.source and isinstance(self.agent, AgentAsProcess):
+            procedures[PROCESS] = await run.blocking(DirectStarts, self.agent, self.design, self._environment)
+        return StartsOfEach(procedures)
 
     async def finish(self, run: StudyRun) -> None:
         """Read the starts of the sessions whose start is not known yet."""
@@ -229,6 +268,18 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
                 continue
             for session_id, start in starts.items():
                 run.ledger.amend(unknown[session_id], details={"start": start.stored()})
+
+    def _check_source(self) -> None:
+        """Raise `StudyError` when a process is to be started directly and cannot be."""
+        if not self.design.source:
+            return
+        if self.agent.scope != "local" or not isinstance(self.agent, AgentAsProcess):
+            raise StudyError(
+                "Only an HTTP or AG-UI agent of the local AgentCore can be started as a process",
+                on=self.agent.name,
+                try_="the study without source",
+            )
+        script_in(Path(self.design.source))
 
     def _named(self) -> dict[str, Any]:
         return {

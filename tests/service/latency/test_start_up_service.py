@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import loomlib as loom
 from loomlib import local
+from loomlib.errors import StudyError
 from loomlib.experiments import Silent
 from loomlib.latency.start_up import StartUpResult
+from loomlib.workbench import list_blueprints
 
 PARTS = {
     "V1": ["preparation", "boot", "imports", "first_ping"],
@@ -52,6 +55,44 @@ def test_a_study_knows_the_parts_of_every_start(studied: StartUpResult) -> None:
     assert all(part.duration_ms > 10 for part in imports)
     assert [summary["platform"] for summary in studied.summary()["platforms"]] == ["V1", "V2"]
     assert any("isolation" in limit for limit in studied.method().limits)
+
+
+def test_the_process_itself_is_measured_beside_both_platforms(agents: dict[str, loom.Agent]) -> None:
+    source = next(blueprint.folder for blueprint in list_blueprints() if blueprint.name == "calculator")
+    study = loom.StartUpStudy(agents["V1"], agents["V2"], sessions=2, later_calls=2, source=source)
+    result = study.run(Silent())
+    assert [session.state for session in result.sessions] == ["done"] * 6, [s.error_message for s in result.sessions]
+    for block in (0, 1):
+        assert {s.platform for s in result.sessions if s.block == block} == {"V1", "V2", "process"}
+    for session in result.sessions:
+        if session.platform == "process":
+            assert session.ready_ms is not None
+            assert session.duration_ms is not None
+            assert 0 < session.ready_ms < session.duration_ms
+            assert len(session.later_ms) == 2
+    table = result.table()
+    assert table.loc["process to first ping", "V1 p50 [95 %] ms"] == "–"
+    assert table.loc["process to first ping", "python agent.py p50 [95 %] ms"] != "–"
+    assert table.loc["what a new session costs", "V1 − python agent.py [95 %] ms"] != "–"
+    (process,) = result.summary()["process"]
+    assert (process["platform"], process["n"], process["failed"]) == ("process", 2, 0)
+    assert "in a copy of the agent's folder" in " ".join(result.method().notes)
+    assert str(source) not in result.method().run_again
+    resumed = loom.StartUpStudy.resume(agents["V1"], agents["V2"], study.study_id).run(Silent())
+    assert resumed.table().equals(table)
+
+
+def test_a_process_that_ends_is_a_failure_and_a_folder_without_agent_is_refused(
+    agents: dict[str, loom.Agent], tmp_path: Path
+) -> None:
+    with pytest.raises(StudyError, match=r"no agent\.py"):
+        loom.StartUpStudy(agents["V1"], agents["V2"], source=tmp_path)
+    (tmp_path / "agent.py").write_text("raise SystemExit(7)")
+    result = loom.StartUpStudy(agents["V1"], agents["V2"], sessions=1, later_calls=1, source=tmp_path).run(Silent())
+    (process,) = [session for session in result.sessions if session.platform == "process"]
+    assert process.failure == "agent_error"
+    assert "The process ended with code 7" in (process.error_message or "")
+    assert {session.state for session in result.sessions if session.platform != "process"} == {"done"}
 
 
 @pytest.mark.parametrize("platform", PARTS)
