@@ -19,7 +19,7 @@ from typing import Any
 
 _IMPORTED = (
     *("loomlib.cli.builtins", "loomlib.workbench", "loomlib.evals", "loomlib.reports.eval_runs"),
-    *("loom_widgets.plugin", "boto3", "aiohttp", "pandas", "sqlalchemy"),
+    *("loom_widgets.plugin", "boto3", "aiohttp", "pandas", "sqlalchemy", "alembic.command"),
 )
 
 
