@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import logging
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from loomlib.redaction import RedactingFormatter
@@ -26,8 +28,7 @@ def main() -> None:
     given = json.loads(sys.stdin.read())
     options = ServiceOptions.of(given["options"])
     if arguments.foreground:
-        from .serve import serve
-
+        serve = _import_serve()
         serve(
             arguments.home,
             options,
@@ -49,8 +50,7 @@ def main() -> None:
         os.write(arguments.ready_fd, b"ready")
         os.close(arguments.ready_fd)
 
-    from .serve import serve  # after the fork, because it starts threads
-
+    serve = _import_serve()  # after the fork, because it starts threads
     serve(
         arguments.home,
         options,
@@ -58,6 +58,16 @@ def main() -> None:
         on_ready=on_ready,
         model_settings=given["model_settings"],
     )
+
+
+def _import_serve() -> Callable[..., ServiceState]:
+    """Import the service without looking for garbage: what is imported stays, and is left out of all later searches."""
+    gc.disable()
+    from .serve import serve
+
+    gc.freeze()
+    gc.enable()
+    return serve
 
 
 def _say_address(state: ServiceState) -> None:

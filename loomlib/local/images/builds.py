@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from moto.codebuild.models import codebuild_backends
 from moto.core.exceptions import ServiceException
-from moto.ecr.models import ecr_backends
 from moto.s3.models import s3_backends
 
 from ..contract import LogSink
@@ -156,6 +155,8 @@ class CodeBuild:
 
     def _push(self, place: Place, uri: str, digest: str) -> None:
         """Show the image in ECR, whose repository must exist as on AWS."""
+        from moto.ecr.models import ecr_backends  # with IAM and cryptography, 35 ms that few services need
+
         name = repository_of(uri).partition("/")[2]
         tag = uri.rpartition("/")[2].partition(":")[2] or "latest"
         backend: Any = ecr_backends[place.account_id][place.region]
