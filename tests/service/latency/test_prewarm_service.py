@@ -13,8 +13,8 @@ def test_a_pinged_session_outlives_the_gap_that_ends_an_idle_one(tmp_path: Path)
     home = tmp_path / ".loom"
     try:
         with loom.connect(home=home) as bench:
-            agent = bench.deploy("calculator", environment={"LOOM_LOCAL_IDLE_TIMEOUT_S": "1"})
-            study = loom.PrewarmStudy(agent, idle_timeout_s=1, gap_s=2, ping_every_s=(0, 0.3), gaps=2)
+            agent = bench.deploy("calculator", environment={"LOOM_LOCAL_IDLE_TIMEOUT_S": "3"})
+            study = loom.PrewarmStudy(agent, idle_timeout_s=3, gap_s=5, ping_every_s=(0, 0.5), gaps=2)
             result = study.run(Silent())
             assert [call.state for call in result.calls] == ["done"] * 4
             logs = bench.context.log_reader.session_logs

@@ -43,7 +43,7 @@ def test_functions_that_hang_are_abandoned_and_take_no_other_turn(store: Store, 
         return "118"
 
     # More of them than any executor has threads; were they waited for, this would take two minutes.
-    run = loom.evaluate(CallableTarget(agent, concurrency=20), sums(60), Says(), timeout_s=0.2, store=store)
+    run = loom.evaluate(CallableTarget(agent, concurrency=20), sums(60), Says(), timeout_s=1, store=store)
     assert run.state == "complete"
     assert not never.is_set()
     kinds = run.failures()
@@ -57,7 +57,7 @@ def test_evaluators_that_hang_are_abandoned_too(store: Store, never: threading.E
             return super().judge(case, answer) if case.id == "sum 39" else never.wait(120)
 
     run = loom.evaluate(
-        lambda prompt: "78", sums(40), Hanging(is_quick=False), judge_timeout_s=0.2, judge_concurrency=20, store=store
+        lambda prompt: "78", sums(40), Hanging(is_quick=False), judge_timeout_s=1, judge_concurrency=20, store=store
     )
     assert not never.is_set()
     failures = run.failures()
