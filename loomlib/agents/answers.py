@@ -79,13 +79,14 @@ class EventStreamReader:
 
     def feed(self, data: bytes) -> Sequence[Piece]:
         """Return the pieces that `data` completes."""
-        return [self._piece(event) for event in self._parser.feed(data)]
+        return [self.read(event) for event in self._parser.feed(data)]
 
     def finish(self) -> Sequence[Piece]:
         """Return the remaining pieces at the end of the stream."""
-        return [self._piece(event) for event in self._parser.finish()]
+        return [self.read(event) for event in self._parser.finish()]
 
-    def _piece(self, event: SseEvent) -> Piece:
+    def read(self, event: SseEvent) -> Piece:
+        """Return the piece of one event, which may also have come as a message of a WebSocket."""
         data = event.data.encode()
         try:
             value: object = json.loads(event.data)

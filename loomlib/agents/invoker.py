@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from copy import copy
+from typing import TYPE_CHECKING, Self, Unpack
 
 from .entry import AgentEntry
 from .exchange import Exchange
@@ -40,6 +41,15 @@ class Invoker:
     ) -> None:
         self._clients, self._engine, self._read_timeout_s = clients, engine, read_timeout_s
         self.writer = InvocationWriter(store)
+        self._exchange_type: type[Exchange] = Exchange
+
+    def agui_over_websocket(self) -> Self:
+        """Return an invoker whose invocations are AG-UI runs over a WebSocket; the payload is the run's input."""
+        from .protocols.agui_exchange import AguiSocketExchange
+
+        invoker = copy(self)
+        invoker._exchange_type = AguiSocketExchange
+        return invoker
 
     def stream(self, agent: AgentEntry, prompt: str | None = None, **options: Unpack[InvokeOptions]) -> EventStream:
         """Invoke an agent and return its events: `SessionStart`, `Chunk`s, `SessionEnd` or `InvocationError`.
@@ -82,7 +92,7 @@ class Invoker:
     def _exchange(self, agent: AgentEntry, prompt: str | None, options: InvokeOptions) -> Exchange:
         from loomlib.aws.engine import shared_engine
 
-        return Exchange(
+        return self._exchange_type(
             make_request(agent, prompt, **options),
             clients=self._clients,
             engine=self._engine or shared_engine(),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .agent_evals import AgentEvals
     from .agent_history import AgentHistory
     from .agent_telemetry import AgentTelemetry
-    from .agui_client import AguiClient
+    from .agui_client import AguiClient, AguiTransport
     from .eval_target import AgentTarget
     from .mcp_client import McpClient
     from .session_target import SessionTarget
@@ -299,7 +299,12 @@ class Agent:
         )
 
     def agui(
-        self, *, session_id: str | None = None, state: Any = None, tools: Sequence[Mapping[str, Any]] = ()
+        self,
+        *,
+        session_id: str | None = None,
+        state: Any = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        transport: AguiTransport = "sse",
     ) -> AguiClient:
         """Begin a conversation by AG-UI: runs with their events, shared state, tools and questions.
 
@@ -310,6 +315,8 @@ class Agent:
             session_id: The runtime session; a new one by default.
             state: The shared state at the beginning.
             tools: The tools that the client offers, in AG-UI's form.
+            transport: "sse" for server-sent events, "websocket" for a WebSocket that each run opens. Events, times and
+                stored invocations are the same.
 
         Raises:
             ProtocolError: The agent speaks MCP or A2A.
@@ -326,6 +333,7 @@ class Agent:
             state=state,
             tools=tools,
             bearer=self._bearer,
+            transport=transport,
         )
 
     def websocket(self, *, session_id: str | None = None, bearer: str | None = None) -> SocketClient:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from ..agents import AgentEntry, Chunk, new_session_id
 from ..agents.agui import AguiEvent, Confirmation, answer_to, conversation_of, read_event, run_input
@@ -14,6 +14,9 @@ from ..errors import ProtocolError
 from ..json_values import as_list, as_mapping, as_text
 from .context import Context
 from .invocation import Invocation
+
+AguiTransport = Literal["sse", "websocket"]
+"""How the events of a run travel: server-sent events of InvokeAgentRuntime, or messages of a WebSocket."""
 
 
 class AguiClient:
@@ -32,6 +35,7 @@ class AguiClient:
         state: The shared state at the beginning.
         tools: The tools that the client offers (see `run_input`).
         bearer: The token of its calls, or a function that returns it.
+        transport: How the events travel; a WebSocket is opened for each run.
     """
 
     def __init__(
@@ -44,8 +48,12 @@ class AguiClient:
         state: Any = None,
         tools: Sequence[Mapping[str, Any]] = (),
         bearer: Bearer | None = None,
+        transport: AguiTransport = "sse",
     ) -> None:
-        self._bearer = bearer
+        if transport not in get_args(AguiTransport):
+            raise ValueError(f'transport is "sse" or "websocket", not {transport!r}')
+        self._bearer, self.transport = bearer, transport
+        self._invoker = context.invoker if transport == "sse" else context.invoker.agui_over_websocket()
         self._context, self._entry, self._qualifier = context, entry, qualifier
         self.session_id, self.tools = session_id or new_session_id(), tuple(tools)
         self._state, self._thread_id = state, ""
@@ -73,7 +81,7 @@ class AguiClient:
     def stream(self, prompt: str, *, timeout_s: float | None = None) -> Iterator[AguiEvent]:
         """Send a prompt and yield the run's events as they come; the run is kept at the end."""
         options = self._options(self._payload(prompt), timeout_s)
-        with self._context.invoker.stream(self._entry, prompt, **options) as events:
+        with self._invoker.stream(self._entry, prompt, **options) as events:
             for event in events:
                 if isinstance(event, Chunk) and (one := read_event(event.data)) is not None:
                     yield one
@@ -101,7 +109,7 @@ class AguiClient:
         self, prompt: str | None, *, resume: Sequence[Mapping[str, Any]] = (), timeout_s: float | None = None
     ) -> Invocation:
         options = self._options(self._payload(prompt, resume), timeout_s)
-        record = self._context.invoker.invoke(self._entry, prompt, **options)
+        record = self._invoker.invoke(self._entry, prompt, **options)
         return self._keep(Invocation(record, self._context, self._entry))
 
     def _payload(self, prompt: str | None, resume: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -118,8 +120,11 @@ def test_a_tools_view_comes_with_the_answer_and_its_frame_calls_its_tools(dice: 
     assert len(json.loads(call("roll_history")["result"]["content"][0]["text"])["throws"]) == 2  # type: ignore[index]
 
 
-def test_a_conversation_keeps_its_state_and_asks_before_it_orders(assistant: loom.Agent) -> None:
-    agui = assistant.agui()
+@pytest.mark.parametrize("transport", ["sse", "websocket"])
+def test_a_conversation_keeps_its_state_and_asks_before_it_orders(
+    assistant: loom.Agent, transport: Literal["sse", "websocket"]
+) -> None:
+    agui = assistant.agui(transport=transport)
     agui.run("Add 2 lamps to the cart.")
     assert agui.state == {"cart": [{"item": "lamp", "quantity": 2}]}
     events = list(agui.stream("Place the order."))
@@ -131,3 +136,32 @@ def test_a_conversation_keeps_its_state_and_asks_before_it_orders(assistant: loo
     assert agui.messages[0]["role"] == "user"
     with pytest.raises(ProtocolError, match="asked nothing"):
         agui.confirm(approved=True)
+
+
+def test_a_run_over_a_websocket_is_stored_like_one_over_sse(assistant: loom.Agent) -> None:
+    runs = [assistant.agui(transport=transport).run("Where is order A-1042?") for transport in ("sse", "websocket")]
+    views = [assistant.history.get(inv.record.id).protocols.agui() for inv in runs]
+    assert [event.type for event in views[0].events] == [event.type for event in views[1].events]
+    assert [(view.status, view.text, view.run.problems) for view in views] == [("finished", runs[0].text, ())] * 2
+    for inv in runs:
+        record = inv.record
+        assert (record.status, record.failure) == ("complete", None)
+        assert len(record.chunk_offsets_ms) == len(views[0].events)
+        assert 0 < (record.ttft_ms or 0) <= record.chunk_offsets_ms[0] <= (record.client_duration_ms or 0)
+        assert record.wire is not None
+        assert record.bytes_received > 0
+    with pytest.raises(ValueError, match="transport is"):
+        assistant.agui(transport="polling")  # type: ignore[arg-type]
+
+
+def test_a_run_over_a_websocket_can_fail_and_be_cancelled(assistant: loom.Agent, bench: loom.Workbench) -> None:
+    agui = assistant.agui(transport="websocket")
+    for event in agui.stream("Where is order A-1042?"):
+        if event.type == "RUN_STARTED":
+            break
+    assert assistant.history.last(session_id=agui.session_id).failure == "cancelled"
+    assert agui.run("Where is order A-1042?").ok
+    talker = bench.deploy(Path(__file__).with_name("socket_test_agent.py"), name="agui_talker")
+    failed = talker.agui(transport="websocket").run("hello", timeout_s=5)
+    assert (failed.ok, failed.failure) == (False, "timeout")
+    assert "within 5 s" in (failed.error or "")
