@@ -23,6 +23,7 @@ from .identity.local_issuer import LocalIssuer
 from .identity.outbound import PATHS as IDENTITY_PATHS
 from .identity.outbound import OutboundIdentity
 from .identity.outward_uses import OutwardUses
+from .identity.user_pools import answer_token_request, has_token_request
 from .models import ConverseModel, ModelRefused
 from .models.native import invoke_model, invoke_model_stream
 from .models.tokens import count_request
@@ -130,6 +131,9 @@ class Application:
             if self._identity.local_server.has(scope):
                 self._guard.admit_page(scope)
                 await self._identity.local_server.answer(scope, receive, sending)
+                return
+            if has_token_request(scope):
+                await answer_token_request(scope, receive, sending)
                 return
             caller = self._guard.admit(scope)
             service = caller.service

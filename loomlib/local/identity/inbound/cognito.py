@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from ..addresses import IssuerError
-
-_ADDRESS: Final = re.compile(
-    r"(https://cognito-idp\.([a-z0-9-]+)\.amazonaws\.com/(\2_[0-9A-Za-z]+))/\.well-known/openid-configuration"
-)
+from ..user_pools import pool_address, pool_backends
 
 
 class CognitoPools:
@@ -24,16 +19,12 @@ class CognitoPools:
         Raises:
             IssuerError: The local Cognito has no such pool.
         """
-        address = _ADDRESS.fullmatch(discovery_url)
+        address = pool_address(discovery_url)
         if address is None:
             return None
-        issuer, region, pool_id = address.groups()
-        # moto's Cognito takes a while to import: if nobody has used it, it has no pools.
-        models: Any = sys.modules.get("moto.cognitoidp.models")
-        accounts: Any = models.cognitoidp_backends if models else {}
-        for account in list(accounts.values()):
-            backend = account.get(region)
-            if backend is not None and pool_id in backend.user_pools:
+        issuer, region, pool_id = address
+        for backend in pool_backends(region):
+            if pool_id in backend.user_pools:
                 from moto.cognitoidp.responses import CognitoIdpJsonWebKeyResponse
 
                 return issuer, json.loads(CognitoIdpJsonWebKeyResponse.json_web_key)
