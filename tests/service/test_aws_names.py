@@ -73,14 +73,16 @@ def variables(state: local.ServiceState, **user: str) -> dict[str, str]:
 
 
 def test_spelled_out_addresses_sockets_and_the_sdk_s_clients_work_unchanged(
-    aws: Any, state: local.ServiceState
+    aws: Any, state: local.ServiceState, tmp_path: Path
 ) -> None:
     created = aws.create("spelled_out", aws.upload({"agent.py": AGENT}))
     assert aws.settled(created["agentRuntimeId"])["status"] == "READY"
     kept = {name: value for name, value in os.environ.items() if "PROXY" not in name.upper() and "AWS" not in name}
+    (tmp_path / "own.pem").write_text("# a company's certificate\n")
+    own = dict.fromkeys(("AWS_CA_BUNDLE", "CURL_CA_BUNDLE"), str(tmp_path / "own.pem"))
     ran = subprocess.run(
         [sys.executable, "-c", CALLER, created["agentRuntimeArn"]],
-        env=kept | variables(state),
+        env=kept | own | variables(state, **own),
         capture_output=True,
         text=True,
         timeout=120,

@@ -10,7 +10,8 @@ from ..state import ServiceState
 
 _MARK: Final = "LOOM_AWS_PROXY"
 _PROXIES: Final = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
-_CERTIFICATES: Final = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+_CERTIFICATES: Final = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""AWS's SDKs and curl prefer their own to the others, where a shell or AWS's configuration has it."""
 _LOCAL: Final = ("127.0.0.1", "localhost")
 _AWS_NAMES: Final = {
     "BEDROCK_AGENTCORE_CP_ENDPOINT": "https://bedrock-agentcore-control.{region}.amazonaws.com",
