@@ -76,6 +76,9 @@ class Redactor:
         self.numbered = numbered
         values = sorted({value for value in known if len(value) >= _SHORTEST}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, values))) if values else None
+        names = "|".join(re.escape(name) for name in sorted({rule.name for rule in self.rules} | {_KNOWN}))
+        # At most four digits: a longer number could be a value that somebody put in brackets.
+        self._own_placeholder = re.compile(rf"\[(?:{names})(?: [0-9]{{1,4}})?\]")
 
     def redact(self, text: str) -> Redacted:
         """Redact a text as a document of its own."""
@@ -118,9 +121,14 @@ class Redactor:
         if self._known is not None:
             spans.extend((*match.span(), -1, _KNOWN, str) for match in self._known.finditer(text))
         lowered = text.lower()
+        placeholders = [match.span() for match in self._own_placeholder.finditer(text)]
         for rank, rule in enumerate(self.rules):
             if rule.concerns(lowered):
-                spans.extend((start, end, rank, rule.name, rule.canonical) for start, end in rule.spans(text))
+                spans.extend(
+                    (start, end, rank, rule.name, rule.canonical)
+                    for start, end in rule.spans(text)
+                    if not any(first <= start and end <= last for first, last in placeholders)
+                )
         return spans
 
     def _external_spans(self, text: str) -> list[_Span]:

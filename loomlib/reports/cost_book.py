@@ -195,7 +195,7 @@ class CostBook:
                 "item": item,
                 "quantity": "unknown"
                 if any(line.quantity is None for line in lines)
-                else number(float(sum(line.quantity for line in lines))),
+                else f"{number(float(sum(line.quantity for line in lines)))} {lines[0].unit}",
                 "price": price,
                 "cost": str(sum((line.amount for line in lines[1:]), lines[0].amount)),
                 "price as of": dated,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from loomlib.presentation.formats import number
+from loomlib.presentation.formats import money, number
 from loomlib.telemetry.cost import KINDS, Amount, Cost, CostTotal, RuntimeUse, total_cost
 
 
@@ -50,7 +50,7 @@ def day_row(agent: str, day: date, entries: Sequence[CostEntry]) -> dict[str, st
         "cached": number(cached, 0) if total.invocations else "unknown",
         "models": str(total.model) if total.invocations else "unknown",
         "runtime": "unknown" if total.runtime.state == "unknown" or not total.invocations else str(total.runtime),
-        "models, a call": f"${float(total.model.known) / total.invocations:.6f}"
+        "models, a call": money(float(total.model.known) / total.invocations, total.model.currency)
         if total.invocations and not total.model.unknown
         else "unknown",
         "remarks": ", ".join(remarks) or "–",

@@ -51,7 +51,12 @@ def test_numbers_an_agent_places_and_alerts_are_inspected(page: Page, watched: W
     expect(opened.get_by_role("grid", name="latency over time")).to_be_visible()
     screenshot(page, "operate-latency", tmp_path)
     page.keyboard.press("ArrowRight")
-    expect(opened.get_by_role("grid", name="sessions of the agent")).to_contain_text("8")
+    sessions = opened.get_by_role("grid", name="sessions of the agent")
+    expect(sessions).to_contain_text("8")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    fits = "(box) => box.parentElement.scrollWidth <= box.parentElement.clientWidth"
+    assert sessions.evaluate(fits), "at 1440 px no column of the sessions is cut"
+    page.set_viewport_size({"width": 1200, "height": 900})
     page.keyboard.press("ArrowRight")
     expect(opened.get_by_role("grid", name="recent log lines of the agent")).to_contain_text("Agent invoked")
 

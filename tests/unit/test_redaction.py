@@ -123,6 +123,30 @@ def test_a_nested_value_is_cleaned_to_its_last_key_and_number() -> None:
     assert list(Redactor().value({"b": 1, "a": 2})) == ["b", "a"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user's password is [password].",
+        "The user's password is [password 1].",
+        "my passwords are [password 2] and [password 3]",
+        "password: [password]",
+        "token: [api key 2], mail [email 1]",
+    ],
+)
+def test_a_placeholder_is_no_secret_and_a_second_redaction_changes_nothing(text: str) -> None:
+    assert redact(text).text == text
+    assert redact(text).found == ()
+
+
+def test_a_secret_beside_a_placeholder_or_in_other_brackets_is_redacted() -> None:
+    for text in (
+        "my password is [password]hunter2-Blue",
+        "my password is [hunter2-Blue]",
+        "call [phone 4915112345678], +4915112345678",
+    ):
+        assert redact(text).found, text
+
+
 def test_placeholders_of_an_earlier_time_count_in_every_text_of_a_document() -> None:
     document = Redactor().document()
     assert document.value(["I am [email 1]", {"token": "[secret 2]"}]) == ["I am [email 1]", {"token": "[secret 2]"}]

@@ -10,6 +10,7 @@ from waiting import wait_until
 import loomlib as loom
 from loomlib.errors import LoomError
 from loomlib.experiments import MachineConditions
+from loomlib.presentation.formats import money
 from loomlib.reports import CostBook, TimeSpent, ToolScaling, ask_samples, chosen_agents, study_traces
 from loomlib.reports.tool_scaling import ScalingRun
 from loomlib.store import LoadRow
@@ -126,6 +127,11 @@ def test_a_book_sums_up_by_agent_and_day_and_keeps_what_is_unknown(asked: loom.A
     assert "simulated" in row["remarks"]
     assert row["models"].endswith("estimated")
     assert any(sentence.startswith("Simulated:") for sentence in book.sentences())
+    assert row["models, a call"] == money(float(book.total.model.known) / 6)
+    quantities = dict(zip(book.models()["item"], book.models()["quantity"], strict=True))
+    assert {item: quantity.rpartition(" ")[2] for item, quantity in quantities.items()} == {
+        "input tokens": "tokens", "output tokens": "tokens", "runtime CPU": "vCPU-s", "runtime memory": "GB-s",
+    }  # fmt: skip
     given = CostBook.of([asked], active_vcpus=1.0, memory_gb=0.5)
     assert given.total.runtime.known not in (0, book.total.runtime.known)
     assert given.total.model.known == book.total.model.known

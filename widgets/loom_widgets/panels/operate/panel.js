@@ -43,7 +43,7 @@ function details(model, { again, leave }) {
       { key: "failed", name: "failed", kind: "number", width: "5em" }, { key: "first_call", name: "first", kind: "time", width: "13em" },
       { key: "last_done", name: "last", kind: "time", width: "13em" }, { key: "cold_start_ms", name: "cold start", kind: "ms", width: "7em" },
     ],
-  }), 960);
+  }), 900);
   const line = h("pre", { hidden: true, tabindex: 0, "aria-label": "selected line" });
   const logs = table({
     model, table: "logs", key: ["timestamp", "message"], label: "recent log lines of the agent", empty: "No log lines in this time range.",
