@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import io
 import socket
+import zipfile
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +21,19 @@ def test_a_large_object_goes_in_and_out_of_s3_unchanged(aws: Any) -> None:
     s3.download_fileobj("large", "some folder/ä b+c.bin", received)
     assert hashlib.sha256(received.getvalue()).digest() == hashlib.sha256(content).digest()
     assert [item["Key"] for item in s3.list_objects_v2(Bucket="large")["Contents"]] == ["some folder/ä b+c.bin"]
+
+
+def test_packages_of_functions_may_be_as_large_as_on_aws(aws: Any) -> None:
+    functions = aws.client("lambda")
+    layer = {"LayerName": "large", "CompatibleRuntimes": ["python3.13"]}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("python/large.bin", bytes(25_000_000))
+    made = functions.publish_layer_version(Content={"ZipFile": packed.getvalue()}, **layer)
+    assert made["Content"]["CodeSize"] == len(packed.getvalue())
+    with pytest.raises(ClientError, match="must be smaller than 70167211 bytes") as refused:
+        functions.publish_layer_version(Content={"ZipFile": bytes(53_000_000)}, **layer)
+    assert refused.value.response["Error"]["Code"] == "RequestEntityTooLargeException"
 
 
 def test_an_upload_that_is_cut_off_is_not_stored(aws: Any) -> None:

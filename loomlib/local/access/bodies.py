@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
-from ..wire import Message, Receive, invalid
+from ..wire import Message, Receive, RefusedError, invalid
 from .errors import refusal
 
 _PAUSE_S: Final = 60.0
@@ -24,6 +24,7 @@ _INVOCATION_BYTES = 100_000_000  # botocore's model of InvokeAgentRuntime: paylo
 _MODEL_BYTES = 25_000_000  # Bedrock quotas: payload of Converse
 _LOGS_BYTES = 8_000_000  # PutLogEvents: 1 MiB, which JSON may escape to six times as much
 _CONTROL_BYTES = 6_000_000
+_LAMBDA_BYTES = 70_167_211  # AWS's own message on a larger PublishLayerVersion: a package of 50 MiB, in base64
 _S3_BYTES = 5 << 30  # PutObject and UploadPart: 5 GiB
 
 
@@ -36,7 +37,8 @@ def largest_body(service: str, path: str) -> int:
     """
     if service == "bedrock-agentcore":
         return _INVOCATION_BYTES if path.endswith(("/invocations", "/invocations/")) else _CONTROL_BYTES
-    return {"bedrock": _MODEL_BYTES, "logs": _LOGS_BYTES, "s3": _S3_BYTES}.get(service, _OTHER_BYTES)
+    known = {"bedrock": _MODEL_BYTES, "lambda": _LAMBDA_BYTES, "logs": _LOGS_BYTES, "s3": _S3_BYTES}
+    return known.get(service, _OTHER_BYTES)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,6 +97,9 @@ async def read_whole(
         ConnectionAbortedError: The client disconnected.
     """
     too_large = invalid(f"The payload is larger than the maximum of {limit_bytes:,} bytes")
+    if service == "lambda":
+        text = f"Request must be smaller than {limit_bytes} bytes"
+        too_large = RefusedError("RequestEntityTooLargeException", 413, text)
     if declared.isdecimal() and int(declared) > limit_bytes:
         raise too_large
     digest, parts, size = hashlib.sha256(), list[bytes](), 0
