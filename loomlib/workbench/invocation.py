@@ -10,7 +10,6 @@ from ..agents import AgentEntry, InvocationRecord, record_from_row
 from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..presentation.formats import milliseconds
-from ..presentation.html import card
 from ..telemetry import AgentStart
 from .context import Context
 from .stored_call import StoredCall
@@ -161,24 +160,10 @@ class Invocation(StoredCall):
         return f"<Invocation of {self.record.agent_name}: {self.status}, {milliseconds(self.duration_ms)}>"
 
     def _repr_html_(self) -> str:
-        kind = {"complete": "good", "error": "bad"}.get(self.status, "wait")
-        facts = [
-            ("duration", milliseconds(self.duration_ms)),
-            ("first byte", milliseconds(self.ttft_ms)),
-            ("connection", _connection(self.record)),
-            ("session", self.session_id),
-        ]
-        if self.record.cold_start_latency_ms is not None:
-            facts.insert(2, ("agent started after", milliseconds(self.record.cold_start_latency_ms)))
-        if not self.ok:
-            facts.insert(0, ("failure", self.failure or "–"))
-        return card(
-            self.record.agent_name,
-            state=(kind, self.status),
-            labels=self.labels,
-            text=self.text if self.ok else "\n".join(filter(None, (self.error, self.text))),
-            facts=facts,
-        )
+        record = self.record
+        start_ms = record.cold_start_latency_ms
+        started = [] if start_ms is None else [("agent started after", milliseconds(start_ms))]
+        return self._card(record.agent_name, [*started, ("connection", _connection(record))])
 
 
 def _connection(record: InvocationRecord) -> str:

@@ -10,7 +10,6 @@ from ..agents.protocols.transcript import TranscriptEntry, read_transcript
 from ..errors import NotSupportedError
 from ..json_values import as_list, as_mapping
 from ..presentation.formats import milliseconds
-from ..presentation.html import card
 from .context import Context
 from .invocation import Invocation
 from .stored_call import StoredCall
@@ -120,16 +119,4 @@ class ProtocolCall(StoredCall):
         return f"<{self.title}: {self.record.status}, {milliseconds(self.duration_ms)}{outcome}>"
 
     def _repr_html_(self) -> str:
-        return card(
-            self.title,
-            state=("good" if self.ok else "bad", self.record.status),
-            labels=self.record.labels,
-            text=self.text if self.ok else "\n".join(filter(None, (self.error, self.text))),
-            facts=[
-                *([] if self.ok else [("failure", self.failure or "–")]),
-                ("duration", milliseconds(self.duration_ms)),
-                ("first byte", milliseconds(self.ttft_ms)),
-                ("messages", str(len(self.entries))),
-                ("session", self.session_id),
-            ],
-        )
+        return self._card(self.title, [("messages", str(len(self.entries)))])

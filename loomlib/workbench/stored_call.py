@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Self
 
 from ..agents import InvocationRecord
+from ..presentation.formats import milliseconds
+from ..presentation.html import card
+
+_KINDS = {"complete": "good", "error": "bad"}
 
 
 class StoredCall:
@@ -80,3 +85,24 @@ class StoredCall:
         """
         self.record.raise_for_status()
         return self
+
+    def _card(self, title: str, facts: Sequence[tuple[str, str]]) -> str:
+        """Return the outcome and the times as HTML.
+
+        Args:
+            title: What was called.
+            facts: Facts of the kind of call, between its times and its session.
+        """
+        return card(
+            title,
+            state=(_KINDS.get(self.status, "wait"), self.status),
+            labels=self.labels,
+            text=self.text if self.ok else "\n".join(filter(None, (self.error, self.text))),
+            facts=[
+                *([] if self.ok else [("failure", self.failure or "–")]),
+                ("duration", milliseconds(self.duration_ms)),
+                ("first byte", milliseconds(self.ttft_ms)),
+                *facts,
+                ("session", self.session_id),
+            ],
+        )
