@@ -24,7 +24,8 @@ const failuresOf = (failures) => {
 /** A column that shows a number with its interval, and sorts by the number. */
 const figureColumn = (key, name, width) => ({ key, name, width, show: (row) => {
   const text = row.said?.[key] ?? "–";
-  return h("span", { title: text, class: row[key] === null ? "loom-hint" : "" }, text.replace(/ \(n = .*/, "").replace("no known cost", "unknown"));
+  const observed = row.observed?.[key];  // of too few calls for an estimate: shown faintly, with the reason as its title
+  return h("span", { title: text, class: row[key] === null ? "loom-hint" : "" }, observed ?? text.replace(/ \(n = .*/, "").replace("no known cost", "unknown"));
 } });
 const NUMBERS = [
   { key: "invocations", name: "invocations", kind: "number", width: "8.2em" },

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import loomlib
 from loomlib import Agent, Workbench
 from loomlib.errors import LoomError
-from loomlib.metrics import NUMBERS, TITLES, Figures, value_text
+from loomlib.metrics import NUMBERS, TITLES, Figures, limit_text, value_text
 from loomlib.presentation.formats import plural
 
 from ...kit import Cancel, Form, action
@@ -159,7 +159,8 @@ class OperatePanel(AlertActions):
         rows = []
         for place in comparison.places:
             row = {key: plain(value) for key, value in place.row().items()}
-            rows.append({**row, "said": {} if place.figures is None else _texts(place.figures)})
+            texts = {"said": {}} if place.figures is None else _cells(place.figures)
+            rows.append({**row, **texts})
         self.tables.put("places", rows)
         self.show(compared=comparison.sentence())
         self.send_message("places", count=len(rows))
@@ -174,10 +175,7 @@ class OperatePanel(AlertActions):
     def _look(self, window: TimeRange, *, quiet: bool = False) -> None:
         overview = self._looked.metrics.overview(window.since, window.until)
         rows = [
-            {
-                **{key: plain(value) for key, value in row.items()},
-                "said": _texts(overview.figures.by_agent[entry.id]),
-            }
+            {**{key: plain(value) for key, value in row.items()}, **_cells(overview.figures.by_agent[entry.id])}
             for entry, row in zip(overview.entries, overview.rows(), strict=True)
         ]
         self.tables.put("agents", rows)
@@ -257,8 +255,12 @@ class OperatePanel(AlertActions):
         )
 
 
-def _texts(figures: Figures) -> dict[str, str]:
-    return {name: value_text(name, figures.number(name)) for name in NUMBERS}
+def _cells(figures: Figures) -> dict[str, dict[str, str]]:
+    """Return the metrics as text, and beside an estimate of too few values the value of those few."""
+    return {
+        "said": {name: value_text(name, figures.number(name)) for name in NUMBERS},
+        "observed": {name: limit_text(name, value) for name, value in figures.observed.items()},
+    }
 
 
 def _missing(figures: Figures) -> str:
