@@ -57,8 +57,8 @@ class MachineConditions:
         # The load average lags by a minute, so it decides only where the tasks are unknown.
         crowd = self.tasks if self.tasks is not None or not self.samples else self.load_1_min
         if crowd is not None and crowd > MOST_TASKS_PER_PROCESSOR * self.processors:
-            what = "tasks" if self.tasks is not None else "load average"
-            found.append(f"{what} {number(crowd)} on {_processors(self.processors)}")
+            load = f"{number(crowd)} tasks ran or waited" if self.tasks is not None else f"load average {number(crowd)}"
+            found.append(f"{load} on {_processors(self.processors)}")
         if self.steal_share is not None and self.steal_share > MOST_STEAL_SHARE:
             found.append(f"{percent(self.steal_share)} of CPU time taken by the hypervisor")
         if self.throttled_share is not None and self.throttled_share > MOST_THROTTLED_SHARE:

@@ -131,7 +131,7 @@ def test_a_blocked_event_loop_is_the_clients_own_delay() -> None:
 @pytest.mark.parametrize(
     ("change", "phrase"),
     [
-        ({"tasks": 4.1}, "tasks 4.1 on 2 processors"),
+        ({"tasks": 4.1}, "4.1 tasks ran or waited on 2 processors"),
         ({"steal_share": 0.06}, "6 % of CPU time taken by the hypervisor"),
         ({"throttled_share": 0.2}, "stopped at the CPU limit 20 % of the time"),
         ({"delay_p95_ms": 11.0}, "one wake-up of the client in 20 more than 11 ms late"),
@@ -189,7 +189,7 @@ def test_each_run_of_a_study_stores_its_conditions(store: Store) -> None:
 
 def test_one_disturbed_run_of_a_resumed_study_is_enough() -> None:
     conditions = StudyConditions((QUIET, MachineConditions(**{**QUIET.stored(), "tasks": 40.0})))
-    assert "in 1 of its 2 runs: tasks 40 on 2 processors" in conditions.sentence()
+    assert "in 1 of its 2 runs: 40 tasks ran or waited on 2 processors" in conditions.sentence()
 
 
 def test_sampling_takes_next_to_no_processor_time_and_starts_no_process_or_thread() -> None:

@@ -64,7 +64,7 @@ def test_an_overloaded_machine_is_named_first_and_leaves_the_gate_on_durations_u
     times = {"client_invoke_time": row.client_invoke_time, "client_done_time": row.client_done_time or 0.0}
     store.finish(crowded, status="complete", response="4", client_duration_ms=1000.0, **times)
     spent = TimeSpent.of(agent)
-    assert "The machine was overloaded while this was measured: tasks " in spent.sentences()[0]
+    assert "tasks ran or waited on 2 processors. The times are too long" in spent.sentences()[0]
     assert spent.summary()["machine"]["is_disturbed"]
     assert "tasks ran or waited on 2 processors of the client's machine" in str(spent.limits())
     outcome, sentence = spent.verdict(max_p90_ms=0.001).gates[0]
@@ -176,7 +176,7 @@ def test_a_study_of_tools_on_an_overloaded_machine_begins_with_a_warning_and_lea
     crowded = MachineConditions(duration_s=1.0, processors=2, samples=1, tasks=19.0, load_1_min=19.0)
     study = ToolScaling(runs=[run], failures=(), title="planted", simulated=False, load=crowded)
     assert study.sentences()[0].startswith(
-        "The machine was overloaded while this was measured: tasks 19 on 2 processors"
+        "The machine was overloaded while this was measured: 19 tasks ran or waited on 2 processors"
     )
     assert study.summary()["machine"]["is_disturbed"]
     assert "19 tasks ran or waited on 2 processors of the client's machine" in str(study.limits())
