@@ -21,13 +21,18 @@ _IMPORTED = (
     *("loomlib.cli.builtins", "loomlib.workbench", "loomlib.evals", "loomlib.reports.eval_runs"),
     *("loom_widgets.plugin", "boto3", "aiohttp", "pandas", "sqlalchemy", "alembic.command"),
 )
+_PATH_BEFORE = {name: value for name, value in os.environ.items() if name == "PYTHONPATH"}
 
 
 class LoomCommand:
     """Runs `loom`; `close()` ends the process that its calls are forked from."""
 
     def __init__(self) -> None:
-        self._source = subprocess.Popen([sys.executable, "-P", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # The first call may be that of a test that has set PYTHONPATH for its own calls; later ones must not have it.
+        variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | _PATH_BEFORE
+        self._source = subprocess.Popen(
+            [sys.executable, "-P", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables
+        )
 
     def close(self) -> None:
         with self._source:  # closes its pipes: its input ends, and so does it
