@@ -31,6 +31,7 @@ _SCRIPTS: Final = ("agent.py", "main.py")
 _LAUNCHER: Final = Path(__file__).with_name("launcher.py")
 _KEPT: Final = ("PATH", "HOME", "LANG", "TMPDIR")
 _TIMEOUT_S: Final = 120.0
+_ENDS_WITHIN_S: Final = 5.0  # a process that ends closes its connections a little earlier
 _SESSION_HEADER: Final = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"
 
 
@@ -180,8 +181,10 @@ class _Process:
 
     def explain(self, error: Exception) -> str:
         """Return what failed, in a sentence."""
+        if isinstance(error, _RefusedError):
+            return str(error)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            code = self.popen.wait(1.0)
+            code = self.popen.wait(_ENDS_WITHIN_S)
             return f"The process ended with code {code} before it answered; `python agent.py` in its folder shows why"
         return str(error) or type(error).__name__
 

@@ -9,13 +9,11 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from loom_command import LoomCommand
 
 import loomlib as loom
-from loomlib import local
 from loomlib.errors import AgentFailedError, LoomError
 from loomlib.snapshot_check import KINDS, SnapshotReport
 from loomlib.workbench import list_blueprints
@@ -129,7 +127,7 @@ class Hook(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-server = HTTPServer(("127.0.0.1", 9001), Hook)
+server = HTTPServer(("127.0.0.1", 9473), Hook)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
@@ -138,19 +136,14 @@ def used():
 """
 
 
-@pytest.mark.parametrize("sandbox", ["best", "off"])
-def test_a_hook_at_another_port_is_called_there(sandbox: Literal["best", "off"], tmp_path: Path) -> None:
-    home, folder = tmp_path / "home", agent_of(tmp_path / "two_ports", OTHER_PORT)
-    with loom.connect(home=home, options=local.ServiceOptions(sandbox=sandbox)) as bench:
-        try:
-            agent = bench.deploy(folder, warmup=":9001/warm", platform_version="V2")
-            for report in (agent.check_snapshot(), bench.check_snapshot(folder, warmup=":9001/warm")):
-                assert ("id", "agent.py", 11) in found(report), repr(report)
-                assert report.not_checked == ()
-            refused = bench.check_snapshot(folder, warmup=":9001/cold")
-            assert "the warm-up hook: it did not answer with status 2xx" in refused.sentence()
-        finally:
-            local.stop(home)
+def test_a_hook_at_another_port_is_called_there(bench: loom.Workbench, tmp_path: Path) -> None:
+    folder = agent_of(tmp_path / "two_ports", OTHER_PORT)
+    agent = bench.deploy(folder, warmup=":9473/warm", platform_version="V2")
+    for report in (agent.check_snapshot(), bench.check_snapshot(folder, warmup=":9473/warm")):
+        assert ("id", "agent.py", 11) in found(report), repr(report)
+        assert report.not_checked == ()
+    refused = bench.check_snapshot(folder, warmup=":9473/cold")
+    assert "the warm-up hook: it did not answer with status 2xx" in refused.sentence()
 
 
 def test_a_short_id_is_found_when_two_starts_happen_to_make_the_same(bench: loom.Workbench, tmp_path: Path) -> None:
