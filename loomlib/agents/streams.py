@@ -15,8 +15,6 @@ from .exchange import Exchange
 from .record import InvocationRecord
 
 _CLOSE_TIMEOUT_S = 10.0
-_SIGNALS_EVERY_S = 1.0
-"""A signal that the system gives to another thread does not end the main thread's wait, so each wait is short."""
 
 
 class _Stream:
@@ -57,17 +55,12 @@ class EventStream(_Stream):
     def __next__(self) -> InvocationEvent:
         if self._ended:  # or closed by another thread, and the outcome may not be stored yet
             raise StopIteration
-        event = self._next()
+        event = self._events.get()
         if event is None:
             self._ended = True
             self._future.result(timeout=0)
             raise StopIteration
         return event
-
-    def _next(self) -> InvocationEvent | None:
-        while True:
-            with contextlib.suppress(queue.Empty):
-                return self._events.get(timeout=_SIGNALS_EVERY_S)
 
     def close(self) -> None:
         """Cancel, and wait until the outcome is stored."""
@@ -136,9 +129,6 @@ def wait_for(exchange: Exchange) -> InvocationRecord:
     future: Future[InvocationRecord] | None = None
     try:
         future = exchange.start()  # Ctrl-C may arrive after the start and before the assignment
-        while not future.done():
-            with contextlib.suppress(FutureTimeout):
-                return future.result(timeout=_SIGNALS_EVERY_S)
         return future.result()
     except BaseException:
         _settle(exchange, future)
