@@ -114,7 +114,7 @@ def pool_backends(region: str) -> list[Any]:
 def _token(pool: Any, form: Mapping[str, str], headers: Mapping[str, str]) -> dict[str, Any]:
     client_id, secret = _credentials(form, headers)
     client: Any = pool.clients.get(client_id)
-    if client is None or (client.generate_secret and not hmac.compare_digest(client.secret, secret)):
+    if client is None or (client.generate_secret and not hmac.compare_digest(client.secret.encode(), secret.encode())):
         raise _RefusalError("invalid_client")
     config: Mapping[str, Any] = client.extended_config
     grant = form.get("grant_type", "")

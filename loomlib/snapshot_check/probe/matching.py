@@ -40,7 +40,7 @@ class Matcher:
         self._exact: dict[Any, list[Event]] = {}
         self._windows: dict[str, list[Event]] = {}
         self._hosts: list[tuple[str, Event]] = []
-        self._clocks: list[tuple[float, Event]] = []
+        self._clocks: list[tuple[float, float, Event]] = []
         self._texts: dict[str, list[Event]] = {}
         self._buckets: dict[int, list[Event]] = {}
         for event in events:
@@ -129,12 +129,10 @@ class Matcher:
 
     def _add_clock(self, event: Event) -> None:
         if event.source.family == "monotonic":
-            self._clocks += [(float(value), event) for value in event.values if isinstance(value, int | float)]
+            self._clocks += [(first, last, event) for first, last in event.spans]
             return
-        for reading in event.readings:
-            self._clocks.append((reading, event))
-            if not event.is_direct:
-                continue
+        self._clocks += [(first, last, event) for first, last in event.spans]
+        for reading in {reading for span in event.spans for reading in span} if event.is_direct else ():
             for bucket in BUCKETS_S:
                 for number in {int(reading // bucket), round(reading / bucket)}:
                     self._buckets.setdefault(number, []).append(event)
@@ -155,26 +153,23 @@ class Matcher:
 
     def _near(self, value: float) -> Event | None:
         nearest, distance = None, _TOLERANCE_S
-        for reading, event in self._clocks:
+        for first, last, event in self._clocks:
             if event.source.name.endswith(("monotonic_ns", "perf_counter_ns")):
-                differences = [(value - reading) / 1e9]
+                differences = [_outside(value, first, last) / 1e9]
             elif isinstance(value, float):
-                differences = [value - reading]
+                differences = [_outside(value, first, last)]
             else:  # a whole number of seconds, milliseconds, …: the rest is cut off
-                differences = [value / scale - reading for scale in _SCALES]
-                differences = [
-                    0.0 for scale, after in zip(_SCALES, differences, strict=True) if -1 / scale < after < 0.02
-                ]
+                differences = [0.0 for scale in _SCALES if first - 1 / scale < value / scale < last + 0.02]
             for difference in differences:
-                if abs(difference) < distance:
-                    nearest, distance = event, abs(difference)
+                if difference < distance:
+                    nearest, distance = event, difference
         return nearest if nearest is not None and nearest.is_direct else None
 
     def _match_date(self, value: datetime.date, span: Span) -> Event | None:
-        clocks = [(reading, event) for reading, event in self._clocks if event.source.family != "monotonic"]
+        clocks = [clock for clock in self._clocks if clock[2].source.family != "monotonic"]
         if not isinstance(value, datetime.datetime):
             found = [
-                event for reading, event in clocks
+                event for first, last, event in clocks for reading in (first, last)
                 if event.is_direct and value in (
                     datetime.date.fromtimestamp(reading), datetime.datetime.fromtimestamp(reading, datetime.UTC).date()
                 )
@@ -184,13 +179,18 @@ class Matcher:
         if value.tzinfo is None:
             moments.append(value.replace(tzinfo=datetime.UTC).timestamp())
         near = [
-            (abs(moment - reading), event) for reading, event in clocks for moment in moments
-            if -1.0 <= moment - reading < 0.5
+            (_outside(moment, first, last), event) for first, last, event in clocks for moment in moments
+            if first - 1.0 <= moment < last + 0.5
         ]  # fmt: skip
         if value.microsecond:
             event = min(near, key=lambda pair: pair[0], default=(0.0, None))[1]
             return event if event is not None and event.is_direct else None
         return _preferred([event for _, event in near if event.is_direct], span)
+
+
+def _outside(value: float, first: float, last: float) -> float:
+    """Return how far a value lies outside a span; 0 inside."""
+    return max(first - value, value - last, 0.0)
 
 
 def is_part_of(value: Any, event: Event) -> bool:

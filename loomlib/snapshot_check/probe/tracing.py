@@ -34,6 +34,7 @@ class Event:
         is_direct: Whether the agent's line calls it itself, not a library on its behalf.
         returns: Whether each function between `line` and `root` is in a return statement, so that the result is passed.
         values: What was returned; of a clock its reading.
+        spans: Of a clock, what it read before and after each call: on a busy machine much time can pass in between.
     """
 
     source: Source
@@ -42,7 +43,7 @@ class Event:
     is_direct: bool
     returns: bool
     values: list[Any] = field(default_factory=list[Any])
-    readings: list[float] = field(default_factory=list[float])
+    spans: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
 
 
 class Tracer:
@@ -64,6 +65,7 @@ class Tracer:
         self.sockets: list[tuple[weakref.ref[Any], Line, bool]] = []
         self.processes: list[Line] = []
         self.networked: set[Line] = set()
+        self._reading: dict[int, Event] = {}
 
     def start(self) -> None:
         """Begin to trace all threads."""
@@ -83,6 +85,11 @@ class Tracer:
             source = self._builtins.get(arg)
             if source is not None and self._active:
                 self._record(source, frame, arg)
+        elif event == "c_return" and self._reading:
+            read = self._reading.get(threading.get_ident())
+            if read is not None and self._builtins.get(arg) is read.source:
+                read.spans[-1] = read.spans[-1][0], _clock(read.source, arg)
+                del self._reading[threading.get_ident()]
         elif event == "return":
             source = self._functions.get(id(frame.f_code))
             if source is not None and self._active:
@@ -104,9 +111,13 @@ class Tracer:
             if len(self.events) >= _MOST_EVENTS:
                 return
             event = self.events[key] = Event(source, line, root, is_direct, returns)
-        if len(event.readings) < _MOST_VALUES:
-            event.readings.append(time.time())
+        if len(event.values) < _MOST_VALUES:
             event.values.append(_value(source, value))
+            if source.kind == CLOCK:
+                now = _clock(source, value)
+                event.spans.append((now, now))
+                if _is_builtin(value):
+                    self._reading[threading.get_ident()] = event
 
     def _place(self, frame: FrameType | None) -> tuple[Line, Line | None, bool, bool] | None:
         """Return the nearest line of the agent, the module's or class's line above it, and how they are connected."""
@@ -184,10 +195,19 @@ def is_own_generator(value: Any) -> bool:
 
 def _value(source: Source, value: Any) -> Any:
     """Return what the call returns, as far as it can be known; for functions in C, `value` is the function."""
-    if not callable(value) or not hasattr(value, "__self__"):
+    if not _is_builtin(value):
         return value
     if source.kind == CLOCK and source.family != "date":
         return value()
     if source.name in ("os.getpid", "os.getppid", "socket.gethostname"):
         return value()
     return None
+
+
+def _clock(source: Source, value: Any) -> float:
+    """Return what a clock reads now: a monotonic one in its own unit, all others in Unix seconds."""
+    return float(value() if _is_builtin(value) else value) if source.family == "monotonic" else time.time()
+
+
+def _is_builtin(value: Any) -> bool:
+    return callable(value) and hasattr(value, "__self__")

@@ -58,6 +58,8 @@ def test_ctrl_c_in_a_call_ends_the_request_and_stores_what_came(
     server = serve(endless)
     process = start(
         """
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite begun in the background hands down "ignore"
         try:
             invoker.invoke(agent, "?")
         except KeyboardInterrupt:
