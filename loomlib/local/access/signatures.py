@@ -11,7 +11,7 @@ import hmac
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, BinaryIO, Final
 from urllib.parse import unquote
 
@@ -56,8 +56,7 @@ class Signature:
 
     def check_time(self, now: datetime) -> None:
         """Refuse a request from another time, or a presigned address that has expired."""
-        moment = datetime.strptime(self.time, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-        shown, earliest, latest = f"{now:%Y%m%dT%H%M%SZ}", now - SKEW, now + SKEW
+        moment, earliest, latest = datetime.fromisoformat(self.time), now - SKEW, now + SKEW
         if self.expires_s is not None:
             if now > moment + timedelta(seconds=self.expires_s):
                 raise refusal("stale", self.service, "Request has expired")
@@ -67,11 +66,15 @@ class Signature:
             message = "The difference between the request time and the current time is too large."
             raise refusal("skewed", self.service, message)
         elif moment < earliest:
-            message = f"Signature expired: {self.time} is now earlier than {earliest:%Y%m%dT%H%M%SZ} ({shown} - 5 min.)"
+            message = (
+                f"Signature expired: {self.time} is now earlier than {earliest:%Y%m%dT%H%M%SZ} "
+                f"({now:%Y%m%dT%H%M%SZ} - 5 min.)"
+            )
             raise refusal("skewed", self.service, message)
         elif moment > latest:
             message = (
-                f"Signature not yet current: {self.time} is still later than {latest:%Y%m%dT%H%M%SZ} ({shown} + 5 min.)"
+                f"Signature not yet current: {self.time} is still later than {latest:%Y%m%dT%H%M%SZ} "
+                f"({now:%Y%m%dT%H%M%SZ} + 5 min.)"
             )
             raise refusal("skewed", self.service, message)
 
