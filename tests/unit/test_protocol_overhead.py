@@ -116,7 +116,7 @@ def test_a_way_that_fails_is_counted_and_has_no_figures(store: Store) -> None:
             ("failed", failure, None, None)
         }
     assert result.table()["failed"].to_dict()["A2A message/send"] == "6"
-    assert result.table()["whole answer p50 [95 %] ms"]["WebSocket"] == "n too small"
+    assert result.table()["answer p50 [95 %] ms"]["WebSocket"] == "n too small"
     summary = json.loads(json.dumps(result.summary(), allow_nan=False))
     assert summary["format"] == "loom.protocol-overhead/1"
     ways = {way["way"]: way for way in summary["ways"]}

@@ -42,7 +42,7 @@ def table(result: ProtocolResult) -> StudyTable:
     columns = (
         "way",
         "n",
-        "whole answer p50 [95 %] ms",
+        "answer p50 [95 %] ms",
         f"− {HTTP_JSON} [95 %] ms",
         "first byte [95 %] ms",
         "first event [95 %] ms",

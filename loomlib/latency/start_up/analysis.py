@@ -76,7 +76,7 @@ def _process_cost(result: StartUpResult, start: PlatformStarts) -> str:
     ]
     compared = f" A new session costs on {' and on '.join(differences)}." if differences else ""
     return (
-        "The agent's process itself, started as `python agent.py` without AgentCore and without isolation, costs "
+        "The agent's process itself, started as “python agent.py” without AgentCore and without isolation, costs "
         f"{milliseconds(cost.p50.value)} at the median (95 % interval {cost.p50.interval_text('ms')}).{compared}"
     )
 
@@ -207,11 +207,11 @@ _PARTS_NOTES = (
 
 
 _PROCESS_NOTES = (
-    "`python agent.py` is the agent's process alone: it is started on this machine in a copy of the agent's folder, "
+    "“python agent.py” is the agent's process alone: it is started on this machine in a copy of the agent's folder, "
     "asked for its first ping, then called over HTTP. It has no AgentCore before it, no isolation around it and sends "
     "no telemetry; one thing is changed, that its server listens on a socket that is already open. Its first call "
     "counts from the start of the process to the end of the first answer.",
-    "Sessions do not import optional format checkers of `jsonschema` that JupyterLab installs and AWS's image lacks; "
+    "Sessions do not import optional format checkers of jsonschema that JupyterLab installs and AWS's image lacks; "
     "the process imports what is there.",
 )
 

@@ -185,7 +185,7 @@ class _Process:
             return str(error)
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self.popen.wait(_ENDS_WITHIN_S)
-            return f"The process ended with code {code} before it answered; `python agent.py` in its folder shows why"
+            return f"The process ended with code {code} before it answered; “python agent.py” in its folder shows why"
         return str(error) or type(error).__name__
 
     def stop(self) -> None:
