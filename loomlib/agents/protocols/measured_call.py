@@ -83,7 +83,7 @@ class MeasuredCall:
             self.line.connect_ms, self.line.connection_reused = answer.connect_ms, answer.connection_reused
 
     def broke_off(self, at_ns: int) -> None:
-        """Note when a response broke off; looking for the reason is not the agent's time."""
+        """Record when a response broke off. The time to read the reason from the log is not counted in the call."""
         self._broke_off_ns = at_ns
 
     def fail(self, failure: str, message: str) -> None:

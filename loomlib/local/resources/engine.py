@@ -117,14 +117,10 @@ class ResourceEngine:
         Raises:
             RefusedError: The resource is elsewhere (404).
         """
-        if (named := self.store.of_arn(key)) is not None:
-            records = [named]
-        else:
-            identifier = key.rpartition("/")[2]
-            random = [family.kind for family in self._families.values() if "{suffix}" in family.resource.id]
-            records = [found for kind in random if (found := self.store.of_id(kind, identifier)) is not None]
-        for record in records:
-            if record.place != (region, account_id or self._account_id):
+        identifier, named = key.rpartition("/")[2], self.store.of_arn(key)
+        random = [family.kind for family in self._families.values() if "{suffix}" in family.resource.id]
+        for record in [named] if named else [self.store.of_id(kind, identifier) for kind in random]:
+            if record is not None and record.place != (region, account_id or self._account_id):
                 raise not_found(f"{_sentence_noun(record.kind)} not found: {key}")
 
     def resume(self) -> None:

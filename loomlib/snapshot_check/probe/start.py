@@ -114,7 +114,7 @@ def _port_and_path(warmup: str) -> tuple[int | None, str]:
 async def _post_to_port(port: int, path: str) -> int:
     """Send the hook's POST to another server of this process and return the status.
 
-    No thread is started for it, and the connection is closed, since both would be found in the process.
+    It starts no thread and closes its connection: the examination would report both as the agent's.
     """
     deadline = time.monotonic() + _SERVES_WITHIN_S
     while True:
