@@ -56,6 +56,7 @@ class SessionProcess(ABC):
         self._loop = asyncio.get_running_loop()
         self._isolation, self._init, self._has_leader = isolation, 0, has_leader
         self._network: OpenNetwork | None = None
+        self._has_exited = False
         self._lifeline, self._on_signal, self._on_endpoint = lifeline, on_signal, on_endpoint
 
     @abstractmethod
@@ -128,7 +129,7 @@ class SessionProcess(ABC):
         if hello is not None:
             self.pid = hello.pid
             self._greeted()
-            if self._isolation.network_program:
+            if self._isolation.network_program and not self._has_exited:
                 self._open_network()
             if hello.endpoint is not None:
                 self._on_endpoint(hello.endpoint)
@@ -138,6 +139,16 @@ class SessionProcess(ABC):
     @abstractmethod
     def _network_up(self) -> None:
         """Do what the network allows."""
+
+    def _stop_waiting_for_network(self) -> None:
+        """Open no network any more, and do not wait for the one that is being opened.
+
+        Call it on the loop, before the network is closed: the loop would take the next connection that gets the closed
+        descriptor's number for one whose data it awaits already, and would never read it.
+        """
+        self._has_exited = True
+        if self._network is not None:
+            self._loop.remove_reader(self._network.ready)
 
     def _open_network(self) -> None:
         """Give the session its way to the internet, and tell the bootstrap, which waits for it, when it is there."""

@@ -197,6 +197,7 @@ class AgentProcess(SessionProcess):
         if pidfd >= 0:
             self._loop.remove_reader(pidfd)
             os.close(pidfd)
+        self._stop_waiting_for_network()
         # Off the loop: searching /proc takes milliseconds, during which other sessions stream.
         self._loop.run_in_executor(None, self._end_the_rest).add_done_callback(self._on_reaped)
 

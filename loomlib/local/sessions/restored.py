@@ -152,6 +152,7 @@ class RestoredProcess(SessionProcess):
     def _on_exit(self) -> None:
         data = os.read(self._status_fd, 16)
         self._loop.remove_reader(self._status_fd)
+        self._stop_waiting_for_network()
         code = int(data) if data.strip().isdigit() else _KILLED
         # Off the loop: searching /proc takes milliseconds, during which other sessions stream.
         ending = self._loop.run_in_executor(None, self._end_the_rest)

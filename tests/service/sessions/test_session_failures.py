@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from loomlib.local.contract import AgentProcessError, SessionEndedError
+from loomlib.local.sandbox.isolation import choose
 from loomlib.local.sessions.running import ProcessGoneError, Running
 
 HEALTHY = "async def invoke(payload, scope, receive, send): await answer(send, str(os.getpid()).encode())"
@@ -47,6 +49,37 @@ async def test_an_agent_that_never_serves_is_ended_with_an_error_that_names_the_
     with pytest.raises(AgentProcessError, match=r"did not start serving within 1 s; agents must serve with uvicorn"):
         await waiting
     assert not alive(pid)
+
+
+@pytest.mark.parametrize("platform", ["V1", pytest.param("V2", marks=pytest.mark.long)])  # V2 waits for 10 s
+async def test_a_session_that_ends_before_its_network_is_up_leaves_later_connections_readable(
+    lab, call, eventually, tmp_path, platform
+):
+    slow = tmp_path / "slirp4netns"  # in place of the real one: a network that is never up
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    isolation = choose("best", "service")
+    if isolation.level != "bubblewrap":
+        pytest.skip(isolation.reason)
+    pool = lab.pool(isolation=replace(isolation, network="open", network_program=str(slow)))
+    calling = asyncio.ensure_future(pool.invoke(call(lab.asgi(HEALTHY, platform=platform))))
+    await eventually(lambda: pool.sessions() and pool.sessions()[0].pid)
+    await pool.close()
+    await asyncio.wait([calling])
+
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(await reader.readline())
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    connections = [await asyncio.open_connection(*server.sockets[0].getsockname()) for _ in range(40)]
+    async with server, asyncio.timeout(30):
+        for reader, writer in connections:
+            writer.write(b"here\n")
+            assert await reader.read() == b"here\n"
+            writer.close()
+            await writer.wait_closed()
 
 
 @pytest.mark.parametrize("script", ["missing.py", "../one/agent.py", "/etc/hostname"])
