@@ -16,6 +16,7 @@ from .output import emit_json, say, seconds_since
 
 @click.command()
 @click.argument("name")
+@click.argument("others", nargs=-1, metavar="")
 @click.option(
     "-p", "--parameter", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter of the notebook; repeatable."
 )
@@ -27,12 +28,19 @@ from .output import emit_json, say, seconds_since
     help="Replace passwords in words and personal data; secrets are always replaced.",
 )
 @pass_command_context
-def report(command: CommandContext, name: str, pairs: tuple[str, ...], out: str, redact: bool) -> int:
+def report(
+    command: CommandContext, name: str, others: tuple[str, ...], pairs: tuple[str, ...], out: str, redact: bool
+) -> int:
     """Run the report NAME, or the notebook at that path, and write notebook, HTML page and JSON.
 
     Exit code 0: done; 1: a cell failed; 2: a gate was missed.
     """
     parameters: dict[str, str] = {}
+    if others:
+        given = " ".join(f"-p {text}" for text in others)
+        raise click.UsageError(
+            f"Only one report can be named; parameters are given with -p: loom report {name} {given}"
+        )
     for text in pairs:
         key, separator, value = text.partition("=")
         if not separator or not key:

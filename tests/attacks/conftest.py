@@ -1,4 +1,7 @@
-"""One service for all attacks: a user with secrets, a neighbour that is called meanwhile, and the attacking runtime."""
+"""One service for all attacks: a user with secrets, a neighbour that is called meanwhile, and the attacking runtime.
+
+The neighbour is another runtime: sessions of one version that are restored from its snapshot can signal each other.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,10 @@ ANSWER_WITHIN_S = 6.0
 class Battlefield:
     """The service under attack, its neighbour's latencies, and the figures that attacks name."""
 
-    def __init__(self, state: local.ServiceState, arn: str, figures: dict[str, str]) -> None:
-        self.state, self.arn, self.figures = state, arn, figures
+    sibling = "another-session-of-the-attacking-version"
+
+    def __init__(self, state: local.ServiceState, arn: str, neighbour: str, figures: dict[str, str]) -> None:
+        self.state, self.arn, self.neighbour, self.figures = state, arn, neighbour, figures
         self.quiet_s: list[float] = []
         self.busy_s: list[float] = []
         self.failures: list[str] = []
@@ -48,13 +53,13 @@ class Battlefield:
             config=Config(retries={"total_max_attempts": 1}, read_timeout=120, max_pool_connections=16),
         )
 
-    def call(self, code: str, session: str) -> Outcome:
-        """Run code in a session, as a client sees it."""
+    def call(self, code: str, session: str, arn: str = "") -> Outcome:
+        """Run code in a session, of the attacking runtime unless another is given, as a client sees it."""
         for name, value in self.figures.items():
             code = code.replace(name, value)
         try:
             answer = self.data.invoke_agent_runtime(
-                agentRuntimeArn=self.arn, payload=json.dumps({"code": code}).encode(), runtimeSessionId=session
+                agentRuntimeArn=arn or self.arn, payload=json.dumps({"code": code}).encode(), runtimeSessionId=session
             )
             with answer["response"] as body:
                 text = body.read().decode("utf-8", "replace")
@@ -80,7 +85,7 @@ class Battlefield:
 
     def call_neighbour(self, durations: list[float]) -> None:
         begun = time.monotonic()
-        outcome = self.call("result = 'fine'", NEIGHBOUR)
+        outcome = self.call("result = 'fine'", NEIGHBOUR, self.neighbour)
         durations.append(time.monotonic() - begun)
         if outcome.text != "fine":
             self.failures.append(outcome.error or outcome.text)
@@ -135,14 +140,15 @@ def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Battlefield]:
             closing.callback(local.stop, home)
             with loom.connect(home=str(home)) as bench:
                 arn = bench.deploy(code / "agent.py", name="attacker").arn
+                neighbour = bench.deploy(code / "agent.py", name="neighbour").arn
         site = sysconfig.get_paths()["purelib"]
-        deployed = next((home / "runtimes").glob("*/*/code"))
+        deployed = next((home / "runtimes").glob("attacker-*/*/code"))
         figures = {"HOME": str(user), "SERVICE": str(home), "PID": str(state.pid), "PORT": str(port.getsockname()[1])}
         figures |= {"NAME": name, "SITE": site, "CODE": str(deployed), "KEY": state.access_key}
-        battlefield = Battlefield(state, arn, figures)
+        battlefield = Battlefield(state, arn, neighbour, figures)
         closing.callback(battlefield.close)
         note = "import os; open('note', 'w').write('canary of a neighbour'); result = os.path.abspath('note')"
-        figures["OTHER"] = battlefield.call(note, NEIGHBOUR).text
+        figures["OTHER"] = battlefield.call(note, battlefield.sibling).text
         for _ in range(60):
             battlefield.call_neighbour(battlefield.quiet_s)
         watching = threading.Thread(target=battlefield.watch_neighbour, daemon=True)

@@ -52,6 +52,7 @@ def test_an_attack_on_the_service_is_contained(field, outcomes: dict[str, Outcom
 
 def test_after_all_attacks_nothing_is_left_and_the_neighbour_was_served(field, outcomes: dict[str, Outcome]) -> None:
     field.stop_session(SHARED)
+    field.stop_session(field.sibling)
     wait_until(lambda: len(local.status(field.state.home).sessions) <= 1, "the end of every attacked session")
     marked = [path for path in Path("/proc").glob("[0-9]*/environ") if is_of(path, field)]
     assert len(marked) <= 4, "the neighbour's processes"  # bubblewrap twice, the agent, and its network

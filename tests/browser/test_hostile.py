@@ -326,7 +326,7 @@ def test_a_page_under_voila_shows_hostile_text_as_text(chromium: Browser, counte
         nothing_happened(seen, counter, ".jp-OutputArea-output")
     finally:
         seen.page.context.close()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)  # SIGINT is ignored in what a background shell started
         try:
             process.wait(timeout=30)
         except subprocess.TimeoutExpired:

@@ -112,7 +112,7 @@ def voila(tmp_path: Path) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{port}/"
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)  # SIGINT is ignored in what a background shell started
         try:
             process.wait(timeout=30)
         except subprocess.TimeoutExpired:

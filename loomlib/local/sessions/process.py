@@ -170,8 +170,12 @@ class AgentProcess(SessionProcess):
             signal_process(self._init, signal.SIGKILL)
         elif self._has_leader and self._isolation.level == "none":
             signal_process(self.leader, signal.SIGTERM)  # the supervisor then ends all others
-            self._loop.call_later(_SUPERVISOR_ENDS_WITHIN_S, signal_group, self.leader, signal.SIGKILL)
+            self._loop.call_later(_SUPERVISOR_ENDS_WITHIN_S, self._insist)
         else:
+            signal_group(self.leader, signal.SIGKILL)
+
+    def _insist(self) -> None:
+        if self.exit_code is None:  # afterwards its pid may be another process's
             signal_group(self.leader, signal.SIGKILL)
 
     def _watch_exit(self) -> None:

@@ -88,6 +88,11 @@ def test_an_error_is_one_line_with_something_to_try(loom, up):
     assert "Try" in ran.stderr
 
 
+def test_a_parameter_of_a_report_that_stands_alone_is_named_with_its_option(loom, tmp_path):
+    ran = loom("report", "latency_study", "counts=5", home=tmp_path / "home", code=2)
+    assert "loom report latency_study -p counts=5" in ran.stderr
+
+
 def test_advice_in_a_terminal_is_a_command_and_no_python(loom, tmp_path):
     home = tmp_path / "home"
     loom("up", home=home)
