@@ -16,7 +16,7 @@ from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
 from ..aws.runtime_settings import RuntimeSettings
 from ..deprecation import renamed_members
-from ..errors import AgentNotFoundError, NotSupportedError
+from ..errors import AgentNotFoundError, AwsError, NotSupportedError
 from ..plugins import find_plugins
 from ..presentation.html import card
 from ..settings import Settings
@@ -216,7 +216,7 @@ class Workbench:
             agent = bench.deploy("my_agent", warmup="/warmup")
 
         Args:
-            what: A blueprint's name, or the path of an `agent.py` or of its folder.
+            what: A blueprint's name, or the path of an `agent.py`, which is deployed alone, or of its folder.
             name: The runtime's name; derived from `what` by default.
             environment: Environment variables of the agent's processes. Loom neither shows nor stores them.
             memory: A memory, its name, id or ARN, passed to the agent as LOOM_MEMORY_ID.
@@ -256,14 +256,20 @@ class Workbench:
             storage=storage,
             authorizer=self.identity.authorizer() if authorizer == "local" else authorizer,
         )
-        deployed = deploy_package(
-            context.clients,
-            runtime,
-            package,
-            environment=environment,
-            settings=settings,
-            progress=progress or WaitLine(),
-        )
+        try:
+            deployed = deploy_package(
+                context.clients,
+                runtime,
+                package,
+                environment=environment,
+                settings=settings,
+                progress=progress or WaitLine(),
+            )
+        except AwsError as error:
+            if code.is_file() and "ModuleNotFoundError" in error.what:
+                beside = f"deploying the folder {code.parent}, with the modules and requirements.txt beside {code.name}"
+                raise type(error)(error.what, on=error.on, try_=beside, code=error.code) from error
+            raise
         return Agent(context.catalog.add(deployed), context)
 
     def mcp(

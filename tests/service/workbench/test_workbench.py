@@ -10,7 +10,14 @@ import boto3
 import pytest
 
 import loomlib as loom
-from loomlib.errors import AgentNotFoundError, InvocationFailedError, LoomError, NotSupportedError, RequestRejectedError
+from loomlib.errors import (
+    AgentNotFoundError,
+    AwsError,
+    InvocationFailedError,
+    LoomError,
+    NotSupportedError,
+    RequestRejectedError,
+)
 
 RAISES = """
 from bedrock_agentcore import BedrockAgentCoreApp
@@ -30,6 +37,21 @@ def test_a_blueprint_is_deployed_and_answers(calculator):
     assert "555" in inv.text
     assert 0 < inv.ttft_ms <= inv.duration_ms
     assert any("simulated" in label for label in inv.labels)
+
+
+def test_an_agent_that_lacks_the_modules_beside_it_is_deployed_with_its_folder(bench, tmp_path):
+    (tmp_path / "prices.py").write_text("PRICE = 4711\n")
+    agent = tmp_path / "agent.py"
+    agent.write_text(
+        "import prices\nfrom bedrock_agentcore import BedrockAgentCoreApp\napp = BedrockAgentCoreApp()\n"
+        "app.entrypoint(lambda payload: str(prices.PRICE))\napp.run()\n"
+    )
+    with pytest.raises(AwsError, match="No module named 'prices'") as failed:
+        bench.deploy(agent, name="beside")
+    assert (
+        failed.value.try_ == f"deploying the folder {tmp_path}, with the modules and requirements.txt beside agent.py"
+    )
+    assert "4711" in bench.deploy(tmp_path, name="beside").invoke("?").text
 
 
 def test_the_agents_start_is_found_in_its_logs_and_kept(calculator):
