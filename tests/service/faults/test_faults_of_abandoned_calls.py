@@ -137,7 +137,8 @@ agent = bench.agent("obedient")
 print("ready", flush=True); sys.stdin.readline()
 end, count = time.monotonic() + float(sys.argv[2]), 0
 while time.monotonic() < end:
-    assert agent.invoke(f"{sys.argv[3]} {count}").ok
+    inv = agent.invoke(f"{sys.argv[3]} {count}", session_id=f"notebook-{sys.argv[3]}".ljust(40, "-"))
+    assert inv.ok, inv.error
     count += 1
 print(count, flush=True)
 """
