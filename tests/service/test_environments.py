@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 from wheels import build_wheel
 
@@ -86,6 +87,39 @@ def secret_service(start_service: Callable[..., Any], tmp_path: Path, monkeypatc
     (tmp_path / "user" / ".aws").mkdir(parents=True)
     (tmp_path / "user" / ".aws" / "credentials").write_text("[default]\naws_secret_access_key = canary-in-a-file\n")
     return start_service()
+
+
+def test_an_installation_can_read_the_user_s_certificates(
+    start_service: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    build_wheel(wheels, "loom_greeting", "1.0", 'TEXT = "good morning"')
+    certificates = tmp_path / "user" / "trusted.pem"
+    certificates.parent.mkdir()
+    shutil.copyfile(certifi.where(), certificates)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificates))
+    # pip reads the certificates before it finds that nothing listens at this address, which it only notes.
+    monkeypatch.setenv("PIP_INDEX_URL", "https://127.0.0.1:1/simple")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    service = start_service()
+    files = {"agent.py": AGENT, "requirements.txt": "loom_greeting>=1\n"}
+    described = service.settled(service.create("needs_one", service.upload(files))["agentRuntimeId"])
+    assert described["status"] == "READY", described
+
+
+def test_a_service_does_not_use_the_proxy_of_a_former_one(
+    start_service: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The shell still has what `loom up --export` set for a service that has ended since.
+    for name in ("LOOM_AWS_PROXY", "HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.org:3128")
+    variables = Path(f"/proc/{start_service().state.pid}/environ").read_bytes().split(b"\0")
+    assert b"HTTP_PROXY=http://proxy.example.org:3128" in variables
+    assert not [variable for variable in variables if b"127.0.0.1:1" in variable]
 
 
 def test_no_secret_of_the_user_is_in_the_environment_of_the_service(secret_service: Any) -> None:

@@ -152,3 +152,26 @@ def test_the_log_of_a_build_is_in_its_log_group(builder: Builder, aws: Any) -> N
 
     found = wait_until(lines, what="the build's log") or []
     assert any("pushed" in line for line in found)
+
+
+def test_a_project_that_exists_is_updated_and_builds_as_it_says_now(builder: Builder, aws: Any) -> None:
+    # A second deployment by the toolkit creates the project again and updates it when that is refused.
+    first = builder.build(DOCKERFILE, "before")
+    name = first["projectName"]
+    [before] = builder.builds.batch_get_projects(names=[name])["projects"]
+    source = {**before["source"], "buildspec": BUILDSPEC.format(uri=builder.uri, tag="after")}
+    updated = builder.builds.update_project(name=name, source=source, timeoutInMinutes=30)["project"]
+    assert (updated["source"], updated["timeoutInMinutes"]) == (source, 30)
+    assert updated["environment"] == before["environment"]
+    assert (updated["arn"], updated["created"]) == (before["arn"], before["created"])
+    assert builder.builds.batch_get_projects(names=[name])["projects"] == [updated]
+    number = builder.builds.start_build(projectName=name)["build"]["id"]
+    wait_until(lambda: builder.builds.batch_get_builds(ids=[number])["builds"][0]["buildComplete"], what="the build")
+    images = aws.client("ecr").describe_images(repositoryName="agents")["imageDetails"]
+    assert any("after" in image["imageTags"] for image in images)
+
+
+def test_an_update_of_a_project_that_does_not_exist_is_refused(builder: Builder) -> None:
+    with pytest.raises(ClientError, match="Project cannot be found") as refused:
+        builder.builds.update_project(name="never-made", timeoutInMinutes=30)
+    assert refused.value.response["Error"]["Code"] == "ResourceNotFoundException"

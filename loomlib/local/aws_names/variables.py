@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from ..sandbox.variables import EXPORTED_PROXY
 from ..state import ServiceState
 
-_MARK: Final = "LOOM_AWS_PROXY"
 _PROXIES: Final = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """AWS's SDKs and curl prefer their own to the others, where a shell or AWS's configuration has it."""
@@ -30,7 +30,7 @@ def shell_environment(state: ServiceState, user: Mapping[str, str]) -> dict[str,
     """
     variables = state.environment()
     url = f"http://127.0.0.1:{state.aws_names_port}"
-    foreign = [name for name in _PROXIES if user.get(name, "") not in ("", user.get(_MARK))]
+    foreign = [name for name in _PROXIES if user.get(name, "") not in ("", user.get(EXPORTED_PROXY))]
     if not state.aws_names_port or foreign:
         return variables
     from .certificates import folder, trust  # cryptography, which only this needs, takes 60 ms
@@ -40,6 +40,6 @@ def shell_environment(state: ServiceState, user: Mapping[str, str]) -> dict[str,
     kept = [host.strip() for host in (user.get("NO_PROXY") or user.get("no_proxy") or "").split(",") if host.strip()]
     without = ",".join(dict.fromkeys((*kept, *_LOCAL)))
     variables |= {name: address.format(region=state.region) for name, address in _AWS_NAMES.items()}
-    variables |= {_MARK: url, "HTTPS_PROXY": url, "https_proxy": url, "NO_PROXY": without, "no_proxy": without}
+    variables |= {EXPORTED_PROXY: url, "HTTPS_PROXY": url, "https_proxy": url, "NO_PROXY": without, "no_proxy": without}
     variables |= dict.fromkeys(_CERTIFICATES, str(trust(state.home, tuple(also))))
     return variables

@@ -1,4 +1,4 @@
-"""CodeBuild's builds of images: StartBuild and BatchGetBuilds. Projects, and everything else, are moto's."""
+"""CodeBuild's builds of images, and UpdateProject. All other operations on projects are moto's."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from moto.s3.models import s3_backends
 from ..contract import LogSink
 from ..log_groups import group_key
 from ..resources import Place, place_of
+from ..wire import RefusedError
 from .building import build_image
 from .buildspec import BuildspecError, read_buildspec
 from .dockerfile import DockerfileError
@@ -66,9 +67,22 @@ class CodeBuild:
             "buildsNotFound": [name for name in wanted if name not in here],
         }
 
+    async def update_project(self, parameters: Mapping[str, Any], *, place: Place) -> Mapping[str, Any]:
+        """Change the members of a project that are given; a build that runs keeps those it began with."""
+        name = str(parameters.get("name", ""))
+        project = _projects(place).get(name)
+        if project is None:
+            arn = f"arn:aws:codebuild:{place.region}:{place.account_id}:project/{name}"
+            raise RefusedError("ResourceNotFoundException", 400, f"Project cannot be found: {arn}")
+        changed = {**project.project_metadata, **parameters, "lastModified": time.time()}
+        if "badgeEnabled" in changed:
+            changed["badge"] = {"badgeEnabled": changed.pop("badgeEnabled")}
+        project.project_metadata = changed
+        return {"project": changed}
+
     def _project(self, name: str, place: Place) -> dict[str, Any] | None:
-        backend: Any = codebuild_backends[place.account_id][place.region]
-        return backend.codebuild_projects[name].project_metadata if name in backend.codebuild_projects else None
+        project = _projects(place).get(name)
+        return None if project is None else project.project_metadata
 
     def _new_build(self, place: Place, project: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
         name, number, moment = str(project["name"]), str(uuid.uuid4()), time.time()
@@ -190,6 +204,11 @@ class CodeBuild:
         logs = build["logs"]
         group = group_key(place_of(build["arn"]), logs["groupName"])
         self._sink.write(group=group, stream=logs["streamName"], timestamp_ms=int(time.time() * 1000), message=line)
+
+
+def _projects(place: Place) -> dict[str, Any]:
+    backend: Any = codebuild_backends[place.account_id][place.region]
+    return backend.codebuild_projects
 
 
 def _phase(name: str, moment: float) -> dict[str, Any]:

@@ -26,6 +26,10 @@ _FOR_THE_SERVICE = FOR_AGENTS | {
     *("COVERAGE_PROCESS_START", "COVERAGE_FILE", "COVERAGE_PROCESS_CONFIG"),
 }
 _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
+_CERTIFICATES = frozenset({"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"})
+
+EXPORTED_PROXY = "LOOM_AWS_PROXY"
+"""The variable in which `loom up --export` notes the proxy that it sets."""
 
 MODEL_PREFIX = "LOOM_MODEL_"
 """Settings of a real model, one of which is its key: they reach the service by standard input, for its model only."""
@@ -40,13 +44,18 @@ _USER_INFO = re.compile(r"(?<=//)[^/@\s]+@")
 def service_environment(user: Mapping[str, str]) -> dict[str, str]:
     """Return the variables with which the service starts.
 
-    pip's settings are among them, from the user's files and variables, without the credentials of their addresses.
+    pip's settings are among them, from the user's files and variables, without the credentials of their addresses. A
+    proxy that `loom up --export` has set is not: it is of another service, which may have ended.
 
     Args:
         user: The user's variables.
     """
     names = {name for name in user if name in _FOR_THE_SERVICE or name.startswith("LC_")}
-    proxies = {name: _without_credentials(user[name]) for name in user if name.upper() in _PROXIES}
+    proxies = {
+        name: _without_credentials(value)
+        for name, value in user.items()
+        if name.upper() in _PROXIES and value != user.get(EXPORTED_PROXY)
+    }
     return {name: user[name] for name in names} | proxies | _pip_variables(user)
 
 
@@ -62,7 +71,7 @@ def installer_environment(service: Mapping[str, str], scratch: Path) -> dict[str
         service: The service's own variables.
         scratch: A folder for temporary files.
     """
-    kept = {"PATH", "LANG", "LANGUAGE", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "LD_LIBRARY_PATH"}
+    kept = {"PATH", "LANG", "LANGUAGE", "LD_LIBRARY_PATH"} | _CERTIFICATES
     environment = {name: value for name, value in service.items() if name in kept or name.startswith("LC_")}
     environment |= {name: _without_credentials(service[name]) for name in service if name.upper() in _PROXIES}
     # Once more, because the service's variables are the user's where it was not started through `start`.
@@ -78,9 +87,9 @@ def installer_environment(service: Mapping[str, str], scratch: Path) -> dict[str
 
 
 def named_paths(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the local files and folders that pip's variables name, such as those of PIP_FIND_LINKS."""
+    """Yield the local files and folders that an installer's variables name: pip's, and those with certificates."""
     for name, value in environment.items():
-        if name.startswith("PIP_") and name != "PIP_CONFIG_FILE":
+        if name in _CERTIFICATES or (name.startswith("PIP_") and name != "PIP_CONFIG_FILE"):
             for word in value.split():
                 path = Path(word.removeprefix("file://"))
                 if path.is_absolute() and path.exists():
