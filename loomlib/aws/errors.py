@@ -162,7 +162,7 @@ def translated(what: str, *, on: str) -> Generator[None]:
         raise failure(TransportError, f"{what}: {error}", on=on) from error
     except ResponseParserError as error:
         raise failure(MalformedResponseError, f"{what}: {error}", on=on) from error
-    except (ValueError, TypeError, AttributeError, LookupError, RecursionError, OverflowError) as error:
+    except (ValueError, TypeError, AttributeError, LookupError, RuntimeError, OverflowError) as error:
         if not _is_of_parser(error):
             raise
         reason = "the answer is not in the documented form"

@@ -212,6 +212,7 @@ AWS_BODIES = (
     b'{"memoryRecordId": "mem-1", "content": {"text": "x"}, "memoryStrategyId": "s", "namespaces": ["/a"], '
     b'"createdAt": 1700000000, "score": 0.5, "metadata": {"k": {"stringValue": "v"}}}}',
     b'{"__type": "ValidationException", "message": "bad"}',
+    b'{"memory": {"arn": "arn:x", "createdAt": 17' + b"0" * 54 + b"}}",
     b"<html>502 Bad Gateway</html>",
 )
 

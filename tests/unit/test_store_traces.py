@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,10 @@ from loomlib.store import Store
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
+    yield store
+    store.close()
 
 
 def invocation(store: Store, session_id: str = "session") -> int:
@@ -73,7 +77,7 @@ def test_a_trace_belongs_to_an_invocation(store: Store) -> None:
 def test_spans_are_kept_small(store: Store, tmp_path: Path) -> None:
     id = invocation(store)
     put(store, id, *['{"resource": {"attributes": {"service.name": "calculator"}}, "name": "chat"}'] * 1000)
-    with sqlite3.connect(tmp_path / "loom.db") as database:
+    with closing(sqlite3.connect(tmp_path / "loom.db")) as database:
         (size,) = database.execute("SELECT length(records) FROM traces").fetchone()
     assert size < 10_000
 
