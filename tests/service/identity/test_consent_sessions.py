@@ -94,7 +94,7 @@ def test_a_user_goes_back_to_registered_addresses_only(aws: Any, identities: Ide
     token, provider = identities.token(identities.workload(), "alice"), identities.provider()
     with pytest.raises(aws.data.exceptions.ValidationException, match="allowedResourceOauth2ReturnUrls"):
         begun(identities, token, provider, resourceOauth2ReturnUrl="https://elsewhere.example/")
-    with pytest.raises(aws.data.exceptions.ValidationException, match="resourceOauth2ReturnUrl is required"):
+    with pytest.raises(aws.data.exceptions.ValidationException, match="register and use at least one"):
         identities.ask(token, provider, FLOW)
 
 

@@ -25,6 +25,9 @@ Parameters = Mapping[str, Any]
 Result = dict[str, Any]
 _MACHINE: Final = "M2M"
 _USER: Final = "USER_FEDERATION"
+_NO_RETURN_URL: Final = (  # AWS's words, also where the identity has addresses and the request names none
+    "You must register and use at least one ResourceOauth2ReturnUrl on your workload identity to use this flow"
+)
 
 
 class IdentityPlane:
@@ -132,7 +135,7 @@ class IdentityPlane:
             return {"authorizationUrl": self._sessions.page(session), "sessionUri": uri, "sessionStatus": status}
         return_url = parameters.get("resourceOauth2ReturnUrl")
         if not return_url:
-            raise invalid("resourceOauth2ReturnUrl is required to begin a user's authorization")
+            raise invalid(_NO_RETURN_URL)
         identity = self._workload(key.workload, provider.place)
         if return_url not in (identity.document.get("allowedResourceOauth2ReturnUrls") or ()):
             raise invalid(
