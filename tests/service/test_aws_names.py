@@ -35,7 +35,7 @@ app.run()
 """
 CALLER = """
 import asyncio, json, os, sys, urllib.parse
-import boto3, httpx, requests, websockets
+import aiohttp, boto3, httpx, requests, websockets, yarl
 from bedrock_agentcore.runtime import AgentCoreRuntimeClient
 from bedrock_agentcore.services.identity import IdentityClient
 from botocore.auth import SigV4Auth
@@ -55,7 +55,14 @@ async def talk(url, headers):
         await socket.send(json.dumps({"a": 1}))
         return await socket.recv()
 
+async def talk_by_aiohttp(url, headers):
+    async with aiohttp.ClientSession(trust_env=True) as http:
+        async with http.ws_connect(yarl.URL(url, encoded=True), headers=headers) as socket:
+            await socket.send_json({"a": 1})
+            return (await socket.receive()).data
+
 print(asyncio.run(talk(*client.generate_ws_connection(arn))))
+print(asyncio.run(talk_by_aiohttp(*client.generate_ws_connection(arn))))
 print(asyncio.run(talk(client.generate_presigned_url(arn), {})))
 print(IdentityClient("us-east-1").create_workload_identity()["name"])
 """
@@ -89,7 +96,7 @@ def test_spelled_out_addresses_sockets_and_the_sdk_s_clients_work_unchanged(
     )
     assert ran.returncode == 0, ran.stderr
     *answers, identity = ran.stdout.splitlines()
-    assert [json.loads(answer)["said"] for answer in answers] == ["hello", "hello", {"a": 1}, {"a": 1}]
+    assert [json.loads(answer)["said"] for answer in answers] == ["hello", "hello", {"a": 1}, {"a": 1}, {"a": 1}]
     assert identity.startswith("workload-")
 
 

@@ -110,16 +110,18 @@ def test_an_installation_can_read_the_user_s_certificates(
     assert described["status"] == "READY", described
 
 
-def test_a_service_does_not_use_the_proxy_of_a_former_one(
-    start_service: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+def test_a_service_uses_neither_proxy_nor_certificates_of_a_former_one(
+    start_service: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The shell still has what `loom up --export` set for a service that has ended since.
     for name in ("LOOM_AWS_PROXY", "HTTPS_PROXY", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.setenv(name, str(tmp_path / "former" / "aws-names" / "trusted.pem"))
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.org:3128")
     variables = Path(f"/proc/{start_service().state.pid}/environ").read_bytes().split(b"\0")
     assert b"HTTP_PROXY=http://proxy.example.org:3128" in variables
-    assert not [variable for variable in variables if b"127.0.0.1:1" in variable]
+    assert not [variable for variable in variables if b"127.0.0.1:1" in variable or b"trusted.pem" in variable]
 
 
 def test_no_secret_of_the_user_is_in_the_environment_of_the_service(secret_service: Any) -> None:

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from ..sandbox.variables import EXPORTED_FOLDER
 from .hosts import DOMAINS
 
 _LIFE: Final = timedelta(days=365)
@@ -23,7 +24,7 @@ _MOST_CONTEXTS: Final = 64
 
 def folder(home: Path) -> Path:
     """Return the folder with the authority of a home folder."""
-    return home / "aws-names"
+    return home / EXPORTED_FOLDER
 
 
 class Authority:

@@ -9,7 +9,9 @@ from typing import Final
 from ..sandbox.variables import EXPORTED_PROXY
 from ..state import ServiceState
 
-_PROXIES: Final = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+_SET: Final = ("HTTPS_PROXY", "https_proxy", "WSS_PROXY", "wss_proxy")
+"""aiohttp asks for the proxy of a WebSocket by its own scheme."""
+_PROXIES: Final = (*_SET, "ALL_PROXY", "all_proxy")
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """AWS's SDKs and curl prefer their own to the others, where a shell or AWS's configuration has it."""
 _LOCAL: Final = ("127.0.0.1", "localhost")
@@ -40,6 +42,6 @@ def shell_environment(state: ServiceState, user: Mapping[str, str]) -> dict[str,
     kept = [host.strip() for host in (user.get("NO_PROXY") or user.get("no_proxy") or "").split(",") if host.strip()]
     without = ",".join(dict.fromkeys((*kept, *_LOCAL)))
     variables |= {name: address.format(region=state.region) for name, address in _AWS_NAMES.items()}
-    variables |= {EXPORTED_PROXY: url, "HTTPS_PROXY": url, "https_proxy": url, "NO_PROXY": without, "no_proxy": without}
+    variables |= dict.fromkeys((EXPORTED_PROXY, *_SET), url) | {"NO_PROXY": without, "no_proxy": without}
     variables |= dict.fromkeys(_CERTIFICATES, str(trust(state.home, tuple(also))))
     return variables

@@ -27,9 +27,13 @@ _FOR_THE_SERVICE = FOR_AGENTS | {
 }
 _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
 _CERTIFICATES = frozenset({"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"})
+_CERTIFICATE_FILES = frozenset({"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"})
 
 EXPORTED_PROXY = "LOOM_AWS_PROXY"
 """The variable in which `loom up --export` notes the proxy that it sets."""
+
+EXPORTED_FOLDER = "aws-names"
+"""The folder of a home with the certificates that `loom up --export` names."""
 
 MODEL_PREFIX = "LOOM_MODEL_"
 """Settings of a real model, one of which is its key: they reach the service by standard input, for its model only."""
@@ -45,12 +49,14 @@ def service_environment(user: Mapping[str, str]) -> dict[str, str]:
     """Return the variables with which the service starts.
 
     pip's settings are among them, from the user's files and variables, without the credentials of their addresses. A
-    proxy that `loom up --export` has set is not: it is of another service, which may have ended.
+    proxy and certificates that `loom up --export` has set are not: they are of another service, which may have ended,
+    and each export writes the certificates anew, so that a session could not be restored with the file of its snapshot.
 
     Args:
         user: The user's variables.
     """
     names = {name for name in user if name in _FOR_THE_SERVICE or name.startswith("LC_")}
+    names -= {name for name in _CERTIFICATE_FILES if Path(user.get(name, "")).parent.name == EXPORTED_FOLDER}
     proxies = {
         name: _without_credentials(value)
         for name, value in user.items()
