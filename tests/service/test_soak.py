@@ -15,7 +15,9 @@ from loomlib import local
 
 Start = Callable[..., Any]
 AT_ONCE = 4
-GROWTH = 1.10  # the memory of the service after the second half of the sessions, as a multiple of that after the first
+GROWTH = 1.10
+"""The memory of the service after the second half of the sessions, its log lines deleted, as a multiple of that after
+the first."""
 
 
 def descriptors(pid: int) -> int:
@@ -51,6 +53,9 @@ def test_after_many_sessions_nothing_is_left(start_service: Start, sessions: int
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(one, itertools.islice(numbers, count)))
         wait_until(lambda: not local.status(home).sessions, "the end of every session")
+        for page in aws.client("logs").get_paginator("describe_log_groups").paginate():
+            for group in page["logGroups"]:  # up to 256 MiB of lines are kept on purpose
+                aws.client("logs").delete_log_group(logGroupName=group["logGroupName"])
         return {
             "descriptors": descriptors(pid),
             "processes": len(children(pid)),
