@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from a2wsgi import WSGIMiddleware
+from moto.core.common_models import BaseModel
 from moto.core.responses import BaseResponse
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
@@ -28,6 +29,9 @@ _UNSIGNED = "AWS4-HMAC-SHA256 Credential=UNSIGNED/20000101/{region}/{service}/aw
 
 _INTERNAL = frozenset({"moto_api", "instance_metadata"})
 """moto's own pages, with which a caller could read and reset everything, and EC2's, which answers with keys."""
+
+# moto lists every log line, object and role that was ever made, for its own page of them, so that none would be freed.
+BaseModel.__new__ = lambda cls, *_, **__: super(BaseModel, cls).__new__(cls)
 
 StartResponse = Callable[..., Any]
 WsgiApplication = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
