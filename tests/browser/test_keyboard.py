@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, TimeoutError, expect
+from waiting import wait_until
 
 from .conftest import Lab, Watched
 from .panels import CONNECT, end_kernels, panel_of, run_notebook, screenshot
@@ -69,6 +70,8 @@ class Keys:
         for _ in range(60):
             self.page.keyboard.press("Shift+Tab" if back else "Tab")
             found = self.panel.evaluate(_FOCUS)
+            if not found["seen"]:  # what arrives in the panel moves the rest, and the page scrolls after it
+                found = wait_until(lambda: now if (now := self.panel.evaluate(_FOCUS))["seen"] else None, found["what"])
             stops.append(found["what"])
             assert (found["inside"], found["ringed"], found["seen"]) == (True, True, True), stops
             if target.evaluate("e => e === document.activeElement"):

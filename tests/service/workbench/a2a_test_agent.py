@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 
 import uvicorn
 from a2a.server.agent_execution import AgentExecutor, RequestContext
@@ -63,4 +64,7 @@ if __name__ == "__main__":
     handler = DefaultRequestHandler(agent_executor=Planner(), task_store=InMemoryTaskStore())
     app = A2AStarletteApplication(agent_card=CARD, http_handler=handler).build()
     app.router.routes.append(Route("/ping", lambda _request: JSONResponse({"status": "Healthy"})))
-    uvicorn.run(app, host="127.0.0.1", port=PORT, log_level="error")
+    if descriptor := os.environ.get("A2A_SOCKET"):
+        uvicorn.Server(uvicorn.Config(app, log_level="error")).run([socket.socket(fileno=int(descriptor))])
+    else:
+        uvicorn.run(app, host="127.0.0.1", port=PORT, log_level="error")

@@ -1,12 +1,14 @@
-"""An MCP server for tests, made with the MCP SDK: over stdio, or over HTTP where MCP_PORT is set."""
+"""An MCP server for tests, made with the MCP SDK: over stdio, or over HTTP where MCP_PORT or MCP_SOCKET is set."""
 
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import warnings
 
 import anyio
+import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.shared.message import ServerMessageMetadata
@@ -162,7 +164,9 @@ def order(item: str) -> str:
 
 
 if __name__ == "__main__":
-    if port := os.environ.get("MCP_PORT"):
+    if descriptor := os.environ.get("MCP_SOCKET"):
+        uvicorn.Server(uvicorn.Config(server.streamable_http_app())).run([socket.socket(fileno=int(descriptor))])
+    elif port := os.environ.get("MCP_PORT"):
         server.run("streamable-http", host="127.0.0.1", port=int(port))
     else:
         server.run("stdio")

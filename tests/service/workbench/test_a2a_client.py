@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import subprocess
@@ -11,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from waiting import wait_until
 
 import loomlib as loom
 from loomlib.errors import ProtocolError
@@ -28,19 +26,13 @@ def planner(bench: loom.Workbench) -> loom.Agent:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {**os.environ, "A2A_PORT": str(port)}
-    with subprocess.Popen([sys.executable, str(AGENT)], stderr=subprocess.DEVNULL, env=environment) as process:
-
-        def answers() -> bool:
-            assert process.poll() is None
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                return True
-            return False
-
-        wait_until(answers, "the A2A agent")
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # inherited: no other process can take its port
+        port, descriptor = listener.getsockname()[1], listener.fileno()
+        environment = {**os.environ, "A2A_PORT": str(port), "A2A_SOCKET": str(descriptor)}
+        process = subprocess.Popen(
+            [sys.executable, str(AGENT)], stderr=subprocess.DEVNULL, env=environment, pass_fds=[descriptor]
+        )
+    with process:
         yield f"http://127.0.0.1:{port}/"
         process.terminate()
 

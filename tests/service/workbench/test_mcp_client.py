@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import subprocess
@@ -36,19 +35,11 @@ def answer(request: Sampling) -> str:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {**os.environ, "MCP_PORT": str(port)}
-    with subprocess.Popen(COMMAND, stderr=subprocess.DEVNULL, env=environment) as process:
-
-        def answers() -> bool:
-            assert process.poll() is None
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                return True
-            return False
-
-        wait_until(answers, "the MCP server")
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # inherited: no other process can take its port
+        environment = {**os.environ, "MCP_SOCKET": str(listener.fileno())}
+        process = subprocess.Popen(COMMAND, stderr=subprocess.DEVNULL, env=environment, pass_fds=[listener.fileno()])
+        port = listener.getsockname()[1]
+    with process:
         yield f"http://127.0.0.1:{port}/mcp"
         process.terminate()
 
