@@ -37,10 +37,9 @@ def report(
     """
     parameters: dict[str, str] = {}
     if others:
-        given = " ".join(f"-p {text}" for text in others)
-        raise click.UsageError(
-            f"Only one report can be named; parameters are given with -p: loom report {name} {given}"
-        )
+        given = "".join(f" -p {text}" for text in others if "=" in text)
+        advice = f"; parameters need -p: loom report {name}{given}" if given else ""
+        raise click.UsageError(f"One report runs at a time{advice}")
     for text in pairs:
         key, separator, value = text.partition("=")
         if not separator or not key:

@@ -30,7 +30,7 @@ _UNSIGNED = "AWS4-HMAC-SHA256 Credential=UNSIGNED/20000101/{region}/{service}/aw
 _INTERNAL = frozenset({"moto_api", "instance_metadata"})
 """moto's own pages, with which a caller could read and reset everything, and EC2's, which answers with keys."""
 
-# moto lists every log line, object and role that was ever made, for its own page of them, so that none would be freed.
+# moto keeps a list of all instances of its models for its own dashboard, so deleted log lines would never be freed.
 BaseModel.__new__ = lambda cls, *_, **__: super(BaseModel, cls).__new__(cls)
 
 StartResponse = Callable[..., Any]

@@ -16,7 +16,7 @@ from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
 from ..aws.runtime_settings import RuntimeSettings
 from ..deprecation import renamed_members
-from ..errors import AgentNotFoundError, AwsError, NotSupportedError
+from ..errors import AgentNotFoundError, NotSupportedError
 from ..plugins import find_plugins
 from ..presentation.html import card
 from ..settings import Settings
@@ -28,7 +28,7 @@ from .bench_identity import BenchIdentity
 from .bench_memories import Memories, memory_variables
 from .bench_metrics import BenchMetrics
 from .bench_telemetry import BenchTelemetry
-from .blueprints import find_blueprint, find_code, list_blueprints
+from .blueprints import advising_folder, find_blueprint, find_code, list_blueprints
 from .context import Context
 from .frames import agent_frame, blueprint_frame, study_frame
 from .wait_line import WaitLine
@@ -256,7 +256,7 @@ class Workbench:
             storage=storage,
             authorizer=self.identity.authorizer() if authorizer == "local" else authorizer,
         )
-        try:
+        with advising_folder(code):
             deployed = deploy_package(
                 context.clients,
                 runtime,
@@ -265,11 +265,6 @@ class Workbench:
                 settings=settings,
                 progress=progress or WaitLine(),
             )
-        except AwsError as error:
-            if code.is_file() and "ModuleNotFoundError" in error.what:
-                beside = f"deploying the folder {code.parent}, with the modules and requirements.txt beside {code.name}"
-                raise type(error)(error.what, on=error.on, try_=beside, code=error.code) from error
-            raise
         return Agent(context.catalog.add(deployed), context)
 
     def mcp(

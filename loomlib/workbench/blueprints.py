@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from ..errors import LoomError
+from ..errors import AwsError, LoomError
 from ..plugins import find_plugins
 
 
@@ -88,6 +89,18 @@ def find_code(what: str | Path) -> Path:
         plugins.get("blueprints", str(what))  # raises the plugin's error with its fix
     known = ", ".join(blueprint.name for blueprint in list_blueprints())
     raise LoomError("Nothing to deploy", on=str(what), try_=f"a blueprint ({known}) or the path of your agent.py")
+
+
+@contextmanager
+def advising_folder(code: Path) -> Generator[None]:
+    """Run the block; if a file that is deployed alone lacks a module, advise to deploy its folder."""
+    try:
+        yield
+    except AwsError as error:
+        if code.is_file() and "ModuleNotFoundError" in error.what:
+            beside = f"deploying the folder {code.parent}, with the modules and requirements.txt beside {code.name}"
+            raise type(error)(error.what, on=error.on, try_=beside, code=error.code) from error
+        raise
 
 
 def _is_own(folder: Path) -> bool:

@@ -54,7 +54,7 @@ class Battlefield:
         )
 
     def call(self, code: str, session: str, arn: str = "") -> Outcome:
-        """Run code in a session, of the attacking runtime unless another is given, as a client sees it."""
+        """Run code in a session as a client does; the runtime is the attacker's unless another ARN is given."""
         for name, value in self.figures.items():
             code = code.replace(name, value)
         try:

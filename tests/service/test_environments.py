@@ -113,7 +113,7 @@ def test_an_installation_can_read_the_user_s_certificates(
 def test_a_service_uses_neither_proxy_nor_certificates_of_a_former_one(
     start_service: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The shell still has what `loom up --export` set for a service that has ended since.
+    # The shell still has the variables that `loom up --export` set for a service that has stopped.
     for name in ("LOOM_AWS_PROXY", "HTTPS_PROXY", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):

@@ -16,8 +16,7 @@ from loomlib import local
 Start = Callable[..., Any]
 AT_ONCE = 4
 GROWTH = 1.10
-"""The memory of the service after the second half of the sessions, its log lines deleted, as a multiple of that after
-the first."""
+"""Memory of the service after all sessions, divided by that after half of them, each time without log lines."""
 
 
 def descriptors(pid: int) -> int:

@@ -1,4 +1,4 @@
-"""What moto stores for the local AgentCore is freed when it is deleted."""
+"""Objects that moto deletes are freed."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class CodeBuild:
         }
 
     async def update_project(self, parameters: Mapping[str, Any], *, place: Place) -> Mapping[str, Any]:
-        """Change the members of a project that are given; a build that runs keeps those it began with."""
+        """Change the given members of a project. A running build keeps the values with which it started."""
         name = str(parameters.get("name", ""))
         project = _projects(place).get(name)
         if project is None:

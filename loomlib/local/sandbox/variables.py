@@ -30,7 +30,7 @@ _CERTIFICATES = frozenset({"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"
 _CERTIFICATE_FILES = frozenset({"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"})
 
 EXPORTED_PROXY = "LOOM_AWS_PROXY"
-"""The variable in which `loom up --export` notes the proxy that it sets."""
+"""The variable that records which proxy `loom up --export` set."""
 
 EXPORTED_FOLDER = "aws-names"
 """The folder of a home with the certificates that `loom up --export` names."""
@@ -49,8 +49,8 @@ def service_environment(user: Mapping[str, str]) -> dict[str, str]:
     """Return the variables with which the service starts.
 
     pip's settings are among them, from the user's files and variables, without the credentials of their addresses. A
-    proxy and certificates that `loom up --export` has set are not: they are of another service, which may have ended,
-    and each export writes the certificates anew, so that a session could not be restored with the file of its snapshot.
+    proxy and certificates that `loom up --export` set are left out: they belong to another service, which may have
+    stopped, and each export rewrites the certificate file, so a snapshot that uses it could not be restored.
 
     Args:
         user: The user's variables.
@@ -93,7 +93,7 @@ def installer_environment(service: Mapping[str, str], scratch: Path) -> dict[str
 
 
 def named_paths(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the local files and folders that an installer's variables name: pip's, and those with certificates."""
+    """Yield the local files and folders that pip's variables and the certificate variables name."""
     for name, value in environment.items():
         if name in _CERTIFICATES or (name.startswith("PIP_") and name != "PIP_CONFIG_FILE"):
             for word in value.split():

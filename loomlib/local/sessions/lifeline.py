@@ -141,10 +141,10 @@ class SessionProcess(ABC):
         """Do what the network allows."""
 
     def _stop_waiting_for_network(self) -> None:
-        """Open no network any more, and do not wait for the one that is being opened.
+        """Open no further network, and stop waiting for one that is being opened.
 
-        Call it on the loop, before the network is closed: the loop would take the next connection that gets the closed
-        descriptor's number for one whose data it awaits already, and would never read it.
+        Call it on the event loop before the network is closed. Otherwise the loop still has the closed descriptor
+        registered, does not register the next connection that gets the same number, and never reads it.
         """
         self._has_exited = True
         if self._network is not None:

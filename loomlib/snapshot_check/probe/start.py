@@ -114,7 +114,7 @@ def _port_and_path(warmup: str) -> tuple[int | None, str]:
 async def _post_to_port(port: int, path: str) -> int:
     """Send the hook's POST to another server of this process and return the status.
 
-    It starts no thread and closes its connection: the examination would report both as the agent's.
+    It starts no thread and closes its connection, because the examination would attribute both to the agent.
     """
     deadline = time.monotonic() + _SERVES_WITHIN_S
     while True:

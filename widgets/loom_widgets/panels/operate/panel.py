@@ -256,7 +256,7 @@ class OperatePanel(AlertActions):
 
 
 def _cells(figures: Figures) -> dict[str, dict[str, str]]:
-    """Return the metrics as text, and separately the observed value of each estimate from too few values."""
+    """Return the metrics as text, and the observed values of estimates that have too few samples."""
     return {
         "said": {name: value_text(name, figures.number(name)) for name in NUMBERS},
         "observed": {name: limit_text(name, value) for name, value in figures.observed.items()},
