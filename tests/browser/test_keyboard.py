@@ -119,6 +119,17 @@ class Keys:
         """The focus did not fall out of the panel when what it stood on was changed."""
         assert self.panel.evaluate(_FOCUS)["inside"], self.panel.evaluate(_FOCUS)
 
+    def stays_in_sight(self) -> None:
+        """What has the focus is scrolled back when the panel grows above it by a whole window."""
+        self.panel.evaluate("""panel => {
+            const tall = document.createElement("div");
+            tall.className = "tall";
+            tall.style.height = `${innerHeight}px`;
+            panel.querySelector(".loom-body").prepend(tall);
+        }""")
+        wait_until(lambda: self.panel.evaluate(_FOCUS)["seen"], "the focus in sight")
+        self.panel.evaluate("panel => panel.querySelector('.tall').remove()")
+
     def spoken(self, words: str) -> None:
         """A live region has said it."""
         try:
@@ -174,6 +185,7 @@ def ask(page: Page) -> None:
     keys.to(keys.panel.get_by_label("Prompt", exact=True))
     keys.type("What is 6 * 7?")
     keys.to(keys.button("Invoke"))
+    keys.stays_in_sight()
     keys.press("Enter")
     expect(keys.panel.locator(".loom-turn").last).to_contain_text("complete")
     expect(keys.panel.locator(".loom-answer").last).to_contain_text("42")

@@ -41,6 +41,37 @@ function keepFocus(root) {
   return () => seen.disconnect();
 }
 
+/**
+ * Scroll the control with the focus back into sight when the panel grew and pushed it out, as an answer does that arrives
+ * above it. Does nothing while the reader scrolls. Returns what stops it.
+ */
+function keepInSight(root) {
+  const SCROLLS_MS = 1000, SAME_FRAME_MS = 100;
+  let held = null, inSight = false, resizedAt = -SCROLLS_MS, scrolledAt = -SCROLLS_MS;
+  const scrolls = () => { scrolledAt = performance.now(); };
+  // A frame measures sizes, then what is in sight; it tells the second later, with the time at which it measured.
+  const sizes = new ResizeObserver(() => { resizedAt = performance.now(); });
+  const sight = new IntersectionObserver((entries) => {
+    const { isIntersecting, time } = entries.at(-1), was = inSight;
+    inSight = isIntersecting;
+    const pushed = was && !inSight && Math.abs(time - resizedAt) < SAME_FRAME_MS && time - scrolledAt > SCROLLS_MS;
+    if (pushed && document.activeElement === held) held.scrollIntoView({ block: "nearest" });
+  });
+  root.addEventListener("focusin", (event) => {
+    sight.disconnect();
+    held = event.target;
+    inSight = held.matches(":focus-visible");
+    sight.observe(held);
+  });
+  sizes.observe(root);
+  for (const kind of ["wheel", "touchmove", "pointerdown"]) document.addEventListener(kind, scrolls, { passive: true, capture: true });
+  return () => {
+    sizes.disconnect();
+    sight.disconnect();
+    for (const kind of ["wheel", "touchmove", "pointerdown"]) document.removeEventListener(kind, scrolls, { capture: true });
+  };
+}
+
 const SILENT = {
   busy: `The kernel has not answered for ${ANSWER_S} s. It may be busy with a cell; your request runs after that.`,
   lost: "The kernel does not respond. It was restarted or has ended, and what this panel kept in it is gone. ",
@@ -150,7 +181,7 @@ function panel({ model, el }, build, { isStatic = false } = {}) {
   root.setAttribute("data-lm-suppress-shortcuts", "true");
   put(root, [h("header", { class: "loom-head" }, heading, status), lost, error, body, code]);
   el.append(root);
-  offs.push(keepFocus(root));
+  offs.push(keepFocus(root), keepInSight(root));
   const calls = callsOf(model);
   const failed = () => { if (root.contains(document.activeElement)) panes.find((pane) => !pane.hidden)?.scrollIntoView?.({ block: "nearest" }); };
   calls.silent.add(lost.say);
