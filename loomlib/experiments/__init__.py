@@ -36,7 +36,7 @@ from .units import (
     pending_count,
     unit_fields,
 )
-from .watch import MachineWatch, watched_machine
+from .watch import ConditionsRecord, MachineWatch, recorded_machine, watched_machine
 
 register("StudyRecord.html", "loomlib.experiments.page:study_page")
 
@@ -47,6 +47,7 @@ __all__ = [
     "MOST_TASKS_PER_PROCESSOR",
     "PLANNED",
     "RUNNING",
+    "ConditionsRecord",
     "LogLines",
     "MachineConditions",
     "MachineWatch",
@@ -77,6 +78,7 @@ __all__ = [
     "pending_count",
     "randomized_blocks",
     "record_fields",
+    "recorded_machine",
     "register_result",
     "unit_fields",
     "watched_machine",

@@ -17,12 +17,13 @@ from loomlib.errors import StoreError, StudyError, StudyInterruptedError
 from loomlib.jobs import OwnThread, Progress
 from loomlib.presentation.formats import seconds
 
+from .conditions import StudyConditions
 from .environment import describe_client
 from .lease import leased_run
 from .ledger import StudyLedger
 from .progress import ProgressSnapshot, StudySnapshot, choose_progress
 from .units import MeasuredUnit, UnitOutcome
-from .watch import MachineWatch, watched_machine
+from .watch import recorded_machine
 
 if TYPE_CHECKING:
     from loomlib.store import PlannedMeasurement, Store, StudyRow
@@ -33,8 +34,6 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 COMPLETE = "complete"
-
-_SAVE_CONDITIONS_EVERY_S = 10.0
 
 
 class StudyRun:
@@ -266,27 +265,22 @@ class Study(ABC, Generic[U, R]):
 
     async def _measure(self, pending: Sequence[U], run: StudyRun, budget_s: float | None) -> None:
         procedure = await self.procedure(run)
-        before = list(run.ledger.stored.environment.get("machine", ()))
-        saved_at = time.monotonic()
+        former = StudyConditions.read(run.ledger.stored.environment.get("machine"))
 
-        def save(watch: MachineWatch) -> None:
-            run.ledger.save(run.ledger.stored.state, machine=[*before, watch.conditions().stored()])
+        def save(conditions: StudyConditions) -> None:
+            if pending:
+                run.ledger.save(run.ledger.stored.state, machine=[one.stored() for one in conditions.runs])
 
-        async with watched_machine() as watch:
+        async with recorded_machine(former, save) as record:
             try:
                 for unit in pending:
                     self._check_budget(run, budget_s)
                     await self._measure_unit(unit, procedure, run)
                     run.report()
-                    if time.monotonic() - saved_at >= _SAVE_CONDITIONS_EVERY_S:  # a killed process keeps these
-                        saved_at = time.monotonic()
-                        save(watch)
+                    record.save_when_due()
             finally:
                 # Also when cancelled: a session that stays open is an agent left running until its idle time-out.
                 await asyncio.shield(procedure.close())
-                if pending:
-                    with suppress(StoreError):
-                        save(watch)
 
     def _check_budget(self, run: StudyRun, budget_s: float | None) -> None:
         if budget_s is not None and run.elapsed_s >= budget_s:

@@ -1,19 +1,23 @@
-"""Record the machine's conditions during a measurement, from the client's own event loop."""
+"""Record the machine's conditions during a measurement, from the client's own event loop, and store them."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 
+from loomlib.errors import StoreError
 from loomlib.jobs.machine import MachineCounters, MachineFiles, processor_count
 
-from .conditions import MachineConditions
+from .conditions import MachineConditions, StudyConditions
 
 INTERVAL_S = 0.1
 """Time between two samples. A sample takes about 0.1 ms of CPU time: a thousandth of one processor."""
+
+SAVE_EVERY_S = 10.0
+"""Time after which the conditions are stored again: the store of a process that was killed has them up to then."""
 
 _MAX_SAMPLES = 100_000
 
@@ -80,6 +84,60 @@ async def watched_machine(files: MachineFiles | None = None) -> AsyncGenerator[M
         sampling.cancel()
         with suppress(asyncio.CancelledError):
             await sampling
+
+
+class ConditionsRecord:
+    """The conditions of all runs of a study: those of its former runs, and those of the present one so far.
+
+    Args:
+        former: The conditions of the former runs.
+        watch: The watch of the present run.
+        save: Stores the conditions.
+        every_s: Time between two savings, in seconds.
+    """
+
+    def __init__(
+        self, former: StudyConditions, watch: MachineWatch, save: Callable[[StudyConditions], None], every_s: float
+    ) -> None:
+        self._former, self._watch, self._save, self._every_s = former, watch, save, every_s
+        self._saved_at = time.monotonic()
+
+    def conditions(self) -> StudyConditions:
+        """Return the conditions of all runs."""
+        return StudyConditions((*self._former.runs, self._watch.conditions()))
+
+    def save(self) -> None:
+        """Store the conditions."""
+        self._saved_at = time.monotonic()
+        self._save(self.conditions())
+
+    def save_when_due(self) -> None:
+        """Store the conditions unless that was done a short time ago; call it between two measurements."""
+        if time.monotonic() - self._saved_at >= self._every_s:
+            self.save()
+
+
+@asynccontextmanager
+async def recorded_machine(
+    former: StudyConditions, save: Callable[[StudyConditions], None], *, every_s: float = SAVE_EVERY_S
+) -> AsyncGenerator[ConditionsRecord]:
+    """Sample the machine during the block, and store the conditions when it ends, also when it is cancelled.
+
+    Args:
+        former: The conditions of the study's former runs.
+        save: Stores the conditions of all runs. At the end of the block its `StoreError` is ignored.
+        every_s: Time between two savings within the block, in seconds.
+
+    Yields:
+        The record. Its `save_when_due()` stores the conditions meanwhile.
+    """
+    async with watched_machine() as watch:
+        record = ConditionsRecord(former, watch, save, every_s)
+        try:
+            yield record
+        finally:
+            with suppress(StoreError):
+                record.save()
 
 
 def _difference(before: float | None, after: float | None) -> float | None:

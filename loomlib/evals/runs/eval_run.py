@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from ..values.outcomes import Outcome
 from .assignment import EvaluatorAssignment
 from .outcome_rows import read_outcomes
 from .stored_rows import answer_of_row, judge_failures_of, score_of_row
-from .stored_runs import read_set
+from .stored_runs import read_set, stored_conditions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -255,9 +255,14 @@ class EvalRun:
         Cases that failed to run or to be scored are excluded from averages and counted separately.
         """
         title = f"{self.target.name} on {self._set_name}"
-        if self._row.summary:
-            return Summary.read(self._row.summary, title=title)
-        return summarize(self.outcomes(), title=title)
+        stored = self._row.summary
+        if "evaluators" in stored:
+            return Summary.read(stored, title=title)
+        return replace(
+            summarize(self.outcomes(), title=title),
+            conditions=stored_conditions(self._row),
+            timed=tuple(stored.get("timed", ())),
+        )
 
     def compare(self, baseline: EvalRun, **options: Any) -> Comparison:
         """Compare this run with a baseline, paired by case.

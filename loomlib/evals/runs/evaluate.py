@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from loomlib.errors import EvalError, EvalInterruptedError
-from loomlib.experiments import StudyConditions, choose_progress, leased_run, watched_machine
+from loomlib.experiments import StudyConditions, choose_progress, leased_run, recorded_machine
 from loomlib.jobs import OwnThread
 from loomlib.store import EvalRunRow, Store, StoredResult
 from loomlib.store.location import StoreLocation, locate_store
@@ -25,7 +25,7 @@ from .execution import RunExecution
 from .options import Budget, RunOptions
 from .outcome_rows import garbage_collection_paused, read_gathered
 from .progress import Progress, Snapshot
-from .stored_runs import check_same, new_row, new_run_id, stored_set
+from .stored_runs import check_same, new_row, new_run_id, stored_conditions, stored_set, unfinished_summary
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
@@ -213,6 +213,7 @@ def _rescoring(
         target_key=run.target.key, agent_arn=run.target.agent_arn, repeats=run.repeats,
         created_at=datetime.now(UTC), labels=run.labels,
         design={**run_evaluators.assignment.stored(), "set_name": evalset.name, "rescored": run.id},
+        summary=unfinished_summary(run.summary().conditions, run_evaluators.timed),
     )  # fmt: skip
 
     async def work(report: Callable[[Snapshot], None]) -> EvalRun:
@@ -270,11 +271,26 @@ async def _execute(
             store.eval_runs.save(row.id, state="interrupted", reason=reason)
 
         async with leased_run(store.eval_runs, row.id, refused=EvalError, interrupted=interrupted) as check_lease:
-            store.eval_runs.save(row.id, state="running", reason=None, summary={})
-            execution = RunExecution(store, row.id, evalset, target, evaluators, options, report=report)
-            async with watched_machine() as watch:
+            # The conditions are those under which cases were asked: scoring again, without a target, adds none.
+            former = conditions = stored_conditions(stored)
+
+            def save(meanwhile: StudyConditions) -> None:
+                check_lease()
+                if target is not None:
+                    store.eval_runs.save(row.id, summary=unfinished_summary(meanwhile, evaluators.timed))
+
+            unfinished = unfinished_summary(former, evaluators.timed)
+            store.eval_runs.save(row.id, state="running", reason=None, summary=unfinished)
+            async with recorded_machine(former, save) as record:
+
+                def report_and_save(snapshot: Snapshot) -> None:
+                    report(snapshot)
+                    record.save_when_due()
+
+                execution = RunExecution(store, row.id, evalset, target, evaluators, options, report=report_and_save)
                 stop = await execution.run()
-                conditions = StudyConditions((watch.conditions(),))
+                if target is not None:
+                    conditions = record.conditions()
             check_lease()
             _finish(store, row.id, evalset, evaluators, "stopped" if stop else state, stop or reason, conditions)
         finished = store.eval_runs.get(row.id)

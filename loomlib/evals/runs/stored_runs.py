@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import uuid4
 
 from loomlib.errors import EvalError
+from loomlib.experiments import StudyConditions
 from loomlib.store import EvalRunRow, StoredSet
 
 from ..registry import Choice
@@ -68,6 +69,22 @@ def new_row(
             "budget": asdict(options.budget),
         },
     )
+
+
+def unfinished_summary(conditions: StudyConditions, timed: Sequence[str]) -> dict[str, Any]:
+    """Return what a run that is not finished stores in place of its summary; `Summary` has the same fields.
+
+    Args:
+        conditions: What the machine did while cases were asked.
+        timed: Evaluators that judge durations.
+    """
+    return {"machine": conditions.summary(), "timed": list(timed)} if conditions.runs else {}
+
+
+def stored_conditions(row: EvalRunRow) -> StudyConditions:
+    """Return what the machine did while the cases of a run were asked, also of one that is not finished."""
+    machine: Mapping[str, Any] = row.summary.get("machine", {})
+    return StudyConditions.read(machine.get("runs"))
 
 
 def check_same(stored: EvalRunRow, row: EvalRunRow) -> None:
