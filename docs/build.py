@@ -3,15 +3,17 @@
     python docs/build.py
 
 Executed notebooks come from the folder `LOOM_EXECUTED`, else from `.loom/executed`; those that are missing
-there are executed first. The build is strict: a broken link, an unknown cross-reference or a public name without a
-docstring is an error.
+there are executed first. The build is strict: a broken link, an unknown cross-reference, a public name without a
+docstring or an example that the reference would show as prose is an error.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +67,10 @@ def main() -> int:
     shutil.copytree(PAGES, source)
     shutil.copytree(ROOT / "notebooks" / "images", source / "images")
     copy_notebooks(source / "tutorials")
+    prose = examples_as_prose()
+    if prose:
+        print("examples that are not `>>>` lines of an `Examples:` section, nor an indented block:", *prose, sep="\n  ")
+        return 1
     missing = write_reference(source / "reference")
     if missing:
         print("public names without a docstring:", *missing, sep="\n  ")
@@ -130,6 +136,29 @@ def has_docstring(value: object) -> bool:
     """Return whether the object has a docstring of its own (a dataclass's generated signature is none)."""
     text = inspect.getdoc(value) or ""
     return bool(text) and not text.startswith(f"{getattr(value, '__name__', '')}(")
+
+
+def examples_as_prose() -> list[str]:
+    """Return the docstrings, as `file:line`, with code that the reference would show as a paragraph or a quotation."""
+    found: list[str] = []
+    for path in sorted([*(ROOT / "loomlib").rglob("*.py"), *(ROOT / "widgets" / "loom_widgets").rglob("*.py")]):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            text = ast.get_docstring(node) or ""
+            loose = re.search(r"^Example:|^Examples:\n(?! +>>> )|^>>> ", text, re.MULTILINE)
+            if loose or any(is_code(paragraph) for paragraph in text.split("\n\n")[1:]):
+                found.append(f"{path.relative_to(ROOT)}:{node.body[0].lineno}")
+    return found
+
+
+def is_code(paragraph: str) -> bool:
+    """Return whether a paragraph at the margin is Python, which prose never is, except a single name or number."""
+    try:
+        statements = ast.parse(paragraph).body
+    except SyntaxError:  # also an indented block
+        return False
+    return any(not isinstance(getattr(each, "value", None), ast.Name | ast.Constant) for each in statements)
 
 
 if __name__ == "__main__":

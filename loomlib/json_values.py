@@ -1,7 +1,8 @@
 """Read untrusted JSON values: each function returns a value of the requested type, or an empty one.
 
->>> as_mapping([1]), as_list("text"), as_text(None)
-({}, (), '')
+Examples:
+    >>> as_mapping([1]), as_list("text"), as_text(None)
+    ({}, (), '')
 """
 
 from __future__ import annotations

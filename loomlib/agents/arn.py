@@ -26,8 +26,9 @@ class RuntimeArn:
         account_id: The AWS account.
         runtime_id: The runtime's id.
 
-    >>> RuntimeArn.parse("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/name-AbC123dEf4").region
-    'us-east-1'
+    Examples:
+        >>> RuntimeArn.parse("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/name-AbC123dEf4").region
+        'us-east-1'
     """
 
     partition: str

@@ -30,8 +30,9 @@ _RULES: Final[Mapping[str, str]] = {
 def rule_in(message: str) -> str:
     """Return the rule that a message about a rejected request refers to, or an empty string.
 
-    >>> rule_in("1 validation error detected: Value at 'eventExpiryDuration' failed to satisfy constraint: …")
-    '3 to 3,650 days'
+    Examples:
+        >>> rule_in("1 validation error detected: Value at 'eventExpiryDuration' failed to satisfy constraint: …")
+        '3 to 3,650 days'
     """
     for parameter, rule in _RULES.items():
         if re.search(rf"'{parameter}' failed|\b{parameter} must\b|\bparameter:? {parameter}\b", message):

@@ -41,8 +41,9 @@ def embed(texts: Sequence[str]) -> NDArray[np.float32]:
     Raises:
         MissingExtraError: The extra `evals` is not installed.
 
-    >>> embed(["Where is my order?", "Has the parcel been sent?"]).shape
-    (2, 256)
+    Examples:
+        >>> embed(["Where is my order?", "Has the parcel been sent?"]).shape
+        (2, 256)
     """
     if isinstance(texts, str):
         raise TypeError("embed takes a list of texts: embed([text])")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class StudyResult(StudyRecord):
     """A latency study as it is currently stored. `state`, and every view, says when it is unfinished.
 
-    Example:
+    Examples:
         >>> result.sentences()
         >>> result.table()
         >>> result.gate(max_p90_ms=900).outcome
@@ -107,7 +107,7 @@ class StudyResult(StudyRecord):
     def inside(self, traces: Iterable[CallTrace]) -> ScenarioParts:
         """Return each scenario's time by the parts of its calls' traces: which parts are slower in a cold session.
 
-        Example:
+        Examples:
             >>> result.inside(agent.telemetry.traces(last=100)).table()
 
         Args:

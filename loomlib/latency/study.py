@@ -38,7 +38,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
     killed is resumed by running it again with its `study_id`, or with `LatencyStudy.resume(agent, study_id)`: it makes
     the pending calls and no other. A call whose end nobody saw is made again as attempt 2.
 
-    Example:
+    Examples:
         >>> study = LatencyStudy(agent, cold=20, warm=20, sticky=20)
         >>> result = study.run()
         >>> result.table()

@@ -59,7 +59,7 @@ class ServiceOptions:
             "machine" (the version that is named runs it; a runtime is refused if this machine has none).
         platform_default: Platform of new runtimes that name none: "V2", as on AWS since November 2026, or "V1".
 
-    Example:
+    Examples:
         >>> ServiceOptions(quotas="aws", log_delay_s=2.0).quotas
         'aws'
     """

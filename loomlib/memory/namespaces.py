@@ -57,8 +57,9 @@ class RecordLocation:
 def fill_template(template: str, **values: str) -> str:
     """Fill in the placeholders that have a value.
 
-    >>> fill_template("/facts/{actorId}/{sessionId}/", actorId="anna")
-    '/facts/anna/{sessionId}/'
+    Examples:
+        >>> fill_template("/facts/{actorId}/{sessionId}/", actorId="anna")
+        '/facts/anna/{sessionId}/'
     """
     return _PLACEHOLDER.sub(lambda match: values.get(match[1]) or match[0], template)
 
@@ -66,8 +67,9 @@ def fill_template(template: str, **values: str) -> str:
 def location_of(template: str) -> RecordLocation | None:
     """Return where to list the records of a template, or None when it begins with a placeholder.
 
-    >>> location_of("/facts/anna/{sessionId}/").path
-    '/facts/anna/'
+    Examples:
+        >>> location_of("/facts/anna/{sessionId}/").path
+        '/facts/anna/'
     """
     match = _PLACEHOLDER.search(template)
     if match is None:

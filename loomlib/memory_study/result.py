@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class MemoryResult(StudyRecord):
     """A memory study as it is currently stored. `state`, and every view, says when it is unfinished.
 
-    Example:
+    Examples:
         >>> result.sentences()
         >>> result.table()
         >>> result.gate(min_recall=0.8).outcome

@@ -186,7 +186,7 @@ def shipped_conversations() -> tuple[str, ...]:
 def read_conversation(source: str | os.PathLike[str]) -> ScriptedConversation:
     """Read a shipped conversation by name, or one from a file.
 
-    Example:
+    Examples:
         >>> read_conversation("shellfish").questions[-1].fact
         'allergy'
     """
@@ -205,7 +205,7 @@ def read_conversation(source: str | os.PathLike[str]) -> ScriptedConversation:
 def contains(text: str, value: str) -> bool:
     """Return whether `text` contains `value` as whole words, ignoring case.
 
-    Example:
+    Examples:
         >>> contains("Allergic to Shellfish.", "shellfish"), contains("Ulmer Str. 1", "Ulm")
         (True, False)
     """

@@ -45,7 +45,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
     stored before the first question; a study that was stopped goes on with `MemoryStudy.resume(bench, study_id).run()`.
     Everything is written under actors of the study's own.
 
-    Example:
+    Examples:
         >>> study = MemoryStudy(bench)  # with a memory of its own, deleted afterwards
         >>> study = MemoryStudy(bench, memory="assistant", conversations=5)
         >>> study = MemoryStudy(bench, memory=memory, agent=agent)

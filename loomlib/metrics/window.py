@@ -35,7 +35,8 @@ class Window:
             until: The end; a `timedelta` counts back from now.
             now: The current time, for tests.
 
-        >>> Window.of(timedelta(hours=1))
+        Examples:
+            >>> Window.of(timedelta(hours=1))
         """
         at = now or datetime.now(UTC)
         bounds = [at - bound if isinstance(bound, timedelta) else bound for bound in (since, until)]

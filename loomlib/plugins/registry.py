@@ -28,9 +28,10 @@ class PluginEntry:
 class Plugins:
     """Everything that plugins provide. Made by `find_plugins` and `load_plugins`.
 
-    >>> plugins = find_plugins("evaluators")
-    >>> plugins.names("evaluators")
-    >>> plugins.get("evaluators", "politeness")
+    Examples:
+        >>> plugins = find_plugins("evaluators")
+        >>> plugins.names("evaluators")
+        >>> plugins.get("evaluators", "politeness")
     """
 
     loaded: tuple[LoadedPlugin, ...]

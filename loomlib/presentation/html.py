@@ -73,7 +73,8 @@ def card(
         note: One sentence below the labels.
         body: HTML of another fragment, shown last.
 
-    >>> card("calculator", state=("good", "READY"), facts=[("region", "us-east-1")])
+    Examples:
+        >>> card("calculator", state=("good", "READY"), facts=[("region", "us-east-1")])
     """
     return fragment(
         "loomlib.presentation:card.html.j2", title=title, state=state, labels=labels, facts=facts, text=text, note=note,

@@ -238,8 +238,9 @@ class Document:
 def redact(text: str, rules: Sequence[RedactionRule] = DEFAULT_RULES) -> Redacted:
     """Redact secrets and personal data in a text.
 
-    >>> redact("write to ann@example.org, then to ann@example.org").text
-    'write to [email 1], then to [email 1]'
+    Examples:
+        >>> redact("write to ann@example.org, then to ann@example.org").text
+        'write to [email 1], then to [email 1]'
     """
     return _redactor(tuple(rules)).redact(text)
 

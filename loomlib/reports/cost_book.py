@@ -42,8 +42,9 @@ class CostBook:
         labels: Provenance labels, such as `simulated`.
         cut: The agents with more than `MOST_INVOCATIONS` invocations.
 
-    >>> book = CostBook.of([agent], days=7)
-    >>> book.table()
+    Examples:
+        >>> book = CostBook.of([agent], days=7)
+        >>> book.table()
     """
 
     entries: Sequence[CostEntry]

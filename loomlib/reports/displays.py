@@ -67,7 +67,7 @@ class Listing:
 def verdict(result: StudyRecord, *gates: StudyGate, inside: ScenarioParts | None = None) -> Verdict:
     """Return the verdict of a study with its gates, and the study's summary for programs.
 
-    Example:
+    Examples:
         >>> verdict(result, result.gate(900, "warm"))
 
     Args:

@@ -43,8 +43,9 @@ class TimeSpent:
         rows: The stored invocations.
         views: Their traces, in the same order.
 
-    >>> spent = TimeSpent.of(agent, last=20)
-    >>> spent.table()
+    Examples:
+        >>> spent = TimeSpent.of(agent, last=20)
+        >>> spent.table()
     """
 
     agent: Agent

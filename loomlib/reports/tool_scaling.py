@@ -41,8 +41,9 @@ class ToolScaling:
         simulated: Whether the model is simulated.
         load: The load on the client's machine when the measured invocations began; None when it is unknown.
 
-    >>> study = ToolScaling.run(agent, counts=[5, 25, 100])
-    >>> study.table()
+    Examples:
+        >>> study = ToolScaling.run(agent, counts=[5, 25, 100])
+        >>> study.table()
     """
 
     runs: Sequence[ScalingRun]

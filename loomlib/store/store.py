@@ -23,8 +23,9 @@ from .traces import StoredTraces
 class Store:
     """The database of a workbench. Safe for several threads and processes.
 
-    >>> with Store.open("sqlite:///loom.db") as store:
-    ...     store.agents.list()
+    Examples:
+        >>> with Store.open("sqlite:///loom.db") as store:
+        ...     store.agents.list()
 
     Every method raises only Loom's errors: `StoreFullError` when the database cannot grow, `StoreTooNewError` when it
     opens the database of a later release, else `StoreError`.

@@ -174,8 +174,9 @@ class A2aClient:
     ) -> A2aStream:
         """Send a message and iterate over what comes (message/stream); the arguments are those of `send`.
 
-        for event in a2a.stream("Plan a trip to Oslo"):
-            print(event.kind, event.state, event.text)
+        Examples:
+            >>> for event in a2a.stream("Plan a trip to Oslo"):
+            ...     print(event.kind, event.state, event.text)
         """
         params = message_params(text, parts, task_id=task_id, context_id=context_id)
         events: queue.SimpleQueue[A2aEvent | None] = queue.SimpleQueue()

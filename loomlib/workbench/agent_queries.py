@@ -25,7 +25,8 @@ _SOON = timedelta(minutes=1)
 class AgentQueries:
     """Ready queries of one agent; made by `agent.telemetry.queries()`.
 
-    agent.telemetry.queries().run("tool_frequency")
+    Examples:
+        >>> agent.telemetry.queries().run("tool_frequency")
     """
 
     def __init__(self, entry: AgentEntry, clients: Clients, *, qualifier: str) -> None:

@@ -146,7 +146,8 @@ class AguiClient:
 def agui_conversation(invocations: Sequence[Invocation]) -> list[dict[str, Any]]:
     """Return invocations of one session, oldest first, as the messages of the next AG-UI run.
 
-    ask_agui(agent, "And one chair.", session_id=id, messages=agui_conversation(agent.history.conversation(id)))
+    Examples:
+        >>> ask_agui(agent, "And one chair.", session_id=id, messages=agui_conversation(agent.history.conversation(id)))
     """
     return conversation_of(
         (

@@ -15,8 +15,9 @@ def view_channel(
 ) -> FrameChannel:
     """Return the channel of a view's frame; its tool calls go to the agent, in the view's session.
 
-    channel = view_channel(agent, inv.protocols.views()[0], session_id=inv.session_id)
-    channel.receive({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "roll_dice"}})
+    Examples:
+        >>> channel = view_channel(agent, inv.protocols.views()[0], session_id=inv.session_id)
+        >>> channel.receive({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "roll_dice"}})
     """
 
     def call_tool(name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

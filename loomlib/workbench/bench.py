@@ -147,7 +147,9 @@ class Workbench:
     def environment(self) -> dict[str, str]:
         """Return the variables that point other AWS clients to the same AgentCore; empty on AWS.
 
-        os.environ.update(bench.environment()); boto3.client("bedrock-agentcore")
+        Examples:
+            >>> os.environ.update(bench.environment())
+            >>> boto3.client("bedrock-agentcore")
         """
         return dict(self.context.environment.environment())
 
@@ -171,7 +173,8 @@ class Workbench:
     def register(self, arn: str) -> Agent:
         """Add a deployed runtime to the catalog, with its description and endpoints.
 
-        agent = bench.register("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/name-AbC123dEf4")
+        Examples:
+            >>> agent = bench.register("arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/name-AbC123dEf4")
 
         Raises:
             InvalidArnError: The ARN is not a runtime's.

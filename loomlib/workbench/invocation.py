@@ -49,8 +49,9 @@ class Invocation(StoredCall):
     def pending(self) -> tuple[Approval, ...]:
         """The approvals that this session is waiting for, from the agent's memory (`agent.approvals`).
 
-        for approval in inv.pending:
-            agent.approvals.approve(approval)
+        Examples:
+            >>> for approval in inv.pending:
+            ...     agent.approvals.approve(approval)
         """
         from .approvals import read_agent_approvals
 
@@ -89,7 +90,8 @@ class Invocation(StoredCall):
     def authorization(self) -> AuthorizationView:
         """Return how this call was authorized: who called, with which kind of credentials, and what decided.
 
-        inv.authorization().table()
+        Examples:
+            >>> inv.authorization().table()
         """
         from .authorization import read_authorization
 

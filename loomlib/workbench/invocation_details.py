@@ -83,7 +83,8 @@ class InvocationProtocols:
     def agui(self) -> AguiView:
         """Return the answer as AG-UI events, with the resulting text, tools, state and questions.
 
-        inv.protocols.agui().state, inv.protocols.agui().confirmations
+        Examples:
+            >>> inv.protocols.agui().state, inv.protocols.agui().confirmations
         """
         record = self._record
         has_ended = record.status in ("complete", "error")

@@ -97,7 +97,8 @@ class Memory:
     ) -> MemoryFrame:
         """Return events, session by session, newest first within each; `since` is a time or a duration.
 
-        memory.events("anna", since=timedelta(days=7))
+        Examples:
+            >>> memory.events("anna", since=timedelta(days=7))
         """
         events = self.reader.events(
             actor, session=session, since=since, branch=branch, limit=limit, progress=progress or WaitLine()
@@ -122,8 +123,9 @@ class Memory:
     ) -> MemoryFrame:
         """Return extracted records: of a namespace and below (`exact`: of it alone), of an actor, or all.
 
-        memory.records(actor="anna")
-        memory.records("/facts/{actorId}/", actor="anna")
+        Examples:
+            >>> memory.records(actor="anna")
+            >>> memory.records("/facts/{actorId}/", actor="anna")
         """
         records = self.reader.records(
             namespace, actor=actor, strategy=strategy, exact=exact, limit=limit, progress=progress or WaitLine()
@@ -235,8 +237,9 @@ class Memory:
     def diff(self, before: MemorySnapshot | PathText, after: MemorySnapshot | PathText | None = None) -> MemoryDiff:
         """Return what was created, updated, moved and deleted between two snapshots (or their files) or since one.
 
-        before = memory.snapshot()
-        memory.diff(before)
+        Examples:
+            >>> before = memory.snapshot()
+            >>> memory.diff(before)
         """
         then = _snapshot(before)
         now = self.snapshot(events=then.events is not None) if after is None else _snapshot(after)

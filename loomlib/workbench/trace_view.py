@@ -122,7 +122,8 @@ class TraceView:
     def breakdown(self) -> traces.Breakdown:
         """Return where the time went: model, tools, memory, agent, cold start, service and network, unknown.
 
-        inv.trace().breakdown()["model"].share
+        Examples:
+            >>> inv.trace().breakdown()["model"].share
         """
         return self.case.breakdown
 

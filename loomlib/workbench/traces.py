@@ -36,7 +36,8 @@ _SHOWN = 50
 class Traces(Sequence["TraceView"]):
     """Traces of several invocations of one agent, newest first; made by `agent.telemetry.traces()`.
 
-    agent.telemetry.traces(last=100).parts()
+    Examples:
+        >>> agent.telemetry.traces(last=100).parts()
     """
 
     def __init__(self, views: Sequence[TraceView], *, agent_name: str, labels: Sequence[str] = ()) -> None:

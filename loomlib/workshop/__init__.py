@@ -1,10 +1,10 @@
 """The workshop: six lessons whose exercises check themselves (notebooks/workshop).
 
-from loomlib import workshop
-
-check = workshop.lesson(1, bench)
-check.exercise("1.2", answer)
-check.hint("1.2")
+Examples:
+    >>> from loomlib import workshop
+    >>> check = workshop.lesson(1, bench)
+    >>> check.exercise("1.2", answer)
+    >>> check.hint("1.2")
 """
 
 from loomlib.deprecation import renamed_names

@@ -51,7 +51,8 @@ class Lesson:
     def exercise(self, id: str, answer: object = None) -> ExerciseReply:
         """Check an answer; the reply says why it is right, or what is missing.
 
-        check.exercise("1.2", agent.invoke("What is 2+2?"))
+        Examples:
+            >>> check.exercise("1.2", agent.invoke("What is 2+2?"))
         """
         exercise = self._exercises.get(str(id))
         if exercise is None:

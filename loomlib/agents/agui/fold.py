@@ -27,13 +27,13 @@ class AguiFold:
     Args:
         state: The initial state.
 
-    Example:
-        fold = AguiFold()
-        for event in agent.stream("…"):
-            if isinstance(event, Chunk):
-                fold.feed(event.data)
-        fold.end()
-        fold.run().state
+    Examples:
+        >>> fold = AguiFold()
+        >>> for event in agent.stream("…"):
+        ...     if isinstance(event, Chunk):
+        ...         fold.feed(event.data)
+        >>> fold.end()
+        >>> fold.run().state
     """
 
     def __init__(self, state: Any = None) -> None:

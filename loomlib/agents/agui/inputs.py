@@ -32,8 +32,8 @@ def run_input(
         resume: Answers to interrupts, made by `answer_to`.
         forwarded: Properties to forward to the agent.
 
-    Example:
-        agent.invoke(payload=run_input("Add two lamps to the cart", state={"cart": []}))
+    Examples:
+        >>> agent.invoke(payload=run_input("Add two lamps to the cart", state={"cart": []}))
     """
     all_messages = [dict(item) for item in messages]
     if prompt is not None:
@@ -60,8 +60,9 @@ def answer_to(confirmation_id: str, *, approved: bool | None = None, payload: An
         approved: The decision.
         payload: An answer in the form that the run asks for.
 
-    Example:
-        agent.invoke(payload=run_input(resume=[answer_to(run.confirmations[0].id, approved=True)]), session_id=…)
+    Examples:
+        >>> decision = answer_to(run.confirmations[0].id, approved=True)
+        >>> agent.invoke(payload=run_input(resume=[decision]), session_id=session_id)
     """
     if approved is None and payload is None:
         return {"interruptId": confirmation_id, "status": "cancelled"}

@@ -27,10 +27,10 @@ class Proposal:
         tool_descriptions: Descriptions of tools to set, by tool.
         why: What the change should achieve; not part of the content.
 
-    Example:
-        Proposal.prompt("You are a shop's assistant. Goods can be returned within 30 days.")
-        Proposal.tool_description("find_order", "Look up and track an order, parcel or package.")
-        Proposal.model("global.anthropic.claude-haiku-4-5")
+    Examples:
+        >>> Proposal.prompt("You are a shop's assistant. Goods can be returned within 30 days.")
+        >>> Proposal.tool_description("find_order", "Look up and track an order, parcel or package.")
+        >>> Proposal.model("global.anthropic.claude-haiku-4-5")
     """
 
     name: str

@@ -59,12 +59,12 @@ class Autoresearch:
     the objective is better by a paired test and no other evaluator is worse by more than the margin. A proposal whose
     content or resulting variables were tried before is skipped, also when another process wrote the journal.
 
-    Example:
-        research = Autoresearch(
-            AgentCandidates(bench, "assistant"), EvalSet.read("assistant"), objective="trajectory",
-            proposals=[Proposal.prompt("You are …"), Proposal.model("…")], journal="assistant.research.jsonl",
-        )
-        research.run().table()
+    Examples:
+        >>> research = Autoresearch(
+        ...     AgentCandidates(bench, "assistant"), EvalSet.read("assistant"), objective="trajectory",
+        ...     proposals=[Proposal.prompt("You are …"), Proposal.model("…")], journal="assistant.research.jsonl",
+        ... )
+        >>> research.run().table()
     """
 
     def __init__(

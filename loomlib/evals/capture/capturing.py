@@ -39,8 +39,8 @@ def capture(
     Raises:
         ValueError: The set has a case with this id and another request.
 
-    Example:
-        evalset = evalset.capture(agent.invoke("What is 17 * 23?"), tags=["production"])
+    Examples:
+        >>> evalset = evalset.capture(agent.invoke("What is 17 * 23?"), tags=["production"])
     """
     case = case_of(conversation_of(source), redactor=redactor_of(redact), expected=expected, tags=tuple(tags), id=id)
     key = asked_key(case)

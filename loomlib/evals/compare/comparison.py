@@ -58,8 +58,9 @@ class Comparison:
         only_baseline: Evaluators that judged only the baseline.
         evidence: Shows the answers behind changed cases, None without stored runs.
 
-    >>> comparison = compare(run.outcomes(), baseline.outcomes(), seed=0)
-    >>> comparison.sentences()[0], comparison["trajectory"].verdict, comparison.exit_code
+    Examples:
+        >>> comparison = compare(run.outcomes(), baseline.outcomes(), seed=0)
+        >>> comparison.sentences()[0], comparison["trajectory"].verdict, comparison.exit_code
     """
 
     evaluators: tuple[EvaluatorComparison, ...]

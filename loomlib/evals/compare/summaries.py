@@ -128,7 +128,8 @@ _COUNTS = ("cases", "repeats", "scored", "not_applicable", "answer_failed", "jud
 class Summary:
     """A run's results, by evaluator.
 
-    >>> summarize(run.outcomes())["trajectory"].pass_rate
+    Examples:
+        >>> summarize(run.outcomes())["trajectory"].pass_rate
 
     Attributes:
         evaluators: Each evaluator's results.

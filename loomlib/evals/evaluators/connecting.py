@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class StoredSpans:
     """A `SpanSource` over the store: the spans of every turn's trace, or None unless every turn has a stored trace.
 
-    >>> AgentCoreJudge(evaluator_id="Builtin.Helpfulness", spans=StoredSpans(bench.store))
+    Examples:
+        >>> AgentCoreJudge(evaluator_id="Builtin.Helpfulness", spans=StoredSpans(bench.store))
     """
 
     store: Store

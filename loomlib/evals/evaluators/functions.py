@@ -36,7 +36,8 @@ class FunctionEvaluator:
         version: Part of the digest. The digest covers the function's code, defaults and captured plain values, but not
             the functions it calls: set another version when those change.
 
-    >>> FunctionEvaluator(function=lambda answer: len(answer) < 200, name="short")
+    Examples:
+        >>> FunctionEvaluator(function=lambda answer: len(answer) < 200, name="short")
     """
 
     function: Callable[..., Any]

@@ -80,8 +80,8 @@ def read(source: str | os.PathLike[str], format: str | None = None) -> EvalSet:
 def shipped_sets() -> dict[str, EvalSet]:
     """Return the eval sets that ship with Loom, by name.
 
-    Example:
-        evals.shipped_sets()["calculator"]
+    Examples:
+        >>> evals.shipped_sets()["calculator"]
     """
     return {name: read(path) for name in shipped_names() if (path := shipped_path(name)) is not None}
 

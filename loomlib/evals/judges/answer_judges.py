@@ -32,7 +32,8 @@ _ASSERTION = (
 class RubricJudge(ModelJudge):
     """Judges by rubrics: its own, or else those of the case and its turns. Each rubric is one question and one part.
 
-    >>> agent.evaluate(evalset, RubricJudge(rubrics=(Rubric(text="Names the order's state"),)))
+    Examples:
+        >>> agent.evaluate(evalset, RubricJudge(rubrics=(Rubric(text="Names the order's state"),)))
     """
 
     name: str = "rubric"

@@ -88,8 +88,9 @@ def calibrate(
         threshold: Least value that passes.
         seed: Seed of the bootstrap intervals.
 
-    >>> calibrate({"a": 1.0, "b": 0.0}, {"a": True, "b": True}).disagreements
-    ('b',)
+    Examples:
+        >>> calibrate({"a": 1.0, "b": 0.0}, {"a": True, "b": True}).disagreements
+        ('b',)
     """
     from loomlib.statistics import estimate_alpha, estimate_difference, estimate_kappa, estimate_share
 

@@ -60,9 +60,10 @@ class PairVerdict:
 class PairwiseJudge:
     """Compares two answers to a case.
 
-    >>> verdict = await PairwiseJudge(model=ConverseJudge(clients=bench.clients)).compare(case, old, new)
-    >>> verdict.winner
-    'second'
+    Examples:
+        >>> verdict = await PairwiseJudge(model=ConverseJudge(clients=bench.clients)).compare(case, old, new)
+        >>> verdict.winner
+        'second'
     """
 
     model: JudgeModel | str = DEFAULT_MODEL

@@ -41,7 +41,9 @@ class JudgePanel:
         threshold: Least value that passes with "mean" and "median".
         quorum: Least number of votes; more than half of the judges by default. With fewer votes the panel fails.
 
-    >>> agent.evaluate(evalset, JudgePanel(judges=(CorrectnessJudge(), CorrectnessJudge(model="amazon.nova-pro-v1:0"))))
+    Examples:
+        >>> panel = JudgePanel(judges=(CorrectnessJudge(), CorrectnessJudge(model="amazon.nova-pro-v1:0")))
+        >>> agent.evaluate(evalset, panel)
     """
 
     judges: tuple[Evaluator, ...]

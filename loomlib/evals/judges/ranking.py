@@ -51,8 +51,9 @@ class Ranking:
 class RankingJudge:
     """Ranks up to 20 answers to a case.
 
-    >>> (await RankingJudge(model=ConverseJudge(clients=bench.clients)).rank(case, ["4", "about four", "5"])).order
-    (0, 1, 2)
+    Examples:
+        >>> (await RankingJudge(model=ConverseJudge(clients=bench.clients)).rank(case, ["4", "about four", "5"])).order
+        (0, 1, 2)
     """
 
     model: JudgeModel | str = DEFAULT_MODEL

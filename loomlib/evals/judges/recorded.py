@@ -78,7 +78,8 @@ class RecordedJudge:
 class RecordingJudge:
     """Asks `model` and appends each verdict to the recording at `path`.
 
-    >>> CorrectnessJudge(model=RecordingJudge(model=ConverseJudge(clients=bench.clients), path="verdicts.jsonl"))
+    Examples:
+        >>> CorrectnessJudge(model=RecordingJudge(model=ConverseJudge(clients=bench.clients), path="verdicts.jsonl"))
     """
 
     model: JudgeModel

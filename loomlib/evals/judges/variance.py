@@ -98,8 +98,9 @@ async def judge_variance(
         items: Cases with their answers.
         repeats: How many times each is judged, at least 2.
 
-    >>> items = [(run.evalset[each.case_id], each.answer) for each in run.judgements()]
-    >>> await judge_variance(CorrectnessJudge().connected_to(bench.clients), items)
+    Examples:
+        >>> items = [(run.evalset[each.case_id], each.answer) for each in run.judgements()]
+        >>> await judge_variance(CorrectnessJudge().connected_to(bench.clients), items)
     """
     if repeats < 2:
         raise ValueError("repeats must be at least 2")

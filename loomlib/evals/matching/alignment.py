@@ -102,7 +102,7 @@ def align(
         actual: The calls that were made, in order.
         arguments: Whether arguments count, or how; see `Arguments`.
 
-    Example:
+    Examples:
         >>> print(align(case.expected_tools, answer.tools))
     """
     matching = arguments if isinstance(arguments, ToolMatching) else ToolMatching(arguments)

@@ -52,11 +52,11 @@ class TargetName:
 class EvalRun:
     """A stored evaluation run, made by `loom.evaluate` and `EvalRun.load`.
 
-    Example:
-        run = EvalRun.load(None, "eval-20261121-213000-1a2b3c")
-        run.summary()
-        run.rows().sort_values("cost")
-        run.compare(baseline)
+    Examples:
+        >>> run = EvalRun.load(None, "eval-20261121-213000-1a2b3c")
+        >>> run.summary()
+        >>> run.rows().sort_values("cost")
+        >>> run.compare(baseline)
     """
 
     def __init__(self, row: EvalRunRow, location: StoreLocation, *, evalset: EvalSet | None = None) -> None:

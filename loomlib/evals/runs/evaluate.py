@@ -88,9 +88,9 @@ def evaluate(
         EvalInterruptedError: The run was cancelled; it can be resumed.
         StoreError: Nothing can be stored.
 
-    Example:
-        run = loom.evaluate(agent, evalset, ["exact", "trajectory"], repeats=3)
-        run.summary()
+    Examples:
+        >>> run = loom.evaluate(agent, evalset, ["exact", "trajectory"], repeats=3)
+        >>> run.summary()
     """
     options = RunOptions(
         repeats=repeats, concurrency=concurrency, timeout_s=timeout_s, budget=budget or Budget(), retries=retries,
@@ -129,8 +129,8 @@ async def aevaluate(
         **options: `concurrency`, `timeout_s`, `retries`, `reuse`, `measure`, `judge_concurrency` and
             `judge_timeout_s` of `evaluate`.
 
-    Example:
-        run = await loom.aevaluate(agent, evalset, ["exact"])
+    Examples:
+        >>> run = await loom.aevaluate(agent, evalset, ["exact"])
     """
     run_options = RunOptions(repeats=repeats, budget=budget or Budget(), **options)
     evaluation = _evaluation(target, evalset, evaluators, run_options, name, run_id, progress, store, clients)

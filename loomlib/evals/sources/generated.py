@@ -43,8 +43,8 @@ def generated_set(
         EvalError: The model wrote no case.
         ValueError: Both or neither of `topics` and `context` are given, or `count` is below 1.
 
-    Example:
-        generated_set(ConverseJudge(clients=bench.clients), "Answers questions on parcels", topics=["prices"])
+    Examples:
+        >>> generated_set(ConverseJudge(clients=bench.clients), "Answers questions on parcels", topics=["prices"])
     """
     if count < 1:
         raise ValueError(f"count must be at least 1, not {count}")

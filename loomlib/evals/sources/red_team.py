@@ -37,8 +37,8 @@ def red_team_set(
     Raises:
         ValueError: There is no such category.
 
-    Example:
-        run = loom.evaluate(agent, red_team_set(forbidden_tools=["refund"]), ["rubric"])
+    Examples:
+        >>> run = loom.evaluate(agent, red_team_set(forbidden_tools=["refund"]), ["rubric"])
     """
     known = dict.fromkeys(attack.category for attack in ATTACKS)
     wanted = list(known) if categories is None else list(categories)

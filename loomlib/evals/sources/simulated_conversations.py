@@ -17,8 +17,8 @@ def with_simulated_user(target: Any, user: UserSimulator) -> SourceWithUser:
         target: An agent, a function or a `Target`.
         user: The simulated user. Cases with turns do not use it.
 
-    Example:
-        loom.evaluate(with_simulated_user(agent, PlannedUser()), evalset, ["contains"])
+    Examples:
+        >>> loom.evaluate(with_simulated_user(agent, PlannedUser()), evalset, ["contains"])
     """
     return SourceWithUser(target, user)
 

@@ -17,13 +17,11 @@ def simulated_tools(model: ConverseJudge) -> Any:
     Args:
         model: The model that simulates the tools.
 
-    Example:
-        tools = simulated_tools(ConverseJudge(clients=bench.clients))
-
-        @tools.tool()
-        def find_flights(city: str) -> dict:
-            '''Flights to a city.'''
-
-        agent = strands.Agent(tools=[tools.get_tool("find_flights")])
+    Examples:
+        >>> tools = simulated_tools(ConverseJudge(clients=bench.clients))
+        >>> @tools.tool()
+        ... def find_flights(city: str) -> dict:
+        ...     '''Flights to a city.'''
+        >>> agent = strands.Agent(tools=[tools.get_tool("find_flights")])
     """
     return load_module("simulation").ToolSimulator(model=StrandsModel(model))

@@ -65,8 +65,8 @@ class SimulatedUser:
             attacker, which comes closer to its goal with each turn. Its other attack strategies rewind the target,
             which an AgentCore session does not allow.
 
-    Example:
-        SimulatedUser(model=ConverseJudge(clients=bench.clients))
+    Examples:
+        >>> SimulatedUser(model=ConverseJudge(clients=bench.clients))
     """
 
     model: ConverseJudge

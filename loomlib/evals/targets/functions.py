@@ -25,8 +25,8 @@ class CallableTarget:
     may be names, or dicts of `ToolUse`'s fields. An exception is a failed answer. A plain function runs in a daemon
     thread, so one that hangs is abandoned when its time limit ends.
 
-    Example:
-        loom.evaluate(CallableTarget(my_function, key="prompt v3"), evalset, ["exact"])
+    Examples:
+        >>> loom.evaluate(CallableTarget(my_function, key="prompt v3"), evalset, ["exact"])
     """
 
     def __init__(

@@ -23,7 +23,7 @@ def tools_of(source: object, *, read: Callable[[Any], object] | None = None) -> 
     Returns:
         An empty tuple when there are messages without a call; None when the source does not tell.
 
-    Example:
+    Examples:
         >>> tools_of({"messages": [{"role": "model", "content": [{"toolUse": {"name": "add", "input": {"a": 1}}}]}]})
         (ToolUse(name='add', arguments={'a': 1}, ...),)
     """

@@ -8,7 +8,7 @@ from .eval_set import EvalSet
 def split_evaluators(text: str) -> list[str]:
     """Split a comma-separated list of evaluators; commas inside brackets and quotes belong to options.
 
-    Example:
+    Examples:
         >>> split_evaluators("exact, contains(texts=['a', 'b'])")
         ['exact', "contains(texts=['a', 'b'])"]
     """

@@ -33,9 +33,9 @@ class EvalSet:
         notes: What to know about how the set was read, such as fields that the file format could not hold. Not part
             of the set's hash.
 
-    Example:
-        evalset = EvalSet.read("orders.evalset.json")
-        run = agent.evaluate(evalset, ["contains", "trajectory"])
+    Examples:
+        >>> evalset = EvalSet.read("orders.evalset.json")
+        >>> run = agent.evaluate(evalset, ["contains", "trajectory"])
     """
 
     name: str
@@ -102,8 +102,8 @@ class EvalSet:
             InvalidEvalSetError: The content is invalid; the error lists each problem with its line and a fix.
             EvalError: There is no such file and no shipped set of that name.
 
-        Example:
-            EvalSet.read("orders.evalset.json")
+        Examples:
+            >>> EvalSet.read("orders.evalset.json")
         """
         return call("EvalSet.read", source, format)
 
@@ -144,8 +144,8 @@ class EvalSet:
             rows: One dict per turn, with the columns of `to_frame` as keys.
             name: The set's name.
 
-        Example:
-            EvalSet.from_rows([{"prompt": "2+2?", "expected": "4", "tools": "add"}])
+        Examples:
+            >>> EvalSet.from_rows([{"prompt": "2+2?", "expected": "4", "tools": "add"}])
         """
         return call("EvalSet.from_rows", rows, name=name)
 
@@ -156,8 +156,8 @@ class EvalSet:
             source: An invocation, a trace, or several of one session.
             **options: `expected`, `tags`, `redact`, `id` and `replace_known` of `loomlib.evals.capture.capture`.
 
-        Example:
-            evalset = evalset.capture(agent.invoke("What is 17 * 23?"), tags=["production"])
+        Examples:
+            >>> evalset = evalset.capture(agent.invoke("What is 17 * 23?"), tags=["production"])
         """
         return call("EvalSet.capture", self, source, **options)
 

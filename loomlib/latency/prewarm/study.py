@@ -71,7 +71,7 @@ class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
     On AgentCore the idle time-out is at least 60 s (900 s by default). The local service accepts a shorter one through
     the runtime's environment variable LOOM_LOCAL_IDLE_TIMEOUT_S, so that a study with seconds for minutes is short.
 
-    Example:
+    Examples:
         >>> agent = bench.deploy("calculator", name="prewarmed", environment={"LOOM_LOCAL_IDLE_TIMEOUT_S": "1"})
         >>> PrewarmStudy(agent, idle_timeout_s=1, gap_s=1.5, ping_every_s=(0, 0.5)).run().table()
 

@@ -130,7 +130,7 @@ class ProtocolStudy(Study[WayCall, ProtocolResult]):
     One agent is deployed behind each server. Each unit is one call in a warm session; the ways alternate in randomized
     blocks, and each is compared with HTTP JSON in the same block. A server that is left out is stated as not measured.
 
-    Example:
+    Examples:
         >>> agents = {"HTTP": bench.agent("calculator_http"), "A2A": bench.agent("calculator_a2a")}
         >>> ProtocolStudy(agents, repeats=20).run().table()
 

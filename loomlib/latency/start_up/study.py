@@ -104,7 +104,7 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
     all that can be seen from outside. With the agent's source, its process is also started directly in each block, as
     `python agent.py`: without AgentCore and without isolation, so only code that you would run yourself.
 
-    Example:
+    Examples:
         >>> v1 = bench.deploy("calculator", name="calculator_v1", platform_version="V1")
         >>> v2 = bench.deploy("calculator", name="calculator_v2", platform_version="V2")
         >>> StartUpStudy(v1, v2, sessions=10).run().table()

@@ -20,7 +20,7 @@ _SERVED: Final = re.compile(
 def is_served(host: str) -> bool:
     """Return whether a host name, with or without the port 443, is one that this service answers for.
 
-    Example:
+    Examples:
         >>> is_served("bedrock-agentcore.us-east-1.amazonaws.com")
         True
         >>> is_served("data.s3.us-east-1.amazonaws.com")

@@ -18,8 +18,9 @@ Tenant = Callable[[str], str]
 def tenant_of(actor_id: str) -> str:
     """Return the tenant of a composite actor id such as `acme:anna`, or an empty string.
 
-    >>> tenant_of("acme:anna"), tenant_of("anna")
-    ('acme', '')
+    Examples:
+        >>> tenant_of("acme:anna"), tenant_of("anna")
+        ('acme', '')
     """
     return actor_id.partition(":")[0] if ":" in actor_id else ""
 

@@ -108,9 +108,10 @@ def passed(text: str, written: datetime, now: datetime) -> str | None:
         written: When it was written.
         now: The time to compare with.
 
-    >>> written, now = datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
-    >>> passed("The user will fly to Rome on 3 May 2024.", written, now)
-    'until 2024-05-03'
+    Examples:
+        >>> written, now = datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+        >>> passed("The user will fly to Rome on 3 May 2024.", written, now)
+        'until 2024-05-03'
     """
     for sentence in re.split(r"(?<=[.!?\n])\s+", text):
         if not _AHEAD.search(sentence) or (_PAST.search(sentence) and "will" not in sentence):

@@ -154,8 +154,9 @@ def _facts(sentence: str) -> Iterator[StatedFact]:
 def agree(attribute: str, a: str, b: str) -> bool:
     """Return whether two values of an attribute can both be true: equal, or one is more detailed.
 
-    >>> agree("home", "berlin", "berlin, germany")
-    True
+    Examples:
+        >>> agree("home", "berlin", "berlin, germany")
+        True
     """
     first, second = set(_WORD.findall(a)), set(_WORD.findall(b))
     return a == b or (

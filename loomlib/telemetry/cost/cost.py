@@ -127,8 +127,8 @@ def cost_of(
         is_simulated: Whether a scripted model made up the tokens.
         priced_as: Price every model call as this model, for a "what if"; such amounts are estimates.
 
-    Example:
-        cost_of(trace, runtime=RuntimeUse.during(4.6, active_vcpus=1.0, memory_gb=0.128)).total
+    Examples:
+        >>> cost_of(trace, runtime=RuntimeUse.during(4.6, active_vcpus=1.0, memory_gb=0.128)).total
     """
     table = _shipped() if prices is None else prices
     usage = usage_of(trace, count_tokens=count_tokens)

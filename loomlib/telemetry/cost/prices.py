@@ -105,8 +105,9 @@ class PriceTable:
 def model_key(model_id: str) -> str:
     """Return a model id without ARN, region, vendor, date and version.
 
-    >>> model_key("us.anthropic.claude-sonnet-4-20250514-v1:0")
-    'claude-sonnet-4'
+    Examples:
+        >>> model_key("us.anthropic.claude-sonnet-4-20250514-v1:0")
+        'claude-sonnet-4'
     """
     name = model_id.strip().lower()
     if name.startswith("arn:"):

@@ -27,8 +27,8 @@ def diagnose(
     Returns:
         The findings, the most costly first; none when no rule applies.
 
-    Example:
-        diagnose(trace, ClientTiming(sent_ns=…, done_ns=…)).table()
+    Examples:
+        >>> diagnose(trace, ClientTiming(sent_ns=sent_ns, done_ns=done_ns)).table()
     """
     case = trace if isinstance(trace, InvocationCase) else InvocationCase.of(trace, client)
     book = _shipped() if rules is None else rules

@@ -43,8 +43,8 @@ def breakdown(trace: Trace, client: ClientTiming | None = None) -> Breakdown:
     Returns:
         The parts, whose durations add up to the whole exactly.
 
-    Example:
-        invocation.trace().breakdown()["model"].share
+    Examples:
+        >>> invocation.trace().breakdown()["model"].share
     """
     interval = align(trace, client)
     bases = _bases(trace, interval, client)

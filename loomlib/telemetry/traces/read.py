@@ -70,9 +70,9 @@ def read_spans(document: object) -> SpanBatch:
     Returns:
         Spans, log records, and what could not be read.
 
-    Example:
-        with open("spans.jsonl", "rb") as lines:
-            batch = read_spans(lines)
+    Examples:
+        >>> with open("spans.jsonl", "rb") as lines:
+        ...     batch = read_spans(lines)
     """
     reader = _Reader()
     reader.take(document, "document", 0)

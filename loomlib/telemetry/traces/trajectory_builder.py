@@ -17,8 +17,8 @@ from .trajectory import Trajectory
 def trajectory(trace: Trace) -> Trajectory:
     """Return the trajectory of the outermost agent; of several agents one after another, their steps in that order.
 
-    Example:
-        trajectory(trace).tool_names
+    Examples:
+        >>> trajectory(trace).tool_names
     """
     agents = {span.span_id: span for span in trace.of_operation("invoke_agent")}
     step_spans = trace.of_operation(*STEP_OPERATIONS)

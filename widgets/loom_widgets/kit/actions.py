@@ -63,7 +63,8 @@ class Cancel:
 class Form(dict[str, Any]):
     """A form's content as sent with a click, read with the expected types.
 
-    form.text("prompt"), form.number("limit", 100), form.flag("refresh")
+    Examples:
+        >>> form.text("prompt"), form.number("limit", 100), form.flag("refresh")
     """
 
     def text(self, name: str, default: str = "") -> str:

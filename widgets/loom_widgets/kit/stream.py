@@ -15,8 +15,9 @@ INTERVAL_S = 0.033
 class Stream:
     """Sends items in batches; made by `Panel.stream`. Closing it sends the remaining items and ends its thread.
 
-    with self.stream("chunks") as chunks:
-        chunks.put({"text": "…"})
+    Examples:
+        >>> with self.stream("chunks") as chunks:
+        ...     chunks.put({"text": "…"})
     """
 
     def __init__(self, send: Callable[[Sequence[Any]], None], *, interval_s: float = INTERVAL_S) -> None:

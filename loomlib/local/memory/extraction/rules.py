@@ -54,7 +54,7 @@ def extract(text: str) -> list[Statement]:
 
     A later statement about a slot replaces an earlier one. Only the first 20,000 characters are read.
 
-    Example:
+    Examples:
         >>> [s.text for s in extract("I moved to Oslo last year. Is it cold? I'm allergic to nuts and eggs.")]
         ['The user lives in Oslo.', 'The user is allergic to nuts.', 'The user is allergic to eggs.']
     """

@@ -28,7 +28,7 @@ def clauses(text: str) -> Iterator[str]:
 
     Questions, hedges, suppositions, quotations and what others said are left out.
 
-    Example:
+    Examples:
         >>> list(clauses("Hi, I live in Ulm. Do I like it? Maybe I'll move. Actually, my name is Ada."))
         ['I live in Ulm', 'my name is Ada']
     """
@@ -80,7 +80,7 @@ def items(text: str) -> list[str]:
 def normal(text: str) -> str:
     """Return a value's normal form: lower case, singular, without articles, with synonyms unified.
 
-    Example:
+    Examples:
         >>> normal("The Peanuts") == normal("peanut")
         True
     """

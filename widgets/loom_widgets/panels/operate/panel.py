@@ -34,7 +34,8 @@ _UNITS = {"share": "%", "ms": "ms", "USD": "USD", "calls": "calls", "sessions": 
 class OperatePanel(AlertActions):
     """Metrics of a workbench over a time range; `beside` are other workbenches (regions, accounts) to compare.
 
-    loom_widgets.operate(bench, beside=[loom.connect("aws", region="eu-central-1")])
+    Examples:
+        >>> loom_widgets.operate(bench, beside=[loom.connect("aws", region="eu-central-1")])
     """
 
     opener: ClassVar[str] = "operate"
