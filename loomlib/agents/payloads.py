@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from loomlib.errors import RequestRejectedError
+from loomlib.presentation.formats import number
 
 SESSION_ID_MIN: Final = 33
 SESSION_ID_MAX: Final = 256
@@ -60,7 +61,7 @@ def make_payload(prompt: str | None, payload: Mapping[str, Any] | bytes | None =
         stored_prompt = own if isinstance(own, str) else body[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace")
     if len(body) > PAYLOAD_MAX_BYTES:
         raise RequestRejectedError(
-            f"The payload has {len(body):,} bytes; InvokeAgentRuntime allows {PAYLOAD_MAX_BYTES:,}",
+            f"The payload has {number(len(body))} bytes; InvokeAgentRuntime allows {number(PAYLOAD_MAX_BYTES)}",
             on="not sent",
             try_="store the data in S3 and send its URI",
         )

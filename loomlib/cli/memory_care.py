@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..presentation.formats import plural
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, is_terminal, printable, say
 
@@ -70,11 +71,11 @@ def snapshot(command: CommandContext, name: str, path: str, no_events: bool) -> 
     with command.connect() as bench:
         taken = bench.memories.get(name).snapshot(events=not no_events)
         taken.save(path)
-    counts = {"path": path, "records": len(taken.records), "events": sum((taken.events or {}).values())}
+    records, events = len(taken.records), sum((taken.events or {}).values())
     if command.as_json:
-        emit_json(counts)
+        emit_json({"path": path, "records": records, "events": events})
     else:
-        say(f"saved {counts['records']:,} records and {counts['events']:,} events to {path}")
+        say(f"saved {plural(records, 'record')} and {plural(events, 'event')} to {path}")
 
 
 @click.command()

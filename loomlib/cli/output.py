@@ -88,10 +88,6 @@ def _python(value: Any) -> Any:
 
 
 def _text(value: object) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, datetime):
-        return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     return printable(cell(value)).replace("\n", " ")
 
 

@@ -11,6 +11,7 @@ import click
 
 from .. import local
 from ..errors import LocalServiceNotRunningError
+from ..presentation.formats import date_time, plural, size
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, say, seconds_since
 
@@ -171,10 +172,11 @@ def status(command: CommandContext) -> None:
     if command.as_json:
         emit_json({"running": True, "url": state.url, "home": str(state.home), **details})
         return
-    say(f"local AgentCore up · {state.url} · pid {state.pid} · since {state.started_at.astimezone():%Y-%m-%d %H:%M}")
+    say(f"local AgentCore up · {state.url} · pid {state.pid} · since {date_time(state.started_at)}")
     say(f"model: {service.model} · quotas {state.options.quotas} · log delay {state.options.log_delay_s:g} s")
     say(f"isolation of sessions: {service.isolation} · limits {service.limits}")
-    say(f"{len(service.runtimes)} runtimes · {len(service.sessions)} sessions · {service.rss_bytes / 2**20:.0f} MB")
+    runtimes, sessions = plural(len(service.runtimes), "runtime"), plural(len(service.sessions), "session")
+    say(f"{runtimes} · {sessions} · {size(service.rss_bytes)} of memory")
     for name in service.damaged:
         say(f"damaged and set aside: {name} · {state.home / 'service.log'} says what was recovered")
     rows = [
@@ -183,7 +185,7 @@ def status(command: CommandContext) -> None:
             "runtime": session.runtime_id,
             "pid": str(session.pid),
             "calls": session.invocations,
-            "MB": round(session.rss_bytes / 2**20),
+            "memory": size(session.rss_bytes),
             "last used": session.last_used_at,
         }
         for session in service.sessions

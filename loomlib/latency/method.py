@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loomlib.experiments import StudyMethod
+from loomlib.presentation.formats import number, percent
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, RESAMPLES, SHARE_METHOD
 
 from .result import StudyResult
@@ -36,9 +37,9 @@ def _notes(result: StudyResult) -> list[str]:
         "sees, not how the agent behaves under load.",
         "Durations run from sending the request to the last byte, by a monotonic clock. They include opening a new "
         "connection; nothing is retried.",
-        f"Percentiles: {PERCENTILE_METHOD} ({RESAMPLES} resamples, {CONFIDENCE:.0%} intervals); ≥ before an upper end "
-        "means that the calls are too few to bound it. The cost of a new session is the median of the differences "
-        "between the cold and the warm call of each block.",
+        f"Percentiles: {PERCENTILE_METHOD} ({number(RESAMPLES)} resamples, {percent(CONFIDENCE)} intervals); ≥ before "
+        "an upper end means that the calls are too few to bound it. The cost of a new session is the median of the "
+        "differences between the cold and the warm call of each block.",
         "Failed calls are counted by class and excluded from percentiles.",
     ]
     if (clocks := result.estimates().clocks) is not None:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from ..presentation.formats import cell
 from ..presentation.html import fragment
 from ..presentation.text import printable, text_table
 from ..redaction import KNOWN_FORMS, Redactor
@@ -50,8 +51,8 @@ class TableReport(ABC):
     def __repr__(self) -> str:
         columns, lines = self.text_columns or self.columns, [self.title, *filter(None, [self.note()])]
         if shown := (rows := self.rows())[:SHOWN_ROWS]:
-            cells = [[cell_text(row.get(name)) for name in columns] for row in shown]
-            lines.append(text_table(columns, cells, more=len(rows) - len(shown)))
+            values = [[row.get(name) for name in columns] for row in shown]
+            lines.append(text_table(columns, values, more=len(rows) - len(shown)))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -75,12 +76,8 @@ def html_table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequen
 
 
 def cell_text(value: Any) -> str:
-    """Format a value as a table cell: long texts are cut, None is `–`, times are to the second."""
-    if value is None or value != value or value == "":
-        return "–"
-    if hasattr(value, "strftime"):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
-    text = printable(f"{value:.3f}" if isinstance(value, float) else str(value))
+    """Format a value as `formats.cell` does, without control characters and with long texts cut."""
+    text = printable(cell(value))
     return text if len(text) <= _CELL_CHARACTERS else f"{text[: _CELL_CHARACTERS - 1]}…"
 
 

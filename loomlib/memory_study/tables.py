@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from loomlib.experiments import StudyTable
-from loomlib.presentation.formats import number
+from loomlib.presentation.formats import money, number, p_value
 from loomlib.statistics import Estimate
 
 from .measurements import AskedQuestion
@@ -43,8 +43,7 @@ def differences_frame(result: MemoryResult) -> pd.DataFrame:
     """Return one row for each comparison."""
     rows: list[tuple[str, ...]] = []
     for comparison in result.comparisons:
-        p = comparison.test.p_value
-        shown = "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+        shown = p_value(comparison.test.p_value)
         difference = comparison.difference
         rows.append((str(comparison.arm), str(comparison.baseline), _points(difference), shown, str(difference.n)))
     return StudyTable(columns=("arm", "against", "recall, points [95 %]", "p", "cases"), rows=rows).frame()
@@ -131,7 +130,7 @@ def _row(arm: ArmSummary, result: MemoryResult) -> tuple[str, ...]:
         _plain(arm.p90),
         _plain(arm.tokens, 0),
         _plain(arm.idle_tokens, 0),
-        "–" if cost.value is None else f"{cost.value:.2f}",
+        money(cost.value),
         f"{arm.failed} ({failed})" if failed else "0",
     )
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
+from loomlib.presentation.formats import milliseconds
 from loomlib.store import Store
 
 from .clock_skew import SkewBound
@@ -90,9 +91,10 @@ class AgentStart:
         if self.clocks_disagree and self.low_ms is not None and self.high_ms is not None:
             return (
                 "The agent's clock and the client's disagree: the agent started between "
-                f"{self.low_ms:.0f} and {self.high_ms:.0f} ms after the request was sent."
+                f"{milliseconds(self.low_ms)} and {milliseconds(self.high_ms)} after the request was sent."
             )
-        return f"The agent started {self.cold_start_latency_ms:.1f} ms after the request was sent, by its own clock."
+        after = milliseconds(self.cold_start_latency_ms)
+        return f"The agent started {after} after the request was sent, by its own clock."
 
     def _repr_html_(self) -> str:
         return f'<p class="mathjax_ignore">{html.escape(self.sentence())}</p>'

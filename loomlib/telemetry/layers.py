@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loomlib.errors import AwsError, ResourceNotFoundError
+from loomlib.presentation.formats import cell
 
 LAYER_STATES: Final = ("found", "empty", "refused")
 """`found`; `empty`: the layer has no data; `refused`: it could not be read, its `says` has the error."""
@@ -90,13 +91,9 @@ def layer_rows(layers: Sequence[Layer]) -> list[dict[str, Any]]:
             "layer": layer.name,
             "state": layer.state,
             "says": layer.says,
-            "facts": ", ".join(f"{name} {_text(value)}" for name, value in layer.facts),
+            "facts": ", ".join(f"{name} {cell(value)}" for name, value in layer.facts),
             "cannot_see": layer.cannot_see,
             "source": layer.source,
         }
         for layer in layers
     ]
-
-
-def _text(value: object) -> str:
-    return f"{value:,.3g}" if isinstance(value, float) else str(value)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from ..memory.displays import SHOWN_ROWS, cell_text, html_table
+from ..memory.displays import SHOWN_ROWS, html_table
+from ..presentation.text import text_table
 
 
 class MemoryFrame(pd.DataFrame):
@@ -34,8 +35,7 @@ class MemoryFrame(pd.DataFrame):
         lines = [self.title, self.note]
         if len(self):
             rows, more = self._shown_rows()
-            plain = pd.DataFrame([[cell_text(value) for value in row] for row in rows], columns=list(self.columns))
-            lines += [plain.to_string(index=False, max_colwidth=60), f"… {more:,} more rows" if more else ""]
+            lines.append(text_table([str(column) for column in self.columns], rows, more=more))
         return "\n".join(filter(None, lines))
 
     def html(self) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord, MemorySession
 from ..memory.displays import cell_text as cell_text
 from ..memory.displays import html_table as html_table
+from ..presentation.formats import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,5 +106,6 @@ def frame(
         for name, seen in known.items():
             part[name] = part[name].cat.set_categories(list(seen))
     whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
-    cut = f"The first {limit:,} rows; limit=None reads all." if limit is not None and len(whole) == limit else ""
+    is_cut = limit is not None and len(whole) == limit
+    cut = f"The first {plural(len(whole), 'row')}; limit=None reads all." if is_cut else ""
     return MemoryFrame(whole).titled(title, " ".join(filter(None, (note, cut))) if parts else empty)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..memory import Provenance
 from ..memory.timeline import TIMELINE_COLUMNS, TimelineEntry, draw_timeline, lanes_of
-from ..presentation.formats import plural
+from ..presentation.formats import plural, timestamp
 from ..presentation.html import fragment
 from ..presentation.text import one_line
 from ..presentation.theme import GRID, INK, PALETTE
@@ -114,7 +114,7 @@ def _lanes(moments: Sequence[TimelineEntry]) -> str:
             (
                 (moment.at - start).total_seconds() / span_s,
                 moment.what == "record changed",
-                f"{moment.at:%Y-%m-%d %H:%M:%S} {moment.what}: {tables.cell_text(moment.text)}",
+                f"{timestamp(moment.at)} {moment.what}: {tables.cell_text(moment.text)}",
             )
             for moment in moments
             if moment.lane == lane

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loomlib.presentation.formats import p_value
+from loomlib.presentation.formats import number, p_value, percent
 
 from ..compare import Comparison
 from .trials import DROPPED, KEPT, Trial
@@ -42,11 +42,11 @@ def decide(comparison: Comparison, objective: str, *, alpha: float) -> tuple[str
     """
     result = comparison[objective]
     if result.unscored_share > MAX_UNSCORED_SHARE:
-        return DROPPED, f"{result.unscored_share:.0%} of its answers have no score"
+        return DROPPED, f"{percent(result.unscored_share)} of its answers have no score"
     p, difference = result.test.p_value, result.difference.value
     if p is None or difference is None:
         return DROPPED, result.test.reason or "too few cases"
-    evidence = f"{result.change}, {p_value(p)} at level {alpha:.2g}"
+    evidence = f"{result.change}, {p_value(p)} at level {number(alpha)}"
     if not difference > 0:
         return DROPPED, f"not better: {evidence}"
     if p > alpha:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from loomlib.errors import EvalError
-from loomlib.presentation.formats import plural
+from loomlib.presentation.formats import plural, score
 from loomlib.store import Store
 
 from ..compare import compare
@@ -245,7 +245,7 @@ class Autoresearch:
             summary = state.run.summary()[self._runner.objective]
             reached = (summary.pass_rate if summary.has_bar else summary.mean).value
             if reached is not None and reached >= self._target:
-                return f"the target was reached: {self._runner.objective} is {reached:.3g}"
+                return f"the target was reached: {self._runner.objective} is {score(reached)}"
         return "" if limits_left(self._runner.budget, state.spent) is not None else "the budget is used up"
 
     def _check(self, entries: JournalEntries) -> None:

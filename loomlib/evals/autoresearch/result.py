@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loomlib.presentation.formats import p_value, plural, score
+from loomlib.presentation.formats import MISSING, number, p_value, plural, score, signed
 from loomlib.presentation.text import printable
 
 from ..compare import Comparison
@@ -58,7 +58,7 @@ class ResearchResult:
         """Return the result in sentences, followed by how to read it."""
         count = {name: sum(trial.decision == name for trial in self.trials) for name in (KEPT, DROPPED, FAILED)}
         tried = plural(len(self.trials), "proposal")
-        decisions = ", ".join(f"{number} {name}" for name, number in count.items() if number) or "none"
+        decisions = ", ".join(f"{n} {name}" for name, n in count.items() if n) or "none"
         sentences = [f"{tried} tried: {decisions}. Stopped because {self.stopped}."]
         if self.kept:
             start, end = self.kept[0].baseline, self.kept[-1].value
@@ -72,9 +72,9 @@ class ResearchResult:
         tests = sum(trial.alpha > 0 for trial in self.trials)
         used = sum(trial.alpha for trial in self.trials)
         sentences.append(
-            f"One paired test per proposal, {tests} so far, which spent {used:.3g} of the error rate {self.alpha:.3g} "
-            f"for all {self.most_trials} (equal alpha spending, Bonferroni). The bound is weaker when proposals are "
-            f"chosen after seeing earlier results on the same cases."
+            f"One paired test per proposal, {tests} so far, which spent {number(used)} of the error rate "
+            f"{number(self.alpha)} for all {self.most_trials} (equal alpha spending, Bonferroni). The bound is weaker "
+            f"when proposals are chosen after seeing earlier results on the same cases."
         )
         if self.damaged:
             sentences.append(f"{plural(self.damaged, 'line')} of the journal could not be read and were ignored.")
@@ -86,9 +86,9 @@ class ResearchResult:
         """Return one row of text per trial, in the order of `COLUMNS`."""
         return [
             (
-                f"{trial.number}. {trial.proposal.name}", trial.decision, _score(trial.value),
+                f"{trial.number}. {trial.proposal.name}", trial.decision, score(trial.value),
                 _difference(trial),
-                p_value(trial.p_value), f"{trial.alpha:.2g}" if trial.alpha else "–", str(len(trial.won)),
+                p_value(trial.p_value), number(trial.alpha) if trial.alpha else MISSING, str(len(trial.won)),
                 str(len(trial.lost)), trial.reason,
             )
             for trial in self.trials
@@ -124,9 +124,5 @@ class ResearchResult:
 
 def _difference(trial: Trial) -> str:
     if trial.difference is None:
-        return "–"
-    return f"{trial.difference:+.3g} [{_score(trial.low)} to {_score(trial.high)}]"
-
-
-def _score(value: float | None) -> str:
-    return "–" if value is None else score(value)
+        return MISSING
+    return f"{signed(trial.difference, score)} [{score(trial.low)} to {score(trial.high)}]"

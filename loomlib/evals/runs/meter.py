@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from loomlib.presentation.formats import money, number, plural, seconds
 from loomlib.store import StoredAnswer
 
 from .judging import Judges
@@ -52,21 +53,22 @@ class BudgetMeter:
         """Return why the budget allows no further case, "" when it does."""
         budget, judges = self._budget, self._judges
         if self.is_late:
-            return f"the budget of {budget.time_s:g} s is used up"
+            return f"the budget of {seconds(budget.time_s)} is used up"
         if budget.money is not None:
             if self._answers and not self._with_cost:
                 return "no trace contains the cost of the answers, so a budget in dollars cannot be kept"
             if (cost := self._total_cost + judges.cost) >= budget.money:
-                return f"the budget of ${budget.money:,.6g} is used up (${cost:,.6g})"
+                return f"the budget of {money(budget.money)} is used up ({money(cost)})"
             if budget.money - cost < self._mean_cost + _mean(judges.cost, judges.judged):
-                return f"another answer would exceed the budget of ${budget.money:,.6g} (${cost:,.6g} so far)"
+                return f"another answer would exceed the budget of {money(budget.money)} ({money(cost)} so far)"
         if budget.tokens is not None:
             if self._answers and not self._with_tokens:
                 return "no trace contains the tokens of the answers, so a budget in tokens cannot be kept"
             if (tokens := self._total_tokens + judges.tokens) >= budget.tokens:
-                return f"the budget of {budget.tokens:,} tokens is used up ({tokens:,.0f})"
+                return f"the budget of {plural(budget.tokens, 'token')} is used up ({number(tokens, 0)})"
             if budget.tokens - tokens < self._mean_tokens + _mean(judges.tokens, judges.judged):
-                return f"another answer would exceed the budget of {budget.tokens:,} tokens ({tokens:,.0f} so far)"
+                so_far = f"{number(tokens, 0)} so far"
+                return f"another answer would exceed the budget of {plural(budget.tokens, 'token')} ({so_far})"
         return ""
 
     def affordable(self, pending: int, first: int) -> int:

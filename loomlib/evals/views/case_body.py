@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from loomlib.presentation.formats import milliseconds, number, plural, score
+from loomlib.presentation.formats import milliseconds, money, number, plural, score
 from loomlib.presentation.html import fragment
 from loomlib.presentation.text import printable
 
@@ -119,7 +119,7 @@ def facts(answer: CaseAnswer) -> str:
         None if first is None else f"first byte after {milliseconds(first)}",
         None if answer.tokens is None else plural(answer.tokens, "token"),
         None if answer.tools is None else plural(len(answer.tools), "tool call"),
-        None if answer.cost is None else f"cost ${answer.cost:.4g}",
+        None if answer.cost is None else f"cost {money(answer.cost)}",
         f"{answer.attempts} attempts" if answer.attempts > 1 else None,
         f"repeat {answer.repeat + 1}" if answer.repeat else None,
         next((f"trace {turn.trace_id}" for turn in reversed(answer.turns) if turn.trace_id), None),

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loomlib.experiments import StudyFinding, StudyGate, StudyMethod, StudyTable, failure_counts, pending_count
-from loomlib.presentation.formats import milliseconds, money, number, plural, seconds
+from loomlib.presentation.formats import milliseconds, money, number, percent, plural, seconds
 from loomlib.presentation.theme import PALETTE, SYMBOLS, styled
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.gates import decide_at_most
@@ -213,7 +213,7 @@ def method(result: PrewarmResult) -> StudyMethod:
         "A ping is a whole invocation with its own prompt: on AWS it is billed as one, its model call included, and "
         "the agent may remember it. The price here is that of the session's memory alone.",
         f"Saved: median of the differences to “{arm_key(design.ping_every_s[0])}” in each block; {PERCENTILE_METHOD} "
-        f"({CONFIDENCE:.0%} intervals).",
+        f"({percent(CONFIDENCE)} intervals).",
         f"Session time: the gap while pings keep the session ({number(design.memory_gb)} GB), else the idle time-out.",
     ]
     limits = ["Sessions that AWS keeps warm in pools of its own may start faster than these."]

@@ -139,7 +139,8 @@ def method(result: ProtocolResult) -> StudyMethod:
         f"Each way has a warm session and an open connection after {plural(design.warm_ups, 'untimed call')}; then one "
         f"call at a time, the ways in randomized blocks (seed {design.seed}).",
         f"Differences: median of the differences to {HTTP_JSON} in the same block; {PERCENTILE_METHOD} "
-        f"({CONFIDENCE:.0%} intervals). Each interval stands alone: of twenty without any difference, one excludes 0.",
+        f"({percent(CONFIDENCE)} intervals). Each interval stands alone: of twenty without any difference, one "
+        "excludes 0.",
         "Bytes are those of the TCP connection in both directions: heads with signature and trace context, chunk and "
         "frame headers and TLS records included, TCP and IP headers not. Opening the connection is not part of a call.",
         "Framing is the share of the received bytes that is not the answer's text.",

@@ -178,9 +178,9 @@ def method(result: StartUpResult) -> StudyMethod:
         "to answer is in neither platform's cost.",
         *(_PROCESS_NOTES if design.source else ()),
         *_PARTS_NOTES,
-        f"Percentiles: {PERCENTILE_METHOD} ({CONFIDENCE:.0%} intervals); ≥ before an upper end means that the sessions "
-        "are too few to bound it. V1 − V2 is the median of the differences in each block. Shares are of the sums over "
-        "all sessions; a negative part counts as none in them.",
+        f"Percentiles: {PERCENTILE_METHOD} ({percent(CONFIDENCE)} intervals); ≥ before an upper end means that the "
+        "sessions are too few to bound it. V1 − V2 is the median of the differences in each block. Shares are of the "
+        "sums over all sessions; a negative part counts as none in them.",
         "A session with a failed call is counted by class and has no times.",
     ]
     if result.scope == "aws":

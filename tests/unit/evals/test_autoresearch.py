@@ -178,7 +178,7 @@ def test_a_change_that_makes_another_evaluator_worse_is_dropped(tmp_path: Path) 
     ("rule", "stopped", "count"),
     [
         ({"patience": 2}, "2 proposals in a row were not kept", 2),
-        ({"target": 0.25}, "the target was reached: exact is 0.25", 0),
+        ({"target": 0.25}, "the target was reached: exact is 0.250", 0),
         ({"most_trials": 1}, "the limit of 1 proposal was reached", 1),
     ],
 )
