@@ -53,12 +53,13 @@ class Builder:
         self.uri = aws.client("ecr").create_repository(repositoryName="agents")["repository"]["repositoryUri"]
         aws.client("s3").create_bucket(Bucket="sources")
 
-    def build(self, dockerfile: str, tag: str, **more: Any) -> dict[str, Any]:
+    def build(self, dockerfile: str, tag: str, files: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
         """The build, when it has ended."""
         self._count += 1
         packed, name = io.BytesIO(), f"project{self._count}"
         with zipfile.ZipFile(packed, "w") as source:
-            for path, content in {"Dockerfile": dockerfile, "requirements.txt": "boto3\n", "agent.py": AGENT}.items():
+            own = {"Dockerfile": dockerfile, "requirements.txt": "boto3\n", "agent.py": AGENT}
+            for path, content in (own | (files or {})).items():
                 source.writestr(path, content)
         self.aws.client("s3").put_object(Bucket="sources", Key=f"{name}.zip", Body=packed.getvalue())
         self.builds.create_project(
@@ -108,6 +109,38 @@ def test_an_image_is_built_from_its_dockerfile_and_runs(builder: Builder, aws: A
     assert described["agentRuntimeArtifact"] == _artifact(f"{builder.uri}:v1")
     _, body = aws.invoke(described["agentRuntimeArn"])
     assert json.loads(body)["greeting"] == "from the image"
+
+
+def test_pythonpath_and_dockerignore_hold_in_sessions_and_the_log_says_what_has_no_effect(
+    builder: Builder, aws: Any
+) -> None:
+    agent = ECHO_AGENT.replace(
+        '"echo": payload', '"words": __import__("greeting_words").TEXT, "files": __import__("os").listdir()'
+    )
+    files = {
+        "agent.py": agent,
+        "src/greeting_words.py": 'TEXT = "from the folder src"\n',
+        ".env": "KEY=a-secret\n",
+        ".dockerignore": "# not for the image\n.env\n",
+    }
+    dockerfile = DOCKERFILE.replace("DOCKER_CONTAINER=1", "PYTHONPATH=/app/src")
+    build = builder.build(dockerfile, "paths", files)
+    assert build["buildStatus"] == "SUCCEEDED", build["phases"]
+    created = aws.create("paths_agent", _artifact(f"{builder.uri}:paths"))
+    described = aws.settled(created["agentRuntimeId"])
+    assert described["status"] == "READY", described
+    answer = json.loads(aws.invoke(described["agentRuntimeArn"])[1])
+    assert answer["words"] == "from the folder src"
+    assert "agent.py" in answer["files"]
+    assert ".env" not in answer["files"]
+    logs, wanted = aws.client("logs"), ("USER bedrock_agentcore", "EXPOSE 8080", ".dockerignore excludes 1 of 6 files")
+
+    def log() -> str | None:
+        events = logs.filter_log_events(logGroupName=build["logs"]["groupName"])["events"]
+        text = "\n".join(event["message"] for event in events)
+        return text if all(part in text for part in wanted) else None
+
+    assert "a-secret" not in str(wait_until(log, what="the notes in the build's log"))
 
 
 def test_a_runtime_keeps_its_image_when_the_tag_moves(builder: Builder, aws: Any) -> None:

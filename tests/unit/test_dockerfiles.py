@@ -103,6 +103,14 @@ def test_arguments_variables_and_a_project_file() -> None:
         ("FROM python:3.11\nWORKDIR /app\nCOPY agent.py /opt/agent.py", "/opt/agent.py"),
         ("FROM python:3.11\nCOPY --from=other /x /y", "--from=other"),
         ("FROM python:3.11\nRUN pip install -r absent.txt", "absent.txt"),
+        ("FROM python:3.11\nCOPY --exclude=*.md . .", "--exclude"),
+        ("FROM python:3.11\nADD tools.tar.gz /", "tools.tar.gz"),
+        ("FROM python:3.11\nCOPY <<EOF /agent.py", "here-document"),
+        ("FROM python:3.11\nRUN <<EOF", "here-document"),
+        ("FROM python:3.11\nENV PIP_INDEX_URL=https://example.org", "PIP_INDEX_URL"),
+        ("FROM python:3.11\nARG UV_EXTRA_INDEX_URL=https://example.org", "UV_EXTRA_INDEX_URL"),
+        ("FROM python:3.11\nENV PIP_CONSTRAINT=c.txt", "PIP_CONSTRAINT"),
+        ("FROM python:3.11\nWORKDIR /app\nENV PYTHONPATH=/opt/lib", "/opt/lib"),
     ],
 )
 def test_what_cannot_be_done_is_refused_by_name(lines: str, named: str) -> None:

@@ -15,21 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from .dockerfile import Copy, Dockerfile, DockerfileError, Run, read_dockerfile
+from .dockerfile import Copy, Dockerfile, DockerfileError, Run, changes_packages, read_dockerfile
+from .dockerignore import Dockerignore
+from .installing import Installation, OptionError, read_installation
+from .shell import read_commands
 
 LAUNCHER: Final = "loom_image_entry.py"
 """The file of a built package that starts the image's command."""
 
-_INSTALLERS: Final = (
-    ("pip", "install"), ("pip3", "install"), ("python", "-m", "pip", "install"), ("python3", "-m", "pip", "install"),
-    ("uv", "pip", "install"), ("uv", "add"),
-)  # fmt: skip
-_WITH_VALUE: Final = frozenset({"--target", "-t", "--python", "-p", "--prefix", "--timeout", "--retries", "--extra"})
-_INSTALLER_PACKAGES: Final = frozenset({"pip", "setuptools", "wheel", "uv"})
 _NO_EFFECT: Final = frozenset(
-    {"useradd", "adduser", "groupadd", "addgroup", "chown", "chmod", "mkdir", "rm", "true", "echo", "cd"}
+    {"useradd", "adduser", "groupadd", "addgroup", "chown", "chmod", "mkdir", "true", "echo", "printf", "cd", "set"}
 )
-_NOT_PASSED_ON: Final = re.compile(r"PATH|VIRTUAL_ENV|UV_\w+|PIP_\w+|HOME|PYTHONPATH")
+_NOT_PASSED_ON: Final = re.compile(r"PATH|VIRTUAL_ENV|UV_\w+|PIP_\w+|HOME")
+_WILDCARD: Final = re.compile(r"[*?\[]")
 _RUNNERS: Final = ("opentelemetry-instrument", "exec")
 _CONSOLE_SCRIPTS: Final = frozenset({"uvicorn", "hypercorn", "fastapi", "fastmcp"})
 
@@ -73,7 +71,12 @@ def build_image(
         raise DockerfileError(f"the source has no file {dockerfile}")
     plan = read_dockerfile(context.read(dockerfile).decode("utf-8", "replace"), arguments or {})
     files = {name.removeprefix(folder): name for name in names if name.startswith(folder)}
-    layers = _Layers(context, files)
+    own = f"{dockerfile}.dockerignore"
+    patterns = own if own in names else f"{folder}.dockerignore"
+    ignored = Dockerignore(context.read(patterns).decode("utf-8", "replace") if patterns in names else "")
+    layers = _Layers(context, {path: name for path, name in files.items() if not ignored.excludes(path)})
+    if excluded := len(files) - len(layers.files):
+        layers.notes.append(f"{patterns} excludes {excluded:,} of {len(files):,} files")
     for step in plan.steps:
         if isinstance(step, Copy):
             layers.copy(step)
@@ -86,7 +89,7 @@ class _Layers:
     """The files of an image and its requirements, step by step."""
 
     def __init__(self, context: zipfile.ZipFile, files: Mapping[str, str]) -> None:
-        self.context, self._files = context, files
+        self.context, self.files = context, files
         self.content: dict[str, str] = {}
         self.requirements: list[str] = []
         self.notes: list[str] = []
@@ -95,69 +98,124 @@ class _Layers:
         """Copy files of the context into the image."""
         for source in step.sources:
             pattern = posixpath.normpath(source.lstrip("/"))
-            matches = [name for name in self._files if fnmatch.fnmatch(name, pattern)]
-            inside = [name for name in self._files if pattern == "." or name.startswith(f"{pattern}/")]
-            if not matches and not inside:
-                raise DockerfileError(f"COPY {source}: the source has no such file")
-            for name in matches:
-                target = step.target + posixpath.basename(name) if step.target.endswith("/") else step.target
-                self.content[posixpath.normpath(target)] = self._files[name]
-            for name in inside:
-                below = name if pattern == "." else name.removeprefix(f"{pattern}/")
-                self.content[posixpath.normpath(f"{step.target}/{below}")] = self._files[name]
+            found = {name: rest for name in self.files if (rest := _below(pattern, name)) is not None}
+            if not found and not _WILDCARD.search(pattern):
+                raise DockerfileError(f"COPY {source}: the source has no such file, or .dockerignore excludes it")
+            if not found:
+                self.notes.append(f"COPY {source}: no file matches")
+            is_folder = step.target.endswith("/") or any(_below(step.target, path) for path in self.content)
+            if not is_folder and sum(not rest for rest in found.values()) > 1:
+                raise DockerfileError(f"COPY {source}: several files need a target that ends with a slash")
+            for name, rest in found.items():
+                below = rest or (posixpath.basename(name) if is_folder else "")
+                self.content[posixpath.normpath(f"{step.target.rstrip('/')}/{below}")] = self.files[name]
 
     def run(self, step: Run) -> None:
         """Follow the commands of a RUN instruction."""
-        folder = step.folder
-        for text in re.split(r"&&|;|\|\||\n", step.command):
-            try:
-                words = [word for word in shlex.split(text) if word != "\\"]
-            except ValueError as error:
-                raise DockerfileError(f"RUN {text.strip()}: {error}") from error
+        folder, is_skipped = step.folder, False
+        for command in read_commands(step):
+            # Whatever is followed here succeeds, so what is after || does not run.
+            is_skipped = command.operator == "||" or (is_skipped and command.operator.startswith("|"))
+            if is_skipped:
+                self.notes.append(f"not run, because the command before it succeeds: {command.text}")
+                continue
+            words = command.words
+            if command.files:
+                raise DockerfileError(
+                    f"RUN {' '.join(words[:1])} … {', '.join(command.files)}: redirections to or from files are not "
+                    "supported; put the file into the source"
+                )
+            if setting := next(filter(changes_packages, command.variables), None):
+                raise DockerfileError(f"RUN {setting}=…: this setting of the installer is not supported")
             if words[:1] == ["cd"] and len(words) == 2:
                 folder = folder / words[1]
             elif words:
-                self._command(words, folder, text.strip())
+                self._command(words, folder, command.text)
 
     def _command(self, words: Sequence[str], folder: PurePosixPath, text: str) -> None:
-        installer = next((start for start in _INSTALLERS if tuple(words[: len(start)]) == start), None)
-        if installer is not None:
-            self._install(words[len(installer) :], folder, text)
-        elif tuple(words[:2]) == ("uv", "sync"):
-            self._project(folder, text)
-        elif words[0] in ("apt-get", "apt"):
+        try:
+            installation = read_installation(words)
+            if installation is not None:
+                self._install(installation, folder, text)
+                return
+        except OptionError as error:
+            raise DockerfileError(f"RUN {text}: {error}") from error
+        if words[0] in ("apt-get", "apt"):
             self._system_packages(words, text)
+        elif words[0] == "rm":
+            self._remove(words[1:], folder, text)
         elif words[0] in _NO_EFFECT:
             self.notes.append(f"without effect here: {text}")
         else:
             raise DockerfileError(f"RUN {text}: the command {words[0]} is not supported")
 
-    def _install(self, words: Sequence[str], folder: PurePosixPath, text: str) -> None:
-        queue = list(words)
-        while queue:
-            word = queue.pop(0)
-            if word in ("-r", "--requirement", "-c", "--constraint"):
-                path = posixpath.normpath(str(folder / queue.pop(0)))
-                if word in ("-r", "--requirement"):
-                    self.requirements += self._read(path, text).splitlines()
-            elif word in ("-e", "--editable", "."):
-                self._project(folder if word == "." or not queue else folder / queue.pop(0), text)
-            elif word in _WITH_VALUE and queue:
-                queue.pop(0)
-            elif not word.startswith("-") and re.split(r"[<>=!~\[ ]", word)[0].lower() not in _INSTALLER_PACKAGES:
-                self.requirements.append(word)
+    def _install(self, installation: Installation, folder: PurePosixPath, text: str) -> None:
+        self.requirements += installation.requirements
+        projects = list(installation.projects)
+        extras = None if installation.all_extras else tuple(installation.extras)
+        has_project = installation.synchronizes
+        if installation.synchronizes:
+            self._project(folder, extras, text)
+            if posixpath.normpath(folder / "uv.lock") in self.content:
+                self.notes.append("uv.lock is not read: the versions are those that pyproject.toml allows")
+        for name in installation.files:
+            path = folder / name
+            if path.name == "pyproject.toml":
+                has_project = True
+                self._project(path.parent, extras, text)
+            else:
+                self._read_requirements(posixpath.normpath(path), text, set())
+        for name, own_extras in projects:
+            self._project(folder / name, own_extras, text)
+        if extras != () and not has_project:
+            raise OptionError("the option --extra is supported only with a pyproject.toml")
 
-    def _project(self, folder: PurePosixPath, text: str) -> None:
-        path = posixpath.normpath(str(folder / "pyproject.toml"))
+    def _read_requirements(self, path: str, text: str, seen: set[str]) -> None:
+        """Add the lines of a file of requirements, and of those that it names."""
+        seen.add(path)
+        for line in re.sub(r"\\\r?\n", " ", self._read(path, text).removeprefix("\ufeff")).splitlines():
+            requirement = re.sub(r"(?:^|\s)#.*", "", line).strip()
+            if match := re.fullmatch(r"(?:-r|--requirement)[\s=]*(.+)", requirement):
+                other = posixpath.normpath(PurePosixPath(path).parent / match[1].strip())
+                if other not in seen:
+                    self._read_requirements(other, text, seen)
+            elif re.match(r"-c|--constraint", requirement):
+                read_installation(("pip", "install", "--constraint", path))  # refuses it
+            elif requirement:
+                self.requirements.append(re.sub(r"\s+", " ", requirement))
+
+    def _project(self, folder: PurePosixPath, extras: Sequence[str] | None, text: str) -> None:
+        """Add a project's dependencies, and those of some of its extras, or of all."""
+        path = posixpath.normpath(folder / "pyproject.toml")
         try:
             project = tomllib.loads(self._read(path, text))["project"]
-        except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+            optional = project.get("optional-dependencies", {})
+            self.requirements += list(project.get("dependencies", ()))
+            for name in optional if extras is None else extras:
+                if name not in optional:
+                    raise DockerfileError(f"RUN {text}: {path} has no extra {name}")
+                self.requirements += list(optional[name])
+        except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
             raise DockerfileError(f"RUN {text}: {path} has no readable section [project]") from error
-        self.requirements += list(project.get("dependencies", ()))
+
+    def _remove(self, words: Sequence[str], folder: PurePosixPath, text: str) -> None:
+        options = {letter for word in words if word.startswith("-") for letter in word.lstrip("-")}
+        removed: set[str] = set()
+        for word in words:
+            if word.startswith("-"):
+                continue
+            pattern = posixpath.normpath(folder / word)
+            found = {path: rest for path in self.content if (rest := _below(pattern, path, hides=True)) is not None}
+            if any(found.values()) and not options & {"r", "R"}:
+                raise DockerfileError(f"RUN {text}: {word} is a folder, which rm removes only with -r")
+            removed |= found.keys()
+        for path in removed:
+            del self.content[path]
+        self.notes.append(f"{'removed from the package' if removed else 'without effect here'}: {text}")
 
     def _read(self, path: str, text: str) -> str:
         if path not in self.content:
-            raise DockerfileError(f"RUN {text}: {path} was not copied before")
+            raise DockerfileError(f"RUN {text}: {path} was not copied before, or was removed")
         return self.context.read(self.content[path]).decode("utf-8", "replace")
 
     def _system_packages(self, words: Sequence[str], text: str) -> None:
@@ -185,8 +243,42 @@ def _packed(plan: Dockerfile, layers: _Layers) -> BuiltImage:
         package.writestr(_entry(LAUNCHER), launcher)
     environment = {name: value for name, value in plan.environment.items() if not _NOT_PASSED_ON.fullmatch(name)}
     ignored = sorted(plan.environment.keys() - environment.keys())
-    notes = [*layers.notes, *(f"the variable {name} is not passed on" for name in ignored)]
+    if search_path := environment.pop("PYTHONPATH", ""):
+        environment["PYTHONPATH"] = _search_path(search_path, plan.folder)
+    notes = [*plan.notes, *layers.notes, *(f"the variable {name} is not passed on" for name in ignored)]
     return BuiltImage(buffer.getvalue(), entry_point, environment, notes)
+
+
+def _below(pattern: str, path: str, *, hides: bool = False) -> str | None:
+    """Return a path below the file or folder that matches a pattern; empty for itself, None if it does not match.
+
+    Args:
+        pattern: A path whose parts may have wildcards.
+        path: The path of a file.
+        hides: Whether a wildcard leaves out names that begin with a dot, as in a shell.
+    """
+    if pattern in (".", "/"):
+        return path
+    wanted, parts = pattern.rstrip("/").replace("[^", "[!").split("/"), path.split("/")
+    if len(wanted) > len(parts):
+        return None
+    for part, name in zip(wanted, parts, strict=False):
+        if not fnmatch.fnmatchcase(name, part) or (hides and name.startswith(".") and not part.startswith(".")):
+            return None
+    return "/".join(parts[len(wanted) :])
+
+
+def _search_path(value: str, folder: PurePosixPath) -> str:
+    """Return PYTHONPATH relative to the working folder, in which the agent starts."""
+    result: list[str] = []
+    for name in filter(None, value.split(":")):
+        path = posixpath.relpath(folder / name, folder)
+        if path.startswith(".."):
+            raise DockerfileError(
+                f"ENV PYTHONPATH: {name} is outside the working folder {folder}, which is all that runs here"
+            )
+        result.append(path)
+    return ":".join(result)
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

@@ -7,6 +7,7 @@ else is refused by name, so that an image never differs from its Dockerfile unno
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -18,8 +19,23 @@ _VARIABLE: Final = re.compile(r"(?<!\\)\$(?:\{(\w+)(?::([-+])([^}]*))?\}|(\w+))"
 _PYTHON_IMAGE: Final = re.compile(
     r"(?:(?:[\w.-]+/)*python(?::[\w.-]+)?|(?:[\w.-]+/)*uv:(?:[\w.]+-)?python[\w.-]*)(?:@sha256:[0-9a-f]{64})?"
 )
-_NO_EFFECT: Final = frozenset({"LABEL", "MAINTAINER", "HEALTHCHECK", "STOPSIGNAL", "USER", "EXPOSE", "SHELL"})
-"""Instructions that do not change what runs here: a session runs as its own user and has its own port."""
+_NO_EFFECT: Final = {
+    "LABEL": "",
+    "MAINTAINER": "",
+    "HEALTHCHECK": "AgentCore does not use it",
+    "STOPSIGNAL": "the service ends a session's process itself",
+    "USER": "a session runs as the user of the service, behind the sandbox",
+    "EXPOSE": "the runtime's protocol decides the port",
+    "SHELL": "no shell runs; RUN is read by sh's rules",
+}
+"""Instructions that do not change what runs here, each with its reason; labels need none."""
+
+_COPY_OPTIONS: Final = frozenset({"--chown", "--chmod", "--link"})
+_ARCHIVE: Final = re.compile(r".*\.(?:tar(?:\.\w+)?|tgz|tbz2?|txz)")
+_CHOOSES_PACKAGES: Final = re.compile(
+    r"(?:PIP|UV)_(?:\w*INDEX\w*|FIND_LINKS|\w*CONSTRAINTS?|OVERRIDES?|PRE|PRERELEASE|RESOLUTION|EXCLUDE_NEWER|NO_DEPS"
+    r"|ONLY_BINARY|NO_BINARY|NO_BUILD|REQUIREMENT|PLATFORM|CONFIG_FILE|UPLOADED_PRIOR_TO)"
+)
 
 
 class DockerfileError(ValueError):
@@ -41,10 +57,17 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run a shell command in a folder of the image."""
+    """Run a shell command.
+
+    Attributes:
+        command: The command as it is written.
+        folder: The working folder.
+        values: The variables that it may use.
+    """
 
     command: str
     folder: PurePosixPath
+    values: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -56,12 +79,14 @@ class Dockerfile:
         folder: The working folder at its end.
         environment: Variables of the image.
         command: The words that start the agent: ENTRYPOINT, then CMD.
+        notes: Instructions without an effect here, one line each.
     """
 
     steps: list[Copy | Run] = field(default_factory=list[Copy | Run])
     folder: PurePosixPath = field(default_factory=lambda: PurePosixPath("/"))
     environment: dict[str, str] = field(default_factory=dict[str, str])
     command: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list[str])
 
 
 def read_dockerfile(text: str, arguments: Mapping[str, str]) -> Dockerfile:
@@ -78,28 +103,35 @@ def read_dockerfile(text: str, arguments: Mapping[str, str]) -> Dockerfile:
     values: dict[str, str] = {}
     entry: tuple[str, ...] = ()
     for line, name, rest in _instructions(text):
-        rest = _replaced(rest, {**values, **result.environment}) if name not in ("RUN", "CMD", "ENTRYPOINT") else rest
+        known = {**values, **result.environment}
+        rest = replace_variables(rest, known) if name not in ("RUN", "CMD", "ENTRYPOINT") else rest
+        if name in ("RUN", "COPY", "ADD") and re.search(r"(?:^|\s)\d*<<-?[\w'\"]", rest):
+            raise DockerfileError(f"line {line}: {name} with a here-document (<<) is not supported")
         if name == "FROM":
             _check_base(line, rest, has_base=bool(values.get("FROM ")))
             values["FROM "] = rest  # no variable has a space
         elif name == "ARG":
             for variable, default in _pairs(line, rest):
                 values[variable] = arguments.get(variable, default)
+                _check_installer(line, name, variable, values[variable])
         elif name == "ENV":
-            result.environment.update(_pairs(line, rest))
+            for variable, value in _pairs(line, rest):
+                _check_installer(line, name, variable, value)
+                result.environment[variable] = value
         elif name == "WORKDIR":
             result.folder = result.folder / rest.strip("\"'")
         elif name in ("COPY", "ADD"):
-            if step := _copy(line, rest, result.folder):
+            if step := _copy(line, name, rest, result.folder):
                 result.steps.append(step)
         elif name == "RUN":
-            command = _replaced(_run_text(rest), {**values, **result.environment})
-            result.steps.append(Run(command, result.folder))
+            result.steps.append(Run(_run_text(rest), result.folder, known))
         elif name in ("CMD", "ENTRYPOINT"):
-            words = _command(line, rest, {**values, **result.environment})
+            words = _command(line, rest, known)
             entry, result.command = (words, ()) if name == "ENTRYPOINT" else (entry, words)
         elif name not in _NO_EFFECT:
             raise DockerfileError(f"line {line}: the instruction {name} is not supported")
+        elif reason := _NO_EFFECT[name]:
+            result.notes.append(f"without effect here: {name} {rest} ({reason})")
     result.command = (*entry, *result.command)
     if not result.command:
         raise DockerfileError("the Dockerfile has no CMD or ENTRYPOINT that starts the agent")
@@ -135,6 +167,19 @@ def _check_base(line: int, rest: str, *, has_base: bool) -> None:
         raise DockerfileError(f"line {line}: the base image {rest} is not supported, only python and uv images")
 
 
+def _check_installer(line: int, name: str, variable: str, value: str) -> None:
+    """Refuse a setting of pip or uv that changes which packages are installed."""
+    if value and changes_packages(variable):
+        raise DockerfileError(
+            f"line {line}: {name} {variable} is not supported, it changes which packages are installed"
+        )
+
+
+def changes_packages(variable: str) -> bool:
+    """Return whether a variable is a setting of pip or uv that changes which packages are installed."""
+    return bool(_CHOOSES_PACKAGES.fullmatch(variable))
+
+
 def _pairs(line: int, rest: str) -> Iterator[tuple[str, str]]:
     words = shlex.split(rest)
     if len(words) > 1 and "=" not in words[0]:
@@ -147,18 +192,24 @@ def _pairs(line: int, rest: str) -> Iterator[tuple[str, str]]:
         yield variable, value
 
 
-def _copy(line: int, rest: str, folder: PurePosixPath) -> Copy | None:
+def _copy(line: int, name: str, rest: str, folder: PurePosixPath) -> Copy | None:
     words = _json_words(rest) or shlex.split(rest)
     flags, paths = [word for word in words if word.startswith("--")], [word for word in words if word[:2] != "--"]
     if origin := next((flag for flag in flags if flag.startswith("--from=")), None):
         if "astral-sh/uv" in origin and all(path.rpartition("/")[2] in ("uv", "uvx") for path in paths[:-1]):
             return None  # uv itself: requirements are installed by the service
         raise DockerfileError(f"line {line}: COPY {origin} is not supported")
+    if option := next((flag for flag in flags if flag.partition("=")[0] not in _COPY_OPTIONS), None):
+        raise DockerfileError(f"line {line}: {name} {option} is not supported")
     if len(paths) < 2:
-        raise DockerfileError(f"line {line}: COPY needs a source and a target")
+        raise DockerfileError(f"line {line}: {name} needs a source and a target")
     if any("://" in path for path in paths[:-1]):
         raise DockerfileError(f"line {line}: ADD of an address is not supported; put the file into the source")
-    target = str(folder / paths[-1]) + ("/" if paths[-1].endswith(("/", ".")) or len(paths) > 2 else "")
+    if archive := next((path for path in paths[:-1] if name == "ADD" and _ARCHIVE.fullmatch(path)), None):
+        raise DockerfileError(f"line {line}: ADD {archive}: archives are not unpacked; put their files into the source")
+    target = posixpath.normpath(folder / paths[-1])
+    if paths[-1].endswith("/") or len(paths) > 2 or target == str(folder):
+        target = target.rstrip("/") + "/"
     return Copy(tuple(paths[:-1]), target)
 
 
@@ -171,7 +222,7 @@ def _run_text(rest: str) -> str:
 def _command(line: int, rest: str, values: Mapping[str, str]) -> tuple[str, ...]:
     if words := _json_words(rest):
         return tuple(words)
-    text = _replaced(rest, values)
+    text = replace_variables(rest, values)
     if re.search(r"[;&|<>`$]", text):
         raise DockerfileError(f"line {line}: the shell command {rest} is not supported; write it as a JSON list")
     return tuple(shlex.split(text))
@@ -187,7 +238,14 @@ def _json_words(rest: str) -> list[str]:
     return [str(word) for word in cast("list[object]", words)] if isinstance(words, list) else []
 
 
-def _replaced(text: str, values: Mapping[str, str]) -> str:
+def replace_variables(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with `$NAME`, `${NAME}`, `${NAME:-other}` and `${NAME:+other}` replaced.
+
+    Args:
+        text: The text.
+        values: The variables; any other is empty.
+    """
+
     def value(match: re.Match[str]) -> str:
         name, sign, other = match[1] or match[4], match[2], match[3] or ""
         if sign == "+":
