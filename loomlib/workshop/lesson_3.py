@@ -12,7 +12,6 @@ from .exercise import Exercise, NotYet, an, expect, quoted, several
 if TYPE_CHECKING:
     from ..workbench import Workbench
 
-GUESSING: Final = "calculator_guessing"
 _FEWEST_CASES: Final = 3
 _ENOUGH_CASES: Final = 6
 

@@ -9,8 +9,6 @@ from typing import Any, cast
 from .plain import NotPlainError, plain
 from .problems import Path, Problems, shown
 
-_MISSING: Any = object()
-
 
 class Fields:
     """One object of the file. A null field counts as missing.

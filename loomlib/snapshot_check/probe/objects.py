@@ -8,7 +8,6 @@ import functools
 import gc
 import itertools
 import os
-import sys
 import threading
 import time
 import types
@@ -273,8 +272,3 @@ def _module_name(name: str, module: types.ModuleType) -> str:
     if name != "__main__":
         return name
     return os.path.basename(str(module.__file__)).removesuffix(".py")
-
-
-def is_loaded(name: str) -> bool:
-    """Return whether a module is imported."""
-    return name in sys.modules
