@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """`ours` beside `reference`, how they compare, and the issue's aim ("" where it names none)."""
+    """`ours` beside `reference`, how they compare, and the aim ("" where there is none).
+
+    `met` is None where there is no aim; False makes the run fail.
+    """
 
     what: str
     ours: str
