@@ -44,7 +44,7 @@ service: $(READY) bubblewrap  ## the tests against the local AgentCore
 unit: $(READY) bubblewrap  # both in one run, which shares the work better
 	@$(BIN)/python -m pytest tests $(SUITE)
 
-long: $(READY)  ## what takes minutes: a hundred kills, every case of the shipped eval sets
+long: $(READY) bubblewrap  ## what takes minutes: a hundred kills, every case of the shipped eval sets
 	@$(BIN)/python -m pytest tests -q -m long --durations=0 $(ORDER)
 
 notebooks: $(READY)

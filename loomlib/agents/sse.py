@@ -72,7 +72,9 @@ class SseParser:
             return self._decode(data, final)
         except UnicodeDecodeError as error:
             raise MalformedResponseError(
-                "The event stream is not UTF-8", on=f"byte {error.object[error.start]:#04x}"
+                "The event stream is not UTF-8",
+                on=f"byte {error.object[error.start]:#04x}",
+                try_="read the agent's log; server-sent events are UTF-8 always",
             ) from error
 
     def _split(self, text: str) -> Sequence[SseEvent]:

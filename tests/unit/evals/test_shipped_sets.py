@@ -32,8 +32,10 @@ def test_a_file_of_the_same_name_goes_before_a_shipped_set(tmp_path: Path, monke
     Path("calculator").write_text('{"loom_evalset": 1, "name": "mine", "cases": [{"id": "a", "turns": ["Hi"]}]}')
     assert EvalSet.read("calculator").name == "mine"
     assert shipped_path("../sets/calculator") is None
-    with pytest.raises(InvalidEvalSetError):
+    with pytest.raises(InvalidEvalSetError, match="no such eval set"):
         EvalSet.read("no_such_set")
+    with pytest.raises(InvalidEvalSetError, match="did you mean 'calculator'"):
+        EvalSet.read("calculater")
 
 
 @pytest.mark.parametrize("name", NAMES)
