@@ -5,7 +5,9 @@ Names in capitals are filled in by the test: HOME (the user's home folder), SERV
 packages), CODE (the deployed code), OTHER (a file of another session), KEY (the service's access key).
 """
 
-from attack import Attack, holds_nothing, is_refused
+import json
+
+from attack import Attack, Outcome, holds_nothing, is_refused
 
 _LIBC = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 _CONNECT = """
@@ -25,6 +27,88 @@ for path in glob.glob(PATTERN):
     except OSError:
         pass
 """
+_NAMESPACE = (
+    _LIBC
+    + """
+import errno, glob, json, stat
+
+def use(found):
+    user, group = os.getuid(), os.getgid()
+    if libc.unshare(0x10000000 | 0x00020000):
+        found["namespace"] = errno.errorcode[ctypes.get_errno()]
+        return
+    found["namespace"] = "made"
+    for name, content in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(content)
+    found["user"] = os.getuid()
+    os.makedirs("/tmp/inner", exist_ok=True)
+
+    def attempt(what, result):
+        if result == 0:
+            found["opened"].append(what)
+
+    for line in reversed(open("/proc/self/mountinfo").readlines()):
+        point = line.split(" ")[4]
+        attempt("unmounted " + point, libc.umount2(point.encode(), 2))
+    attempt("/usr is writable", libc.mount(None, b"/usr", None, 0x1020, None))
+    for kind in ("user", "mnt", "net"):
+        try:
+            entered = os.open(f"/proc/1/ns/{kind}", os.O_RDONLY)
+            attempt(f"entered {kind} of the first process", libc.setns(entered, 0))
+        except OSError:
+            pass
+    try:
+        os.mknod("/tmp/disk", stat.S_IFBLK | 0o600, os.makedev(254, 0))
+        attempt("a disk", 0)
+    except OSError:
+        pass
+    if libc.unshare(0x20000000) == 0:
+        inner = os.fork()
+        if inner == 0:
+            os._exit(libc.mount(b"proc", b"/tmp/inner", b"proc", 0, None) != 0)
+        attempt("another /proc", os.waitpid(inner, 0)[1])
+    secrets = ["HOME/.aws/credentials", "HOME/.ssh/id_ed25519", "SERVICE/service.json", "SERVICE/resources.db", "OTHER"]
+    own = os.readlink("/proc/self")
+    others = [path for path in glob.glob("/proc/[0-9]*/environ") if path.split("/")[2] != own]
+    for path in (*secrets, *others, *glob.glob("/home/*/.aws/*")):
+        try:
+            found["opened"].append(open(path, "rb").read().decode("latin-1") or path)
+        except OSError:
+            found["tried"] += 1
+
+reader, writer = os.pipe()
+child = os.fork()  # the kernel refuses to make a user namespace for a process of several threads, as the agent is
+if child == 0:
+    found = {"tried": 0, "opened": []}
+    try:
+        use(found)
+    except Exception as failure:
+        found["failure"] = repr(failure)
+    os.write(writer, json.dumps(found).encode()[:60_000])
+    os._exit(0)
+os.close(writer)
+with open(reader, "rb") as report:
+    result = report.read().decode()
+os.waitpid(child, 0)
+"""
+)
+
+
+def is_contained(outcome: Outcome) -> bool:
+    """The user namespace was refused, or nothing that is outside opened up to its root."""
+    found = json.loads(outcome.text)
+    if found["namespace"] != "made":
+        return is_without_namespace(outcome)
+    return "failure" not in found and found["user"] == 0 and found["tried"] >= 5 and found["opened"] == []
+
+
+def is_without_namespace(outcome: Outcome) -> bool:
+    """The kernel refused a user namespace, for its number or for want of a permission."""
+    return json.loads(outcome.text)["namespace"] in ("ENOSPC", "EPERM")
+
+
+NAMESPACE_ATTACK = Attack("makes a user namespace and looks around in it", _NAMESPACE, is_contained)
 
 ATTACKS = (
     Attack("reads its own environment", "import os; result = dict(os.environ)", holds_nothing),
@@ -96,7 +180,7 @@ ATTACKS = (
         lambda outcome: outcome.text == "-1",
     ),
     Attack("unmounts a cover", _LIBC + "result = libc.umount2(b'/proc/sys', 2)", lambda outcome: outcome.text == "-1"),
-    Attack("makes a user namespace", _LIBC + "result = libc.unshare(0x10000000)", lambda outcome: outcome.text == "-1"),
+    NAMESPACE_ATTACK,
     Attack("becomes root", "import os; os.setuid(0); result = os.getuid()", is_refused),
     Attack("changes its root folder", "import os; os.chroot('/tmp'); result = 'done'", is_refused),
     Attack("sets the clock", "import time; time.clock_settime(0, 0); result = 'done'", is_refused),

@@ -3,6 +3,7 @@
 from attack import Attack, ends, holds_nothing, reaches
 
 _CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+_NO_TEXT = b"\xff\xfe\xed\xa0"
 _RAW = "result = None\nimport time\n"
 
 ATTACKS = (
@@ -120,8 +121,8 @@ result = "burnt"
     ),
     Attack(
         "answers with text that is no UTF-8",
-        _RAW + "write(b'HTTP/1.1 200 OK\\r\\ncontent-length: 4\\r\\n\\r\\n\\xff\\xfe\\xed\\xa0')",
-        lambda outcome: True,
+        _RAW + f"write(b'HTTP/1.1 200 OK\\r\\ncontent-length: 4\\r\\n\\r\\n' + {_NO_TEXT!r})",
+        lambda outcome: outcome.text == _NO_TEXT.decode("utf-8", "replace") or ends(outcome),
     ),
     Attack(
         "answers twice",
@@ -153,7 +154,7 @@ result = "left"
     Attack(
         "closes its output and its lifeline",
         "import os\nfor number in (1, 2, 4, 5):\n    try: os.close(number)\n    except OSError: pass",
-        lambda outcome: True,
+        lambda outcome: outcome.text == "nothing" or ends(outcome),
     ),
     Attack(
         "writes its own copy of the code",

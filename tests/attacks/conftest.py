@@ -38,10 +38,13 @@ class Battlefield:
 
     sibling = "another-session-of-the-attacking-version"
 
-    def __init__(self, state: local.ServiceState, arn: str, neighbour: str, figures: dict[str, str]) -> None:
-        self.state, self.arn, self.neighbour, self.figures = state, arn, neighbour, figures
+    def __init__(self, state: local.ServiceState, arns: dict[str, str], figures: dict[str, str]) -> None:
+        self.state, self.figures = state, figures
+        self.arn, self.neighbour, self.attacker_v1 = arns["attacker"], arns["neighbour"], arns["attacker_v1"]
         self.quiet_s: list[float] = []
         self.busy_s: list[float] = []
+        self.is_heavy = threading.Event()
+        """Set while attacks on the service run; calls of the neighbour that begin then count as busy ones."""
         self.failures: list[str] = []
         self._stop = threading.Event()
         self.data = boto3.client(
@@ -70,18 +73,20 @@ class Battlefield:
             text = value if isinstance(value, str) else json.dumps(value)
         return Outcome(text=text)
 
-    def run(self, attack: Attack, session: str = "") -> Outcome:
+    def run(self, attack: Attack, session: str = "", arn: str = "") -> Outcome:
         """Run an attack, in a session of its own unless one is given."""
         own = not session
         session = session or f"attack-{uuid.uuid4()}"
-        outcome = self.call(attack.code, session)
+        outcome = self.call(attack.code, session, arn)
+        print(f"{attack.name}: {outcome.error or outcome.text}"[:500])
         if own:
-            self.stop_session(session)
+            self.stop_session(session, arn)
         return outcome
 
-    def stop_session(self, session: str) -> None:
+    def stop_session(self, session: str, arn: str = "") -> None:
+        arn = arn or self.arn
         with contextlib.suppress(ClientError):  # it may have ended already
-            self.data.stop_runtime_session(agentRuntimeArn=self.arn, runtimeSessionId=session, qualifier="DEFAULT")
+            self.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=session, qualifier="DEFAULT")
 
     def call_neighbour(self, durations: list[float]) -> None:
         begun = time.monotonic()
@@ -92,7 +97,7 @@ class Battlefield:
 
     def watch_neighbour(self) -> None:
         while not self._stop.wait(0.05):
-            self.call_neighbour(self.busy_s)
+            self.call_neighbour(self.busy_s if self.is_heavy.is_set() else [])
 
     def close(self) -> None:
         self._stop.set()
@@ -139,13 +144,15 @@ def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Battlefield]:
             state, _ = local.start(home, options, persistent=True)
             closing.callback(local.stop, home)
             with loom.connect(home=str(home)) as bench:
-                arn = bench.deploy(code / "agent.py", name="attacker").arn
-                neighbour = bench.deploy(code / "agent.py", name="neighbour").arn
+                arns = {
+                    name: bench.deploy(code / "agent.py", name=name, platform_version=platform).arn
+                    for name, platform in (("attacker", "V2"), ("neighbour", "V2"), ("attacker_v1", "V1"))
+                }
         site = sysconfig.get_paths()["purelib"]
         deployed = next((home / "runtimes").glob("attacker-*/*/code"))
         figures = {"HOME": str(user), "SERVICE": str(home), "PID": str(state.pid), "PORT": str(port.getsockname()[1])}
         figures |= {"NAME": name, "SITE": site, "CODE": str(deployed), "KEY": state.access_key}
-        battlefield = Battlefield(state, arn, neighbour, figures)
+        battlefield = Battlefield(state, arns, figures)
         closing.callback(battlefield.close)
         note = "import os; open('note', 'w').write('canary of a neighbour'); result = os.path.abspath('note')"
         figures["OTHER"] = battlefield.call(note, battlefield.sibling).text
@@ -168,5 +175,8 @@ def outcomes(field: Battlefield, request: pytest.FixtureRequest) -> dict[str, Ou
         )
         if isinstance(values.get("disturbance"), Attack):
             chosen[values["disturbance"].name] = values["disturbance"]
+    field.is_heavy.set()
     with ThreadPoolExecutor(3) as pool:
-        return dict(zip(chosen, pool.map(field.run, chosen.values()), strict=True))
+        found = dict(zip(chosen, pool.map(field.run, chosen.values()), strict=True))
+    field.is_heavy.clear()
+    return found

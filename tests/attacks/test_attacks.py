@@ -38,6 +38,11 @@ def test_an_attack_on_secrets_finds_nothing(field, attack: Attack) -> None:
     assert attack.holds(outcome), outcome
 
 
+def test_a_session_of_platform_v1_makes_no_user_namespace(field) -> None:
+    outcome = field.run(attacks_on_secrets.NAMESPACE_ATTACK, arn=field.attacker_v1)
+    assert attacks_on_secrets.is_without_namespace(outcome), outcome
+
+
 @pytest.mark.parametrize("attack", named(attacks_with_keys.ATTACKS))
 def test_a_session_s_key_opens_nothing_else(field, attack: Attack) -> None:
     outcome = field.run(attack, SHARED)
@@ -58,8 +63,16 @@ def test_after_all_attacks_nothing_is_left_and_the_neighbour_was_served(field, o
     assert len(marked) <= 4, "the neighbour's processes"  # bubblewrap twice, the agent, and its network
     assert (Path(field.figures["HOME"]) / ".aws" / "credentials").exists(), "the clean-up followed a link"
     assert field.failures == []
-    quiet, busy = sorted(field.quiet_s), sorted(field.busy_s)
-    assert busy[int(len(busy) * 0.99)] <= max(5 * quiet[int(len(quiet) * 0.99)], LEAST_P99_S)
+    quiet_s, busy_s = p99(field.quiet_s), p99(field.busy_s)
+    print(
+        f"the neighbour's p99: {quiet_s:.3f} s in {len(field.quiet_s)} quiet calls, {busy_s:.3f} s in "
+        f"{len(field.busy_s)} calls under attack, ratio {busy_s / quiet_s:.1f}"
+    )
+    assert busy_s <= max(5 * quiet_s, LEAST_P99_S)
+
+
+def p99(durations: list[float]) -> float:
+    return sorted(durations)[int(len(durations) * 0.99)]
 
 
 def is_of(environ: Path, field) -> bool:
