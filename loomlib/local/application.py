@@ -31,7 +31,7 @@ from .moto_fallback import MotoFallback
 from .otlp.intake import PREFIX as OTLP_PATHS
 from .otlp.intake import OtlpIntake
 from .resources import Place
-from .router import Router
+from .router import Router, best_match
 from .runtimes.commands import Commands
 from .runtimes.endpoints import OPERATION as PROXY_OPERATION
 from .runtimes.endpoints import SessionEndpoints
@@ -247,26 +247,24 @@ class Application:
             if answer is not None:
                 await send_body(send, answer[0], 200, [*answer[1], *_named(request_id)])
                 return
-        for router in self._routers.get(service, ()):
-            if match := router.match(scope):
-                named = b""
-                if service == "bedrock-agentcore":
-                    if path.startswith(IDENTITY_PATHS):
-                        named = cast("Body", scope["loom.body"]).opened().read()
-                        action = self._identity.action(match.name, named, caller.region, account_id)
-                    else:
-                        action = agentcore_action(match.name, match.path_parameters, caller.region, account_id)
-                    require(caller.principal, *action, service)
-                place = {"region": caller.region, "account_id": account_id}
-                with self._outward.recording(caller.key, match.name, named, request_id):
-                    body = await router.answer(match, receive, send, **place, request_id=request_id)
-                if body is None:
-                    return
-                receive = body
-                break
-        else:
+        if matched := best_match(self._routers.get(service, ()), scope):
+            router, match = matched
+            named = b""
             if service == "bedrock-agentcore":
-                raise not_implemented(f"{scope['method']} {path}")
+                if path.startswith(IDENTITY_PATHS):
+                    named = cast("Body", scope["loom.body"]).opened().read()
+                    action = self._identity.action(match.name, named, caller.region, account_id)
+                else:
+                    action = agentcore_action(match.name, match.path_parameters, caller.region, account_id)
+                require(caller.principal, *action, service)
+            place = {"region": caller.region, "account_id": account_id}
+            with self._outward.recording(caller.key, match.name, named, request_id):
+                body = await router.answer(match, receive, send, **place, request_id=request_id)
+            if body is None:
+                return
+            receive = body
+        elif service == "bedrock-agentcore":
+            raise not_implemented(f"{scope['method']} {path}")
         scope["loom.service"], scope["loom.place"] = service, Place(caller.region, account_id)
         scope["loom.principal"] = caller.principal
         if service == "secretsmanager":

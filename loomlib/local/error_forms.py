@@ -127,13 +127,30 @@ def _rest_operation(service: str, method: str, raw_path: str, query: str, header
             **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
         }
     )
+    matched = ""
     for name in _SERVICES.get(service, (service,)):
         if (router := _router(name)) is not None:
             try:
-                return str(router.match(request)[0].name)
+                operation = router.match(request)[0]
             except HTTPException:
                 continue
-    return ""
+            if has_same_parts(operation.http["requestUri"], raw_path):
+                return str(operation.name)
+            matched = matched or str(operation.name)
+    return matched
+
+
+def has_same_parts(template: str, raw_path: str) -> bool:
+    """Return whether a path has as many parts as an operation's path in its service model.
+
+    moto lets the last label of every template match several parts, because some clients leave slashes unencoded.
+
+    Args:
+        template: Such as `/datasets/{datasetId}?version`.
+        raw_path: The path as it was sent.
+    """
+    path = template.partition("?")[0].rstrip("/")
+    return "+}" in path or path.count("/") == raw_path.rstrip("/").count("/")
 
 
 @cache

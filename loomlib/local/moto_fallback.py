@@ -30,6 +30,14 @@ _UNSIGNED = "AWS4-HMAC-SHA256 Credential=UNSIGNED/20000101/{region}/{service}/aw
 _INTERNAL = frozenset({"moto_api", "instance_metadata"})
 """moto's own pages, with which a caller could read and reset everything, and EC2's, which answers with keys."""
 
+_KEYS_MISSING_IN_S3 = frozenset(
+    {"abac", "analytics", "annotation", "intelligent-tiering", "metadataAnnotationTable", "metadataConfiguration"}
+    | {"metadataInventoryTable", "metadataJournalTable", "metadataTable", "metrics", "renameObject", "requestPayment"}
+    | {"session", "torrent"}
+)
+_OPERATIONS_MISSING_IN_S3 = frozenset({"DELETE inventory", "GET retention"})
+"""What moto's S3 lacks. It ignores these keys of a query: DeleteBucketMetricsConfiguration deletes the bucket."""
+
 # moto keeps a list of all instances of its models for its own dashboard, so deleted log lines would never be freed.
 BaseModel.__new__ = lambda cls, *_, **__: super(BaseModel, cls).__new__(cls)
 
@@ -98,6 +106,8 @@ class MotoFallback:
             # moto reads service and region from the credential scope; without one it takes us-east-1.
             environ["HTTP_AUTHORIZATION"] = _UNSIGNED.format(region=region, service=scope["loom.service"])
         request = _Described(environ)
+        if request.is_missing_in_s3():
+            return request.not_implemented(start_response)
         try:
             status, headers, body = self._asked(environ)
         except RefusedError as refused:
@@ -186,6 +196,17 @@ class _Described:
             headers=self._headers,
             form=self._form,
         )
+
+    def is_missing_in_s3(self) -> bool:
+        """Return whether moto's S3 would take this operation for another one."""
+        query: str = self._environ["QUERY_STRING"]
+        if self._service != "s3" or not query:
+            return False
+        keys = {part.partition("=")[0] for part in query.split("&")}
+        method: str = self._environ["REQUEST_METHOD"]
+        if keys & _KEYS_MISSING_IN_S3 or {f"{method} {key}" for key in keys} & _OPERATIONS_MISSING_IN_S3:
+            return True
+        return method == "PUT" and "encryption" in keys and self.operation == "s3:UpdateObjectEncryption"
 
     def is_page(self, status: str, headers: Iterable[tuple[str, str]]) -> bool:
         """Return whether a response is a web page or empty where AWS would return an error."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -22,6 +22,7 @@ from moto.core.routing import get_service_router
 from moto.core.serialize import RestJSONSerializer
 from werkzeug.exceptions import NotFound
 
+from .error_forms import has_same_parts
 from .moto_fallback import moto_methods
 from .patterns import matches_model
 from .resources import Place
@@ -61,6 +62,18 @@ class Match:
     def name(self) -> str:
         """The operation's name in the service model."""
         return str(self.operation.name)
+
+
+def best_match(routers: Iterable[Router], scope: Scope) -> tuple[Router, Match] | None:
+    """Return a request's router and operation: one whose path has as many parts as the request's, else the first."""
+    matched: tuple[Router, Match] | None = None
+    raw_path: str = scope["raw_path"].decode("latin-1")
+    for router in routers:
+        if (match := router.match(scope)) is not None:
+            if has_same_parts(match.operation.http["requestUri"], raw_path):
+                return router, match
+            matched = matched or (router, match)
+    return matched
 
 
 class Router:

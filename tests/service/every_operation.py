@@ -12,6 +12,7 @@ import ipaddress
 import json
 import os
 import random
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -62,6 +63,8 @@ def _call_service(service: str, how_many: int, faults: list[str], tally: Counter
             code = refused.response["Error"].get("Code", "")
             status = refused.response["ResponseMetadata"]["HTTPStatusCode"]
             tally["not implemented" if status == 501 else "refused"] += 1
+            if status == 501 and not _is_named(name, str(refused)):
+                faults.append(f"{service}:{name}: 501 that does not name the operation: {refused}")
             without_body = name.startswith("Head") and code == "404"  # an answer to HEAD has none
             if (status >= 500 and status != 501) or ((not code or code.isdigit()) and not without_body):
                 faults.append(f"{service}:{name}: {status} {code!r}")
@@ -70,6 +73,20 @@ def _call_service(service: str, how_many: int, faults: list[str], tally: Counter
         if "html" in str((raw.get("headers") or {}).get("content-type", "")).lower():
             faults.append(f"{service}:{name}: {raw.get('status_code')} is a web page")
     client.close()
+
+
+def _is_named(operation: str, refusal: str) -> bool:
+    """Return whether a refusal names the operation, or one with the same path and method."""
+    same = {
+        "InvokeInlineAgent": "PrepareAgent",
+        "PutBucketLifecycle": "PutBucketLifecycleConfiguration",
+        "InvokeModelWithResponseStream": "InvokeModel",
+        "UntagResource": "DELETE /",  # the minimal parameters have no key of a tag
+        "WriteGetObjectResponse": "POST /WriteGetObjectResponse",
+    }
+    return (
+        re.search(rf"does not implement ([\w-]+:)?({operation}|{same.get(operation, operation)})", refusal) is not None
+    )
 
 
 def _note_outside(event: str, arguments: tuple[Any, ...], outside: list[str]) -> None:

@@ -143,10 +143,15 @@ async def test_other_addresses_are_passed_on_unread(state: local.ServiceState) -
         (b"GET http://example.org/ HTTP/1.1\r\n\r\n", b"405"),
         (b"CONNECT 127.0.0.1:99999 HTTP/1.1\r\n\r\n", b"502"),
         (b"CONNECT a b HTTP/1.1\r\n\r\n", b"405"),
+        (b"CONNECT s3.us-east-1.amazonaws.com:443 HTTP/1.1\r\n\r\n", b"403"),
+        (b"CONNECT IAM.amazonaws.com.:443 HTTP/1.1\r\n\r\n", b"403"),
+        (b"CONNECT bedrock-agentcore.us-east-1.amazonaws.com:80 HTTP/1.1\r\n\r\n", b"403"),
         (b"CONNECT a:1 HTTP/1.1\r\n" + b"x" * 40_000, b"431"),
     ],
 )
-async def test_what_is_no_connect_is_refused(state: local.ServiceState, sent: bytes, status: bytes) -> None:
+async def test_what_is_no_connect_or_leads_to_aws_is_refused(
+    state: local.ServiceState, sent: bytes, status: bytes
+) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", state.aws_names_port)
     writer.write(sent)
     assert (await reader.readexactly(12)).endswith(status)

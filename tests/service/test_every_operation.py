@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -91,6 +92,27 @@ def test_an_operation_that_is_missing_is_named(session: Session, service_once: l
         with pytest.raises(ClientError, match=f"{service}:{name}") as refused:
             getattr(client, operation)(**minimal_parameters(client.meta.service_model.operation_model(name)))
         assert refused.value.response["Error"]["Code"] == "NotImplementedException"
+
+
+def test_what_s3_lacks_changes_nothing(session: Session, service_once: local.ServiceState) -> None:
+    client = _client(session, service_once, "s3")
+    client.create_bucket(Bucket="kept")
+    client.create_bucket(Bucket="emptied")
+    client.put_object(Bucket="kept", Key="a", Body=b"first")
+    lacks = re.compile(
+        "Abac|Analytics|Annotation|IntelligentTiering|Metadata|Metrics|Rename|RequestPayment|Torrent|CreateSession"
+    )
+    named = [name for name in client.meta.service_model.operation_names if lacks.search(name)]
+    assert len(named) >= 30
+    for name in [*named, "DeleteBucketInventoryConfiguration", "GetObjectRetention", "UpdateObjectEncryption"]:
+        given = minimal_parameters(client.meta.service_model.operation_model(name))
+        given["Bucket"] = "kept" if "Key" in given else "emptied"
+        given |= {"Key": "a"} if "Key" in given else {}
+        with pytest.raises(ClientError, match=f"s3:{name}") as refused:
+            getattr(client, botocore.xform_name(name))(**given)
+        assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 501
+    client.head_bucket(Bucket="emptied")
+    assert client.get_object(Bucket="kept", Key="a")["Body"].read() == b"first"
 
 
 def test_exported_variables_keep_every_call_on_this_machine(service_once: local.ServiceState, tmp_path: Path) -> None:

@@ -17,6 +17,18 @@ _SERVED: Final = re.compile(
 )
 
 
+def is_of_aws(host: str) -> bool:
+    """Return whether a host name without its port is one of AWS.
+
+    Example:
+        >>> is_of_aws("data.s3.us-east-1.amazonaws.com")
+        True
+        >>> is_of_aws("amazonaws.com.example.org")
+        False
+    """
+    return f".{host.lower().rstrip('.')}".endswith(tuple(f".{domain}" for domain in DOMAINS))
+
+
 def is_served(host: str) -> bool:
     """Return whether a host name, with or without the port 443, is one that this service answers for.
 

@@ -1,4 +1,4 @@
-"""The proxy: HTTP's CONNECT, answered with the service for AWS's names, passed on for all others."""
+"""The proxy: HTTP's CONNECT leads to the service for AgentCore's names, is refused for AWS's others, else passed on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from .hosts import is_served
+from .hosts import is_of_aws, is_served
 
 if TYPE_CHECKING:
     from .certificates import Authority
@@ -77,6 +77,9 @@ class AwsNames:
             return await _refuse(writer, "405 Method Not Allowed")
         host, port = target[1].decode().lower(), int(target[2])
         served = is_served(host) and port == 443
+        if is_of_aws(host) and not served:
+            _log.warning("The proxy refused a client a connection to %s:%d: no call leaves for AWS.", host, port)
+            return await _refuse(writer, "403 Forbidden")
         try:
             async with asyncio.timeout(_CONNECTED_WITHIN_S):
                 other = await asyncio.open_connection(*(("127.0.0.1", self._service_port) if served else (host, port)))
