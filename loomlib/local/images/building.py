@@ -123,7 +123,7 @@ class _Layers:
             if command.files:
                 raise DockerfileError(
                     f"RUN {' '.join(words[:1])} … {', '.join(command.files)}: redirections to or from files are not "
-                    "supported; put the file into the source"
+                    "supported; put the file into the source, or quote < and > of a requirement"
                 )
             if setting := next(filter(changes_packages, command.variables), None):
                 raise DockerfileError(f"RUN {setting}=…: this setting of the installer is not supported")
@@ -273,7 +273,7 @@ def _search_path(value: str, folder: PurePosixPath) -> str:
     result: list[str] = []
     for name in filter(None, value.split(":")):
         path = posixpath.relpath(folder / name, folder)
-        if path.startswith(".."):
+        if path.split("/")[0] == "..":
             raise DockerfileError(
                 f"ENV PYTHONPATH: {name} is outside the working folder {folder}, which is all that runs here"
             )

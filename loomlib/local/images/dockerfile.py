@@ -119,7 +119,7 @@ def read_dockerfile(text: str, arguments: Mapping[str, str]) -> Dockerfile:
                 _check_installer(line, name, variable, value)
                 result.environment[variable] = value
         elif name == "WORKDIR":
-            result.folder = result.folder / rest.strip("\"'")
+            result.folder = PurePosixPath(posixpath.normpath(result.folder / rest.strip("\"'")))
         elif name in ("COPY", "ADD"):
             if step := _copy(line, name, rest, result.folder):
                 result.steps.append(step)

@@ -37,7 +37,7 @@ _NO_EFFECT: Final = frozenset(
         "--no-install-workspace",
         "--no-default-groups",
     }
-    | {"--inexact", "--exact", "--active", "--no-sync", "--debug"}
+    | {"--inexact", "--exact", "--active", "--no-sync", "--debug", "--require-hashes"}
 )
 """Options without a value that do not change which packages a new image has."""
 _NO_EFFECT_WITH_VALUE: Final = frozenset(

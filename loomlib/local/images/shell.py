@@ -22,6 +22,7 @@ _PIECE: Final = re.compile(
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=.*", re.DOTALL)
 _SUBSTITUTION: Final = re.compile(r"(?<!\\)(?:`|\$[({][^\s})]*[})]?)")
 _USER_INFO: Final = re.compile(r"(?<=://)[^\s'\"]*@")
+_QUERY: Final = re.compile(r"(://[^\s'\"?]*\?)[^\s'\"]+")
 
 
 @dataclass(slots=True)
@@ -83,8 +84,8 @@ def read_commands(run: Run) -> Iterator[Command]:
 
 
 def without_credentials(text: str) -> str:
-    """Return a text without the user names and passwords of the addresses in it."""
-    return _USER_INFO.sub("***@", text)
+    """Return a text without the user names, passwords and queries of the addresses in it."""
+    return _QUERY.sub(r"\1***", _USER_INFO.sub("***@", text))
 
 
 def _words(raw: str, values: Mapping[str, str]) -> list[str]:
