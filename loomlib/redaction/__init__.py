@@ -9,9 +9,9 @@ from ..dispatch import names_on_use
 
 if TYPE_CHECKING:
     from .files import read_rules
-    from .logs import RedactingFormatter
+    from .logs import RedactingFormatter, redact_message
     from .personal import PERSONAL_DATA
-    from .redactor import DEFAULT_RULES, Document, Redacted, Redaction, Redactor, redact
+    from .redactor import DEFAULT_RULES, READABLE_RULES, Document, Redacted, Redaction, Redactor, redact
     from .rule import RedactionRule
     from .secrets import HIGH_ENTROPY, KNOWN_FORMS, SECRETS
 
@@ -20,6 +20,7 @@ __all__ = [
     "HIGH_ENTROPY",
     "KNOWN_FORMS",
     "PERSONAL_DATA",
+    "READABLE_RULES",
     "SECRETS",
     "Document",
     "Redacted",
@@ -29,6 +30,7 @@ __all__ = [
     "Redactor",
     "read_rules",
     "redact",
+    "redact_message",
 ]
 
 
@@ -37,9 +39,9 @@ __getattr__ = names_on_use(
     __name__,
     {
         "files": "read_rules",
-        "logs": "RedactingFormatter",
+        "logs": "RedactingFormatter redact_message",
         "personal": "PERSONAL_DATA",
-        "redactor": "DEFAULT_RULES Document Redacted Redaction Redactor redact",
+        "redactor": "DEFAULT_RULES READABLE_RULES Document Redacted Redaction Redactor redact",
         "rule": "RedactionRule",
         "secrets": "HIGH_ENTROPY KNOWN_FORMS SECRETS",
     },

@@ -1,4 +1,4 @@
-"""Redaction of log records, so that Loom's own logs contain no secrets or personal data."""
+"""Redaction of log records and messages, so that Loom's own logs and errors show no secrets or personal data."""
 
 from __future__ import annotations
 
@@ -20,12 +20,20 @@ class RedactingFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the redacted text of a record."""
         text = super().format(record)
-        return text if record.levelno < logging.WARNING else _redactor().redact(text).text
+        return text if record.levelno < logging.WARNING else redact_message(text)
+
+
+def redact_message(text: str) -> str:
+    """Return a message without secrets and personal data; random-looking text stays, because ids look like that.
+
+    Args:
+        text: The text of an error or of a log record.
+    """
+    return _redactor().redact(text).text
 
 
 @cache
 def _redactor() -> Redactor:
-    from .redactor import DEFAULT_RULES, Redactor  # the rules take 20 ms to compile; most processes log no warning
-    from .secrets import HIGH_ENTROPY
+    from .redactor import READABLE_RULES, Redactor  # the rules take 20 ms to compile; most processes log no warning
 
-    return Redactor([rule for rule in DEFAULT_RULES if rule is not HIGH_ENTROPY], numbered=False)
+    return Redactor(READABLE_RULES, numbered=False)

@@ -186,7 +186,7 @@ PERSONAL_DATA: Final[tuple[RedactionRule, ...]] = (
     *(
         _rule(
             "national id",
-            rf"(?<![0-9A-Za-z_.-]){pattern}(?![0-9A-Za-z_-])",
+            rf"(?<![0-9A-Za-z_.-])(?:{pattern})(?![0-9A-Za-z_-])",
             accept=partial(_national, check),
             anchors=anchors,
             canonical=_alphanumeric,

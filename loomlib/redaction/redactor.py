@@ -13,7 +13,10 @@ from .personal import PERSONAL_DATA
 from .rule import RedactionRule
 from .secrets import SECRETS, is_secret_name
 
-DEFAULT_RULES: Final[tuple[RedactionRule, ...]] = (*SECRETS[:-1], *PERSONAL_DATA, SECRETS[-1])
+READABLE_RULES: Final[tuple[RedactionRule, ...]] = (*SECRETS[:-1], *PERSONAL_DATA)
+"""Secrets and personal data, without the rule for random-looking text: for errors, logs and reports, which name ids."""
+
+DEFAULT_RULES: Final[tuple[RedactionRule, ...]] = (*READABLE_RULES, SECRETS[-1])
 """Secrets and personal data; the rule for random-looking text comes last."""
 
 _SHORTEST: Final = 8

@@ -11,12 +11,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from loomlib import redaction
 
 REDACTED = "[redacted]"
-_RULES: Final = tuple(rule for rule in redaction.DEFAULT_RULES if rule is not redaction.HIGH_ENTROPY)
 _SECRET_NAME = re.compile(r"secret|token|password|access_?key", re.I)
 
 
@@ -29,7 +28,7 @@ class ReportRedactor:
     """
 
     def __init__(self, secrets: Iterable[str] = (), *, personal: bool = False) -> None:
-        rules = _RULES if personal else redaction.KNOWN_FORMS
+        rules = redaction.READABLE_RULES if personal else redaction.KNOWN_FORMS
         self._redactor = redaction.Redactor(rules, known=secrets, placeholder=REDACTED)
 
     def text(self, text: str) -> str:

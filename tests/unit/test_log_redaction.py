@@ -22,6 +22,7 @@ def _formatted(level: int, message: str, error: BaseException | None = None) -> 
         ("ann.lee@example.org has no session", "WARNING [email] has no session"),
         ("The password is swordfish.", "WARNING The password is [password]."),
         ("session loom-0123456789abcdef0123456789abcdef ended", None),
+        ("arn:aws:bedrock-agentcore:us-east-1:611597143987:runtime/shop-abcDEF1234 is gone", None),
     ],
 )
 def test_a_warning_is_redacted_and_keeps_its_ids(message: str, formatted: str | None) -> None:

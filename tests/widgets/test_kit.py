@@ -17,6 +17,13 @@ from .conftest import Watched, wait_until
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e\x00\ud7ff'\"`${x}</script>"
 
+READABLE = (
+    "arn:aws:bedrock-agentcore:eu-west-1:611597143987:runtime/shop-Ab3dEf6hIj "
+    "loom-0123456789abcdef0123456789abcdef 8f14e45f-ceea-467f-a9d0-6f3c0e6d2b1a "
+    "/srv/agents/Xk9fQ2mLp7Rt4Vz8Wb3Nc6Yd/agent.py eval-20261121-213000-1a2b3c shop_Xk9fQ2mLp7Rt4Vz8Wb3Nc6Yd"
+)
+"""What an error names and a reader needs: an ARN, ids, a path and a name."""
+
 
 class Workshop(Panel):
     """Actions of every kind."""
@@ -46,6 +53,10 @@ class Workshop(Panel):
     @action
     def leak(self) -> None:
         raise ValueError("the key AKIAIOSFODNN7EXAMPLE is no number\nTraceback: …")
+
+    @action
+    def mention(self) -> None:
+        raise LoomError("The password is swordfish", on=READABLE, try_="write to ann.lee@example.org")
 
     @action(lane="long")
     def count(self) -> None:
@@ -120,6 +131,10 @@ def test_errors_are_three_parts_without_secrets_or_traces_and_the_panel_lives_on
     assert "hunter2" not in str(watched.panel.error)
     assert watched.ask("leak") == {"failed": True}
     assert "AKIAIOSFODNN7EXAMPLE" not in str(watched.panel.error)
+    assert watched.ask("mention") == {"failed": True}
+    assert watched.panel.error["what"] == "The password is [password]"
+    assert watched.panel.error["try"] == "write to [email]"
+    assert watched.panel.error["on"] == READABLE
     assert "Traceback" not in str(watched.panel.error)
     assert watched.ask("dismiss") == {}
     assert watched.panel.error == {}

@@ -1,9 +1,9 @@
-"""An error as a panel shows it: what failed, on what, and what to try; never a stack trace or a secret."""
+"""An error as a panel shows it: what failed, on what, and what to try; no stack trace, secret or personal data."""
 
 from __future__ import annotations
 
 from loomlib.errors import LoomError
-from loomlib.redaction import SECRETS, redact
+from loomlib.redaction import redact_message
 
 _LONGEST = 600
 
@@ -36,5 +36,5 @@ def error_parts(error: BaseException, *, doing: str = "") -> dict[str, str]:
 
 
 def _safe(text: str) -> str:
-    clean = redact(text, SECRETS).text
+    clean = redact_message(text)
     return clean if len(clean) <= _LONGEST else f"{clean[: _LONGEST - 1]}…"
