@@ -19,13 +19,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One attack; `holds` is asked of its outcome once its session has ended or answered."""
+    """One attack; `holds` is asked of its outcome once its session has ended or answered.
+
+    It has a runtime of its own if it reaches sessions of the same version, as it may.
+    """
 
     name: str
     code: str
     holds: Callable[[Outcome], bool]
     needs_own_network: bool = False
     own_session: bool = False
+    own_runtime: bool = False
 
 
 def holds_nothing(outcome: Outcome) -> bool:

@@ -131,7 +131,7 @@ result = "burnt"
     ),
     Attack("ends in the middle of a call", "import os; os._exit(3)", ends),
     Attack("stops itself", "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", ends),
-    Attack("kills all that it can", "import os; os.kill(-1, 9)", holds_nothing),
+    Attack("kills all that it can", "import os; os.kill(-1, 9)", holds_nothing, own_runtime=True),
     Attack(
         "ignores all signals and leaves daemons",
         '''

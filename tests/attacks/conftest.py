@@ -28,6 +28,7 @@ import loomlib as loom
 from loomlib import local
 from loomlib.local.sandbox.isolation import choose
 
+PLATFORMS = {"attacker": "V2", "attacker_alone": "V2", "attacker_v1": "V1", "neighbour": "V2"}
 LIMITS = "memory=400m,processes=64,storage=40m,answer=5m,open_files=256"
 ANSWER_WITHIN_S = 6.0
 """The service's time for an agent to begin an answer, and between two pieces of it."""
@@ -41,20 +42,30 @@ class Battlefield:
     def __init__(self, state: local.ServiceState, arns: dict[str, str], figures: dict[str, str]) -> None:
         self.state, self.figures = state, figures
         self.arn, self.neighbour, self.attacker_v1 = arns["attacker"], arns["neighbour"], arns["attacker_v1"]
+        self._alone = arns["attacker_alone"]
         self.quiet_s: list[float] = []
         self.busy_s: list[float] = []
         self.is_heavy = threading.Event()
         """Set while attacks on the service run; calls of the neighbour that begin then count as busy ones."""
         self.failures: list[str] = []
         self._stop = threading.Event()
-        self.data = boto3.client(
-            "bedrock-agentcore",
-            endpoint_url=state.url,
-            region_name=state.region,
-            aws_access_key_id=state.access_key,
-            aws_secret_access_key=state.secret_key,
+        self.data = self._client("bedrock-agentcore")
+
+    def _client(self, name: str) -> Any:
+        return boto3.client(
+            name,
+            endpoint_url=self.state.url,
+            region_name=self.state.region,
+            aws_access_key_id=self.state.access_key,
+            aws_secret_access_key=self.state.secret_key,
             config=Config(retries={"total_max_attempts": 1}, read_timeout=120, max_pool_connections=16),
         )
+
+    def log_of(self, arn: str) -> list[str]:
+        """Return the lines in the log of a runtime."""
+        group = f"/aws/bedrock-agentcore/runtimes/{arn.rpartition('/')[2]}-DEFAULT"
+        with contextlib.closing(self._client("logs")) as logs:
+            return [event["message"] for event in logs.filter_log_events(logGroupName=group)["events"]]
 
     def call(self, code: str, session: str, arn: str = "") -> Outcome:
         """Run code in a session as a client does; the runtime is the attacker's unless another ARN is given."""
@@ -77,6 +88,7 @@ class Battlefield:
         """Run an attack, in a session of its own unless one is given."""
         own = not session
         session = session or f"attack-{uuid.uuid4()}"
+        arn = arn or (self._alone if attack.own_runtime else self.arn)
         outcome = self.call(attack.code, session, arn)
         print(f"{attack.name}: {outcome.error or outcome.text}"[:500])
         if own:
@@ -84,9 +96,10 @@ class Battlefield:
         return outcome
 
     def stop_session(self, session: str, arn: str = "") -> None:
-        arn = arn or self.arn
         with contextlib.suppress(ClientError):  # it may have ended already
-            self.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=session, qualifier="DEFAULT")
+            self.data.stop_runtime_session(
+                agentRuntimeArn=arn or self.arn, runtimeSessionId=session, qualifier="DEFAULT"
+            )
 
     def call_neighbour(self, durations: list[float]) -> None:
         begun = time.monotonic()
@@ -146,7 +159,7 @@ def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Battlefield]:
             with loom.connect(home=str(home)) as bench:
                 arns = {
                     name: bench.deploy(code / "agent.py", name=name, platform_version=platform).arn
-                    for name, platform in (("attacker", "V2"), ("neighbour", "V2"), ("attacker_v1", "V1"))
+                    for name, platform in PLATFORMS.items()
                 }
         site = sysconfig.get_paths()["purelib"]
         deployed = next((home / "runtimes").glob("attacker-*/*/code"))

@@ -8,12 +8,17 @@ LOOP = None
 
 
 class Hostile(asyncio.Protocol):
-    def __init__(self, *args, **options):
+    def __init__(self, config, server_state, *args, **options):
         self.data = b""
+        self.connections = server_state.connections
 
     def connection_made(self, transport):
         global LOOP
         LOOP, self.transport = asyncio.get_running_loop(), transport
+        self.connections.add(self)  # a snapshot is taken once there are none
+
+    def connection_lost(self, error):
+        self.connections.discard(self)
 
     def shutdown(self):
         self.transport.close()

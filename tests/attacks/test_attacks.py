@@ -19,6 +19,9 @@ SHARED = "all-attacks-" * 4
 LEAST_P99_S = 2.0
 """A neighbour's slowest call may take this long even if it was faster before: two processors serve all tests."""
 
+PROCESSES_LEFT = 8
+"""bubblewrap and the process that sessions are forked from, for three versions of V2; the neighbour's two processes."""
+
 
 def named(attacks: tuple[Attack, ...]) -> list:
     return [pytest.param(attack, id=attack.name.replace(" ", "-")) for attack in attacks]
@@ -28,6 +31,15 @@ def test_there_are_more_than_forty_attacks() -> None:
     names = [attack.name for module in MODULES for attack in module.ATTACKS]
     assert len(names) == len(set(names))
     assert len(names) > 40
+
+
+def test_attacking_sessions_are_restored_from_a_snapshot(field) -> None:
+    wait_until(
+        lambda: any(
+            f"start of session {field.sibling}: restore from a snapshot" in line for line in field.log_of(field.arn)
+        ),
+        "a restored session of the attacker",
+    )
 
 
 @pytest.mark.parametrize("attack", named(attacks_on_secrets.ATTACKS))
@@ -59,8 +71,10 @@ def test_after_all_attacks_nothing_is_left_and_the_neighbour_was_served(field, o
     field.stop_session(SHARED)
     field.stop_session(field.sibling)
     wait_until(lambda: len(local.status(field.state.home).sessions) <= 1, "the end of every attacked session")
-    marked = [path for path in Path("/proc").glob("[0-9]*/environ") if is_of(path, field)]
-    assert len(marked) <= 4, "the neighbour's processes"  # bubblewrap twice, the agent, and its network
+    wait_until(
+        lambda: sum(is_inside(path, field) for path in Path("/proc").glob("[0-9]*")) <= PROCESSES_LEFT,
+        "the end of every process of an attacked session",
+    )
     assert (Path(field.figures["HOME"]) / ".aws" / "credentials").exists(), "the clean-up followed a link"
     assert field.failures == []
     quiet_s, busy_s = p99(field.quiet_s), p99(field.busy_s)
@@ -72,14 +86,12 @@ def test_after_all_attacks_nothing_is_left_and_the_neighbour_was_served(field, o
 
 
 def p99(durations: list[float]) -> float:
-    return sorted(durations)[int(len(durations) * 0.99)]
+    return sorted(durations)[int(len(durations) * 0.99)] if durations else 0.0  # no attack on the service was chosen
 
 
-def is_of(environ: Path, field) -> bool:
-    """Whether a process has a session's mark and works for this service."""
+def is_inside(process: Path, field) -> bool:
+    """Whether a process is in a namespace of mounts that this service made: what agents start is, whatever it does."""
     try:
-        return b"LOOM_SESSION=" in environ.read_bytes() and str(field.state.home).encode() in (
-            environ.with_name("mountinfo").read_bytes() + environ.with_name("cmdline").read_bytes()
-        )
+        return str(field.state.home) in (process / "mountinfo").read_text()
     except OSError:
         return False
