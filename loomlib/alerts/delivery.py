@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ..errors import LoomError
+from ..presentation.formats import timestamp
 from ..store import AlertRow, Store
 from .notify import Notification, Notify
 from .rule import ALARM, OK, AlertRule
@@ -71,7 +72,7 @@ def deliver(
         alert=rule.name,
         state=RESOLVED if due.kind == RESOLVED else ALARM,
         title=f"Loom: {_TITLES[due.kind]} · {rule.name}",
-        body=f"{sentence}\nChecked {now:%Y-%m-%d %H:%M:%S} UTC over {_span(rule)}.",
+        body=f"{sentence}\nChecked {timestamp(now)} over {_span(rule)}.",
         names=tuple(due.tries),
     )
     problems = _problems(notify, notification)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call, register
-from loomlib.presentation.formats import plural
+from loomlib.presentation.formats import date_time, plural
 
 from .conditions import StudyConditions
 from .units import MeasuredUnit, pending_count
@@ -156,7 +156,7 @@ class StudyRecord(ABC):
         """Return the subject, the provenance labels and the time: `calculator · DEFAULT · local AgentCore · …`."""
         state = [] if self.state == "complete" else [self.state]
         platform = [f"platform {self.platform_version}"] if self.platform_version else []
-        return " · ".join([self.subject_line, *platform, *self.labels, *state, f"{self.created_at:%d %b %Y %H:%M} UTC"])
+        return " · ".join([self.subject_line, *platform, *self.labels, *state, date_time(self.created_at)])
 
     def sentences(self) -> list[str]:
         """Return the conclusions in a few sentences; a disturbed measurement is mentioned first."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loomlib.experiments import StudyGate, StudyLedger
-from loomlib.presentation.formats import milliseconds, percent, plural
+from loomlib.presentation.formats import date_time, milliseconds, percent, plural
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.gates import MISSED, PASSED, Decision, decide_at_most
 from loomlib.statistics.percentiles import estimate_percentile, percentile_replicates
@@ -110,13 +110,13 @@ def _sentence(
     series = f", {studies} studies in a row" if studies > 1 else ""
     if p90.value is None or confidence is None:
         if outcome == MISSED and since is not None:
-            return f"Gate missed: {decision.all_missed(noun)} of {limit}, since {since:%d %b %Y %H:%M} UTC{series}."
+            return f"Gate missed: {decision.all_missed(noun)} of {limit}, since {date_time(since)}{series}."
         return f"Gate unclear: {plural(p90.n, noun)}, {p90.needed_n} are needed to judge the limit of {limit}."
     figure = f"p90 of {scenario} calls {milliseconds(p90.value)} (95 % interval {p90.interval_text('ms')})"
     if outcome == MISSED and since is not None:
         return (
             f"Gate missed by {milliseconds(p90.value - limit_ms)}: {figure}, limit {limit}, confidence "
-            f"{_confidence(confidence)}, since {since:%d %b %Y %H:%M} UTC{series}."
+            f"{_confidence(confidence)}, since {date_time(since)}{series}."
         )
     if outcome == PASSED:
         return f"Gate passed: {figure}, limit {limit}."

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from ..presentation.formats import number, plural
+from ..presentation.formats import number, plural, timestamp
 from .displays import TableReport
 from .snapshots import MemorySnapshot
 
@@ -57,7 +57,7 @@ class MemoryDiff(TableReport):
     def title(self) -> str:
         """The title of its displays."""
         before, after = self.before.taken_at, self.after.taken_at
-        return f"{self.before.name} from {before:%Y-%m-%d %H:%M:%S} to {after:%Y-%m-%d %H:%M:%S}"
+        return f"{self.before.name} from {timestamp(before)} to {timestamp(after)}"
 
     def __len__(self) -> int:
         return len(self.changes)

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from ..aws import memory_writing as writing
 from ..errors import SettingsError
 from ..jobs.written import whole_file
-from ..presentation.formats import plural
+from ..presentation.formats import plural, timestamp
 from ..redaction import Redactor
 from .displays import safe_id
 from .reading import MemoryReader
@@ -78,7 +78,7 @@ class MemorySnapshot:
     def __repr__(self) -> str:
         events = "events not counted" if self.events is None else plural(sum(self.events.values()), "event")
         return (
-            f"<MemorySnapshot of {self.name} at {self.taken_at:%Y-%m-%d %H:%M:%S}: "
+            f"<MemorySnapshot of {self.name} at {timestamp(self.taken_at)}: "
             f"{plural(len(self.records), 'record')}, {events}>"
         )
 

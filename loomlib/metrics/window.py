@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from loomlib.presentation.formats import date_time
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
@@ -45,7 +47,7 @@ class Window:
     def __str__(self) -> str:
         """Return text such as `since 21 Nov 2026 21:30 UTC` or `all time`."""
         parts = [
-            f"{word} {moment.astimezone(UTC):%d %b %Y %H:%M} UTC"
+            f"{word} {date_time(moment.astimezone(UTC))}"
             for word, moment in (("since", self.since), ("until", self.until))
             if moment is not None
         ]

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from html import escape, unescape
 from typing import Any
 
+from .formats import NARROW_SPACE
+
 INK = "#767b84"
 """Text and axes: about 4.5 : 1 on white and on a dark page alike, since a chart cannot know which it is on."""
 GRID = "rgba(128,128,128,0.22)"
 PLOT_FONT = "system-ui, -apple-system, 'Segoe UI', sans-serif"
 
+_SPACES = f"\u00a0{NARROW_SPACE}"
 _PLOTLY_TAGS = re.compile(r"</?(?:b|i|em|sub|sup|br|span|a)\b[^<>]*>")
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -66,7 +69,8 @@ def shown(text: str, longest: int = 48) -> str:
     Control characters and directional overrides are replaced (they could reorder the text around them), lone
     surrogates too (they are no Unicode), markup is escaped, and dollars, between which plotly would look for TeX.
     """
-    plain = "".join(character if character.isprintable() else "\ufffd" for character in text[: longest + 1])
+    kept = (char if char.isprintable() or char in _SPACES else "\ufffd" for char in text[: longest + 1])
+    plain = "".join(kept)
     if len(plain) > longest:
         plain = plain[: longest - 1] + "…"
     return escape(plain, quote=False).replace("$", "&#36;")

@@ -14,7 +14,7 @@ from loomlib.memory_study.access import MemoryAccess
 from loomlib.memory_study.own_memory import STRATEGIES
 from loomlib.memory_study.script import read_conversation
 from loomlib.memory_study.writing import wait_until_extracted, write_conversation
-from loomlib.presentation.formats import plural
+from loomlib.presentation.formats import date_time, plural
 
 from .displays import Listing, Verdict
 
@@ -135,7 +135,7 @@ def memory_verdict(
     isolated = [f"{isolation.sentence()}."] if isolation else []
     sentences = [f"This memory {state}{noted} ({seen} checked).", *worst, *isolated]
     return Verdict(
-        title=" · ".join([f"memory {memory.name}", *memory.labels, f"{health.checked_at:%d %b %Y %H:%M} UTC"]),
+        title=" · ".join([f"memory {memory.name}", *memory.labels, date_time(health.checked_at)]),
         sentences=[*sentences, *([cost] if cost else [])],
         gates=[(gate.outcome, gate.sentence())],
         summary={

@@ -8,6 +8,7 @@ from ..agents import AgentEntry
 from ..deprecation import warn_renamed
 from ..errors import LoomError
 from ..memory.approvals import Approval
+from ..presentation.formats import timestamp
 from .approvals import ApprovalsView, read_agent_approvals
 from .context import Context
 from .invocation import Invocation
@@ -70,7 +71,7 @@ class AgentApprovals:
             pending = ", ".join(pending_approval.id for pending_approval in known.pending) or "no approval is pending"
             raise LoomError("There is no such approval", on=f"{wanted} of {name}", try_=pending)
         if approval.state not in ("pending", "approved"):
-            at = "" if approval.decided_at is None else f" at {approval.decided_at:%Y-%m-%d %H:%M:%S} UTC"
+            at = "" if approval.decided_at is None else f" at {timestamp(approval.decided_at)}"
             raise LoomError(f"It is already decided: {approval.state}{at}", on=wanted, try_="asking the agent again")
         payload: dict[str, Any] = {
             "approval": {"id": approval.id, "decision": decision, "note": note},

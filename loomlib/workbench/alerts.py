@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..alerts import AlertCheck, AlertResult, AlertRule
 from ..errors import StoreError
+from ..presentation.formats import timestamp
 from ..store import AlertEventRow, AlertRow
 from .frames import rows_frame
 from .overview_page import Section, overview_page
@@ -67,13 +68,13 @@ class AlertCheckView:
             (
                 check.rule.name,
                 check.state,
-                f"{check.since:%Y-%m-%d %H:%M:%S}",
+                timestamp(check.since),
                 check.sentence,
                 "; ".join(check.problems),
             )
             for check in self.checked
         ]
-        table = Section(("alert", "state", "since (UTC)", "result", "failed notifications"), rows)
+        table = Section(("alert", "state", "since", "result", "failed notifications"), rows)
         return overview_page("Alerts", self._labels, self.sentence(), (), table)
 
 

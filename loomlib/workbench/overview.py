@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry
 from ..metrics import AgentFigures, Bin, Figures, Headline, Window, headlines, sentence
+from ..presentation.formats import cell, timestamp
 from .frames import rows_frame
 from .overview_page import BINS_SHOWN, Section, overview_page
 
@@ -142,8 +143,8 @@ class AgentOverview:
             "qualifiers": ", ".join(entry.qualifiers),
             "version": str(raw.get("agentRuntimeVersion", "")),
             "log group": entry.log_group(self.qualifier),
-            "registered": f"{entry.registered_at:%Y-%m-%d %H:%M:%S} UTC",
-            "last refreshed": f"{entry.last_refreshed_at:%Y-%m-%d %H:%M:%S} UTC" if entry.last_refreshed_at else "",
+            "registered": timestamp(entry.registered_at),
+            "last refreshed": timestamp(entry.last_refreshed_at) if entry.last_refreshed_at else "",
         }
         return {name: value for name, value in metadata.items() if value}
 
@@ -185,7 +186,7 @@ class AgentOverview:
 
     def _repr_html_(self) -> str:
         bins = [
-            (bin.start.strftime("%Y-%m-%d %H:%M:%S"), bin.n, bin.failed, bin.p50.text("ms"), bin.p90.text("ms"))
+            (timestamp(bin.start), bin.n, bin.failed, bin.p50.text("ms"), bin.p90.text("ms"))
             for bin in self.bins[-BINS_SHOWN:]
         ]
         sessions = _cells(self.sessions.head(_LINES), ("session_id", "invocations", "failed", "last_done"))
@@ -198,7 +199,7 @@ class AgentOverview:
             Section((), list(self.metadata.items())),
             Section(("failure", "calls"), list(self.figures.failures.items())),
             Section(
-                ("from (UTC)", "n", "failed", "median", "p90"),
+                ("from", "n", "failed", "median", "p90"),
                 bins,
                 title="Latency over time",
                 more=len(self.bins) - len(bins),
@@ -211,7 +212,7 @@ class AgentOverview:
 
 def _cells(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     shown = frame[list(columns)] if len(frame) else frame
-    return columns, [tuple(str(cell) for cell in row) for row in shown.itertuples(index=False, name=None)]
+    return columns, [tuple(map(cell, row)) for row in shown.itertuples(index=False, name=None)]
 
 
 def _moments(window: Window) -> dict[str, str | None]:

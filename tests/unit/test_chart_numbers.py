@@ -9,6 +9,7 @@ import plotly.io as pio
 import pytest
 
 from loomlib.presentation.charts import MOST_ROWS, Chart
+from loomlib.presentation.formats import number
 from loomlib.presentation.theme import plain, shown, styled
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -59,6 +60,7 @@ def test_hostile_text_is_text_and_reads_as_it_was_written() -> None:
     assert "<img" not in markup
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in markup
     assert plain(shown(HOSTILE, 100)) == HOSTILE
+    assert shown(number(12345)) == "12\u202f345"
 
 
 def test_a_chart_of_nothing_reports_it_and_a_large_one_is_cut() -> None:

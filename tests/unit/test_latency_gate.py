@@ -52,7 +52,7 @@ def test_a_gate_is_missed_when_the_whole_interval_lies_above_the_limit(store: St
     assert verdict.by_ms == pytest.approx(117.6, abs=0.1)
     assert verdict.confidence == 1.0
     assert verdict.sentence().startswith("Gate missed by 118 ms: p90 of warm calls 1.02 s (95 % interval ")
-    assert verdict.sentence().endswith("confidence over 99 %, since 02 Nov 2026 03:00 UTC.")
+    assert verdict.sentence().endswith("confidence over 99 %, since 2 Nov 2026 03:00 UTC.")
 
 
 def test_a_gate_is_passed_when_the_whole_interval_lies_below_the_limit(store: Store) -> None:
@@ -71,7 +71,7 @@ def test_a_gate_that_every_single_call_misses_is_missed_however_few_they_are(sto
     verdict = night(store, 1, [5000.0] * calls).gate(900)
     assert verdict.is_missed
     which = "the only answered warm call misses" if calls == 1 else f"all {calls} answered warm calls miss"
-    assert verdict.sentence() == f"Gate missed: {which} the limit of 900 ms, since 02 Nov 2026 03:00 UTC."
+    assert verdict.sentence() == f"Gate missed: {which} the limit of 900 ms, since 2 Nov 2026 03:00 UTC."
 
 
 def test_an_undecided_gate_states_how_many_calls_it_needs(store: Store) -> None:

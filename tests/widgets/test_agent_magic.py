@@ -92,7 +92,8 @@ def test_an_answer_is_streamed_and_its_invocation_named(ran: dict[str, Any]) -> 
 
 def test_of_an_answer_of_5_mb_a_cell_prints_the_beginning_and_states_where_all_of_it_is(ran: dict[str, Any]) -> None:
     assert len(text(ran["long"])) == LONGEST_SHOWN + 1
-    assert "4,800,000 more characters are not shown; all of them are in whole.text" in text(ran["long"], "stderr")
+    hint = "4\u202f800\u202f000 more characters are not shown; all of them are in whole.text"
+    assert hint in text(ran["long"], "stderr")
     assert value(ran["whole"]) == "(5000000, True, True)"
 
 

@@ -22,6 +22,8 @@ from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from loomlib import Agent, Chunk, Invocation, LoomError, Workbench, connect
+from loomlib.presentation.formats import number
+from loomlib.presentation.text import printable
 
 LONGEST_SHOWN: Final = 200_000
 """Characters of an answer that a cell prints: its notebook keeps them, and a page has to draw them."""
@@ -60,7 +62,7 @@ class AgentMagics(Magics):
                 agent = agent.at(arguments.qualifier)
             answer = self._ask(agent, prompt, self._session(agent, arguments.session), arguments.to)
         except LoomError as error:
-            raise UsageError(_plain(str(error))) from None
+            raise UsageError(printable(str(error))) from None
         if not answer.ok:
             _say(f"{answer.failure}: {answer.error}")
         return None if arguments.to else answer
@@ -78,7 +80,7 @@ class AgentMagics(Magics):
             for event in stream:
                 if isinstance(event, Chunk) and event.text:
                     if piece := event.text[: max(0, LONGEST_SHOWN - received)]:
-                        _write(_plain(piece))
+                        _write(printable(piece))
                     received += len(event.text)
         finally:
             # Also when the cell is interrupted: the connection ends, and what came is kept.
@@ -86,7 +88,7 @@ class AgentMagics(Magics):
             if received:
                 _write("\n")
             if received > LONGEST_SHOWN:
-                left = f"{received - LONGEST_SHOWN:,} more characters are not shown"
+                left = f"{number(received - LONGEST_SHOWN)} more characters are not shown"
                 _say(f"{left}; all of them are in {variable or '_'}.text")
             if stream.record is not None:
                 answer = Invocation(stream.record, agent.context, agent.entry)
@@ -128,14 +130,9 @@ class AgentMagics(Magics):
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"loom  {_plain(text)}\n")
+    sys.stderr.write(f"loom  {printable(text)}\n")
 
 
 def _write(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
-
-
-def _plain(text: str) -> str:
-    """Remove control characters from an agent's text: it must not control the reader's terminal."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

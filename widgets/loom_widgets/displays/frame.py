@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from loomlib.presentation.formats import plural
+
 from .display import Display
 from .rows import flat
 
@@ -31,5 +33,5 @@ class FrameDisplay(Display):
         self.title = str(frame.attrs.get("title") or self.called)
         rows, columns = frame.shape
         table = self.put_frame("rows", flat(frame), "# table: what this cell shows")
-        size = f"{rows:,} rows, {columns:,} {'column' if columns == 1 else 'columns'}"
+        size = f"{plural(rows, 'row')}, {plural(columns, 'column')}"
         return {"size": size, "note": str(frame.attrs.get("note", "")), "frame": table}

@@ -9,6 +9,8 @@ from typing import Any, overload
 
 import pandas as pd
 
+from loomlib.presentation import formats
+
 from ..kit.source import plain
 from ..kit.texts import well_formed
 
@@ -131,7 +133,7 @@ def _cut_cell(value: Any, longest: int) -> Any:
 
 def _cut(text: str, longest: int) -> str:
     left = len(text) - longest
-    return text if left <= 0 else f"{text[:longest]}… ({left:,} more characters)"
+    return text if left <= 0 else f"{text[:longest]}… ({formats.number(left)} more characters)"
 
 
 def _kind(name: str, values: pd.Series[Any]) -> str:

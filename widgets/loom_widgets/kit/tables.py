@@ -7,6 +7,8 @@ from math import isnan
 from threading import Lock
 from typing import Any, Protocol, cast, runtime_checkable
 
+from loomlib.presentation.formats import number
+
 from .actions import Form
 
 MOST_ROWS = 500
@@ -113,7 +115,7 @@ def _rank(value: object) -> tuple[int, float, str]:
 
 def _short(value: object) -> object:
     if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-        return f"{value[:_LONGEST_TEXT]}… ({len(value) - _LONGEST_TEXT:,} more characters)"
+        return f"{value[:_LONGEST_TEXT]}… ({number(len(value) - _LONGEST_TEXT)} more characters)"
     if isinstance(value, float) and value - value != 0:  # NaN and infinity are no JSON
         return None
     return value

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
-from loomlib.presentation.formats import plural
+from loomlib.presentation.formats import plural, timestamp
 
 from ...kit import Cancel, Form, action
 from .base import MemoryView
@@ -213,8 +213,8 @@ class Keeping(MemoryView):
         return value
 
     def _add_snapshot(self, taken: MemorySnapshot, how: str) -> Mapping[str, Any]:
-        events = "" if taken.events is None else f", {sum(taken.events.values()):,} events"
-        text = f"{taken.taken_at:%Y-%m-%d %H:%M:%S} UTC · {len(taken.records):,} records{events}"
+        events = "" if taken.events is None else f", {plural(sum(taken.events.values()), 'event')}"
+        text = f"{timestamp(taken.taken_at)} · {plural(len(taken.records), 'record')}{events}"
         self._snapshots.append((" · ".join(filter(None, (text, how))), taken))
         self.show(snapshots=[item[0] for item in self._snapshots])
         self.say("The snapshot is kept until the kernel stops." if not how else f"The snapshot is {how}.")

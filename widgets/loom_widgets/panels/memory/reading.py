@@ -10,6 +10,7 @@ from typing import Any
 
 from loomlib.errors import LoomError
 from loomlib.memory import TimelineEntry
+from loomlib.presentation import formats
 from loomlib.presentation.formats import plural
 
 from ...kit import Cancel, Form, action
@@ -200,7 +201,7 @@ class Reading(MemoryView):
                     if cancel.is_set:
                         break
                     if number > FIRST and progress.is_due:
-                        progress(f"{number:,} {what} read")
+                        progress(f"{formats.number(number)} {what} read")
                         self._note_read(what, pages)
         finally:
             self._note_read(what, pages)

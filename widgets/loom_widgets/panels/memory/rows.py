@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from loomlib.presentation.formats import number
+
 if TYPE_CHECKING:
     from loomlib.aws.memory_shapes import MemoryEvent, MemoryRecord
 
@@ -123,4 +125,4 @@ def record_details(record: MemoryRecord, strategies: Mapping[str, str]) -> dict[
 def cut(text: str) -> str:
     """Return a text, cut to the length that a view shows."""
     left = len(text) - LONGEST_SHOWN
-    return text if left <= 0 else f"{text[:LONGEST_SHOWN]}… ({left:,} more characters)"
+    return text if left <= 0 else f"{text[:LONGEST_SHOWN]}… ({number(left)} more characters)"

@@ -13,6 +13,7 @@ from loomlib import Agent
 from loomlib.agents.protocols import LogMessage, Progress
 from loomlib.errors import LoomError
 from loomlib.json_values import as_mapping
+from loomlib.presentation.formats import size
 
 from ...kit import Cancel, Form, action
 from .calling import Calling
@@ -224,8 +225,8 @@ def _form(row: Mapping[Any, Any], name: str, schema: object) -> dict[str, Any]:
 
 def _resource(row: Mapping[Any, Any]) -> dict[str, Any]:
     uri = well_formed(str(row["uri"]))
-    size = row.get("size")
-    size_text = f"{int(size):,} bytes" if isinstance(size, int | float) and size == size else ""
+    length = row.get("size")
+    size_text = size(length) if isinstance(length, int | float) and length == length else ""
     about = " · ".join(
         filter(None, [*(str(row[key] or "") for key in ("name", "description", "mime_type")), size_text])
     )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.errors import LoomError
+from loomlib.presentation.formats import size
 
 from ...kit import Cancel, Form, action
 from .calling import Calling
@@ -46,7 +47,7 @@ class WebSockets(Calling):
         def listen() -> ProtocolCall:
             try:
                 for message in client:
-                    text = message.text if isinstance(message.data, str) else f"[{len(message.data):,} bytes]"
+                    text = message.text if isinstance(message.data, str) else f"[{size(len(message.data))}]"
                     self._show_message(turn, text, after_ms=message.after_ms)
                 return client.close()
             finally:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from loomlib.presentation.formats import number
+
 from ...kit.texts import well_formed
 
 _LONGEST_VALUE: Final = 4_000
@@ -22,7 +24,7 @@ def short_text(value: object) -> str:
     """Return a value as text: JSON unless it is a text already, cut when long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     more = len(text) - _LONGEST_VALUE
-    return well_formed(text) if more <= 0 else f"{well_formed(text[:_LONGEST_VALUE])}… ({more:,} more)"
+    return well_formed(text) if more <= 0 else f"{well_formed(text[:_LONGEST_VALUE])}… ({number(more)} more)"
 
 
 def tree_json(value: object) -> str:
@@ -47,7 +49,7 @@ def tree_json(value: object) -> str:
             fields = cast("dict[str, object]", value)
             for key, field in fields.items():
                 if left[0] <= 0:
-                    fields_cut["…"] = f"{len(fields) - len(fields_cut):,} more"
+                    fields_cut["…"] = f"{number(len(fields) - len(fields_cut))} more"
                     break
                 fields_cut[key[:200]] = cut(field, depth + 1)
             return fields_cut
@@ -55,7 +57,7 @@ def tree_json(value: object) -> str:
         entries = cast("list[object]", value)
         for entry in entries:
             if left[0] <= 0:
-                listed.append(f"… {len(entries) - len(listed):,} more")
+                listed.append(f"… {number(len(entries) - len(listed))} more")
                 break
             listed.append(cut(entry, depth + 1))
         return listed
