@@ -65,7 +65,7 @@ def renamed_members(object: Any, names: Mapping[str, str], name: str) -> Any:
         name: The attribute that was asked for.
 
     Raises:
-        AttributeError: `name` is no old name of the class.
+        AttributeError: `name` is not an old name of the class.
     """
     kind = type(object).__name__
     if name not in names:

@@ -4,7 +4,7 @@
     ├── SettingsError                       a setting is missing or wrong
     │   └── UntrustedError                  a discovered folder or file that another user owns or can write to
     ├── PluginError                         a plugin could not be loaded or called
-    ├── InvalidArnError                     (also ValueError) text that is no runtime ARN
+    ├── InvalidArnError                     (also ValueError) text that is not a runtime ARN
     ├── AgentNotFoundError                  (also LookupError) the catalog has no such agent
     ├── NotSupportedError                   part of the plan, not of this release
     ├── MissingExtraError                   an optional part of Loom is not installed
@@ -38,7 +38,7 @@
     │   └── StudyInterruptedError           stopped half-way; what was measured is stored
     ├── EvalError                           an invalid evaluation, or one whose stored form does not fit
     │   └── EvalInterruptedError            stopped half-way; answers and scores are stored
-    ├── InvalidEvalSetError                 (also ValueError) a file or text that is no eval set, with every problem
+    ├── InvalidEvalSetError                 (also ValueError) a file or text that is not an eval set, with every problem
     └── ReportError                         a report could not be made
         └── UnknownParameterError           a parameter that the notebook does not have
 
@@ -75,7 +75,7 @@ class PluginError(LoomError):
 
 
 class InvalidArnError(LoomError, ValueError):
-    """Text that is no AgentCore runtime ARN."""
+    """Text that is not an AgentCore runtime ARN."""
 
 
 class AgentNotFoundError(LoomError, LookupError):

@@ -68,7 +68,7 @@ class MemoryMessage:
 
     @property
     def is_state(self) -> bool:
-        """Whether it is no message but what an agent stored for itself, such as a session manager's state."""
+        """Whether it is not a message but what an agent stored for itself, such as a session manager's state."""
         return self.role in ("BLOB", "JSON")
 
     @property

@@ -91,7 +91,7 @@ def delete_event(
 def delete_records(
     clients: Clients, memory_id: str, record_ids: Sequence[str], *, region: str | None = None
 ) -> dict[str, str]:
-    """Delete records in batches; return the failure reasons by id. A record that is gone is no failure."""
+    """Delete records in batches; return the failure reasons by id. A record that is gone is not a failure."""
     stayed: dict[str, str] = {}
     for start in range(0, len(record_ids), BATCH):
         batch = [{"memoryRecordId": record_id} for record_id in record_ids[start : start + BATCH]]

@@ -1,4 +1,4 @@
-"""A notebook output that is updated in place. It is no widget, so it remains after export and without a kernel."""
+"""A notebook output that is updated in place. It is not a widget, so it remains after export and without a kernel."""
 
 from __future__ import annotations
 

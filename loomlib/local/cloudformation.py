@@ -257,7 +257,7 @@ def _model_of(kind: StackType, stacks: Stacks) -> type:
             try:
                 shape = _shape(kind, operation)
                 properties = kind.arrange(properties, self.call)
-                if self.shown:  # the name stays, and tags are no part of an update
+                if self.shown:  # the name stays, and tags are not part of an update
                     known = {name.lower() for name in shape.members}
                     properties = {name: value for name, value in properties.items() if name.lower() in known}
                 parameters = parameters_of(shape, properties)

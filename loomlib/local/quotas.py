@@ -14,7 +14,7 @@ _MINUTE_S, _SECOND_S = 60.0, 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """Limits on sessions and invocations of one endpoint and on active sessions of the account; None is no limit."""
+    """Limits on sessions and invocations of one endpoint and on active sessions of the account; None means no limit."""
 
     sessions_per_minute: int | None = None
     invocations_per_s: int | None = None

@@ -67,7 +67,7 @@ def shown(text: str, longest: int = 48) -> str:
     """Return untrusted text for plotly: one line, short, and inert.
 
     Control characters and directional overrides are replaced (they could reorder the text around them), lone
-    surrogates too (they are no Unicode), markup is escaped, and dollars, between which plotly would look for TeX.
+    surrogates too (they are not Unicode), markup is escaped, and dollars, between which plotly would look for TeX.
     """
     kept = (char if char.isprintable() or char in _SPACES else "\ufffd" for char in text[: longest + 1])
     plain = "".join(kept)

@@ -27,7 +27,7 @@ is read, and damage elsewhere is found when it is used."""
 
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _UNREADABLE: Final = (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError)
-"""What reading a damaged file raises; SQLite's message may itself hold bytes of the file that are no text."""
+"""What reading a damaged file raises; SQLite's message may itself hold bytes of the file that are not text."""
 
 _COMPANIONS: Final = ("-wal", "-shm", "-journal")
 _BATCH: Final = 500

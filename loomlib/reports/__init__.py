@@ -5,7 +5,7 @@
     outcome = run_report("latency_study", {"agent": "calculator", "cold": "10"}, out="reports")
     outcome.exit_code, outcome.html
 
-A report's notebook states its answer with `verdict(result)`; importing this room for that loads no papermill.
+A report's notebook states its answer with `verdict(result)`; importing this package for it does not load papermill.
 """
 
 from typing import TYPE_CHECKING

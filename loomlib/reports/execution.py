@@ -147,7 +147,7 @@ class _LoomEngine(Engine):
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **kwargs: Any) -> Any:
         say: Callable[[str], None] = kwargs["loom_say"]
         environment: dict[str, str] = kwargs["loom_environment"]
-        client = _TellingClient(
+        client = _ReportingClient(
             nb_man,
             environment=environment,
             say=say,
@@ -164,7 +164,7 @@ class _LoomEngine(Engine):
             return client.execute(stderr=log)
 
 
-class _TellingClient(PapermillNotebookClient):
+class _ReportingClient(PapermillNotebookClient):
     """Logs each line that a cell prints as it arrives, and how long a slow cell took."""
 
     def __init__(self, nb_man: Any, *, environment: dict[str, str], say: Callable[[str], None], **kwargs: Any) -> None:
@@ -194,10 +194,10 @@ class _TellingClient(PapermillNotebookClient):
         output = super().process_message(*args, **kwargs)
         message = args[0]
         if message["msg_type"] == "stream":
-            self._tell(message["content"]["name"], message["content"]["text"])
+            self._log_lines(message["content"]["name"], message["content"]["text"])
         return output
 
-    def _tell(self, stream: str, text: str) -> None:
+    def _log_lines(self, stream: str, text: str) -> None:
         *lines, rest = (self._rest.get(stream, "") + text).split("\n")
         self._rest[stream] = rest
         for line in lines:

@@ -19,7 +19,7 @@ def read_notebook(path: Path) -> Notebook:
     """Read a notebook and convert it to format 4.
 
     Raises:
-        ReportError: The file is no notebook.
+        ReportError: The file is not a notebook.
     """
     try:
         notebook = nbformat.read(path, as_version=4)

@@ -53,7 +53,7 @@ class ProtocolCall(StoredCall):
     def value(self) -> Any:
         """The structured content of an MCP tool's result; its text where there is none.
 
-        A value that is no JSON object travels as `{"result": value}`; this is the value.
+        A value that is not a JSON object travels as `{"result": value}`; this is the value.
         """
         structured: Any = self.result.get("structuredContent")
         if structured is None:
@@ -79,7 +79,7 @@ class ProtocolCall(StoredCall):
         """The same request as an invocation of the agent: trace, latency, eval cases.
 
         Raises:
-            NotSupportedError: The server is no agent of AgentCore, so there is nothing but the transcript.
+            NotSupportedError: The server is not an agent of AgentCore, so there is nothing but the transcript.
         """
         if isinstance(self._entry, AgentEntry):
             return Invocation(self.record, self._context, self._entry)
@@ -91,7 +91,7 @@ class ProtocolCall(StoredCall):
         """Return the agent's spans of this request (see `Invocation.trace`).
 
         Raises:
-            NotSupportedError: The server is no agent of AgentCore.
+            NotSupportedError: The server is not an agent of AgentCore.
         """
         return self.invocation.trace()
 
@@ -99,7 +99,7 @@ class ProtocolCall(StoredCall):
         """Return request and answer with the tools of the trace, as `EvalSet.capture` takes them.
 
         Raises:
-            NotSupportedError: The server is no agent of AgentCore.
+            NotSupportedError: The server is not an agent of AgentCore.
         """
         return self.invocation.captured()
 
@@ -110,7 +110,7 @@ class ProtocolCall(StoredCall):
             **options: `expected`, `tags`, `redact` and `id`, as for `EvalSet.capture`.
 
         Raises:
-            NotSupportedError: The server is no agent of AgentCore.
+            NotSupportedError: The server is not an agent of AgentCore.
         """
         return self.invocation.as_case(**options)
 

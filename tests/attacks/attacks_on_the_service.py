@@ -120,7 +120,7 @@ result = "burnt"
         ends,
     ),
     Attack(
-        "answers with text that is no UTF-8",
+        "answers with text that is not UTF-8",
         _RAW + f"write(b'HTTP/1.1 200 OK\\r\\ncontent-length: 4\\r\\n\\r\\n' + {_NO_TEXT!r})",
         lambda outcome: outcome.text == _NO_TEXT.decode("utf-8", "replace") or ends(outcome),
     ),

@@ -1,4 +1,4 @@
-"""moto's own pages, which read and reset everything, are no part of the local AgentCore."""
+"""moto's own pages, which read and reset everything, are not part of the local AgentCore."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ from loomlib.settings import Settings
 from loomlib.telemetry.cost import price_table
 from loomlib.telemetry.traces import read_spans
 
-# A warning about an odd notebook or pattern is no failure.
+# A warning about an odd notebook or pattern is not a failure.
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::nbformat.warnings.MissingIDFieldWarning")
 DATA = Path(__file__).parents[1] / "data"
 ROOT = Path(__file__).parents[2]

@@ -68,7 +68,7 @@ STATED = [
     ("I always fly business class.", ['The user says of themselves: "I always fly business class".']),
     ("Please always answer in French.", ["The user wants answers in French."]),
     ("Keep your answers short, please.", ["The user wants answers that are short."]),
-    ("From now on, use metric units.", ["The user's standing wish: use metric units."]),
+    ("From now on, use metric units.", ["The user's standing request: use metric units."]),
     ("I now live in Hamburg with my wife.", ["The user lives in Hamburg."]),
     ("I've been living in Hamburg since 2019.", ["The user lives in Hamburg."]),
     ("My budget is now 3000 euros.", ["The user's budget is 3000 euros."]),

@@ -321,7 +321,7 @@ def test_arguments_are_always_valid_against_the_schema(schema: dict, prompt: str
 
 
 def matches_pattern(validator: object, pattern: str, instance: object, schema: object):
-    """`pattern` as jsonschema has it, but what is no regular expression is matched by nothing instead of raising."""
+    """`pattern` as jsonschema has it, but what is not a regular expression is matched by nothing instead of raising."""
     try:
         fits = not isinstance(instance, str) or re.search(pattern, instance)
     except re.error:

@@ -14,7 +14,7 @@ _AT_LEAST = 0.95
 
 @pytest.fixture(scope="module")
 def counts() -> tuple[Counter[str], list[str]]:
-    """How many values of each kind were redacted whole, and what was redacted that is no value."""
+    """How many values of each kind were redacted whole, and what was redacted that is not a value."""
     redactor, hits, mistakes = Redactor(), Counter[str](), list[str]()
     for labelled in corpus(seed=7, each=40, harmless=800):
         matches = redactor.redact(labelled.text).found

@@ -1,4 +1,4 @@
-"""Panels come through the plugin door, cost nothing at import, and stay small."""
+"""Panels are found as plugins, cost nothing at import, and stay small."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ LONG = {
     **{key: {"lists for all", "a null"} for key in ("health", "snapshot", "export", "catch_up", "after", "refresh")},
     "isolation": {"lists for all"},
 }
-"""What takes its time where the form is no reason to refuse it is asked with what it can refuse."""
+"""What takes its time where the form is not a reason to refuse it is asked with what it can refuse."""
 RAW = re.compile(r"Errno|codec|Traceback|Parameter validation|none was expected|<class|object at 0x|KeyError|^'|^\W*$")
 
 

@@ -5,7 +5,7 @@
     bench = loom.connect()
     loom_widgets.build(bench)      # deploy, register, list
     loom_widgets.test(bench)       # ask, watch, look into it
-    bench.panel("operate")         # the same through the plugin door
+    bench.panel("operate")         # the same, found as a plugin
 
     %load_ext loom_widgets         # %%agent NAME: the cell is what the agent is asked
 

@@ -83,7 +83,7 @@ def is_agui(value: object) -> bool:
 
 
 def read_event(data: bytes | str | Mapping[str, Any]) -> AguiEvent | None:
-    """Parse the data of one server-sent event (`Chunk.data`); None when it is no AG-UI event. Never raises.
+    """Parse the data of one server-sent event (`Chunk.data`); None when it is not an AG-UI event. Never raises.
 
     An object whose `type` is in capitals, as AG-UI's are, is an event of an unknown type; a known type without its
     required fields is malformed.

@@ -96,7 +96,7 @@ for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCIceGathe
     document.documentElement.replaceWith(root);
     window.viewHandlers = handlers.map(([node, name]) => node === document.body && onWindow.test(name) ? window : node);
     let last = null;
-    // Each for itself: one that is no script spoils no other.
+    // Each for itself: one that is not a script does not stop the others.
     handlers.forEach(([, name, body], at) => {
       const place = document.createComment("");
       document.head.append(place);

@@ -91,7 +91,7 @@ class McpSession:
         """Connect and agree on a protocol version; the request is stored.
 
         Raises:
-            LoomError: The server cannot be reached, or is no MCP server.
+            LoomError: The server cannot be reached, or is not an MCP server.
         """
         await self._peer.open()
         params = {

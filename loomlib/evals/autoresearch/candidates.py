@@ -35,7 +35,7 @@ class CandidateDeployer(Protocol):
 
 
 class BudgetExceededError(Exception):
-    """A budget ended a run early; its incomplete results are no evidence."""
+    """A budget ended a run early; its incomplete results are not evidence."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Limits of a run; None is no limit.
+    """Limits of a run; None means no limit.
 
     Judges count too. What an answer costs is often known only afterwards, from its trace, so a run asks in growing
     groups and never asks more than the rest of the budget should cover. It can exceed the limit by the error of that

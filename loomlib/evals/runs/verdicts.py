@@ -23,8 +23,8 @@ def judged_of(returned: object, evaluator: str) -> Judged:
         evaluator: The evaluator's name, for the error.
 
     Raises:
-        TypeError: `returned` is no verdict.
-        ValueError: `returned` is no finite number.
+        TypeError: `returned` is not a verdict.
+        ValueError: `returned` is not a finite number.
     """
     if isinstance(returned, bool):
         return (Score(value=float(returned), passed=returned),)

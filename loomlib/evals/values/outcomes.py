@@ -40,7 +40,7 @@ class Outcome:
         elif self.state not in OUTCOME_STATES:
             raise ValueError(f"an outcome is one of {', '.join(OUTCOME_STATES)}, not {self.state!r}")
         elif self.value is not None or self.passed is not None:
-            raise ValueError(f"an outcome that is {self.state!r} has neither a value nor a pass: it is no low score")
+            raise ValueError(f"an outcome that is {self.state!r} has neither a value nor a pass: it is not a low score")
 
     @property
     def is_scored(self) -> bool:

@@ -29,7 +29,7 @@ class WayEstimates:
         received: Bytes received.
         events: Events of the answer.
         text_bytes: Bytes of the answer's text.
-        framing: Share of the received bytes that is no text.
+        framing: Share of the received bytes that is not text.
         extra_ms: Difference of the whole answer.
         extra_text_ms: Difference of the first text.
         extra_bytes: Difference of the bytes in both directions.

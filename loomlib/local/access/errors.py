@@ -35,7 +35,7 @@ UNKNOWN_KEY = (
 
 
 class AccessRefusedError(RefusedError):
-    """An error of a service's front door; `service` is the one that the request was signed for."""
+    """A request refused before it reaches a service; `service` is the one that the request was signed for."""
 
     def __init__(self, code: str, status: int, message: str, service: str) -> None:
         super().__init__(code, status, message)

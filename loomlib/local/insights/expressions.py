@@ -286,7 +286,7 @@ def _period_call(reader: TokenReader, name: str, start: int) -> Expression:
     token = reader.next()
     period = period_ms(token.value) if token.kind == "period" else None
     if period is None:
-        raise reader.malformed(f"{token.value!r} is no period such as 30s, 5m, 1h or 1d", token)
+        raise reader.malformed(f"{token.value!r} is not a period such as 30s, 5m, 1h or 1d", token)
     reader.expect(")")
     up = period if name == "dateceil" else 0
 

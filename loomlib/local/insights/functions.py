@@ -28,14 +28,14 @@ Function = Callable[..., Any]
 
 
 def period_ms(text: str) -> int | None:
-    """Return the milliseconds of a period such as `5m`; None if the text is no period."""
+    """Return the milliseconds of a period such as `5m`; None if the text is not a period."""
     match = re.fullmatch(r"(\d+)([a-z]+)", text)
     unit = PERIODS_MS.get(match[2]) if match else None
     return int(match[1]) * unit if match and unit and int(match[1]) else None
 
 
 def floor_to(moment: Any, period: int) -> Moment | None:
-    """Return the start of the period that contains a time; None if it is no number.
+    """Return the start of the period that contains a time; None if it is not a number.
 
     Args:
         moment: The time in milliseconds.

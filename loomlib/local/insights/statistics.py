@@ -41,7 +41,7 @@ def read_statistic(reader: TokenReader) -> Statistic:
     function = token.value.lower()
     if token.kind != "name" or function not in _KINDS:
         known = ", ".join(sorted(_KINDS))
-        raise MalformedQuery(f"{token.value!r} is no statistic supported here; there are {known}", start, token.end)
+        raise MalformedQuery(f"{token.value!r} is not a statistic supported here; use one of {known}", start, token.end)
     reader.expect("(")
     argument: Evaluate | None = None
     share = 50.0

@@ -25,7 +25,7 @@ def unpacked(body: bytes, encoding: str) -> bytes:
     try:
         content = unpacking.decompress(body, UNPACKED_LIMIT_BYTES)
     except zlib.error as error:
-        raise Malformed(f"the body is no {encoding}: {error}") from error
+        raise Malformed(f"the body is not {encoding}: {error}") from error
     if unpacking.unconsumed_tail:
         raise Malformed(f"the body is larger than {UNPACKED_LIMIT_BYTES:,} bytes once unpacked")
     if not unpacking.eof:

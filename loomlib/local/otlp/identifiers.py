@@ -20,7 +20,7 @@ def hex_id(value: object, size_bytes: int) -> str | None:
         size_bytes: The size of an id: 16 for a trace, 8 for a span.
 
     Returns:
-        The id in lower-case hex; None for anything that is no id.
+        The id in lower-case hex; None for anything that is not an id.
     """
     if not isinstance(value, str):
         return None

@@ -21,12 +21,12 @@ def decode_json(body: bytes, signal: Signal) -> Decoded:
     """Decode the records of an export request; invalid records are rejected individually.
 
     Raises:
-        Malformed: The body is no export request.
+        Malformed: The body is not an export request.
     """
     try:
         document = members(json.loads(body))
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"the body is no JSON object: {error}") from error
+        raise Malformed(f"the body is not a JSON object: {error}") from error
     resources, scopes, records = _NAMES[signal]
     read = {"traces": _span, "logs": _log_record, "metrics": metric}[signal]
     groups: list[Group] = []

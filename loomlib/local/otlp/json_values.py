@@ -58,7 +58,7 @@ def integer(value: object) -> int:
         try:
             number = int(value)
         except ValueError:
-            raise Malformed(f"{value[:40]!r} is no integer" if isinstance(value, str) else "no integer") from None
+            raise Malformed(f"{value[:40]!r} is not an integer" if isinstance(value, str) else "no integer") from None
         if -(2**63) <= number < 2**64:
             return number
     raise Malformed("a number has more than 64 bits" if isinstance(value, int) else "no integer")
@@ -110,19 +110,19 @@ def double(value: object) -> float | str:
         try:
             value = float(value)
         except ValueError:
-            raise Malformed(f"{value[:40]!r} is no number") from None
+            raise Malformed(f"{value[:40]!r} is not a number") from None
     if isinstance(value, float) and not math.isfinite(value):  # Python's JSON reads NaN and 1e999
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, int | float) and not isinstance(value, bool):
         if isinstance(value, int) and abs(value) >= 2**64:
             raise Malformed("a number has more than 64 bits")
         return value
-    raise Malformed(f"a {type(value).__name__} is no number")
+    raise Malformed(f"a {type(value).__name__} is not a number")
 
 
 def moment(value: object) -> int:
     """Return a time in Unix nanoseconds, within the range that can be stored."""
     time_ns = integer(value)
     if not 0 <= time_ns <= LARGEST_TIME_NS:
-        raise Malformed(f"{time_ns} is no time in unix nanoseconds")
+        raise Malformed(f"{time_ns} is not a time in Unix nanoseconds")
     return time_ns

@@ -28,7 +28,7 @@ def decode_protobuf(body: bytes, signal: Signal) -> Decoded:
     """Decode the records of an export request; invalid records are rejected individually.
 
     Raises:
-        Malformed: The body is no export request.
+        Malformed: The body is not an export request.
     """
     groups: list[Group] = []
     refused: list[str] = []
@@ -57,7 +57,7 @@ def _parsed(message: _Request, body: bytes) -> _Request:
     try:
         message.ParseFromString(body)
     except DecodeError as error:
-        raise Malformed(f"the body is no {message.DESCRIPTOR.name}: {error}") from error
+        raise Malformed(f"the body is not an {message.DESCRIPTOR.name}: {error}") from error
     return message
 
 
@@ -232,5 +232,5 @@ def _point(kind: str, given: Any) -> dict[str, Any]:
 
 def _moment(nanoseconds: int) -> int:
     if nanoseconds > LARGEST_TIME_NS:
-        raise Malformed(f"{nanoseconds} is no time in unix nanoseconds")
+        raise Malformed(f"{nanoseconds} is not a time in Unix nanoseconds")
     return nanoseconds

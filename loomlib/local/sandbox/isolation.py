@@ -44,7 +44,7 @@ class Isolation:
         network: What an agent can reach.
         program: bubblewrap's path; empty for other levels.
         network_program: slirp4netns's path; empty unless the network is "open".
-        reason: Why it is no stronger; empty if it is the strongest.
+        reason: Why it is not stronger; empty if it is the strongest.
     """
 
     level: Level = "none"

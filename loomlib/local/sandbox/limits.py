@@ -17,7 +17,7 @@ REACHED = "Resource limit reached"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of one session; None is no limit.
+    """Limits of one session; None means no limit.
 
     Attributes:
         memory: Bytes of memory of all its processes. AgentCore Runtime quotas: 8 GB a session; at most three quarters

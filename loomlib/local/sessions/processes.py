@@ -64,7 +64,7 @@ def group_of(pid: int) -> int:
 
 
 def wait_for_end(pid: int, *, within_s: float) -> None:
-    """Block until a process that is no child of this one has ended, at most `within_s` seconds."""
+    """Block until a process that is not a child of this one has ended, at most `within_s` seconds."""
     try:
         descriptor = os.pidfd_open(pid)
     except (AttributeError, OSError):

@@ -48,7 +48,7 @@ class WebSockets:
         endpoints: Admits callers to servers inside sessions.
         sessions: The sessions.
         quotas: Counts an opening as an invocation.
-        frame_bytes: Largest frame; None is no limit but that of a message.
+        frame_bytes: Largest frame; None means no limit except that of a message.
         most_open: Largest number of open WebSockets.
     """
 

@@ -1,6 +1,6 @@
 """A bare HTTP server in AgentCore's wire form whose answers are scripts: bytes, pauses, and a way to end.
 
-It is no model of AgentCore (that is `loomlib.local`); it produces the answers that a healthy service never gives.
+It is not a model of AgentCore (that is `loomlib.local`); it produces the answers that a healthy service never gives.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def test_a_build_gets_words_files_and_an_exit_code(loom: Loom, tmp_path: Path) -
     assert again.returncode == 0
     assert "No difference found" in again.stdout
     nothing = loom("compare", listed[0]["id"], first)
-    assert nothing.returncode == 1, "no evaluator in common: that is no pass"
+    assert nothing.returncode == 1, "no evaluator in common: that is not a pass"
     assert "No evaluator in common" in nothing.stderr
 
 

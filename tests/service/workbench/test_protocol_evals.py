@@ -38,7 +38,7 @@ def test_an_a2a_call_becomes_a_case_that_the_agent_passes(bench: loom.Workbench)
 
 def test_an_ag_ui_agent_that_takes_nothing_but_runs_is_evaluated_and_measured(bench: loom.Workbench) -> None:
     agent = bench.deploy("calculator_protocols", name="agui_cases", protocol="AGUI", environment={"SERVER": "AG-UI"})
-    assert not agent.invoke("What is 6 * 7?").ok  # {"prompt": …} is no input of a run
+    assert not agent.invoke("What is 6 * 7?").ok  # {"prompt": …} is not an input of a run
     case = loom.EvalCase(id="one", turns=(loom.evals.Turn(prompt="What is 6 * 7?", expected_answer="6 * 7 = 42."),))
     run = agent.evaluate(EMPTY.with_cases(case), ["exact"])
     assert list(run.rows()["exact"]) == [1]

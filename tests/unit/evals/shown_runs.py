@@ -40,7 +40,7 @@ def good(prompt: str) -> dict[str, Any]:
 
 
 def bad(prompt: str) -> dict[str, Any]:
-    """Number 1 is a lucky guess, 2 is hostile, 3 is no answer, 4 calls a hostile tool."""
+    """Number 1 is a lucky guess, 2 is hostile, 3 is not an answer, 4 calls a hostile tool."""
     found = good(prompt)
     if prompt == "1+1":
         found["tools"] = []

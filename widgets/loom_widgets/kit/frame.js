@@ -137,7 +137,7 @@ function lookAgain(model, root) {
     const now = performance.now();
     if (now - last < AGAIN_S * 1000 || !(root.checkVisibility?.() ?? true)) return;
     last = now;
-    // Nobody waits for the answer: a busy kernel is no news here.
+    // Nobody waits for the answer: a busy kernel is not news here.
     try { model.send({ do: "look_again", with: {} }); } catch { /* the kernel is gone */ }
   };
   const seen = new IntersectionObserver((entries) => { if (entries.some((entry) => entry.isIntersecting)) ask(); });

@@ -116,6 +116,6 @@ def _rank(value: object) -> tuple[int, float, str]:
 def _short(value: object) -> object:
     if isinstance(value, str) and len(value) > _LONGEST_TEXT:
         return f"{value[:_LONGEST_TEXT]}… ({number(len(value) - _LONGEST_TEXT)} more characters)"
-    if isinstance(value, float) and value - value != 0:  # NaN and infinity are no JSON
+    if isinstance(value, float) and value - value != 0:  # NaN and infinity are not JSON
         return None
     return value

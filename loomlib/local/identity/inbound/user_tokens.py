@@ -42,7 +42,7 @@ class UserTokens:
         """Return when a token is signed by its issuer and valid.
 
         Raises:
-            RefusedError: It is no JWT, its issuer is not known here or cannot be read, or it is not valid.
+            RefusedError: It is not a JWT, its issuer is not known here or cannot be read, or it is not valid.
         """
         from .tokens import MalformedTokenError, RefusedTokenError, claims_of
 

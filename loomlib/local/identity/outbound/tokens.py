@@ -56,7 +56,7 @@ class WorkloadTokens:
         """Return a token for a workload, for a user's id, or for a user's JWT.
 
         Raises:
-            RefusedError: The user's token is no JWT, or has expired.
+            RefusedError: The user's token is not a JWT, or has expired.
         """
         user = f"id:{user_id}" if user_id else ""
         expires_at = self._clock() + LIFETIME_S
@@ -92,7 +92,7 @@ class WorkloadTokens:
         The signature is verified before a token gets here: by the runtime's authorizer, or by `inbound.UserTokens`.
 
         Raises:
-            RefusedError: It is no JWT with an issuer and a subject, or has expired.
+            RefusedError: It is not a JWT with an issuer and a subject, or has expired.
         """
         try:
             part = user_token.split(".")[1]

@@ -161,7 +161,7 @@ def _preferences(clause: str) -> Iterator[Statement]:
         value, how = trimmed(order["v"]), (order["how"] or "").strip().lower()
         word = {"always": "always ", "never": "never ", "don't ever": "never "}.get(how, "")
         if value:
-            yield _preference(f"wish:{normal(value)}", word or "yes", f"The user's standing wish: {word}{value}.")
+            yield _preference(f"wish:{normal(value)}", word or "yes", f"The user's standing request: {word}{value}.")
 
 
 def _choice(value: str) -> Iterator[Statement]:

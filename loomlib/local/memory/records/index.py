@@ -43,7 +43,7 @@ WORDS_SHARE = 0.6
 NEIGHBOUR_SHARE = 0.4
 """What each neighbour's score adds, as a share of what is missing to 1. At most 0.5, or a score could exceed 1."""
 LEAST_COVERAGE = 0.3
-"""Share of the largest possible BM25 score from which on the best one counts in full: one common word is no match."""
+"""Share of the largest possible BM25 score from which on the best one counts in full: a common word is not a match."""
 _COMPARED = 512  # rows of a large memory whose cosines are computed exactly
 
 _Matrix: TypeAlias = NDArray[np.float32]

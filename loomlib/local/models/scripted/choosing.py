@@ -120,7 +120,7 @@ def clauses(prompt: str) -> list[str]:
 
 class _Scorer:
     def __init__(self, tools: Sequence[Tool]) -> None:
-        # A name that is an everyday word, such as "calculator", is no sign that the tool is meant.
+        # A name that is an everyday word, such as "calculator", is not a sign that the tool is meant.
         self._names = {tool.name: tool for tool in tools if _IDENTIFIER.fullmatch(tool.name)}
         self._vocabularies = [(tool, _vocabulary(tool)) for tool in tools]
         self._related = [

@@ -37,7 +37,7 @@ _FORMATS = {
 
 
 def resolve(schema: object, root: Schema) -> Schema:
-    """Follow the `$ref`s of a schema and merge its `allOf` into one object; `{}` for anything that is no object."""
+    """Follow the `$ref`s of a schema and merge its `allOf` into one object; `{}` for anything that is not an object."""
     resolved = as_object(schema)
     for _ in range(_MAX_DEPTH):
         reference = as_text(resolved.get("$ref"))

@@ -1,4 +1,4 @@
-"""Hooks that raise, leave, and give what is no dict."""
+"""Hooks that raise, leave, and give what is not a dict."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from loomlib.workbench.trace_view import TraceView
 
 COLD_START: Final = "part:cold_start"
-"""The id of the waterfall's row for the cold start, which is no span."""
+"""The id of the waterfall's row for the cold start, which is not a span."""
 _MOST_VALUES, _LONGEST_NAME = 200, 200
 
 

@@ -67,7 +67,7 @@ class PanelTurn:
         return turn
 
     def end(self, invocation: Invocation) -> None:
-        """Record the outcome; a turn that the user stopped is no failure."""
+        """Record the outcome; a turn that the user stopped is not a failure."""
         record = invocation.record
         stopped = record.failure == "cancelled"
         self.status = "stopped" if stopped else record.status

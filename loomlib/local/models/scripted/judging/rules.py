@@ -198,7 +198,7 @@ def _content(text: str) -> dict[str, str]:
 
 def _figures(text: str) -> set[str]:
     """Return the numbers and dates."""
-    # Hundreds of characters without a space are no prose, and reading numbers takes quadratic time in them.
+    # Hundreds of characters without a space are not prose, and reading numbers takes quadratic time in them.
     prose = _NO_PROSE.sub(" ", text)
     return {f"{number:g}" for number in find_numbers(prose)} | set(_DATE.findall(prose))
 

@@ -1,4 +1,4 @@
-"""An agent whose tool has a name of markup, and on whose spans lie ten megabytes, and bytes that are no text."""
+"""An agent whose tool has a name of markup, and on whose spans lie ten megabytes, and bytes that are not text."""
 
 from bedrock_agentcore import BedrockAgentCoreApp
 from opentelemetry import trace
