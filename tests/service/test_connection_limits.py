@@ -65,6 +65,44 @@ def test_what_fits_the_limits_is_answered(aws: Any) -> None:
     assert answer_to(aws, f"POST {path} HTTP/1.1\r\n{host}{lines}\r\n".encode()).startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.parametrize(
+    ("frame", "piece"),
+    [
+        (b"0\r\n", b"T: e\r\n" * 10_000),
+        (b"0\r\nT: ", b"e" * 65_536),
+        (b"0\r\n", b"T" * 65_536),
+        (b"5;", b"e" * 65_536),
+        (b"5;", b"e=1;" * 16_384),
+    ],
+    ids=["trailers", "a trailer", "a trailer's name", "a chunk extension", "chunk extensions"],
+)
+def test_trailers_and_chunk_extensions_without_end_are_refused(aws: Any, frame: bytes, piece: bytes) -> None:
+    service = psutil.Process(aws.state.pid)
+    before, sent, is_closed = service.memory_info().rss, 0, False
+    with connect(aws) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n" + frame)
+        try:
+            while sent < 60_000_000:
+                connection.sendall(piece)
+                sent += len(piece)
+        except (BrokenPipeError, ConnectionResetError):
+            is_closed = True
+    assert is_closed, f"all of {sent:,} bytes were taken"
+    assert service.memory_info().rss - before < 30 << 20
+    aws.control.list_agent_runtimes()
+
+
+def test_a_body_in_chunks_of_a_byte_with_a_trailer_is_answered(aws: Any) -> None:
+    """Its framing is longer than what trailers may be."""
+    path, body = "/runtimes/", b" " * 30_000 + b"{}"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in signed_headers(aws.state, "POST", path, body).items())
+    host = f"Host: 127.0.0.1:{aws.state.port}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+    chunks = b"".join(b"1;x=y\r\n%c\r\n" % byte for byte in body)
+    head = f"POST {path} HTTP/1.1\r\n{host}{lines}\r\n".encode()
+    answer = answer_to(aws, head, chunks, b"0\r\nT: e\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 "), answer[:300]
+
+
 def test_several_requests_of_one_connection_are_counted_one_by_one(aws: Any) -> None:
     host = f"Host: 127.0.0.1:{aws.state.port}\r\n".encode()
     one = b"GET /_loom/ping HTTP/1.1\r\n" + host + b"X: " + b"x" * 40_000 + b"\r\nAuthorization: Bearer "

@@ -18,6 +18,9 @@ HEAD_BYTES: Final = 65_536
 HEADER_FIELDS: Final = 200
 """Header fields of a request."""
 
+FRAMING_BYTES: Final = HEAD_BYTES
+"""Bytes after the header fields that bring nothing of the body: extensions of a chunk, and trailers."""
+
 HEAD_WITHIN_S: Final = 20.0
 """Time for a client that has begun a request to send its header fields."""
 
@@ -39,7 +42,7 @@ def most_connections() -> int:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection, whose header fields are limited in size, number and time.
+    """One connection, whose header fields are limited in size, number and time, and its trailers in size.
 
     When there are too many connections, the one that has been idle for the longest gives way, so that idle ones cannot
     keep others out; when none is idle, the new one is refused.
@@ -50,6 +53,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._head_bytes, self._in_head, self._refused, self._has_begun = 0, False, False, False
+        self._framing_bytes, self._in_body, self._has_advanced = 0, False, False
         self._active_at = self.loop.time()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -86,8 +90,13 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._in_head and self._head_bytes > HEAD_BYTES:
             self._refuse_head()
             return
-        self._has_begun = False
+        if self._framing_bytes > FRAMING_BYTES:
+            self._refuse_framing()
+            return
+        self._has_begun = self._has_advanced = False
         super().data_received(data)
+        # A piece with some of the body may be framed by more bytes than it brings: clients send chunks of a few bytes.
+        self._framing_bytes = self._framing_bytes + len(data) if self._in_body and not self._has_advanced else 0
         if self._in_head:
             # The piece in which a request begins may hold the end of the one before, so it is not counted.
             self._head_bytes += 0 if self._has_begun else len(data)
@@ -98,16 +107,17 @@ class BoundedProtocol(HttpToolsProtocol):
         """Begin to count the header fields; uvicorn's timers do not cover them."""
         super().on_message_begin()
         self._in_head, self._has_begun, self._head_bytes = True, True, 0
+        self._in_body = False
         self._stop_timer()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header field."""
-        if not self._refused:
+        """Take a header field; a trailer has no use here and is dropped."""
+        if self._in_head and not self._refused:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Begin to answer, unless there are too many header fields."""
-        self._in_head = False
+        self._in_head, self._in_body, self._has_advanced = False, True, True
         self._stop_timer()
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > HEAD_BYTES or len(self.headers) > HEADER_FIELDS:
@@ -132,11 +142,13 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""
+        self._has_advanced = True
         if not self._refused:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         """End the body."""
+        self._in_body = False
         if not self._refused:
             super().on_message_complete()
 
@@ -145,6 +157,17 @@ class BoundedProtocol(HttpToolsProtocol):
             f"The request line and header fields exceed {HEAD_BYTES:,} bytes or {HEADER_FIELDS} fields: "
             "your request header section exceeds the maximum allowed size"
         )
+        self._refuse(431, "RequestHeaderSectionTooLarge", message)
+
+    def _refuse_framing(self) -> None:
+        """Close the connection; say why, unless the answer to its request has begun."""
+        cycle: Any = self.cycle
+        _log.warning("A connection was closed: %s bytes of trailers or chunk extensions", f"{self._framing_bytes:,}")
+        if cycle is not None and cycle.response_started:
+            self._refused = True
+            self._close()
+            return
+        message = f"The trailers or the extensions of a chunk exceed {FRAMING_BYTES:,} bytes"
         self._refuse(431, "RequestHeaderSectionTooLarge", message)
 
     def _refuse(self, status: int, code: str, message: str) -> None:
