@@ -5,15 +5,18 @@ import os
 import signal
 import stat
 import struct
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from echo_agent import ECHO_AGENT
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import wait_until
 
 from loomlib.local.runtimes.extraction import InvalidPackageError, extract
 from loomlib.local.runtimes.packages import extract_limited
@@ -168,6 +171,39 @@ def test_a_version_that_was_being_made_when_the_service_died_is_made_by_the_next
     os.kill(aws.state.pid, signal.SIGKILL)
     again = start_service()
     assert again.settled(runtime_id)["status"] == "READY"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process ends with its parent on Linux")
+def test_a_version_that_was_being_compiled_when_the_service_was_killed_is_made_by_the_next(
+    start_service: Callable[..., Any],
+) -> None:
+    aws = start_service()
+    source = "".join(f"variable_{number} = [{number}]\n" for number in range(40_000))
+    parts = {f"part_{number}.py": source for number in range(6)}
+    runtime_id = aws.create("resumed", aws.upload({"agent.py": ECHO_AGENT, **parts}))["agentRuntimeId"]
+    folder = aws.state.home / "runtimes" / runtime_id / "1"
+    wait_until(lambda: list(folder.glob("code.partial*/__pycache__/part_0.*.pyc")), pause_s=0.02)
+    (compiling,) = [
+        child for child in psutil.Process(aws.state.pid).children() if child.cmdline()[-1].endswith("extraction.py")
+    ]
+    os.kill(aws.state.pid, signal.SIGKILL)
+    wait_until(lambda: not compiling.is_running(), pause_s=0.02)
+    assert not (folder / "code").exists(), "the process went on without its service"
+    again = start_service()
+    described = again.settled(runtime_id)
+    assert described["status"] == "READY", described.get("failureReason")
+    assert not list(folder.glob("code.partial*"))
+    assert len(list((folder / "code" / "__pycache__").glob("part_*.pyc"))) == 6
+
+
+def test_what_interrupted_attempts_left_is_removed(tmp_path: Path) -> None:
+    package = packed(tmp_path / "p.zip", {"agent.py": b""})
+    for name in ("code", "code.partial", "code.partial-1"):
+        (tmp_path / name / "folder").mkdir(parents=True)
+        (tmp_path / name / "folder" / "old.py").write_text("")
+    extract(package, tmp_path / "code", ["agent.py"])
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["code", "p.zip"]
+    assert not (tmp_path / "code" / "folder").exists()
 
 
 def evil() -> bytes:

@@ -8,12 +8,14 @@ process starts within 30 ms.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import json
 import os
 import py_compile
 import resource
 import shutil
+import signal
 import stat
 import struct
 import sys
@@ -30,6 +32,7 @@ _RATIO_LIMIT, _RATIO_FROM_BYTES = 200, 10_000_000
 _ENTRY_LIMIT = 50_000
 _PIECE_BYTES = 1 << 20
 _NICE = 19  # invocations of agents have priority
+_PR_SET_PDEATHSIG = 1  # prctl(2)
 
 CPU_LIMIT_S = 300
 """Processor time for one package. A real package of 750 MB needs about a minute."""
@@ -65,9 +68,9 @@ def extract(package: Path, code: Path, entry_point: Iterable[str]) -> None:
             or paths that leave the folder.
         OSError: This machine cannot hold it, such as with a full disk.
     """
-    shutil.rmtree(code, ignore_errors=True)
-    partial = partial_folder(code)
-    shutil.rmtree(partial, ignore_errors=True)
+    for stale in (code, *code.parent.glob(f"{code.name}.partial*")):  # of attempts that were interrupted
+        shutil.rmtree(stale, ignore_errors=True)
+    partial = partial_folder(code, os.getpid())
     partial.mkdir(parents=True)
     try:
         with zipfile.ZipFile(package) as archive:
@@ -114,9 +117,9 @@ def _compile(partial: Path, code: Path) -> None:
                 raise
 
 
-def partial_folder(code: Path) -> Path:
-    """Return the folder that holds a package until its extraction is complete."""
-    return code.with_name(code.name + ".partial")
+def partial_folder(code: Path, process_id: int) -> Path:
+    """Return the folder that holds a package until this process has extracted it."""
+    return code.with_name(f"{code.name}.partial-{process_id}")
 
 
 def _check(entries: list[zipfile.ZipInfo], zipped_bytes: int) -> None:
@@ -159,8 +162,18 @@ def _write(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], folder: Pat
             target.chmod(0o755)
 
 
+def _end_with(service: int) -> None:
+    """Let this process end when the service does, whose successor extracts the package again; on Linux."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != service:  # it ended before the call
+        sys.exit(FAILED)
+
+
 def _main(request: dict[str, str]) -> int:
     """Extract a package under this process's limits; print the error, if any."""
+    _end_with(int(request["service"]))
     with contextlib.suppress(OSError):
         os.nice(_NICE)
     resource.setrlimit(resource.RLIMIT_CPU, (int(request["cpu_s"]), int(request["cpu_s"]) + 1))

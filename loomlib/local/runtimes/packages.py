@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import signal
 import sys
@@ -78,7 +79,7 @@ async def extract_limited(
     Raises:
         InvalidPackageError: The package is at fault, reaches a limit, or cannot be stored here.
     """
-    request = {"package": str(package), "code": str(code), "script": entry_point[-1]}
+    request = {"package": str(package), "code": str(code), "script": entry_point[-1], "service": str(os.getpid())}
     limits = {"cpu_s": str(cpu_s), "memory_bytes": str(memory_bytes)}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", str(_EXTRACTION)),
@@ -97,7 +98,7 @@ async def extract_limited(
             process.kill()
             await process.wait()
         if process.returncode != 0:
-            await asyncio.to_thread(shutil.rmtree, partial_folder(code), ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, partial_folder(code, process.pid), ignore_errors=True)
     message = output.decode("utf-8", "replace").strip()
     match process.returncode:
         case 0:
