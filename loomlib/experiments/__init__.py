@@ -22,7 +22,7 @@ from .progress import (
     bar_html,
     choose_progress,
 )
-from .result import StudyFinding, StudyMethod, StudyRecord, StudyTable, record_fields, register_result
+from .result import StudyFinding, StudyMethod, StudyRecord, StudyTable, isolation_notes, record_fields, register_result
 from .study import Procedure, Study, StudyRun
 from .units import (
     DONE,
@@ -73,6 +73,7 @@ __all__ = [
     "describe_client",
     "design_values",
     "failure_counts",
+    "isolation_notes",
     "leased_run",
     "overloaded_text",
     "pending_count",

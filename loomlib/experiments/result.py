@@ -105,6 +105,19 @@ _PLATFORMS = {
 }
 
 
+_ISOLATION_LABEL = "sessions: "
+
+
+def isolation_notes(labels: Sequence[str]) -> list[str]:
+    """Return a sentence on the isolation of the agents' sessions, which provenance labels of the local service name.
+
+    Args:
+        labels: Provenance labels, such as "sessions: bubblewrap, network open".
+    """
+    named = [label.removeprefix(_ISOLATION_LABEL) for label in labels if label.startswith(_ISOLATION_LABEL)]
+    return [f"Isolation of sessions: {isolation}." for isolation in named]
+
+
 def record_fields(study: StudyRow) -> dict[str, Any]:
     """Return the fields of `StudyRecord` from a stored study, all but the design."""
     same = {name: getattr(study, name) for name in ("scope", "labels", "state", "created_at", "finished_at")}
@@ -183,7 +196,8 @@ class StudyRecord(ABC):
         """Return how the study was conducted, its limitations, and how to repeat it."""
         method: StudyMethod = self._view("method")
         platform = [_PLATFORMS[self.platform_version]] if self.platform_version in _PLATFORMS else []
-        return replace(method, notes=[*method.notes, *platform, *self.conditions.notes()])
+        notes = [*method.notes, *platform, *isolation_notes(self.labels), *self.conditions.notes()]
+        return replace(method, notes=notes)
 
     def sections(self) -> Sequence[Markup]:
         """Return additional sections of the page as HTML."""

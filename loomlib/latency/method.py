@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from loomlib.experiments import StudyMethod
 from loomlib.presentation.formats import number, percent
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, RESAMPLES, SHARE_METHOD
 
 from .result import StudyResult
 from .scenarios import Scenario
+
+SECOND_CALL: Final = (
+    "The second call of a session is not its steady state: in a Python agent it often contains the first full garbage "
+    "collection, which the parts of its trace show."
+)
 
 
 def method(result: StudyResult) -> StudyMethod:
@@ -55,13 +62,11 @@ def _notes(result: StudyResult) -> list[str]:
 def _limits(result: StudyResult) -> list[str]:
     limits = [
         "Cold calls are often a mixture (warm pools, code downloads): read their distribution, not one number.",
-        "The second call of a session is not its steady state: in a Python agent it often contains the first full "
-        "garbage collection, which the parts of its trace show. Sticky calls come after it.",
+        f"{SECOND_CALL} Sticky calls come after it.",
         "From outside, model, tools and agent cannot be separated: only the agent's own spans do that.",
     ]
     if any("simulated" in label for label in result.labels):
         limits.append("The model is simulated: its part of the time is a setting, not a measurement.")
-    limits += [f"Agents ran with this isolation: {label}." for label in result.labels if label.startswith("sessions: ")]
     if result.scope == "local":
         limits.append("The agent ran on this machine: network, microVM and AWS's own queues are not in these numbers.")
     return limits

@@ -13,6 +13,7 @@ from loomlib.evals.exports import run_document
 from loomlib.evals.runs import EvalRun
 from loomlib.evals.values.choices import default_evaluators, split_evaluators
 from loomlib.evals.views.run_page import cases_html, title_of, verdict_sentences
+from loomlib.experiments import isolation_notes
 from loomlib.presentation.formats import number, plural
 
 from .displays import Listing, Verdict
@@ -199,6 +200,7 @@ def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
         items.append(
             ("Not covered:", "how a real model answers: this run used the scripted model.", "the same set on AWS")
         )
+    items += [("Asked:", note, "") for note in isolation_notes(run.labels)]
     items += [("Durations:", note, "") for note in run.summary().conditions.notes()]
     if comparison is not None:
         items += [

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
-from loomlib.experiments import MachineConditions, StudyConditions
+from loomlib.experiments import MachineConditions, StudyConditions, isolation_notes
 from loomlib.latency.inside import Inside, look_inside, spans_sentence
 from loomlib.presentation.formats import milliseconds, percent, plural
 from loomlib.store import InvocationRow
@@ -184,7 +184,7 @@ class TimeSpent:
             "Parts are shares of elapsed time: two tools at once count once, and what a tool waits for is tool time.",
             "The last invocations are not a sample of your users' requests, and the request decides what is slow.",
         ]
-        limits.append(load_sentence(self.load))
+        limits += [*isolation_notes(self.agent.labels), load_sentence(self.load)]
         if any("simulated" in label for label in self.agent.labels):
             limits.append("The model is simulated: its time is a setting, not a measurement.")
         if self.agent.context.where == "local":

@@ -36,5 +36,8 @@ def test_the_report_answers_first_and_compares_the_platforms(tmp_path: Path) -> 
     assert (process["platform"], process["n"], process["failed"]) == ("process", 2, 0)
     page = Path(outcome.html).read_text("utf-8")
     assert page.index("Where the time of a new session goes on V1") < page.index("The numbers")
-    assert "isolation" in page
+    (label,) = [label for label in summary["labels"] if label.startswith("sessions: ")]
+    named = f"Isolation of sessions: {label.removeprefix('sessions: ')}."
+    assert summary["method"]["notes"].count(named) == 1
+    assert named in page
     assert "<script src=" not in page

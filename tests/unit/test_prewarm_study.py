@@ -92,6 +92,29 @@ def test_a_gap_that_cannot_end_a_session_is_a_finding(store: Store) -> None:
     assert not result.design.is_scaled
 
 
+def test_the_method_names_the_isolation_of_sessions_once(store: Store) -> None:
+    labels = ("local AgentCore", "sessions: bubblewrap, network open")
+    for planned in (
+        study(IdleAgent(store, labels=labels), gaps=1, gap_s=0.15, ping_every_s=(0,)),
+        LatencyStudy(ScriptedAgent(store, labels=labels), cold=1, warm=1, sticky=0, find_starts=False),
+    ):
+        method = planned.run(Silent()).method()
+        named = [line for line in (*method.notes, *method.limits) if "bubblewrap" in line]
+        assert named == ["Isolation of sessions: bubblewrap, network open."]
+    unlabelled = study(IdleAgent(store, labels=()), gaps=1, gap_s=0.15, ping_every_s=(0,)).run(Silent()).method()
+    assert "Isolation" not in " ".join((*unlabelled.notes, *unlabelled.limits))
+
+
+@pytest.mark.parametrize(("platform", "is_named"), [("V1", True), ("V2", False)])
+def test_the_pause_in_the_second_call_of_a_session_is_named_on_v1(store: Store, platform: str, is_named: bool) -> None:
+    class PlatformAgent(IdleAgent):
+        platform_version = platform
+
+    method = study(PlatformAgent(store), gaps=1, gap_s=0.15, ping_every_s=(0,)).run(Silent()).method()
+    assert any(f"platform {platform}" in note for note in method.notes)
+    assert any("first full garbage collection" in limit for limit in method.limits) == is_named
+
+
 def test_a_study_is_resumed_by_its_own_class_only(store: Store) -> None:
     study(IdleAgent(store), study_id="mine", gaps=1, gap_s=0.15, ping_every_s=(0,)).run(Silent())
     with pytest.raises(StudyError, match="not a latency study"):

@@ -18,6 +18,7 @@ from loomlib.statistics.percentiles import (
     estimate_percentile,
 )
 
+from ..method import SECOND_CALL
 from .design import arm_key
 from .result import GapCall, PrewarmResult
 
@@ -223,6 +224,8 @@ def method(result: PrewarmResult) -> StudyMethod:
         )
     if result.scope == "local":
         limits.append("The agent ran on this machine: a cold start here is that of a process, not of a microVM.")
+    if result.platform_version == "V1":
+        limits.append(f"{SECOND_CALL} A ping or the timed call can be that call.")
     arguments = (
         f"idle_timeout_s={design.idle_timeout_s:g}, gaps={design.gaps}, gap_s={design.gap_s:g}, "
         f"ping_every_s={design.ping_every_s!r}, prompt={design.prompt!r}, seed={design.seed}"

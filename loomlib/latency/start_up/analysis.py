@@ -217,7 +217,7 @@ _PROCESS_NOTES = (
 
 
 def _limits(result: StartUpResult) -> list[str]:
-    limits = [f"Agents ran with this isolation: {label}." for label in result.labels if label.startswith("sessions: ")]
+    limits: list[str] = []
     if result.scope == "local":
         limits.append("The sessions ran on this machine as processes: a microVM's boot and snapshot take other times.")
     else:

@@ -14,6 +14,7 @@ import loomlib as loom
 from loomlib.evals.compare import gate_at_least
 from loomlib.evals.runs import Budget, CallableTarget, EvalRun, rescore
 from loomlib.experiments import StudyConditions, recorded_machine
+from loomlib.reports import eval_notes
 from loomlib.store import Store
 
 BLOCKED_S = 0.25
@@ -77,6 +78,13 @@ async def test_a_disturbed_part_stays_recorded_when_its_run_is_resumed(store: St
     assert summary.conditions.is_disturbed
     assert "of its 2 runs" in resumed._repr_html_()
     assert "the machine was overloaded" in gate_at_least(summary, 0.5, evaluator="in time").sentence()
+
+
+def test_the_notes_of_a_report_name_the_isolation_of_sessions(store: Store) -> None:
+    target = CallableTarget(answer, labels=("local AgentCore", "sessions: bubblewrap, network open"))
+    notes = str(eval_notes(loom.evaluate(target, sums(2), Says(), store=store)))
+    assert notes.count("Isolation of sessions: bubblewrap, network open.") == 1
+    assert "The machine meanwhile" in notes
 
 
 def test_a_run_that_its_budget_stopped_keeps_the_conditions_of_both_parts(store: Store) -> None:
