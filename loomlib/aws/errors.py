@@ -24,6 +24,7 @@ from loomlib.errors import (
     ThrottledError,
     TransportError,
 )
+from loomlib.recovery import DISK_IS_FULL
 
 from .addresses import is_loopback
 from .rules import rule_in
@@ -109,6 +110,8 @@ def error_from_response(
         kind = ResourceLimitError
     full = f"{what}: {code}: {text}" if code else f"{what}: {text}"
     advice = rule_in(text) if kind is RequestRejectedError else _authorization_advice(status, text)
+    if text.startswith(DISK_IS_FULL):
+        advice = "free space on the disk of the home folder, then call again"
     return kind(full, on=on, try_=advice or _ADVICE.get(kind, ""), code=code, status=status, request_id=request_id)
 
 

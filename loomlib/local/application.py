@@ -74,7 +74,7 @@ class Application:
         otlp: Takes telemetry.
         check_place: Refuses resources of another region or account than the caller's, by their ARN or id.
         identity: The identities and credentials with which agents call others.
-        name_damage: Returns the names of the home's damaged databases if an error comes from one.
+        explain: Logs an error and what failed by it, and returns the message for the caller.
         account_id: The account.
         region: The region of requests that name none.
         issuers: The service's own issuers of tokens.
@@ -96,7 +96,7 @@ class Application:
         otlp: OtlpIntake,
         check_place: Callable[..., None],
         identity: OutboundIdentity,
-        name_damage: Callable[[BaseException], Sequence[str]],
+        explain: Callable[[BaseException, str], str],
         account_id: str,
         region: str,
         issuers: Sequence[LocalIssuer],
@@ -105,7 +105,7 @@ class Application:
         self._account_id, self._region, self._issuers, self._outward = account_id, region, issuers, outward
         self._guard, self._invoke, self._models = guard, invoke, models
         self._commands, self._endpoints, self._sockets = commands, endpoints, sockets
-        self._check_place, self._name_damage = check_place, name_damage
+        self._check_place, self._explain = check_place, explain
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
         self._identity = identity
 
@@ -152,14 +152,8 @@ class Application:
             # application returns in mid-body.
             _log.warning("An answer was interrupted: %s", broke)
         except Exception as error:  # noqa: BLE001 - the client gets AWS's error form, the log the traceback
-            _log.exception("%s failed", scope["method"])
+            message = await asyncio.to_thread(self._explain, error, scope["method"])
             if not begun:
-                message = "The local AgentCore failed; see its service.log"
-                if damaged := await asyncio.to_thread(self._name_damage, error):
-                    message = (
-                        f"The local AgentCore's database is damaged ({', '.join(damaged)}); "
-                        "loom down and loom up set it aside and recover what is readable"
-                    )
                 refused = RefusedError("InternalServerException", 500, message)
                 await send_refusal(send, refused, request_id, protocol=_protocol(service, scope))
         finally:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ..recovery import find_damage, is_damage, mark_damaged, recover_if_damaged, set_aside
+from ..recovery import (
+    find_damage,
+    full_disk_message,
+    is_damage,
+    is_full_disk,
+    mark_damaged,
+    recover_if_damaged,
+    set_aside,
+)
 from .logs.journal import FILE_NAME as LOGS
 from .memory.records.store import FILE_NAME as RECORDS
 from .memory.store import FILE_NAME as EVENTS
@@ -27,13 +34,29 @@ def recover_home(home: Path) -> None:
         recover_if_damaged(home / name)
 
 
-def name_damage(home: Path, error: BaseException) -> Sequence[str]:
-    """Return the names of the databases that are damaged, if an error says so, and have the next start recover them."""
-    if not is_damage(error):
-        return ()
-    damaged = [name for name in _DATABASES if find_damage(home / name)]
+def explain_failure(home: Path, error: BaseException, failed: str) -> str:
+    """Log why a request failed, and return the message for its sender.
+
+    Databases that the error says are damaged are recovered at the next start.
+
+    Args:
+        home: The home folder.
+        error: The error.
+        failed: What failed.
+    """
+    if is_full_disk(error):
+        message = full_disk_message(home)
+        _log.error("%s failed: %s", failed, message)
+        return message
+    _log.error("%s failed", failed, exc_info=error)
+    damaged = [name for name in _DATABASES if find_damage(home / name)] if is_damage(error) else []
     for name in damaged:
         mark_damaged(home / name)
-    if damaged:
-        _log.error("Damaged: %s in %s; restarting the service recovers what is readable", ", ".join(damaged), home)
-    return damaged
+    if not damaged:
+        return "The local AgentCore failed; see its service.log"
+    names = ", ".join(damaged)
+    _log.error("Damaged: %s in %s; restarting the service recovers what is readable", names, home)
+    return (
+        f"The local AgentCore's database is damaged ({names}); "
+        "loom down and loom up set it aside and recover what is readable"
+    )

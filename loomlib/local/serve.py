@@ -63,7 +63,7 @@ from .otlp import Collector, TelemetryReader
 from .otlp.intake import OtlpIntake
 from .otlp.origins import SessionOrigins
 from .quotas import QuotaKeeper, Quotas
-from .recovering import name_damage, recover_home
+from .recovering import explain_failure, recover_home
 from .resources import Behaviour
 from .resources.engine import ResourceEngine
 from .resources.migration import import_older_databases
@@ -235,6 +235,7 @@ async def _serve(
             ApplicationLogs(logs, deliveries.groups),
         ),
     )
+    explain = partial(explain_failure, home)
     endpoints = SessionEndpoints(invoke, sessions, quotas)
     BoundedProtocol.most_connections = most_connections()
     application = Application(
@@ -253,6 +254,7 @@ async def _serve(
             quotas=quotas,
             frame_bytes=limits.frame,
             most_open=BoundedProtocol.most_connections // 2,
+            explain=explain,
         ),
         issuers=(issuer, web_issuer),
         outward=OutwardUses(logs),
@@ -303,7 +305,7 @@ async def _serve(
             stored_group=logs.keys.stored,
         ),
         check_place=engine.check_place,
-        name_damage=partial(name_damage, home),
+        explain=explain,
     )
     server = _Server(
         uvicorn.Config(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,11 +10,8 @@ from pathlib import Path
 from sqlalchemy import exc
 
 from ..errors import StoreDamagedError, StoreError, StoreFullError
-from ..recovery import is_damage, mark_damaged
+from ..recovery import is_damage, is_full_disk, mark_damaged
 
-# SQLite reports FULL for ENOSPC only; a file-size limit or a quota (EFBIG, EDQUOT) is a failed write to it.
-_FULL = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_TRUNCATE"}
-_FULL_ERRNO = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DATABASE_ENDINGS = {".db", ".sqlite", ".sqlite3"}
 _LOCKED = {"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"}
 _UNREACHABLE = {"SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"}
@@ -38,7 +34,7 @@ def translated(place: str, file: Path | None = None) -> Generator[None, None, No
             "The database's driver is not installed", on=place, try_=f"pip install {error.name}"
         ) from error
     except OSError as error:
-        if error.errno in _FULL_ERRNO:
+        if is_full_disk(error):
             raise _full(place, file) from error
         raise StoreError(
             f"The database cannot be opened: {error.strerror}", on=place, try_="another LOOM_HOME or DATABASE_URL"
@@ -48,7 +44,7 @@ def translated(place: str, file: Path | None = None) -> Generator[None, None, No
 def _translate(error: BaseException, place: str, file: Path | None) -> StoreError:
     name = _family(getattr(error, "sqlite_errorname", "") or "")
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
-    if name in _FULL or getattr(error, "sqlstate", None) == "53100":
+    if is_full_disk(error) or getattr(error, "sqlstate", None) == "53100":
         return _full(place, file)
     if is_damage(error):
         what = f"The database is damaged or is not a database: {text}"

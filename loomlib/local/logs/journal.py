@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from ...errors import LoomError
-from ...recovery import is_damage, mark_damaged, recover_if_damaged
+from ...recovery import is_damage, is_full_disk, mark_damaged, recover_if_damaged
 
 _log = logging.getLogger(__name__)
 FILE_NAME: Final = "logs.db"
@@ -102,7 +102,8 @@ class Journal:
             try:
                 return work(database)
             except (sqlite3.Error, UnicodeDecodeError) as error:
-                _log.exception("Log lines could not be journaled in, or read from, %s", self._file)
+                traced = None if is_full_disk(error) else error
+                _log.error("Lines could not be journaled in, or read from, %s: %s", self._file, error, exc_info=traced)
                 with suppress(sqlite3.Error):
                     if database.in_transaction:
                         database.execute("ROLLBACK")

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from typing import Any
 from moto.core.model import ServiceModel
 from moto.core.utils import get_service_model
 
+from ...recovery import full_disk_message, is_full_disk
 from ..paging import page_request
 from ..wire import RefusedError, conflict, invalid, not_found
 from .behaviour import Behaviour, Draft, SettlementError
@@ -26,6 +28,7 @@ from .store import ResourceStore
 
 _log = logging.getLogger(__name__)
 _MOST_TAGS = 50  # AWS: tags of one resource
+_FULL_DISK_PAUSE_S = 1.0
 
 Parameters = Mapping[str, Any]
 Result = dict[str, Any]
@@ -272,22 +275,37 @@ class ResourceEngine:
         statuses, failure = family.binding.statuses, ""
         try:
             record = replace(await family.behaviour.settle(record), status=statuses.ready)
-        except SettlementError as error:
-            failure = str(error)
         except Exception as error:  # noqa: BLE001 - a resource that nobody settles would stay CREATING for ever
-            _log.exception("%s %s failed while it was %s", family.kind, record.id, record.status)
-            failure = f"The local AgentCore failed while this was {record.status}: {error!r}"
+            if is_full_disk(error):
+                failure = full_disk_message(self.store.home)
+            elif isinstance(error, SettlementError):
+                failure = str(error)
+            else:
+                _log.exception("%s %s failed while it was %s", family.kind, record.id, record.status)
+                failure = f"The local AgentCore failed while this was {record.status}: {error!r}"
         if failure:
             record = replace(record, status=statuses.failures[record.status], failure=failure)
         record = replace(record, updated_at=self._moment())
+        while not await self._put_settled(family, record):  # noqa: ASYNC110 - nothing announces that space was freed
+            await asyncio.sleep(_FULL_DISK_PAUSE_S)
+        _log.info("%s %s version %d is %s %s", family.kind, record.id, record.version, record.status, failure)
+
+    async def _put_settled(self, family: _Family, record: ResourceRecord) -> bool:
+        """Store what background work has made, unless it was deleted meanwhile; return False if the disk is full."""
         async with self._changing:
             current = self.store.of_arn(record.arn)
             if current is None or (record.version and self.store.version(current, record.version) is None):
-                return  # deleted meanwhile
+                return True
             if record.version == current.version:
                 record = replace(record, tokens=current.tokens)
-            await asyncio.to_thread(self.store.put, [record, *family.behaviour.after_settle(record)])
-        _log.info("%s %s version %d is %s %s", family.kind, record.id, record.version, record.status, failure)
+            try:
+                await asyncio.to_thread(self.store.put, [record, *family.behaviour.after_settle(record)])
+            except sqlite3.Error as error:
+                if not is_full_disk(error):
+                    raise
+                _log.error("%s %s is not yet %s: the disk is full", family.kind, record.id, record.status)
+                return False
+        return True
 
     # Lookup and form
 

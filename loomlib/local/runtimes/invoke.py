@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from urllib.parse import parse_qs
 
+from ...recovery import is_full_disk
 from ..access.errors import refusal
 from ..contract import AgentAnswer, AgentCall, AgentProcessError, RuntimeVersion, SessionEndedError, SessionLimitError
 from ..guard import Caller
@@ -290,6 +291,8 @@ def as_refusals() -> Generator[None]:
     except SessionEndedError as ended:
         raise RefusedError("RetryableConflictException", 409, str(ended) or "The session is ending") from ended
     except AgentProcessError as broke:
+        if (cause := broke.__cause__) is not None and is_full_disk(cause):
+            raise cause from cause.__cause__  # the agent is not at fault
         raise RefusedError("RuntimeClientError", 424, _with_log(broke.reason, broke.log_tail)) from broke
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import time
 from collections.abc import Callable, Coroutine
@@ -84,6 +85,7 @@ class RuntimeSession:
         self._running: Running | None = None
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
+        self._start_error: Exception | None = None
         self._drained, self._gone = asyncio.Event(), asyncio.Event()
         self.ended = asyncio.Event()  # set as soon as it takes no more invocations
         self._endpoint_taken = False
@@ -210,12 +212,12 @@ class RuntimeSession:
         try:
             running = await self._start_process()
         except SnapshotError as failure:
-            self._failed = str(failure)
+            self._failed, self._start_error = str(failure), failure
             self._on_end(self)
             await self._leave()
             return
         except (OSError, ValueError) as failure:
-            self._failed = f"The agent could not be started: {failure}"
+            self._failed, self._start_error = f"The agent could not be started: {failure}", failure
             self._on_end(self)
             await self._leave()
             return
@@ -249,8 +251,13 @@ class RuntimeSession:
             process, folders = await self._boot()
         place = self._place
         if process.leader:
+            try:
+                write_record(place.folder, self.mark, process.leader)
+            except OSError:
+                os.close(process.output_fd)
+                await process.end(grace_s=0)
+                raise
             place.watch.add(self.mark, process.leader, folders, self._limits, self._on_limit)
-            write_record(place.folder, self.mark, process.leader)
         output = SessionOutput(process.output_fd, place.sink, group=self._group, stream=self._stream)
         if isinstance(process, RestoredProcess) and snapshot is not None:
             output.tail.extend(snapshot.tail)  # the same process wrote them, at its start
@@ -401,7 +408,7 @@ class RuntimeSession:
         if self._stopping:
             raise SessionEndedError(self._why_ended)
         if self._failed or self._running is None:
-            raise AgentProcessError(self._failed, self._log_tail())
+            raise AgentProcessError(self._failed, self._log_tail()) from self._start_error
         return self._running
 
     async def _explain_cut_answer(self, failure: Exception) -> AgentProcessError | SessionEndedError:

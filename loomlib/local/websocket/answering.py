@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import uuid
@@ -9,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from urllib.parse import parse_qsl, unquote, urlencode
 
+from ...recovery import is_full_disk
 from ..access.permissions import require
 from ..contract import AgentCall
 from ..guard import TOKEN_SUBPROTOCOL, Caller, Guard
@@ -50,6 +52,7 @@ class WebSockets:
         quotas: Counts an opening as an invocation.
         frame_bytes: Largest frame; None means no limit except that of a message.
         most_open: Largest number of open WebSockets.
+        explain: Logs an error and what failed by it, and returns the message for the caller.
     """
 
     def __init__(
@@ -64,10 +67,11 @@ class WebSockets:
         quotas: QuotaKeeper,
         frame_bytes: int | None,
         most_open: int,
+        explain: Callable[[BaseException, str], str],
     ) -> None:
         self._guard, self._account_id, self._check_place = guard, account_id, check_place
         self._invoke, self._endpoints = invoke, endpoints
-        self._sessions, self._quotas = sessions, quotas
+        self._sessions, self._quotas, self._explain = sessions, quotas, explain
         self._largest, self._most_open, self._open = largest(frame_bytes), most_open, 0
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,12 +107,12 @@ class WebSockets:
                 self._open -= 1
         except RefusedError as refused:
             await send_refusal(send_http, refused, request_id)
-        except OSError:
-            _log.debug("A client left before its WebSocket was open", exc_info=True)
-        except Exception:  # noqa: BLE001 - the client gets AWS's error form, the log the traceback
-            _log.exception("A WebSocket failed")
-            refused = RefusedError("InternalServerException", 500, "The local AgentCore failed; see its service.log")
-            await send_refusal(send_http, refused, request_id)
+        except Exception as error:  # noqa: BLE001 - the client gets AWS's error form, the log the traceback
+            if isinstance(error, OSError) and not is_full_disk(error):
+                _log.debug("A client left before its WebSocket was open", exc_info=True)
+                return
+            message = await asyncio.to_thread(self._explain, error, "A WebSocket")
+            await send_refusal(send_http, RefusedError("InternalServerException", 500, message), request_id)
 
     async def _serve(
         self, arn: str, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str

@@ -1,0 +1,46 @@
+"""A full disk: found in the errors of the file system, of copied folders and of SQLite."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+from typing import Final
+
+DISK_IS_FULL: Final = "The local AgentCore's disk is full"
+"""How the local AgentCore begins the message of a request that failed for lack of space."""
+
+# A file-size limit or a quota is for its user what a full disk is.
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FULL_TEXTS: Final = tuple(f"[Errno {number}]" for number in sorted(_FULL))
+# SQLite reports FULL for ENOSPC only; a file-size limit or a quota is a failed write to it.
+_FULL_SQLITE: Final = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_TRUNCATE"}
+
+
+def is_full_disk(error: BaseException | None) -> bool:
+    """Whether an error, or what it was raised from, says that a disk, a quota or a file-size limit is full."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, shutil.Error):
+            # `copytree` collects (source, target, reason), the reason as a text.
+            if any(text in str(error) for text in _FULL_TEXTS):
+                return True
+        elif isinstance(error, OSError) and error.errno in _FULL:
+            return True
+        if getattr(error, "sqlite_errorname", "") in _FULL_SQLITE:
+            return True
+        error = getattr(error, "orig", None) or error.__cause__
+    return False
+
+
+def full_disk_message(home: Path) -> str:
+    """Return the message of a request that failed because the disk of a home folder is full."""
+    try:
+        left = f", {shutil.disk_usage(home).free / 1e6:,.1f} MB free"
+    except OSError:
+        left = ""
+    return (
+        f"{DISK_IS_FULL}, or a quota or a file-size limit is reached: it could not write to its home folder "
+        f"({home}{left}). Free some space and call again; what was acknowledged before is kept"
+    )
