@@ -30,7 +30,8 @@ class RuntimeVersion:
         interpreter_folders: What that Python consists of.
         allowed_ports: First and last port of each range that session endpoints reach.
         platform: "V1" boots each session, "V2" restores it from a snapshot of the version.
-        warm_up: Path that is called once before the snapshot is taken; empty without a hook.
+        warm_up: Path that is called once before the snapshot is taken, and in each session that is booted all the
+            same; empty without a hook.
         warm_up_port: The agent's port at which it is called.
     """
 

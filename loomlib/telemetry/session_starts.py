@@ -26,12 +26,14 @@ START_PARTS: Final = {
     "restore": "restore",
     "network": "network",
     "first_ping": "first ping",
+    "warm_up": "warm-up hook",
 }
 """The parts of a start and their labels, in the order in which a session passes through them.
 
 `preparation`: the session's folder and keys. V1: `boot`, a process to the first line of the agent's script; `imports`,
 the script to a server that accepts connections. V2: `restore`, the request for a copy of the snapshot's process to a
-copy that serves; `network`, its own network. `first_ping`: the answer to the first health check."""
+copy that serves; `network`, its own network. `first_ping`: the answer to the first health check. `warm_up`: the
+warm-up hook, which is called in a session of V2 that could not be restored."""
 
 _EVENT: Final = "loom.session_start"
 _AFTER_MS: Final = 1_000

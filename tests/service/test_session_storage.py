@@ -65,6 +65,22 @@ def test_storage_outlives_its_session_and_belongs_to_it_alone(aws: Any) -> None:
 
 
 @needs_bubblewrap
+@pytest.mark.parametrize(("platform", "notes"), [("V1", 0), ("V2", 1)])
+def test_the_log_of_a_v2_session_with_storage_says_once_that_it_is_booted(aws: Any, platform: str, notes: int) -> None:
+    runtime = aws.deploy(
+        f"booted_with_storage_{platform}", STORING_AGENT, filesystemConfigurations=STORAGE, platformVersion=platform
+    )
+    session_id = str(uuid.uuid4())
+    for _ in range(2):
+        asked(aws, runtime, session_id)
+    group = f"/aws/bedrock-agentcore/runtimes/{runtime['agentRuntimeId']}-DEFAULT"
+    events = aws.client("logs").filter_log_events(logGroupName=group)["events"]
+    note = "this session was booted and not restored: its session storage is mounted when its process starts"
+    assert sum(note in event["message"] for event in events) == notes
+    stop(aws, runtime, session_id)
+
+
+@needs_bubblewrap
 def test_a_new_version_begins_with_empty_storage(aws: Any) -> None:
     runtime = aws.deploy("versioned_storage", STORING_AGENT, filesystemConfigurations=STORAGE)
     session_id = str(uuid.uuid4())

@@ -212,6 +212,18 @@ def test_sessions_of_v2_that_booted_are_a_finding(store: Store) -> None:
     ]
 
 
+def test_the_warm_up_hook_of_sessions_that_booted_is_no_part_of_the_first_request(store: Store) -> None:
+    v1, v2 = agents(store)
+    v2.kind, v2.parts_ms = "boot", {**BOOT, "warm_up": 40}
+    result = StartUpStudy(v1, v2, sessions=10, later_calls=1).run(Silent())
+    table = result.table()
+    assert list(table.index)[3:6] == ["first ping", "warm-up hook", "first request"]
+    assert table.loc["warm-up hook", "V2 p50 [95 %] ms"].startswith("40")
+    assert table.loc["warm-up hook", "V1 p50 [95 %] ms"] == "–"
+    assert table.loc["first request", "V2 p50 [95 %] ms"].startswith("20")
+    assert "warm-up hook" in [trace.name for trace in result.figures()["shares"].data]
+
+
 def test_a_stopped_study_starts_only_the_pending_sessions(store: Store) -> None:
     v1, v2 = agents(store)
     alive = v2.alive

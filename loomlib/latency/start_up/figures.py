@@ -14,7 +14,7 @@ from .result import StartUpResult
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-# The Okabe–Ito colours, as PALETTE and two more; patterns tell neighbours apart without colour.
+# The Okabe–Ito colours, as PALETTE and two more, and one of Tol's; patterns tell neighbours apart without colour.
 _STYLES = {
     "preparation": ("#999999", ""),
     "boot": ("#0072B2", "/"),
@@ -22,6 +22,7 @@ _STYLES = {
     "restore": ("#009E73", "\\"),
     "network": ("#CC79A7", ""),
     "first_ping": ("#E69F00", "x"),
+    "warm_up": ("#332288", "|"),
     "ready": ("#F0E442", "-"),
     "first_request": ("#56B4E9", "."),
 }

@@ -33,9 +33,10 @@ from .processes import resident_bytes
 from .restored import RestoredProcess
 from .running import EXIT_SOON_S, Running
 from .snapshot import Snapshot, SnapshotError
-from .snapshot_store import Snapshots
+from .snapshot_store import Snapshots, reasons_to_boot
 from .start_times import StartTimes
 from .storage import storage_of
+from .warming import WarmUpError, boot_note, call_hook
 from .wire import AgentConnection, ConnectionClosedError, NotHttpError
 from .workspace import make_workspace, record_path, remove_workspace, write_record
 
@@ -223,29 +224,41 @@ class RuntimeSession:
             return
         self._running = running
         self._spawn(self._clean_up(running))
-        try:
-            async with asyncio.timeout(self._place.start_timeout_s):
-                health = await ask_health(running.connections, self.runtime)
-            if not health.is_healthy:
-                self._failed = f"The agent is not healthy: {health.asked} answered {health.status}"
-        except TimeoutError:
-            self._failed = self._place.not_serving(self.runtime)
-        except (ConnectionClosedError, NotHttpError) as failure:
-            self._failed = str(await self.explain(failure, mid_answer=False))
+        self._failed = await self._make_ready(running)
         if self._failed:
             self._on_end(self)
             await running.process.end(grace_s=0)
             await self._drained.wait()
             return
-        self._times.answered()
         if self._place.otlp is not None:
             self._notices.started(self._times, self.runtime.platform)
         if self._calls == 0:
             running.clocks.resume()
 
+    async def _make_ready(self, running: Running) -> str:
+        """Ping the agent, and call the warm-up hook if no snapshot has its effect; return what failed, if anything."""
+        try:
+            async with asyncio.timeout(self._place.start_timeout_s):
+                health = await ask_health(running.connections, self.runtime)
+        except TimeoutError:
+            return self._place.not_serving(self.runtime)
+        except (ConnectionClosedError, NotHttpError) as failure:
+            return await self._explain_start(failure)
+        if not health.is_healthy:
+            return f"The agent is not healthy: {health.asked} answered {health.status}"
+        self._times.answered()
+        if self.runtime.warm_up and not isinstance(running.process, RestoredProcess):
+            try:
+                await call_hook(self.runtime, running.process, running.connections, self._explain_start)
+            except WarmUpError as failure:
+                return str(failure)
+            self._times.warmed_up()
+        return ""
+
     async def _start_process(self) -> Running:
         snapshot = await self._snapshots.find(self.runtime, self.mark)
-        if snapshot is not None and not snapshot.obstacles:
+        obstacles = snapshot.obstacles if snapshot is not None else reasons_to_boot(self.runtime)
+        if snapshot is not None and not obstacles:
             process, folders = await self._restore(snapshot)
         else:
             process, folders = await self._boot()
@@ -264,8 +277,8 @@ class RuntimeSession:
         if place.announces_starts:
             now_ms = int(time.time() * 1000)  # not by `output`, whose last lines explain why an agent failed
             place.sink.write(group=self._group, stream=self._stream, timestamp_ms=now_ms, message=START_LINE)
-        if snapshot is not None and snapshot.obstacles:
-            output.note(f"Loom: this session was booted and not restored: {'; '.join(snapshot.obstacles)}")
+        if obstacles:
+            output.note(boot_note(self.runtime, obstacles))
         if len(self.runtime.entry_point) > 1:
             instead = (
                 " and exports its spans to the local service" if asks_for_adot(self.runtime) and place.otlp else ""
@@ -413,6 +426,9 @@ class RuntimeSession:
 
     async def _explain_cut_answer(self, failure: Exception) -> AgentProcessError | SessionEndedError:
         return await self.explain(failure, mid_answer=True)
+
+    async def _explain_start(self, failure: Exception) -> str:
+        return str(await self.explain(failure, mid_answer=False))
 
     async def explain(self, failure: Exception, *, mid_answer: bool) -> AgentProcessError | SessionEndedError:
         """Return the error for a failed invocation, with the process's exit if that was the cause."""

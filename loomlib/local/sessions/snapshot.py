@@ -8,6 +8,7 @@ import json
 import logging
 import shutil
 import socket
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,7 +16,6 @@ from pathlib import Path
 
 from ..contract import RuntimeVersion
 from ..log_groups import runtime_group
-from .commands import connect_port
 from .connections import Connections
 from .environment import SERVER
 from .health import ask_health
@@ -25,13 +25,11 @@ from .place import SessionPlace
 from .process import AgentProcess
 from .restored import RestoredProcess
 from .snapshots.freezing import FREEZE
-from .wire import AgentConnection, ConnectionClosedError, NotHttpError
+from .warming import WarmUpError, call_hook
+from .wire import ConnectionClosedError, NotHttpError
 from .workspace import make_workspace, remove_workspace, write_record
 
 _log = logging.getLogger(__name__)
-
-WARM_UP_WITHIN_S = 120.0
-"""API reference, BuildLifecycleHooks: the hook must complete within 120 seconds."""
 
 _FREEZES_WITHIN_S = 20.0
 _DRAIN_S = 0.5
@@ -52,10 +50,11 @@ class Snapshot:
     Args:
         place: Settings of the pool.
         runtime: The version.
+        note: First line of its log; empty for none.
     """
 
-    def __init__(self, place: SessionPlace, runtime: RuntimeVersion) -> None:
-        self.runtime = runtime
+    def __init__(self, place: SessionPlace, runtime: RuntimeVersion, *, note: str = "") -> None:
+        self.runtime, self._note = runtime, note
         self.obstacles: tuple[str, ...] = ()
         self._place, self._mark = place, str(uuid.uuid4())
         self._rooms = place.folder / f"{self._mark}.sessions"
@@ -108,13 +107,16 @@ class Snapshot:
             if not health.is_healthy:
                 raise SnapshotError(f"The agent is not healthy: {health.asked} answered {health.status}")
             if runtime.warm_up:
-                await self._warm_up(connections)
+                await call_hook(runtime, process, connections, self._explain)
             connections.close_idle()
             await self._freeze()
+        except WarmUpError as failure:
+            raise SnapshotError(f"{failure}{self._last_lines()}") from failure
         except TimeoutError as failure:
             raise SnapshotError(f"{place.not_serving(runtime)}{self._last_lines()}") from failure
         except (ConnectionClosedError, NotHttpError, OSError) as failure:
-            raise SnapshotError(f"The agent did not serve: {await self._explain(failure)}") from failure
+            reason = await self._explain(failure)
+            raise SnapshotError(f"The agent did not serve: {reason}{self._last_lines()}") from failure
         finally:
             connections.close_all()
         place.watch.remove(self._mark)  # its descendants are the sessions from now on
@@ -148,43 +150,11 @@ class Snapshot:
         group = runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{_QUALIFIER}")
         stream = f"{datetime.now(UTC):%Y/%m/%d}/[runtime-logs]{mark}"
         self._output = SessionOutput(process.output_fd, place.sink, group=group, stream=stream)
+        if self._note:  # not by `output`, whose last lines explain why an agent failed
+            now_ms = int(time.time() * 1000)
+            place.sink.write(group=group, stream=stream, timestamp_ms=now_ms, message=f"Loom: {self._note}")
         write_record(place.folder, mark, process.leader)
         return process
-
-    async def _warm_up(self, connections: Connections) -> None:
-        """Call the build hook once."""
-        port, asked = self.runtime.warm_up_port, f"POST {self.runtime.warm_up}"
-        if port != self.runtime.port:
-            asked += f" at port {port}"
-        try:
-            async with asyncio.timeout(WARM_UP_WITHIN_S):
-                connection = await (connections.take() if port == self.runtime.port else self._connect(port))
-                headers = {"host": f"127.0.0.1:{port}", "content-type": "application/json"}
-                head = await connection.ask("POST", self.runtime.warm_up, headers, b"{}")
-                while await connection.next_chunk() is not None:
-                    continue
-                if port == self.runtime.port:
-                    connections.give_back(connection)
-                else:
-                    connection.close()
-        except TimeoutError as failure:
-            raise SnapshotError(
-                f"The warm-up hook failed: {asked} did not succeed within {WARM_UP_WITHIN_S:g} s{self._last_lines()}"
-            ) from failure
-        except (ConnectionClosedError, NotHttpError) as failure:
-            raise SnapshotError(f"The warm-up hook failed: {asked}: {await self._explain(failure)}") from failure
-        if not 200 <= head.status < 300:
-            raise SnapshotError(f"The warm-up hook failed: {asked} answered {head.status}{self._last_lines()}")
-
-    async def _connect(self, port: int) -> AgentConnection:
-        """Return a connection to another port of the process's loopback."""
-        assert self._process is not None
-        try:
-            connected = await connect_port(self._process, port)
-        except OSError as failure:
-            raise ConnectionClosedError(f"nothing accepts connections at port {port}: {failure}") from failure
-        _, connection = await asyncio.get_running_loop().create_connection(AgentConnection, sock=connected)
-        return connection
 
     async def _freeze(self) -> None:
         loop = asyncio.get_running_loop()
@@ -308,8 +278,8 @@ class Snapshot:
             if process.exit_code is not None:
                 if self._output is not None:
                     await self._output.finish(within_s=_DRAIN_S)
-                return f"its process {process.how_it_ended()} before it served a request{self._last_lines()}"
-        return f"{failure}{self._last_lines()}"
+                return f"its process {process.how_it_ended()} before it served a request"
+        return str(failure)
 
     def _last_lines(self) -> str:
         lines = "\n".join(self.tail)

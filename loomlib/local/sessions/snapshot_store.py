@@ -9,6 +9,7 @@ import sys
 from ..contract import RuntimeVersion
 from .place import SessionPlace
 from .snapshot import Snapshot
+from .warming import name_of_hook
 
 _log = logging.getLogger(__name__)
 
@@ -16,6 +17,15 @@ KEPT_UNUSED = 8
 """Frozen processes without a session that are kept; a Strands agent's takes 80 to 90 MB (`bench_snapshots`)."""
 
 _Key = tuple[str, str]
+
+
+def reasons_to_boot(runtime: RuntimeVersion) -> tuple[str, ...]:
+    """Return why sessions of a version boot although its platform is V2 and no snapshot was tried; empty if none."""
+    if runtime.platform != "V2":
+        return ()
+    if sys.platform != "linux":
+        return ("sessions are restored on Linux only",)
+    return ("its session storage is mounted when its process starts",) if runtime.mount_paths else ()
 
 
 class Snapshots:
@@ -32,14 +42,14 @@ class Snapshots:
     def __init__(self, place: SessionPlace) -> None:
         self._place = place
         self._snapshots: dict[_Key, asyncio.Task[Snapshot]] = {}  # the one that was used last is the last
+        self._stopped: set[_Key] = set()
         self._users: dict[_Key, set[str]] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
     async def find(self, runtime: RuntimeVersion, mark: str = "") -> Snapshot | None:
         """Return the snapshot from which sessions of a version are forked; None if they boot.
 
-        They do so on V1, on other systems than Linux, and where they have storage of their own, which is mounted at a
-        start.
+        They do so on V1, and for `reasons_to_boot`.
 
         Args:
             runtime: The version.
@@ -48,16 +58,23 @@ class Snapshots:
         Raises:
             SnapshotError: It could not be taken.
         """
-        if runtime.platform != "V2" or sys.platform != "linux" or runtime.mount_paths:
+        if runtime.platform != "V2" or reasons_to_boot(runtime):
             return None
         key = (runtime.runtime_id, runtime.version)
         if mark:
             self._users.setdefault(key, set()).add(mark)
         task = self._snapshots.pop(key, None)
-        if task is not None and task.done() and (task.cancelled() or task.exception() or not task.result().is_live):
-            task = None
-        if task is None:
-            task = asyncio.get_running_loop().create_task(self._take(runtime))
+        why_gone = self._why_gone(key, task)
+        if task is None or why_gone:
+            note = ""
+            if runtime.warm_up and mark:  # without a session its version is being built
+                note = (
+                    f"The snapshot of version {runtime.version} of {runtime.runtime_id} was no longer kept, because "
+                    f"{why_gone}: the warm-up hook {name_of_hook(runtime)} runs again"
+                )
+                _log.info("%s", note)
+            self._stopped.discard(key)
+            task = asyncio.get_running_loop().create_task(self._take(runtime, note))
             task.add_done_callback(lambda _: self._stop_unused())
         self._snapshots[key] = task
         return await asyncio.shield(task)
@@ -77,6 +94,7 @@ class Snapshots:
         """End the snapshots of a runtime, or of one version."""
         keys = [key for key in self._snapshots if key[0] == runtime_id and version in (None, key[1])]
         tasks = [self._snapshots.pop(key) for key in keys]
+        self._stopped -= {key for key in self._stopped if key[0] == runtime_id and version in (None, key[1])}
         for snapshot in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(snapshot, Snapshot):
                 await snapshot.end()
@@ -87,10 +105,20 @@ class Snapshots:
             await self.end(runtime_id)
         await asyncio.gather(*self._ending)
 
-    async def _take(self, runtime: RuntimeVersion) -> Snapshot:
-        snapshot = Snapshot(self._place, runtime)
+    async def _take(self, runtime: RuntimeVersion, note: str) -> Snapshot:
+        snapshot = Snapshot(self._place, runtime, note=note)
         await snapshot.build()
         return snapshot
+
+    def _why_gone(self, key: _Key, task: asyncio.Task[Snapshot] | None) -> str:
+        """Return why a version that was built has no snapshot; empty if it has one, or one is being taken."""
+        if task is None:
+            return "its frozen process was stopped" if key in self._stopped else "the service was started again"
+        if not task.done():
+            return ""
+        if task.cancelled() or task.exception():
+            return "it could not be taken the last time"
+        return "" if task.result().is_live else "its frozen process has ended"
 
     def _stop_unused(self) -> None:
         """Stop the frozen processes that were not used for the longest time, beyond `KEPT_UNUSED`."""
@@ -105,6 +133,7 @@ class Snapshots:
         ]
         for key, snapshot in unused[: max(0, len(unused) - KEPT_UNUSED)]:
             del self._snapshots[key]
+            self._stopped.add(key)
             _log.info(
                 "The frozen process of version %s of %s was stopped, because %d others without a session were used "
                 "since; the next session starts it again",

@@ -12,6 +12,9 @@ BOOT_PARTS = ("preparation", "boot", "imports", "first_ping")
 """A boot: the folder and the keys; the process, to the first line of the agent's script; the script, to a server that
 accepts connections; the answer to the first ping."""
 
+WARM_UP_PART = "warm_up"
+"""After the first ping of a boot that replaces a restore: the version's warm-up hook, if it has one."""
+
 RESTORE_PARTS = ("preparation", "restore", "network", "first_ping")
 """A restore: the folder and the keys; the request for a fork, to a process that serves; the session's network, where it
 has one of its own; the answer to the first ping."""
@@ -31,7 +34,7 @@ class StartTimes:
         self.kind = "boot"
         self._to_unix_ns = time.time_ns() - time.monotonic_ns()
         self._began_ns = time.monotonic_ns()
-        self._asked_ns = self._reachable_ns = self._answered_ns = 0
+        self._asked_ns = self._reachable_ns = self._answered_ns = self._warm_ns = 0
         self._message = b""
         self._of_process: tuple[int, ...] = ()
 
@@ -52,6 +55,10 @@ class StartTimes:
         """Note that the process has answered its first ping."""
         self._answered_ns = time.monotonic_ns()
 
+    def warmed_up(self) -> None:
+        """Note that the warm-up hook has succeeded in the session's own process."""
+        self._warm_ns = time.monotonic_ns()
+
     def on_signal(self, signal: bytes) -> None:
         """Read a byte from the process, which sends its times in one line of decimal numbers."""
         if signal == b"\n":
@@ -69,6 +76,8 @@ class StartTimes:
         names = BOOT_PARTS if self.kind == "boot" else RESTORE_PARTS
         reachable = (max(self._reachable_ns, *self._of_process[:1]),) if self.kind == "restore" else ()
         times = [self._began_ns, self._asked_ns, *self._of_process, *reachable, self._answered_ns]
+        if self._warm_ns:
+            names, times = (*names, WARM_UP_PART), [*times, self._warm_ns]
         if len(times) != len(names) + 1 or times != sorted(times):
             return {}
         return {name: end - start for name, (start, end) in zip(names, pairwise(times), strict=True)}

@@ -23,15 +23,39 @@ SLEW_NS = 20_000_000
 KINDS = {"V1": "boot", "V2": "restore"}
 
 
+WARMED_AGENT = """
+import threading, time
+from bedrock_agentcore import BedrockAgentCoreApp
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+threading.Thread(target=time.sleep, args=(600,), daemon=True).start()  # so that it is not forked
+app = BedrockAgentCoreApp()
+
+def warm_up(request):
+    time.sleep(0.2)
+    return PlainTextResponse("warm")
+
+app.router.routes.append(Route("/warmup", warm_up, methods=["POST"]))
+app.entrypoint(lambda payload: "done")
+app.run()
+"""
+
+
 @pytest.fixture(scope="module")
-def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, loom.Agent]]:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
     home = tmp_path_factory.mktemp("starts") / ".loom"
     with loom.connect(home=home) as bench:
-        yield {
-            platform: bench.deploy("calculator", name=f"sums_{platform.lower()}", platform_version=platform)
-            for platform in PARTS
-        }
+        yield bench
     local.stop(home)
+
+
+@pytest.fixture(scope="module")
+def agents(bench: loom.Workbench) -> dict[str, loom.Agent]:
+    return {
+        platform: bench.deploy("calculator", name=f"sums_{platform.lower()}", platform_version=platform)
+        for platform in PARTS
+    }
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +143,18 @@ def test_the_trace_of_a_first_call_holds_the_start_at_its_time_and_later_ones_do
     assert [bar.label for bar in trace.start_bars()] == [part.label for part in start.parts]
     assert all(-20 <= bar.start_ms <= trace.breakdown().total_ms for bar in trace.start_bars())
     assert "imports" in trace.figure().to_json() or platform == "V2"
+
+
+def test_the_warm_up_hook_of_a_booted_session_is_a_part_of_its_own(bench: loom.Workbench, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(WARMED_AGENT)
+    agent = bench.deploy(tmp_path, name="warmed", warmup="/warmup", platform_version="V2")
+    inv = agent.invoke("?")
+    assert inv.ok, inv.error
+    start = agent.study_target().session_starts([inv.session_id])[inv.session_id]
+    assert (start.kind, start.platform_version) == ("boot", "V2")
+    assert [part.name for part in start.parts] == [*PARTS["V1"], "warm_up"]
+    assert start.parts[-1].label == "warm-up hook"
+    assert 200 <= start.parts[-1].duration_ms <= (inv.duration_ms or 0)
 
 
 def test_a_latency_study_shows_the_platform_of_its_runtime(agents: dict[str, loom.Agent]) -> None:

@@ -78,12 +78,12 @@ def deploy(aws: Any, name: str, code: str, **more: Any) -> str:
     return aws.deploy(name, code, platformVersion="V2", **more)["agentRuntimeArn"]
 
 
-def refused(aws: Any, name: str, code: str, **more: Any) -> str:
-    """Why a version failed."""
+def refused(aws: Any, name: str, code: str, **more: Any) -> tuple[str, str]:
+    """The ARN of a version that failed, and why it did."""
     created = aws.create(name, aws.upload({"agent.py": code}), platformVersion="V2", **more)
     described = aws.settled(created["agentRuntimeId"])
     assert described["status"] == "CREATE_FAILED"
-    return described["failureReason"]
+    return described["agentRuntimeArn"], described["failureReason"]
 
 
 def messages(aws: Any, arn: str) -> str:
@@ -137,19 +137,67 @@ def test_the_hook_is_called_once_and_every_session_has_its_effect(aws: Any) -> N
 @pytest.mark.parametrize(
     ("effect", "status", "reason"),
     [
-        ("pass", 500, r"POST /warmup answered 500"),
+        ("print('the hook is called', flush=True)", 500, r"POST /warmup answered 500"),
         (
-            "print('the model is missing', flush=True); os._exit(7)",
+            "print('the hook is called: the model is missing', flush=True); os._exit(7)",
             200,
             r"ended with exit code 7[\s\S]*model is missing",
         ),
     ],
 )
-def test_a_hook_that_fails_fails_the_version(aws: Any, effect: str, status: int, reason: str) -> None:
+def test_a_hook_that_fails_fails_the_version_and_is_not_called_again(
+    aws: Any, effect: str, status: int, reason: str
+) -> None:
     code = AGENT.format(start=WARMED.format(effect=effect, status=status), kind="def", body="return 1")
-    failure = refused(aws, f"cold_{status}", code, hooksConfiguration=WARM_UP)
+    arn, failure = refused(aws, f"cold_{status}", code, hooksConfiguration=WARM_UP)
     assert failure.startswith("The warm-up hook failed: ")
     assert re.search(reason, failure)
+    assert messages(aws, arn).count("the hook is called") == 1
+
+
+THREAD = "threading.Thread(target=time.sleep, args=(600,), name='refresher', daemon=True).start()"
+
+
+def test_the_hook_is_called_in_each_session_that_is_booted_and_not_restored(aws: Any) -> None:
+    warmed = WARMED.format(effect='print("warming", COUNT)', status=200)
+    code = AGENT.format(start=THREAD + warmed, kind="def", body='return {"id": ID, "count": COUNT}')
+    arn = deploy(aws, "warmed_boots", code, hooksConfiguration=WARM_UP)
+    first, second, again = [ask(aws, arn, number) for number in (1, 2, 1)]
+    assert first["id"] != second["id"]
+    assert first == again
+    assert (first["count"], second["count"]) == (1, 1)
+    lines = messages(aws, arn)
+    assert lines.count("warming") == 3  # with the call at the version's build
+    note = "the warm-up hook POST /warmup is called in this session before its first request"
+    assert lines.count(note) == lines.count("this session was booted and not restored") == 2
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        ("status", r"POST /warmup answered 500"),
+        ("exit", r"POST /warmup: The agent('s process ended with exit code 7| closed)"),
+    ],
+)
+def test_a_hook_that_fails_in_a_booted_session_fails_its_start(
+    aws: Any, tmp_path: Path, failure: str, reason: str
+) -> None:
+    cold = tmp_path / "cold"
+    is_cold = f"os.path.exists({str(cold)!r})"
+    effect = f"print('the model is ' + ('missing' if {is_cold} else 'there'), flush=True)"
+    if failure == "exit":
+        effect += f"; {is_cold} and os._exit(7)"
+    warmed = WARMED.format(effect=effect, status=f"500 if {is_cold} else 200")
+    code = AGENT.format(start=THREAD + warmed, kind="def", body='return {"count": COUNT}')
+    arn = deploy(aws, f"cold_boots_{failure}", code, hooksConfiguration=WARM_UP)
+    cold.touch()
+    with pytest.raises(ClientError, match=rf"The warm-up hook failed: {reason}") as failed:
+        ask(aws, arn, 1)
+    assert failed.value.response["Error"]["Code"] == "RuntimeClientError"
+    assert "the model is missing" in str(failed.value)
+    assert messages(aws, arn).count("the model is missing") == 1
+    cold.unlink()
+    assert ask(aws, arn, 1) == {"count": 1}
 
 
 OTHER_PORT = """
@@ -175,19 +223,22 @@ def test_a_hook_at_another_port_is_called_there(isolated: Any) -> None:
         ("/warm", 9002, "nothing accepts connections at port 9002"),
     ):
         hooks = {"build": {"warmup": {"action": {"httpPost": {"path": path, "port": port}}}}}
-        assert reason in refused(isolated, f"hook_of_{port}", code, hooksConfiguration=hooks)
+        assert reason in refused(isolated, f"hook_of_{port}", code, hooksConfiguration=hooks)[1]
     hooks = {"build": {"warmup": {"action": {"httpPost": {"path": "/warm", "port": 9001}}}}}
-    deploy(isolated, "hook_elsewhere", code, hooksConfiguration=hooks)
+    arn = deploy(isolated, "hook_elsewhere", code, hooksConfiguration=hooks)
+    for number in (1, 2):  # one after the other: without isolation they share the machine's ports
+        assert [ask(isolated, arn, number)["warmed"] for _ in range(2)] == [1, 1]
+        isolated.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=session(number))
 
 
 def test_a_version_that_does_not_start_fails_with_its_last_lines(aws: Any) -> None:
-    assert "no such module" in refused(aws, "broken_start", "raise ImportError('no such module')")
+    assert "no such module" in refused(aws, "broken_start", "raise ImportError('no such module')")[1]
 
 
 @pytest.mark.parametrize(
     ("start", "obstacle"),
     [
-        ("threading.Thread(target=time.sleep, args=(600,), name='refresher', daemon=True).start()", "'refresher'"),
+        (THREAD, "'refresher'"),
         ("LISTENER = socket.create_server(('127.0.0.1', 0))", "a server of its own"),
         ("CHILD = subprocess.Popen(['sleep', '600'])", "it has started other processes"),
         ("PIPE = os.pipe()", "an open pipe"),
@@ -206,6 +257,21 @@ def test_an_open_file_is_each_sessions_own(isolated: Any) -> None:
     arn = deploy(isolated, "files", AGENT.format(start=start, kind="def", body=body))
     assert [ask(isolated, arn, number)["word"] for number in (1, 2)] == ["two three", "two three"]
     assert session(2) not in ask(isolated, arn, 1)["word"]
+
+
+def test_the_standard_input_of_a_session_is_empty_and_its_own(isolated: Any) -> None:
+    body = """
+    if payload.get("replace"):
+        with open("words.txt", "w+") as file:
+            file.write("own words")
+            file.seek(0)
+            os.dup2(file.fileno(), 0)
+    return {"read": sys.stdin.read()}
+"""
+    arn = deploy(isolated, "reading", AGENT.format(start="", kind="def", body=body))
+    assert [ask(isolated, arn, 1, replace=replaces)["read"] for replaces in (False, True)] == ["", "own words"]
+    for number in (2, 3):  # restored before and after
+        assert ask(isolated, arn, number)["read"] == ""
 
 
 def test_a_connection_of_the_start_is_closed_and_its_client_connects_again(aws: Any) -> None:
@@ -280,13 +346,20 @@ def test_stopping_ends_what_a_restored_session_started(isolated: Any) -> None:
 
 def test_a_service_that_is_killed_takes_its_snapshots_along(start_service: Callable[..., Any]) -> None:
     aws = start_service()
-    arn = deploy(aws, "orphaned", SHARED)
+    warmed = WARMED.format(effect='print("warming")', status=200)
+    code = AGENT.format(start=warmed, kind="def", body='return {"session": context.session_id, "count": COUNT}')
+    arn = deploy(aws, "orphaned", code, hooksConfiguration=WARM_UP)
     ask(aws, arn, 1)
+    assert "was no longer kept" not in messages(aws, arn)
     frozen = next((aws.state.home / "sessions").glob("*.sessions")).stem
     os.kill(aws.state.pid, signal.SIGKILL)
     wait_until(lambda: not processes_with(frozen), what="the end of the frozen process and its session")
     again = start_service()
-    assert ask(again, arn, 1)["session"] == session(1)  # the snapshot is taken again
+    for number in (1, 2):  # the snapshot is taken again
+        assert ask(again, arn, number) == {"session": session(number), "count": 1}
+    reason = "was no longer kept, because the service was started again: the warm-up hook POST /warmup runs again"
+    assert messages(again, arn).count(reason) == 1
+    assert (again.state.home / "service.log").read_text().count(reason) == 1
 
 
 SMALL = """
@@ -306,7 +379,7 @@ def test_frozen_processes_without_sessions_are_stopped_but_for_the_last_ones(sta
     sessions = aws.state.home / "sessions"
     in_use = deploy(aws, "in_use", SMALL)
     process = ask(aws, in_use, 1)
-    arns = [deploy(aws, f"small_{number}", SMALL) for number in range(KEPT_UNUSED + 2)]
+    arns = [deploy(aws, f"small_{number}", SMALL, hooksConfiguration=WARM_UP) for number in range(KEPT_UNUSED + 2)]
     kept = wait_until(
         lambda: (found := list(sessions.glob("*.sessions"))) and len(found) == KEPT_UNUSED + 1 and found,
         what="the end of two frozen processes",
@@ -317,6 +390,10 @@ def test_frozen_processes_without_sessions_are_stopped_but_for_the_last_ones(sta
     stopped = [arn for arn in (in_use, *arns) if f"of {arn.rpartition('/')[2]} was stopped" in log]
     assert stopped == arns[:2]
     assert ask(aws, arns[0], 1) > 0  # taken again
+    reason = "was no longer kept, because its frozen process was stopped: the warm-up hook POST /warmup runs again"
+    assert messages(aws, arns[0]).count(reason) == 1
+    (line,) = [line for line in (aws.state.home / "service.log").read_text().splitlines() if reason in line]
+    assert arns[0].rpartition("/")[2] in line
     aws.data.stop_runtime_session(agentRuntimeArn=arns[0], runtimeSessionId=session(1))
     assert ask(aws, arns[0], 2) > 0
 

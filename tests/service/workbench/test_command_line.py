@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 from loom_command import LoomCommand
+
+from loomlib import local
 
 LOOM = Path(sys.executable).with_name("loom")
 
@@ -71,6 +77,52 @@ def test_deploy_invoke_logs_and_latency_follow_each_other(loom, up, deployed):
     assert "simulated" in answer.stderr
     assert "Start time" in loom("logs", "calculator", home=up).stdout
     assert "ms" in loom("latency", "calculator", home=up).stderr
+
+
+WARMED = """
+from bedrock_agentcore import BedrockAgentCoreApp
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+app = BedrockAgentCoreApp()
+app.router.routes.append(Route("/warmup", lambda request: PlainTextResponse("warm"), methods=["POST"]))
+app.entrypoint(lambda payload: "done")
+app.run()
+"""
+
+
+def described(home: Path, name: str) -> dict[str, Any]:
+    """What GetAgentRuntime answers about a runtime."""
+    state = local.status(home).state
+    control = boto3.client(
+        "bedrock-agentcore-control", endpoint_url=state.url, region_name=state.region,
+        aws_access_key_id=state.access_key, aws_secret_access_key=state.secret_key,
+    )  # fmt: skip
+    with contextlib.closing(control):
+        runtimes = control.list_agent_runtimes()["agentRuntimes"]
+        (runtime_id,) = [each["agentRuntimeId"] for each in runtimes if each["agentRuntimeName"] == name]
+        return control.get_agent_runtime(agentRuntimeId=runtime_id)
+
+
+def test_settings_of_deploy_reach_the_runtime(loom, up, tmp_path):
+    (tmp_path / "agent.py").write_text(WARMED)
+    loom(
+        "deploy", str(tmp_path), "--name", "set", "--platform", "V2", "--warmup", "/warmup", "--idle-timeout", "120",
+        "--max-lifetime", "600", "--protocol", "AGUI", home=up,
+    )  # fmt: skip
+    found = described(up, "set")
+    assert found["platformVersion"] == "V2"
+    assert found["hooksConfiguration"] == {"build": {"warmup": {"action": {"httpPost": {"path": "/warmup"}}}}}
+    assert found["lifecycleConfiguration"] == {"idleRuntimeSessionTimeout": 120, "maxLifetime": 600}
+    assert found["protocolConfiguration"] == {"serverProtocol": "AGUI"}
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="session storage is bound by bubblewrap")
+def test_a_platform_and_storage_of_deploy_reach_the_runtime(loom, up):
+    loom("deploy", "calculator", "--name", "stored", "--platform", "V1", "--storage", "/mnt/notes", home=up)
+    found = described(up, "stored")
+    assert found["platformVersion"] == "V1"
+    assert found["filesystemConfigurations"] == [{"sessionStorage": {"mountPath": "/mnt/notes"}}]
 
 
 @pytest.mark.usefixtures("deployed")

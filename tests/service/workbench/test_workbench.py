@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 
 import boto3
 import pytest
@@ -52,6 +53,14 @@ def test_an_agent_that_lacks_the_modules_beside_it_is_deployed_with_its_folder(b
         failed.value.try_ == f"deploying the folder {tmp_path}, with the modules and requirements.txt beside agent.py"
     )
     assert "4711" in bench.deploy(tmp_path, name="beside").invoke("?").text
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="session storage is bound by bubblewrap")
+def test_lifetimes_and_storage_of_a_deployment_reach_the_runtime(bench):
+    agent = bench.deploy("calculator", name="stored", idle_timeout_s=120, max_lifetime_s=600, storage="/mnt/notes")
+    described = bench.context.clients.control().get_agent_runtime(agentRuntimeId=agent.entry.runtime_id)
+    assert described["lifecycleConfiguration"] == {"idleRuntimeSessionTimeout": 120, "maxLifetime": 600}
+    assert described["filesystemConfigurations"] == [{"sessionStorage": {"mountPath": "/mnt/notes"}}]
 
 
 def test_the_agents_start_is_found_in_its_logs_and_kept(calculator):
