@@ -135,7 +135,12 @@ ATTACKS = (
     ),
     Attack(
         "lists other processes",
-        "import os; result = len([name for name in os.listdir('/proc') if name.isdigit()])",
+        """
+import os, time
+end = time.monotonic() + 4  # processes of ended sessions of the same version may be there for another moment
+while (result := len([name for name in os.listdir("/proc") if name.isdigit()])) >= 10 and time.monotonic() < end:
+    time.sleep(0.1)
+""",
         lambda outcome: int(outcome.text) < 10,
     ),
     Attack("reads the kernel's keyring list", "result = open('/proc/keys').read()", holds_nothing),

@@ -42,11 +42,13 @@ def test_attacking_sessions_are_restored_from_a_snapshot(field) -> None:
     )
 
 
+@pytest.mark.parametrize("platform", ["V1", "V2"])
 @pytest.mark.parametrize("attack", named(attacks_on_secrets.ATTACKS))
-def test_an_attack_on_secrets_finds_nothing(field, attack: Attack) -> None:
+def test_an_attack_on_secrets_finds_nothing(field, attack: Attack, platform: str) -> None:
     if attack.needs_own_network and not choose().has_own_network:
         pytest.skip(choose().sentence)
-    outcome = field.run(attack, "" if attack.own_session else SHARED)
+    arn = field.attacker_v1 if platform == "V1" else field.arn
+    outcome = field.run(attack, "" if attack.own_session else SHARED, arn)
     assert attack.holds(outcome), outcome
 
 
@@ -69,6 +71,7 @@ def test_an_attack_on_the_service_is_contained(field, outcomes: dict[str, Outcom
 
 def test_after_all_attacks_nothing_is_left_and_the_neighbour_was_served(field, outcomes: dict[str, Outcome]) -> None:
     field.stop_session(SHARED)
+    field.stop_session(SHARED, field.attacker_v1)
     field.stop_session(field.sibling)
     wait_until(lambda: len(local.status(field.state.home).sessions) <= 1, "the end of every attacked session")
     wait_until(
