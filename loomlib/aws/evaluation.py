@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loomlib.errors import RequestRejectedError
+from loomlib.presentation.formats import number
 
 from .connection import Clients
 from .errors import translated
@@ -157,7 +158,7 @@ def _check(evaluator_id: str, spans: Sequence[object], trace_ids: Sequence[str],
         raise RequestRejectedError("No id of an evaluator", on=evaluator_id, try_="Builtin.Helpfulness")
     if not 1 <= len(spans) <= LARGEST_SESSION:
         raise RequestRejectedError(
-            f"A session to evaluate has 1 to {LARGEST_SESSION:,} spans, not {len(spans):,}",
+            f"A session to evaluate has 1 to {number(LARGEST_SESSION)} spans, not {number(len(spans))}",
             on=evaluator_id,
             try_="export traces, or evaluate a shorter session",
         )

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from loomlib.presentation.formats import number
+
 PACKAGE_MAX_BYTES: Final = 250_000_000
 """Zipped; AgentCore's quota for direct code deployment."""
 
@@ -73,7 +75,8 @@ def make_package(path: Path | str, entry_point: str | None = None) -> Package:
             archive.writestr(info, file.read_bytes())
     data = buffer.getvalue()
     if len(data) > PACKAGE_MAX_BYTES:
-        raise ValueError(f"the package of {source} has {len(data):,} bytes, above AgentCore's {PACKAGE_MAX_BYTES:,}")
+        found, most = number(len(data)), number(PACKAGE_MAX_BYTES)
+        raise ValueError(f"the package of {source} has {found} bytes, above AgentCore's {most}")
     return Package(data=data, digest=hashlib.sha256(data).hexdigest(), entry_point=start)
 
 

@@ -14,6 +14,7 @@ import click
 from .. import local
 from ..errors import LocalServiceNotRunningError, LoomError
 from ..plugins import find_plugins
+from ..presentation.formats import size
 from ..recovery import damaged_files
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, say
@@ -101,8 +102,8 @@ def _folder(command: CommandContext) -> str:
             on=f"{names} in {command.settings.home}",
             try_="what was readable is in the new files; remove these when you need nothing more of them",
         )
-    free = shutil.disk_usage(command.settings.home).free / 2**30
-    return f"{command.settings.home} ({free:.0f} GB free)"
+    free = shutil.disk_usage(command.settings.home).free
+    return f"{command.settings.home} ({size(free)} free)"
 
 
 def _loopback() -> str:

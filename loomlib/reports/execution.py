@@ -26,6 +26,7 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets import Dict
 
 from loomlib.errors import ReportError
+from loomlib.presentation.formats import seconds
 
 from .notebook import Notebook, read_notebook, source_of
 from .parameters import Value
@@ -188,7 +189,7 @@ class _ReportingClient(PapermillNotebookClient):
         finally:
             spent_s = time.monotonic() - begun
             if spent_s >= _SLOW_CELL_S:
-                self._say(f"cell {cell_index + 1} of {len(self.nb.cells)} · {spent_s:.0f} s")
+                self._say(f"cell {cell_index + 1} of {len(self.nb.cells)} · {seconds(spent_s)}")
 
     def process_message(self, *args: Any, **kwargs: Any) -> Any:
         output = super().process_message(*args, **kwargs)

@@ -177,7 +177,7 @@ class SessionStory:
         began = self.rows[0].client_invoke_time
         after_s = (row.client_invoke_time or 0) - (began or 0)
         return {
-            "after": f"{after_s:.1f} s",
+            "after": milliseconds(after_s * 1000),
             "asked": one_line(row.prompt or "")[:80] or _NOTHING,
             "took ms": number(breakdown.total_ms) if breakdown.total_ns else _NOTHING,
             "status": row.failure or row.status,

@@ -107,14 +107,15 @@ class ToolScaling:
         overload = self.conditions.sentence()
         sentences = [
             *([overload] if overload else []),
-            f"{plural(most, 'tool')} of {TOOL_MS:.0f} ms took {milliseconds(tools)} together, of {milliseconds(total)} "
-            f"in all, {runs}{_spread(last)}; one after another they would take {milliseconds(most * TOOL_MS)}.",
+            f"{plural(most, 'tool')} of {milliseconds(TOOL_MS)} took {milliseconds(tools)} together, of "
+            f"{milliseconds(total)} in all, {runs}{_spread(last)}; one after another they would take "
+            f"{milliseconds(most * TOOL_MS)}.",
         ]
         if threads:
             rounds = math.ceil(most / threads)
             sentences.append(
-                f"They ran on {plural(threads, 'thread')}, {plural(rounds, 'round')} of {TOOL_MS:.0f} ms, although "
-                f"{number(max(run.open_at_once for run in last), 0)} spans were open at once."
+                f"They ran on {plural(threads, 'thread')}, {plural(rounds, 'round')} of {milliseconds(TOOL_MS)}, "
+                f"although {number(max(run.open_at_once for run in last), 0)} spans were open at once."
             )
         here = "The model is simulated here" if self.simulated else f"The model's two calls took {milliseconds(model)}"
         sentences.append(f"{here}; in the field note's run its two calls took 36.0 s of 40.3 s with 100 tools.")

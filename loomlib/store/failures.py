@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlalchemy import exc
 
 from ..errors import StoreDamagedError, StoreError, StoreFullError
+from ..presentation.formats import size
 from ..recovery import is_damage, is_full_disk, mark_damaged
 
 _DATABASE_ENDINGS = {".db", ".sqlite", ".sqlite3"}
@@ -83,7 +84,7 @@ def _full(place: str, file: Path | None) -> StoreFullError:
     where = place
     if file is not None:
         try:
-            where = f"{file}, {shutil.disk_usage(file.parent).free / 1e6:,.1f} MB free on its disk"
+            where = f"{file}, {size(shutil.disk_usage(file.parent).free)} free on its disk"
         except OSError:
             where = str(file)
     return StoreFullError(

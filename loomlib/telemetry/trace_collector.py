@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from loomlib.presentation.formats import number, plural
+
 from .export_notices import GIVEN_UP_S, ExportNotices, ExportProblem, read_notices
 from .sources import RuntimeSource
 from .span_lookup import lookup_spans
@@ -215,8 +217,8 @@ def _progress_sentence(
 ) -> str:
     spans = sum(len(lookup.trace.spans) for lookup in lookups)
     if not pending:
-        return f"{spans:,} spans"
+        return plural(spans, "span")
     complete = len(lookups) - len(pending)
-    traces = f"{complete:,} of {len(lookups):,} traces complete" if len(lookups) > 1 else "trace incomplete"
+    traces = f"{number(complete)} of {number(len(lookups))} traces complete" if len(lookups) > 1 else "trace incomplete"
     reason = f" · {policy.reason}" if policy.reason else ""
-    return f"{spans:,} spans so far, {traces} · {waited_s:.0f} of at most {policy.wait_s:.0f} s{reason}"
+    return f"{plural(spans, 'span')} so far, {traces} · {waited_s:.0f} of at most {policy.wait_s:.0f} s{reason}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..agents import InvocationRecord
 from ..memory import READING_CALLS, MemoryReader, PromptText, find_used, texts_in
+from ..presentation.formats import plural
 from ..telemetry.traces import Span, Trajectory
 from . import memory_tables as tables
 
@@ -45,7 +46,7 @@ def used_frame(
             memory = reader.memory
             records = list(reader.records(limit=scan, progress=progress))
             if len(records) == scan:
-                truncated.append(f"{memory.name}: {scan:,} records compared, there may be more (raise scan=)")
+                truncated.append(f"{memory.name}: {plural(scan, 'record')} compared, there may be more (raise scan=)")
             uses = find_used(
                 memory.memory_id, records, given, caller_text=record.prompt or "", calls=calls, answered_at=answered_at
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..errors import LoomError
+from ..presentation.formats import milliseconds
 from ..workbench import Agent, Invocation, Workbench
 from ..workbench.agent_history import AgentHistory
 from .exercise import Exercise, a_number, an, expect, quoted, several
@@ -56,8 +57,8 @@ def _cold(answer: object, bench: Workbench) -> str:
     expect(start.cold_start_latency_ms is not None, f"its start could not be found ({start.state}).")
     waited, whole, again = start.cold_start_latency_ms or 0.0, inv.duration_ms or 0.0, rows[1].duration_ms or 0.0
     return (
-        f"{waited:.0f} of its {whole:.0f} ms passed before your agent's first line ran; "
-        f"the next call of that session took {again:.0f} ms."
+        f"{milliseconds(waited)} of its {milliseconds(whole)} passed before your agent's first line ran; "
+        f"the next call of that session took {milliseconds(again)}."
     )
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from ..errors import LoomError
 from ..latency import StudyResult
+from ..presentation.formats import milliseconds, percent
 from ..telemetry.diagnosis import LatencyFinding
 from ..workbench import Agent, Workbench
 from ..workbench.trace_view import TraceView
@@ -34,11 +35,12 @@ def _where(answer: object, bench: Workbench) -> str:
     parts = trace.breakdown()
     expect(
         not parts["cold_start"].duration_ns,
-        f"this call opened its session, and {parts['cold_start'].share:.0%} of it is the cold start. Take the second "
-        "call of a session: the cold start would hide the cause.",
+        f"this call opened its session, and {percent(parts['cold_start'].share)} of it is the cold start. Take the "
+        "second call of a session: the cold start would hide the cause.",
     )
     largest = max(parts.parts, key=lambda part: part.duration_ns)
-    return f"in a warm call the largest part is {largest.name}: {largest.share:.0%} of {parts.total_ms:.0f} ms."
+    of_all = f"{percent(largest.share)} of {milliseconds(parts.total_ms)}"
+    return f"in a warm call the largest part is {largest.name}: {of_all}."
 
 
 def _largest(answer: object, bench: Workbench) -> str:
@@ -49,9 +51,9 @@ def _largest(answer: object, bench: Workbench) -> str:
     if named is None:
         raise NotYet(f"the breakdown has no part of that name; its parts are {known}.")
     largest = max(parts.parts, key=lambda part: part.duration_ns)
-    expect(named is largest, f"the part {named.name} took {named.duration_ms:.0f} ms, and another part took more.")
-    took = f"the part {named.name} took {named.duration_ms:.0f} of {parts.total_ms:.0f} ms"
-    return f"{took}: no other part is worth optimizing first."
+    took = f"the part {named.name} took {milliseconds(named.duration_ms)}"
+    expect(named is largest, f"{took}, and another part took more.")
+    return f"{took} of {milliseconds(parts.total_ms)}: no other part is worth optimizing first."
 
 
 def _could_be(answer: object, bench: Workbench) -> str:
@@ -65,13 +67,16 @@ def _could_be(answer: object, bench: Workbench) -> str:
     at_once, one_by_one = max(calls), sum(calls)
     expect(
         abs(predicted - one_by_one) > _CLOSE_ENOUGH * at_once,
-        f"about {one_by_one:.0f} ms is the time one after the other. How long if they run at the same time?",
+        f"about {milliseconds(one_by_one)} is the time one after the other. How long if they run at the same time?",
     )
     expect(
         abs(predicted - at_once) <= _CLOSE_ENOUGH * at_once,
-        f"{predicted:.0f} ms is not right. Parallel calls are done when the slowest one is done.",
+        f"{milliseconds(predicted)} is not right. Parallel calls are done when the slowest one is done.",
     )
-    return f"the slowest of the {len(calls)} takes {at_once:.0f} ms; one after the other they take {one_by_one:.0f} ms."
+    return (
+        f"the slowest of the {len(calls)} takes {milliseconds(at_once)}; "
+        f"one after the other they take {milliseconds(one_by_one)}."
+    )
 
 
 def _cause(answer: object, bench: Workbench) -> str:
@@ -81,9 +86,9 @@ def _cause(answer: object, bench: Workbench) -> str:
         raise NotYet("the trace has no finding; was it a warm call about four towns?")
     expect(
         finding.rule == largest.rule,
-        f"“{finding.title}” has {finding.ms_at_stake:.0f} ms at stake; in a warm call another finding has more.",
+        f"“{finding.title}” has {milliseconds(finding.ms_at_stake)} at stake; in a warm call another finding has more.",
     )
-    return f"“{finding.title}”: {finding.ms_at_stake:.0f} ms would be saved. The fix: {finding.try_[0]}."
+    return f"“{finding.title}”: {milliseconds(finding.ms_at_stake)} would be saved. The fix: {finding.try_[0]}."
 
 
 def _faster(answer: object, bench: Workbench) -> str:
@@ -100,7 +105,7 @@ def _faster(answer: object, bench: Workbench) -> str:
         slowest >= 100, "its tool is faster than the slow agent's: keep the tool as it is, and change how it is run."
     )
     expect(at_once >= 4, f"at most {at_once} of its {calls} calls ran at the same time.")
-    return f"all {calls} calls ran at the same time, and each of them still takes its {slowest:.0f} ms."
+    return f"all {calls} calls ran at the same time, and each of them still takes its {milliseconds(slowest)}."
 
 
 def _proof(answer: object, bench: Workbench) -> str:
@@ -109,14 +114,18 @@ def _proof(answer: object, bench: Workbench) -> str:
     expect(min(slow.answered, fast.answered) >= 4, "fewer than four calls are too few: ask for four or more.")
     before, after = (sorted(result.measurements()["duration_ms"].dropna()) for result in (slow, fast))
     middle, now = before[len(before) // 2], after[len(after) // 2]
-    expect(now < middle, f"the second took {now:.0f} ms and the first {middle:.0f} ms: the slow one comes first.")
+    expect(
+        now < middle,
+        f"the second took {milliseconds(now)} and the first {milliseconds(middle)}: the slow one comes first.",
+    )
     expect(
         max(after) < min(before),
         "the two overlap: a slow call of the new agent took as long as a fast call of the old one. "
         "Is a cold call among them? Use the calls of one long session.",
     )
     return (
-        f"from {middle:.0f} to {now:.0f} ms at the median, and the slowest new call is faster than the fastest old one."
+        f"from {milliseconds(middle)} to {milliseconds(now)} at the median, "
+        "and the slowest new call is faster than the fastest old one."
     )
 
 

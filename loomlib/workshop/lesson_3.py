@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ..evals import EvalSet, Score
 from ..evals.compare import Comparison, GateVerdict
 from ..evals.runs import EvalRun, Judgement
+from ..presentation.formats import percent
 from .exercise import Exercise, NotYet, an, expect, quoted, several
 
 if TYPE_CHECKING:
@@ -87,11 +88,12 @@ def _gated(answer: object, bench: Workbench) -> str:
     expect(good.outcome != "missed", "the good agent misses this gate. Is the order [good, bad]?")
     expect(
         good.outcome == "passed",
-        f"of the good agent it says “{good.outcome}”: its interval begins at {good.estimate.low or 0:.0%}, below your "
-        f"limit of {good.limit:.0%}. So few cases cannot show that much.",
+        f"of the good agent it says “{good.outcome}”: its interval begins at {percent(good.estimate.low or 0)}, below "
+        f"your limit of {percent(good.limit)}. So few cases cannot show that much.",
     )
     expect(bad.outcome == "missed", f"the regression is not stopped ({bad.outcome}). Use a higher limit.")
-    return f"at {good.limit:.0%} the good agent passes, and the regression is stopped with exit code {bad.exit_code}."
+    limit = percent(good.limit)
+    return f"at {limit} the good agent passes, and the regression is stopped with exit code {bad.exit_code}."
 
 
 def _captured(answer: object, bench: Workbench) -> str:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final, cast
 
+from ..presentation.formats import size
 from ..reports.run import ReportOutcome
 from ..workbench import Workbench
 from ..workbench.alerts import AlertCheckView
@@ -43,7 +44,7 @@ def _passed(answer: object, bench: Workbench) -> str:
     expect(not unclear, f"the gate is unclear. {' '.join(unclear)} With so few cases, use a lower limit.")
     page = Path(outcome.html)
     expect(page.is_file(), "its page has been deleted.")
-    return f"exit code 0, and {page.name} is one page of {page.stat().st_size / 1e6:.1f} MB that needs no network."
+    return f"exit code 0, and {page.name} is one page of {size(page.stat().st_size)} that needs no network."
 
 
 def _stopped(answer: object, bench: Workbench) -> str:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from loomlib.json_values import as_mapping, as_text
+from loomlib.presentation.formats import number
 
 MIME_TYPE: Final = "text/html;profile=mcp-app"
 EVENT: Final = "mcp_app"
@@ -121,7 +122,7 @@ def _problem(document: Mapping[str, Any]) -> str:
     if not isinstance(html, str) or not html.strip():
         return f"The view {uri} has no HTML."
     if len(html) > HTML_MAX_CHARACTERS:
-        return f"The view {uri} is longer than {HTML_MAX_CHARACTERS:,} characters."
+        return f"The view {uri} is longer than {number(HTML_MAX_CHARACTERS)} characters."
     mime = as_text(document.get("mimeType")).replace(" ", "").lower()
     if mime != MIME_TYPE:
         return f"The view {uri} has the MIME type {mime or '(none)'}, not {MIME_TYPE}."

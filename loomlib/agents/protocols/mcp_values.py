@@ -10,6 +10,7 @@ from typing import Any, Final, TypedDict
 
 from loomlib.errors import ProtocolError
 from loomlib.json_values import as_list, as_mapping, as_text, mapping_or_none
+from loomlib.presentation.formats import size
 
 PROTOCOL_VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The protocol versions with a handshake that Loom speaks, newest first; the newest is offered."""
@@ -180,12 +181,12 @@ def _block_text(block: Mapping[str, Any]) -> str:
         return _resource_text(as_mapping(block.get("resource")))
     if kind == "resource_link":
         return f"[resource {as_text(block.get('uri'))}]"
-    size = len(as_text(block.get("data"))) * 3 // 4
-    return f"[{kind} {as_text(block.get('mimeType'))}, {size:,} bytes]" if kind else ""
+    length = len(as_text(block.get("data"))) * 3 // 4
+    return f"[{kind} {as_text(block.get('mimeType'))}, {size(length)}]" if kind else ""
 
 
 def _resource_text(resource: Mapping[str, Any]) -> str:
     if isinstance(resource.get("text"), str):
         return str(resource["text"])
-    size = len(as_text(resource.get("blob"))) * 3 // 4
-    return f"[{as_text(resource.get('mimeType')) or 'resource'} {as_text(resource.get('uri'))}, {size:,} bytes]"
+    length = len(as_text(resource.get("blob"))) * 3 // 4
+    return f"[{as_text(resource.get('mimeType')) or 'resource'} {as_text(resource.get('uri'))}, {size(length)}]"

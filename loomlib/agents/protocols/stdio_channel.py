@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from loomlib.errors import LoomError, PeerClosedError
 from loomlib.json_values import as_list, mapping_or_none
+from loomlib.presentation.formats import number
 
 from .channels import OnClosed, OnMessage
 from .measured_call import MeasuredCall
@@ -154,7 +155,9 @@ class StdioChannel:
                         on_message(message, at_ns, len(line), None)
         except ValueError:
             error = PeerClosedError(
-                f"A message is longer than {_LINE_LIMIT:,} bytes", on=self._name, try_="return less, or a resource link"
+                f"A message is longer than {number(_LINE_LIMIT)} bytes",
+                on=self._name,
+                try_="return less, or a resource link",
             )
         if not self._closing:
             with contextlib.suppress(TimeoutError):

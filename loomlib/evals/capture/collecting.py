@@ -10,6 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import EvalError
+from loomlib.presentation.formats import percent
 
 from ..registry import Choice
 from ..runs.eval_run import EvalRun
@@ -163,7 +164,7 @@ def collect_cases(
         kind, share = ("failure", failures) if reason else ("success", successes)
         why, case_id, taken = reason or "answered", "", False
         if not is_in:
-            why += f"; not in the sample of {share:.0%}"
+            why += f"; not in the sample of {percent(share)}"
         else:
             case = case_of(conversation, redactor=redactor, expected=not reason, tags=(kind, *tags))
             key = asked_key(case)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
+from loomlib.presentation.formats import score
+
 from ..runs.eval_run import EvalRun
 from ..values.cases import EvalCase, Turn
 from ..values.judgement import Judgement
@@ -57,4 +59,4 @@ def _turns(case: EvalCase, judged: Judgement) -> Iterator[CapturedTurn]:
 def _unpassed(judged: Judgement) -> Iterator[str]:
     for name, verdict in judged.verdicts.items():
         if isinstance(verdict, tuple) and verdict and verdict[0].passed is False:
-            yield f"{name} did not pass ({verdict[0].value:g})"
+            yield f"{name} did not pass ({score(verdict[0].value)})"

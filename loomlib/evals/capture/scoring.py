@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from loomlib.presentation.formats import score
+
 from ..registry import Choice, make_evaluator
 from ..runs.verdicts import judged_of
 from ..values.answers import CaseAnswer, TurnAnswer
-from ..values.evaluator import Evaluator, Score
+from ..values.evaluator import Evaluator
 from .case_making import case_of
 from .conversation import Conversation
 
@@ -53,9 +55,5 @@ async def _judge(conversation: Conversation, evaluators: Sequence[Evaluator]) ->
         except Exception:  # noqa: BLE001, S112 - a user's evaluator: its exception says nothing about the conversation
             continue
         if isinstance(judged, tuple) and judged and judged[0].passed is False:
-            unpassed.append(f"{evaluator.name} {_shown(judged[0])}")
+            unpassed.append(f"{evaluator.name} {score(judged[0].value)}")
     return ", ".join(unpassed)
-
-
-def _shown(score: Score) -> str:
-    return f"{score.value:.2g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from loomlib.presentation.formats import number, p_value, percent, plural, score
+from loomlib.presentation.formats import number, p_value, percent, plural, points, score
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.means import estimate_mean
 from loomlib.statistics.pairs import (
@@ -138,7 +138,7 @@ class EvaluatorComparison:
             needed = cases_for_flips(difference, differing=min(1.0, max(differing, difference)))
         else:
             needed = cases_for_difference(difference, deviation=deviation)
-        size = f"{difference * 100:g} points" if self.is_rate else f"{difference:g}"
+        size = points(difference).removeprefix("+") if self.is_rate else number(difference)
         have = f"there are {number(self.n, 0)}" if needed > self.n else f"the {number(self.n, 0)} cases are enough"
         return f"Detecting a difference of {size} with 80 % power needs about {plural(needed, 'case')}; {have}."
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from loomlib.embeddings import MODEL_NAME, similarity
+from loomlib.presentation.formats import score
 
 from ..values.evaluator import Score
 from .turn_by_turn import AnswerJudgement
@@ -30,5 +31,5 @@ class Embedding(AnswerJudgement):
     def compare(self, expected: str, answer: str) -> Score:
         """Return the similarity, between 0 and 1."""
         value = max(0.0, similarity(expected, answer))
-        rationale = "" if self.passes(value) is not False else f"similarity {value:.2f} (1 = identical)"
+        rationale = "" if self.passes(value) is not False else f"similarity {score(value)} (1 = identical)"
         return self.score(value, rationale, labels=(self.model,))

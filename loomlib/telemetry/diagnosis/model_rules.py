@@ -145,7 +145,7 @@ def slow_output(case: InvocationCase, limits: Thresholds) -> FindingDraft | None
         ms_at_stake=sum(max(0.0, excess) for _, _, excess in slow),
         evidence=(
             FindingEvidence(
-                text=f"{rate:.1f} tokens per second after the first one",
+                text=f"{number(rate)} tokens per second after the first one",
                 value=rate,
                 unit="tokens/s",
                 span_ids=tuple(call.span_id for call, _, _ in slow),
@@ -153,7 +153,7 @@ def slow_output(case: InvocationCase, limits: Thresholds) -> FindingDraft | None
         ),
         confidence="medium",
         because="measured on the call; whether the model or its region was busy is not in the trace",
-        values=(("rate", f"{rate:.0f}"),),
+        values=(("rate", number(rate, 0)),),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from loomlib.presentation.formats import milliseconds, signed
+
 from .parts import ClientTiming
 from .span import Span
 from .trace import Trace
@@ -101,7 +103,7 @@ def align(trace: Trace, client: ClientTiming | None) -> AlignedInterval:
         description=_CLIENT_INTERVAL,
         shift_ns=shift,
         marks=frozenset({"clock_shifted", "clock_skewed"}),
-        skew=f"clock skew: agent spans were shifted by {shift / 1e6:+.1f} ms, the smallest shift that fits",
+        skew=f"clock skew: agent spans were shifted by {signed(shift / 1e6, milliseconds)}, the smallest that fits",
     )
 
 

@@ -239,8 +239,8 @@ def test_a_failure_is_recognized_by_an_error_a_predicate_or_an_evaluator() -> No
     assert [each.why for each in found.looked_at] == [
         "apologised",
         "is_failure returned true",
-        "long_enough 0",
-        "answered; not in the sample of 0%",
+        "long_enough 0.000",
+        "answered; not in the sample of 0 %",
         "failed: throttle",
     ]
     assert [case.prompt for case in found.evalset] == ["a", "b", "c", "e"]
@@ -257,11 +257,11 @@ def test_cases_that_did_not_pass_in_a_stored_run_are_collected(tmp_path: Path) -
     found = collect_cases(EvalSet(name="own", cases=()), EvalRun.load(database, "night"), successes=1.0)
     why = {each.turns[0].prompt: kind.why for each, kind in zip(found.evalset, found.looked_at, strict=True)}
     assert why == {
-        "0+0": "exact did not pass (0)",
+        "0+0": "exact did not pass (0.000)",
         "1+1": "answered",
-        "2+2": "exact did not pass (0)",
+        "2+2": "exact did not pass (0.000)",
         "3+3": "failed: exception",
-        "4+4": "exact did not pass (0)",
+        "4+4": "exact did not pass (0.000)",
     }
     assert [each.turns[0].expected_answer for each in found.evalset] == [None, "2", None, None, None]
     beside = collect_cases(found.evalset, [said("another"), EvalRun.load(database, "night")], failures=1.0, successes=1)
