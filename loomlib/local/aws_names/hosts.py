@@ -20,7 +20,7 @@ _SERVED: Final = re.compile(
 def is_of_aws(host: str) -> bool:
     """Return whether a host name without its port is one of AWS.
 
-    Example:
+    Examples:
         >>> is_of_aws("data.s3.us-east-1.amazonaws.com")
         True
         >>> is_of_aws("amazonaws.com.example.org")
