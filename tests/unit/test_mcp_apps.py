@@ -165,5 +165,5 @@ def test_a_tools_answer_that_is_too_long_for_a_page_is_replaced_by_a_notice() ->
     arguments, result = channel.receive({"jsonrpc": "2.0", "method": "ui/notifications/initialized"})
     for each in (told, result["params"]):
         assert each["isError"] is True
-        assert "2,000,000 at most" in each["content"][0]["text"]
+        assert "2\u202f000\u202f000 at most" in each["content"][0]["text"]
     assert arguments["params"] == {"arguments": {}}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from loomlib.json_values import as_mapping
+from loomlib.presentation.formats import number
 
 from .views import AppView
 
@@ -150,7 +151,8 @@ def _bounded(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a tool's result; a result that is too long is replaced by an error result that says so."""
     if (length := _length(result)) <= ANSWER_MAX_CHARACTERS:
         return dict(result)
-    text = f"The result has {length:,} characters; a view can receive {ANSWER_MAX_CHARACTERS:,} at most."
+    most = number(ANSWER_MAX_CHARACTERS)
+    text = f"The result has {number(length)} characters; a view can receive {most} at most."
     return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, cast
 
+from loomlib.presentation.formats import number
+
 from ..matching.assignment import assign
 from ..matching.matchers import ABSENT, json_equal, matcher
 from ..matching.tool_matching import printable
@@ -90,7 +92,7 @@ class Structured(AnswerJudgement):
             else:
                 verdicts[path or "$"] = other is not ABSENT and json_equal(cast("object", one), cast("object", other))
             if len(verdicts) > _MOST_FIELDS:
-                raise JudgeFailedError(f"The answers have more than {_MOST_FIELDS:,} fields", kind="too_large")
+                raise JudgeFailedError(f"The answers have more than {number(_MOST_FIELDS)} fields", kind="too_large")
 
     def _of_mapping(self, one: Mapping[str, Any], other: Mapping[str, Any], path: str) -> list[tuple[Any, Any, str]]:
         keys = [*one, *(key for key in other if key not in one)]

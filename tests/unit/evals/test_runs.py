@@ -177,7 +177,7 @@ def test_a_budget_of_tokens_stops_cleanly_and_the_run_continues_later(store: Sto
 
     run = loom.evaluate(agent, sums(50), Says(), budget=Budget(tokens=2_050), store=store)
     assert run.state == "stopped"
-    assert "2,050 tokens" in run.reason
+    assert "2\u202f050 tokens" in run.reason
     assert len(run.rows()) == 20
     again = loom.evaluate(agent, sums(50), Says(), run_id=run.id, store=store)
     assert again.state == "complete"
