@@ -96,7 +96,7 @@ def _folder(command: CommandContext) -> str:
     probe.write_text("")
     probe.unlink()
     if damaged := damaged_files(command.settings.home):
-        names = ", ".join(item.aside.name for item in damaged)
+        names = ", ".join(str(item.aside.relative_to(command.settings.home)) for item in damaged)
         raise LoomError(
             "Damaged files were set aside",
             on=f"{names} in {command.settings.home}",

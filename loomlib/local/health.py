@@ -24,7 +24,7 @@ class ServiceStatus:
         model: Name of the model that answers Converse.
         simulated: Whether model latencies come from a profile rather than from a model.
         rss_bytes: Resident memory of the service itself, without its sessions.
-        damaged: Files of the home folder that were damaged and set aside, by the name that they have now.
+        damaged: Files of the home folder that were damaged and set aside, by the path in it that they have now.
         isolation: What separates sessions from this machine, in a sentence; "unknown" of an earlier release.
         isolation_label: The same as a provenance label.
         limits: The limits of one session, as given to `ServiceOptions`.
@@ -67,7 +67,7 @@ def status(home: Path) -> ServiceStatus:
         quotas=document["quotas"],
         log_delay_s=document["log_delay_s"],
         rss_bytes=document["rss_bytes"],
-        damaged=tuple(item.aside.name for item in damaged_files(home)),
+        damaged=tuple(str(item.aside.relative_to(home)) for item in damaged_files(home)),
         isolation=document.get("isolation", {}).get("sentence", "unknown"),
         isolation_label=document.get("isolation", {}).get("label", ""),
         limits=document.get("limits", "none"),

@@ -11,6 +11,9 @@ from typing import Final
 
 _log = logging.getLogger(__name__)
 _MARK: Final = ".corrupt-"
+_FOLDERS: Final = ("", "identity/", "runtimes/*/*/")
+"""Folders of a home whose files are set aside when they are damaged."""
+
 _NAME: Final = re.compile(r"(?P<name>.+)\.corrupt-(?P<time>\d{8}T\d{6}Z)(-\d+)?\Z")
 
 
@@ -60,15 +63,12 @@ def report(damaged: DamagedFile) -> DamagedFile:
     return damaged
 
 
-def damaged_files(folder: Path) -> tuple[DamagedFile, ...]:
-    """Return the files of a folder that were set aside and not removed since, the oldest first."""
+def damaged_files(home: Path) -> tuple[DamagedFile, ...]:
+    """Return the files of a home folder that were set aside and not removed since, the oldest first."""
     found: list[DamagedFile] = []
-    try:
-        paths = sorted(folder.iterdir())
-    except OSError:
-        return ()
-    for path in paths:
-        if match := _NAME.fullmatch(path.name):
-            moment = datetime.strptime(match["time"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-            found.append(DamagedFile(file=folder / match["name"], aside=path, at=moment))
+    for folder in _FOLDERS:
+        for path in sorted(home.glob(f"{folder}*{_MARK}*")):
+            if match := _NAME.fullmatch(path.name):
+                moment = datetime.strptime(match["time"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+                found.append(DamagedFile(file=path.with_name(match["name"]), aside=path, at=moment))
     return tuple(sorted(found, key=lambda item: item.at))

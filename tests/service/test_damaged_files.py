@@ -16,6 +16,7 @@ from pathlib import Path
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 import loomlib as loom
 from loomlib import local
@@ -23,7 +24,17 @@ from loomlib.errors import LocalServiceError, LocalServiceNotRunningError
 from loomlib.local.otlp.store import TelemetryWriter
 from loomlib.local.state import ServiceLock
 
-FILES = ("service.json", "resources.db", "logs.db", "memory.db", "memory-records.sqlite", "telemetry.db", "loom.db")
+FILES = (
+    "service.json",
+    "resources.db",
+    "logs.db",
+    "memory.db",
+    "memory-records.sqlite",
+    "telemetry.db",
+    "loom.db",
+    "identity.key",
+    "identity/issuer-keys.json",
+)
 
 
 def used_home(home: Path) -> None:
@@ -32,6 +43,8 @@ def used_home(home: Path) -> None:
         agent = bench.deploy("echo")
         assert agent.invoke("hello").ok
         assert agent.invoke("again").ok
+        assert bench.identity.token("ada").count(".") == 2
+        bench.identity.create_api_key_provider("search", api_key="secret")
         memory = bench.memories.create("notes", strategies=["semantic"])
         turns = [("USER", "I live in Berlin."), ("ASSISTANT", "Noted.")]
         state = local.find(home)
@@ -88,6 +101,8 @@ def test_a_home_with_one_worthless_file_works_and_says_which(home: Path, name: s
         agent = bench.deploy("echo")
         invocation = agent.invoke("hello")
         assert invocation.ok
+        assert bench.identity.token("ada").count(".") == 2
+        bench.identity.create_api_key_provider("maps", api_key="another")
         damaged = local.status(home).damaged
     assert [file.split(".corrupt-")[0] for file in damaged] == [name]
     assert (home / damaged[0]).read_bytes() == b"\0\xff" * 3000
@@ -162,7 +177,55 @@ def test_any_changed_bytes_leave_a_service_that_answers(home: Path, seed: int) -
         (home / name).write_bytes(data)
     with loom.connect(home=home) as bench:
         assert bench.deploy("echo").invoke("hello").ok
+        assert bench.identity.token("ada").count(".") == 2
         bench.memories.table()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"RS256": {}, "ES384": {}}', '{"RS256": 1, "ES384": "x"}'])
+def test_keys_of_an_issuer_in_another_form_are_replaced(home: Path, content: str) -> None:
+    file = home / "identity" / "issuer-keys.json"
+    file.write_text(content)
+    with loom.connect(home=home) as bench:
+        first, second = bench.identity.token("ada"), bench.identity.token("ada")
+        assert bench.deploy("echo", name="protected", authorizer="local").invoke("hello", bearer=second).ok
+    assert first.split(".")[0] == second.split(".")[0]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [name.split(".corrupt-")[0] for name in local.status(home).damaged] == ["identity/issuer-keys.json"]
+
+
+@pytest.mark.parametrize("size", [0, 31, 33])
+def test_a_key_of_the_wrong_size_loses_the_secrets_that_it_sealed_and_says_so(home: Path, size: int) -> None:
+    (home / "identity.key").write_bytes(bytes(size))
+    state, _ = local.start(home, persistent=True)
+    with contextlib.ExitStack() as closing:
+        control, data = (
+            closing.enter_context(
+                contextlib.closing(
+                    boto3.client(
+                        name,
+                        endpoint_url=state.url,
+                        region_name=state.region,
+                        aws_access_key_id=state.access_key,
+                        aws_secret_access_key=state.secret_key,
+                    )
+                )
+            )
+            for name in ("bedrock-agentcore-control", "bedrock-agentcore")
+        )
+        control.create_workload_identity(name="robot")
+        control.create_api_key_credential_provider(name="maps", apiKey="another")
+        token = data.get_workload_access_token(workloadName="robot")["workloadAccessToken"]
+
+        def key_of(provider: str) -> str:
+            asked = {"workloadIdentityToken": token, "resourceCredentialProviderName": provider}
+            return data.get_resource_api_key(**asked)["apiKey"]
+
+        assert key_of("maps") == "another"
+        with pytest.raises(ClientError, match=r"of search cannot be decrypted: update the provider.*identity\.key"):
+            key_of("search")
+        control.update_api_key_credential_provider(name="search", apiKey="again")
+        assert key_of("search") == "again"
+    assert [name.split(".corrupt-")[0] for name in local.status(home).damaged] == ["identity.key"]
 
 
 def test_a_home_that_is_a_file_is_one_error(tmp_path: Path) -> None:

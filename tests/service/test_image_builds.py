@@ -5,12 +5,16 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from echo_agent import ECHO_AGENT
 from waiting import wait_until
+
+from loomlib import local
 
 DOCKERFILE = """\
 FROM ghcr.io/astral-sh/uv:python3.11-bookworm-slim
@@ -149,6 +153,34 @@ def test_a_runtime_keeps_its_image_when_the_tag_moves(builder: Builder, aws: Any
     builder.build(DOCKERFILE.replace("from the image", "second"), "moving")
     _, body = aws.invoke(runtime["agentRuntimeArn"])
     assert json.loads(body)["greeting"] == "first"
+
+
+def test_a_runtime_whose_entry_point_is_damaged_says_so_and_works_after_an_update(
+    start_service: Callable[..., Any], tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    first = start_service(home)
+    uri = f"{(builder := Builder(first)).uri}:v1"
+    builder.build(DOCKERFILE, "v1")
+    runtime = first.settled(first.create("image_agent", _artifact(uri))["agentRuntimeId"])
+    local.stop(home)
+    [file] = home.glob("runtimes/*/*/image.json")
+    file.write_text('{"entry_point": ')
+    aws = start_service(home)
+    for _ in range(2):
+        with pytest.raises(ClientError, match=r"entry point of version 1 of .* is lost.*UpdateAgentRuntime") as refused:
+            aws.invoke(runtime["agentRuntimeArn"])
+        assert refused.value.response["Error"]["Code"] == "ValidationException"
+    assert [name.split(".corrupt-")[0] for name in local.status(home).damaged] == [str(file.relative_to(home))]
+    aws.control.update_agent_runtime(
+        agentRuntimeId=runtime["agentRuntimeId"],
+        agentRuntimeArtifact=_artifact(uri),
+        roleArn=runtime["roleArn"],
+        networkConfiguration=runtime["networkConfiguration"],
+    )
+    assert aws.settled(runtime["agentRuntimeId"])["status"] == "READY"
+    _, body = aws.invoke(runtime["agentRuntimeArn"])
+    assert json.loads(body)["greeting"] == "from the image"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ which an authorizer for users must not take.
 from __future__ import annotations
 
 import json
-import os
+import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from ...recovery import set_aside
 from ..tokens import DEFAULT_CLIENT
 from ..wire import RefusedError, invalid
+from .private_files import write_private
 
 PATHS: Final = "/identity/"
 _WELL_KNOWN = "/.well-known/"
@@ -40,6 +42,8 @@ class LocalIssuer:
     def __init__(self, home: Path, url: str, part: str = "issuer") -> None:
         self._path, self._file = f"{PATHS}{part}", home / "identity" / f"{part}-keys.json"
         self.name = url + self._path
+        self._read: Mapping[str, Any] = {}
+        self._reading = threading.Lock()
 
     @property
     def discovery_url(self) -> str:
@@ -150,24 +154,41 @@ class LocalIssuer:
             raise RefusedError("ValidationException", 400, "The request for a token has another form") from error
         return {"token": self.issue(arguments.pop("user"), **arguments)}
 
-    @cached_property
+    @property
     def _keys(self) -> Mapping[str, Any]:
-        """The private keys by algorithm."""
+        """The private keys by algorithm. A damaged file is set aside, and new keys are made."""
+        with self._reading:
+            if not self._read:
+                self._read = self._stored() or self._made()
+            return self._read
+
+    def _stored(self) -> Mapping[str, Any]:
+        """Return the keys of the file; none if there is no file, or if it was damaged."""
+        from joserfc import jwk
+        from joserfc.errors import JoseError
+
+        try:
+            kept = json.loads(self._file.read_text("utf-8"))
+            return {"RS256": jwk.RSAKey.import_key(kept["RS256"]), "ES384": jwk.ECKey.import_key(kept["ES384"])}
+        except FileNotFoundError:
+            return {}
+        except (ValueError, KeyError, TypeError, AttributeError, JoseError) as error:
+            reason = f"it does not hold an issuer's keys: {type(error).__name__}; its tokens are no longer valid"
+            set_aside(self._file, reason)
+            return {}
+
+    def _made(self) -> Mapping[str, Any]:
+        """Make new keys and store them."""
         from joserfc import jwk
 
-        if not self._file.exists():
-            self._file.parent.mkdir(mode=0o700, exist_ok=True)
-            made = {
-                "RS256": jwk.RSAKey.generate_key(_RSA_BITS, auto_kid=False).as_dict(private=True),
-                "ES384": jwk.ECKey.generate_key("P-384", auto_kid=False).as_dict(private=True),
-            }
-            partial = self._file.with_suffix(f".{os.getpid()}")
-            partial.unlink(missing_ok=True)
-            with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                json.dump(made, file)
-            partial.replace(self._file)
-        kept = json.loads(self._file.read_text("utf-8"))
-        return {"RS256": jwk.RSAKey.import_key(kept["RS256"]), "ES384": jwk.ECKey.import_key(kept["ES384"])}
+        keys = {
+            "RS256": jwk.RSAKey.generate_key(_RSA_BITS, auto_kid=False),
+            "ES384": jwk.ECKey.generate_key("P-384", auto_kid=False),
+        }
+        self._file.parent.mkdir(mode=0o700, exist_ok=True)
+        made = {algorithm: key.as_dict(private=True) for algorithm, key in keys.items()}
+        write_private(self._file, json.dumps(made).encode())
+        return keys
 
     @cached_property
     def _public(self) -> Mapping[str, Any]:

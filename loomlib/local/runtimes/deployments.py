@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ...recovery import set_aside
 from ..contract import RuntimeVersion
 from ..images.store import Image, ImageStore
 from ..protocols import served
@@ -92,11 +93,25 @@ class Deployments:
         (self._files(version) / _IMAGE_START).write_text(json.dumps(start), "utf-8")
 
     def _start(self, version: ResourceRecord) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return a version's entry point, and the variables of its image."""
+        """Return a version's entry point, and the variables of its image.
+
+        Raises:
+            RefusedError: The file that holds them for an image is damaged or gone.
+        """
         if "containerConfiguration" not in version.document["agentRuntimeArtifact"]:
             return tuple(_code_configuration(version)["entryPoint"]), {}
-        start = json.loads((self._files(version) / _IMAGE_START).read_text("utf-8"))
-        return tuple(start["entry_point"]), start["environment"]
+        file = self._files(version) / _IMAGE_START
+        try:
+            start = json.loads(file.read_text("utf-8"))
+            return tuple(map(str, start["entry_point"])), dict(start["environment"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+            if not isinstance(error, FileNotFoundError):
+                set_aside(file, "it does not hold an entry point and variables")
+            # The image's tag may lead to a later image by now, which this version must not run.
+            raise invalid(
+                f"The entry point of version {version.version} of {version.id} is lost: {_IMAGE_START} was damaged. "
+                "Update the runtime (UpdateAgentRuntime) to copy its image again"
+            ) from error
 
     async def make(self, version: ResourceRecord) -> tuple[Path, ...]:
         """Extract a fetched package; return the folders of what had to be installed for it.

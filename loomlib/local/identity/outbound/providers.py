@@ -12,7 +12,7 @@ from ...resources import Behaviour, Draft, Resource, ResourceRecord
 from ...resources.store import ResourceStore
 from ...wire import RefusedError, invalid
 from . import secrets_manager
-from .sealing import Sealer, SealError
+from .sealing import KEY_FILE, Sealer, SealError
 from .vendors import configured, shown_config, vendor_named
 
 DIRECTORY: Final = "workload-identity-directory/default"
@@ -130,7 +130,10 @@ class _SecretKeeper(Behaviour):
             return str(self._sealer.open(kept["sealed"], record.arn))
         except SealError as error:
             raise RefusedError(
-                "InternalServerException", 500, f"The secret of {record.name} cannot be decrypted: update the provider"
+                "InternalServerException",
+                500,
+                f"The secret of {record.name} cannot be decrypted: update the provider. The key that encrypted it is "
+                f"no longer in the home's {KEY_FILE}",
             ) from error
 
     def restore(self, record: ResourceRecord) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import secrets
+import threading
 from pathlib import Path
 from typing import Any, Final, cast
+
+from ....recovery import set_aside
+from ..private_files import write_private
 
 KEY_FILE: Final = "identity.key"
 _KEY_BYTES: Final = 32
@@ -30,6 +33,7 @@ class Sealer:
     def __init__(self, home: Path) -> None:
         self._file = home / KEY_FILE
         self._cipher: Any = None
+        self._opening = threading.Lock()
 
     def seal(self, value: Any, purpose: str) -> str:
         """Return a value encrypted, as URL-safe text."""
@@ -53,32 +57,27 @@ class Sealer:
         return json.loads(plain)
 
     def _opened(self) -> Any:
-        if self._cipher is None:
-            from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 30 ms that few services need
+        with self._opening:  # another thread must not take a key that is half written for a damaged one
+            if self._cipher is None:
+                from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 30 ms that few services need
 
-            self._cipher = AESGCM(_key(self._file))
-        return self._cipher
+                self._cipher = AESGCM(_key(self._file))
+            return self._cipher
 
 
 def _key(file: Path) -> bytes:
-    """Return the key of a file, which is made with a new key if it does not exist.
-
-    Raises:
-        SealError: The file does not hold a key.
-    """
+    """Return the key of a file, which is made with a new key if it does not exist; a damaged file is set aside."""
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
         key = file.read_bytes()
-        if len(key) != _KEY_BYTES:
-            raise SealError(f"{file.name} does not hold a key of {_KEY_BYTES} bytes") from None
-        file.chmod(0o600)
-        return key
-    with os.fdopen(descriptor, "wb") as stream:
-        key = secrets.token_bytes(_KEY_BYTES)
-        stream.write(key)
-        stream.flush()
-        os.fsync(stream.fileno())
+    except FileNotFoundError:
+        pass
+    else:
+        if len(key) == _KEY_BYTES:
+            file.chmod(0o600)
+            return key
+        set_aside(file, f"it holds {len(key)} bytes, a key has {_KEY_BYTES}; what it sealed cannot be opened any more")
+    key = secrets.token_bytes(_KEY_BYTES)
+    write_private(file, key)
     return key
 
 
