@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import unquote
 
-from .access.actions import Action, agentcore_action, model_action, other_action
+from .access.actions import Action, agentcore_action, is_signed_for, model_action, other_action
 from .access.bodies import Body
 from .access.errors import AccessRefusedError
 from .access.permissions import require
@@ -201,7 +201,7 @@ class Application:
             parts = path.removesuffix("/").split("/")  # an agent card's URL ends with a slash
             if len(parts) > 3 and parts[1] in ("runtimes", "memories") and caller.region:
                 self._check_place(unquote(parts[2]), region=caller.region, account_id=account_id)
-            if parts[1] == "runtimes" and (to := read_destination(path)) is not None:
+            if parts[1:2] == ["runtimes"] and (to := read_destination(path)) is not None:
                 _permit(caller, PROXY_OPERATION, parts[2])
                 await self._endpoints.answer(to, caller, scope, headers, receive, send, request_id)
                 return
@@ -231,6 +231,8 @@ class Application:
                 await self._invoke.resource_metadata(unquote(parts[2]), caller, scope, send)
                 return
         if service != "bedrock-agentcore" and caller.principal is not None:
+            if not is_signed_for(service, caller.region):
+                raise not_implemented(f"the service {service} in {caller.region}")
             require(caller.principal, *self._other_action(caller, scope), service)
         if service in ("sts", "iam"):
             given = cast("Body", scope["loom.body"]).opened().read()

@@ -6,6 +6,7 @@ this module for its errors, and moto would double the start of each.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -124,6 +125,7 @@ def _rest_operation(service: str, method: str, raw_path: str, query: str, header
             "SERVER_NAME": "127.0.0.1",
             "SERVER_PORT": "80",
             "wsgi.url_scheme": "http",
+            "wsgi.input": io.BytesIO(),  # read where no content type tells the protocol
             **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
         }
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -151,7 +150,9 @@ def _spawn(home: Path, options: ServiceOptions, persistent: bool) -> ServiceStat
             notify = -1
             process.communicate(service_input(options))
         # The process above was only the parent of the service, which it forks so that nobody inherits a zombie.
-        answered, _, _ = select.select([ready], [], [], _READY_WITHIN_S)
+        from .sessions.processes import wait_readable  # the sessions' package loads asyncio, which `find` does not need
+
+        answered = wait_readable(ready, within_s=_READY_WITHIN_S)
         if answered and os.read(ready, 16).startswith(b"ready") and (state := find(home)):
             return state
     finally:

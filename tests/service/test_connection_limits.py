@@ -56,6 +56,23 @@ def test_header_fields_are_limited_in_size_and_number(aws: Any, head: list[bytes
     aws.control.list_agent_runtimes()
 
 
+def test_sessions_of_both_platforms_are_served_beside_more_than_1024_open_files(aws: Any) -> None:
+    agent = """
+from bedrock_agentcore import BedrockAgentCoreApp
+app = BedrockAgentCoreApp()
+app.entrypoint(lambda payload: "served")
+app.run()
+"""
+    with contextlib.ExitStack() as stack:
+        for _ in range(1_100):
+            stack.enter_context(connect(aws))
+        for platform in ("V1", "V2"):
+            runtime = aws.deploy(f"open_{platform}", agent, platformVersion=platform)
+            for number in range(2):
+                answer = aws.invoke(runtime["agentRuntimeArn"], b"{}", runtimeSessionId=f"{platform}-{number}" * 12)
+                assert b"served" in answer[1]
+
+
 def test_what_fits_the_limits_is_answered(aws: Any) -> None:
     path = "/runtimes/"
     more = {f"X-Number-{number}": "x" * 300 for number in range(HEADER_FIELDS - 20)}

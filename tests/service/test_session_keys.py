@@ -14,6 +14,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from waiting import wait_until
 
+from loomlib.local.access.actions import is_signed_for
 from loomlib.local.access.keys import Key, Keyring, SessionPrincipal
 from loomlib.local.access.policies import decision, default_statements, read_statements
 
@@ -35,6 +36,8 @@ def answer(payload):
         spans = {name: value for name, value in os.environ.items() if name.startswith(("AWS_", "OTEL_"))}
         return spans
     client = boto3.client(payload["service"], config=Config(retries={"total_max_attempts": 1}))
+    if scope := payload.get("scope"):
+        client.meta.events.register("before-sign", lambda request, **_: request.context.update(signing=scope))
     try:
         given = getattr(client, payload["operation"])(**payload["parameters"])
     except ClientError as error:
@@ -75,6 +78,25 @@ def caller(aws: Any) -> Caller:
     )
     runtime = aws.deploy("caller", AGENT, environmentVariables={"LOOM_MEMORY_ID": given})
     return Caller(aws, runtime, given, other)
+
+
+@pytest.fixture(scope="module")
+def denied(aws: Any, caller: Caller) -> Caller:
+    """An agent whose role may do everything but what S3 has."""
+    aws.client("iam").create_role(RoleName="no-s3", AssumeRolePolicyDocument="{}")
+    statements = [{"Effect": "Allow", "Action": "*", "Resource": "*"}]
+    statements.append({"Effect": "Deny", "Action": "s3:*", "Resource": "*"})
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    aws.client("iam").put_role_policy(RoleName="no-s3", PolicyName="inline", PolicyDocument=document)
+    aws.client("s3").create_bucket(Bucket="kept")
+    aws.client("s3").put_object(Bucket="kept", Key="a", Body=b"x")
+    created = aws.control.create_agent_runtime(
+        agentRuntimeName="denied",
+        agentRuntimeArtifact=aws.upload({"agent.py": AGENT}),
+        roleArn="arn:aws:iam::123456789012:role/no-s3",
+        networkConfiguration={"networkMode": "PUBLIC"},
+    )
+    return Caller(aws, aws.settled(created["agentRuntimeId"]), caller.memory, caller.other)
 
 
 def event(memory: str) -> dict[str, Any]:
@@ -195,6 +217,25 @@ def test_a_role_that_is_described_decides(caller: Caller) -> None:
     messages = [{"role": "user", "content": [{"text": "hello"}]}]
     refused = other.ask("bedrock-runtime", "converse", modelId="loom.scripted", messages=messages)
     assert "bedrock:InvokeModel on resource" in refused["message"]
+
+
+@pytest.mark.parametrize(
+    "signed_for",
+    ["s3x", "xs3", "s3.foo", "S3", "s3-outposts", "s3files", "ec2/s3.us-east-1", "foo/s3.us-east-1"],
+)
+def test_a_denied_service_has_no_other_name(denied: Caller, signed_for: str) -> None:
+    name, _, region = signed_for.partition("/")
+    asked = {"service": "s3", "operation": "get_object", "parameters": {"Bucket": "kept", "Key": "a"}}
+    assert denied.send(asked)["code"] == "AccessDenied"
+    refused = denied.send({**asked, "scope": {"signing_name": name, "region": region or "us-east-1"}})
+    # S3's client cannot read every form of an error, so the code may be the bare status.
+    assert refused["code"] in ("501", "NotImplementedException"), refused
+
+
+def test_every_service_that_is_answered_is_signed_for_by_its_name() -> None:
+    for name in ("iam", "ecr", "ssm", "lambda", "codebuild", "s3", "sqs", "kms", "logs", "cloudwatch", "stepfunctions"):
+        signed: str = boto3.client(name, region_name="us-east-1").meta.service_model.signing_name
+        assert is_signed_for(signed, "us-gov-west-1"), name
 
 
 def test_a_key_ends_with_its_session(caller: Caller) -> None:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 from urllib.parse import unquote
 
+from botocore.loaders import Loader
+
 from ..error_forms import operation_of, protocol_of
 
+_REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)*")
 _IAM_NAMES = {"monitoring": "cloudwatch", "email": "ses"}  # where IAM names a service unlike its signatures
+_OTHER_SIGNING_NAMES = frozenset(
+    {"aoss", "aps", "aws-marketplace", "elasticfilesystem", "elasticloadbalancing", "elasticmapreduce", "execute-api"}
+    | {"lex", "monitoring", "states", "tagging"}
+)
+"""What requests are signed for where botocore has another name for the service, of services that moto answers."""
 _S3_BUCKET = {"GET": "ListBucket", "HEAD": "ListBucket", "PUT": "CreateBucket", "DELETE": "DeleteBucket"}
 _S3_OBJECT = {
     "GET": "GetObject",
@@ -66,6 +75,26 @@ def agentcore_action(operation: str, path_parameters: Mapping[str, Any], region:
             ]
     named = next((unquote(str(value)) for value in path_parameters.values() if "arn" in str(value)), f"{start}:*")
     return f"bedrock-agentcore:{operation}", [named]
+
+
+@lru_cache(maxsize=1_000)
+def is_signed_for(service: str, region: str) -> bool:
+    """Return whether requests of a service are signed with this name and region.
+
+    moto chooses what answers by patterns, in which `s3x`, or `ec2` in the region `s3.us-east-1`, is S3. A policy that
+    names `s3` would not hold for them.
+
+    Args:
+        service: The service in the credential scope.
+        region: The region in it.
+    """
+    if _REGION.fullmatch(region) is None or service == "s3files":  # which moto would answer as S3
+        return False
+    loader = Loader()
+    if service not in loader.list_available_services("service-2"):
+        return service in _OTHER_SIGNING_NAMES
+    metadata: Mapping[str, str] = loader.load_service_model(service, "service-2")["metadata"]
+    return metadata.get("signingName", metadata["endpointPrefix"]) == service
 
 
 def other_action(

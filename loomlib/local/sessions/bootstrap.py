@@ -347,12 +347,20 @@ def run_script(script: str) -> None:
         sys.exit(1)
 
 
+def lowered(number: str) -> int:
+    """Return the lowest free number for a descriptor, which is not inherited any more.
+
+    It has the number that it had in the service, which may be above the limit of the session's open files.
+    """
+    descriptor = os.dup(int(number))
+    os.close(int(number))
+    return descriptor
+
+
 def start() -> None:
     """Prepare the process and run the agent's script."""
-    listener_fd, lifeline_fd = int(sys.argv[1]), int(sys.argv[2])
+    listener_fd, lifeline_fd = lowered(sys.argv[1]), lowered(sys.argv[2])
     mark, limits, port, control_fd, script = sys.argv[3:8]
-    os.set_inheritable(listener_fd, False)
-    os.set_inheritable(lifeline_fd, False)
     if port != "-":
         announce(lifeline_fd, int(port.rstrip("+")))
     keep_limits(limits)
@@ -366,7 +374,7 @@ def start() -> None:
         listener_fd, package_path, spans, server, lambda: send_times(lifeline_fd, begins_ns, monotonic_ns())
     )
     if control_fd != "-":
-        hook.freezer = load_freezer(int(control_fd), listener_fd, lifeline_fd, spans)
+        hook.freezer = load_freezer(lowered(control_fd), listener_fd, lifeline_fd, spans)
     if port.endswith("+"):
         hook.after["socket"] = lambda module: network.acquire(timeout=NETWORK_WITHIN_S)
     sys.meta_path.insert(0, hook)  # pyright: ignore[reportArgumentType]

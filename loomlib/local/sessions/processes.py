@@ -63,6 +63,16 @@ def group_of(pid: int) -> int:
         return pid
 
 
+def wait_readable(descriptor: int, *, within_s: float) -> bool:
+    """Return whether a descriptor can be read, or its other end was closed, within `within_s` seconds.
+
+    poll(2) has no bound on the descriptor's number; select(2) fails from 1,024 on.
+    """
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(within_s * 1000))
+
+
 def wait_for_end(pid: int, *, within_s: float) -> None:
     """Block until a process that is not a child of this one has ended, at most `within_s` seconds."""
     try:
@@ -70,7 +80,7 @@ def wait_for_end(pid: int, *, within_s: float) -> None:
     except (AttributeError, OSError):
         return
     try:
-        select.select([descriptor], [], [], within_s)
+        wait_readable(descriptor, within_s=within_s)
     finally:
         os.close(descriptor)
 

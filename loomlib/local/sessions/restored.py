@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ from ..sandbox.bubblewrap import HOME
 from ..sandbox.handshake import expect_credentials
 from ..sandbox.isolation import Isolation
 from .lifeline import SessionProcess, make_listener
-from .processes import kill_marked, parent_of, signal_group, signal_process
+from .processes import kill_marked, parent_of, signal_group, signal_process, wait_readable
 from .snapshots.freezing import RESTORE, Request
 
 _SUPERVISOR_ENDS_WITHIN_S = 5.0
@@ -124,7 +123,7 @@ class RestoredProcess(SessionProcess):
 
     def is_running(self) -> bool:
         """Return whether the process runs, according to the kernel: its exit may not have been noticed yet."""
-        return self.exit_code is None and not select.select([self._status_fd], [], [], 0)[0]
+        return self.exit_code is None and not wait_readable(self._status_fd, within_s=0)
 
     def _greeted(self) -> None:
         self.leader = parent_of(self.pid)
