@@ -16,6 +16,57 @@ _rule = partial(_rule, kind="secret")
 
 _NAMED_VALUE: Final = r"""(?:[\w.~+/=\-!#$%^*@:()?|]|&(?!\w+=))"""
 
+_FOR_SOMETHING: Final = r"(?:\s{1,4}(?:for|to|of|on)(?:\s{1,4}[a-z][\w'-]{0,30}){1,3}?)?"
+
+_END_OF_SENTENCE: Final = ".,;:?)]}"
+
+_KEY_IN_WORDS: Final = (
+    rf"{_FOR_SOMETHING}(?:[\"'\\]{{0,4}}\s{{0,4}}[=:]|\s{{1,4}}(?:is|was|will be)\b:?)\s{{0,4}}(?:now\s{{1,4}})?"
+    r"[\"'“‘`\\]{0,4}([A-Za-z0-9+/_][\w.~+/-]{11,4095}+={0,2})"
+)
+"""What follows the name of a key in a sentence. The value holds no `=` or `:` but at its end, so the work is linear."""
+
+_LEAST_KEY_BITS: Final = 3.0
+_LEAST_KEY_CHANGES: Final = 0.2
+_LEAST_CHANGES: Final = 0.4
+_EXAMINED: Final = 4096
+_BETWEEN_WORDS: Final = re.compile(r"[-._/]")
+_WORD: Final = re.compile(r"(?:[a-z]*+(?:[A-Z][a-z]++)*+|[A-Z]*+)[0-9]{0,4}")
+
+
+def _key_in_words(text: str) -> list[tuple[int, int]]:
+    """Return the span of a value after "the key is" that is too random to be words, a version or a path.
+
+    It must have at least 3 bits per character (Shannon entropy over its own letters), and change between lower-case
+    letters, upper-case letters and digits at 20 % of the steps or more: random hexadecimal digits do so at 47 % on
+    average. Without digits, of which 16 random characters have none in 6 %, it must do so at 40 %. Words, in CamelCase
+    too, and numbers between hyphens, points and slashes are not a key.
+    """
+    value = text.rstrip(_END_OF_SENTENCE)
+    classes = _classes(value)
+    if len(value) < 12 or len(set(classes)) < 2 or all(map(_WORD.fullmatch, _BETWEEN_WORDS.split(value))):
+        return []
+    least = _LEAST_KEY_CHANGES if "0" in classes else _LEAST_CHANGES
+    return [(0, len(value))] if _changes(classes) >= least and _bits(value) >= _LEAST_KEY_BITS else []
+
+
+def _classes(text: str) -> str:
+    """Return the class of each letter and digit: `a`, `A` or `0`."""
+    return "".join("a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else "" for c in text[:_EXAMINED])
+
+
+def _changes(classes: str) -> float:
+    """Return the share of steps at which the class changes, of two characters or more."""
+    return sum(a != b for a, b in pairwise(classes)) / (len(classes) - 1)
+
+
+def _bits(text: str) -> float:
+    """Return the bits per character (Shannon entropy over the text's own letters)."""
+    counts = Counter(text[:_EXAMINED])
+    total = counts.total()
+    return -sum(count / total * log2(count / total) for count in counts.values())
+
+
 KNOWN_FORMS: Final[tuple[RedactionRule, ...]] = (
     # RFC 7468; headers of RFC 1421 and line ends written as \n included. A truncated key extends to the text's end.
     _rule(
@@ -32,6 +83,22 @@ KNOWN_FORMS: Final[tuple[RedactionRule, ...]] = (
         ignore_case=True,
         part=1,
         anchors=("secret", "session"),
+    ),
+    # In prose: "my secret key is wJalr…", "Secret access key: wJalr…".
+    _rule(
+        "aws secret key",
+        rf"(?<![a-z])secret[ _-]?(?:access[ _-]?)?key{_KEY_IN_WORDS}",
+        ignore_case=True,
+        part=1,
+        anchors=("secret",),
+        accept=_key_in_words,
+    ),
+    # A key's id with its secret: 40 characters of base64.
+    _rule(
+        "aws secret key",
+        r"\b(?:AKIA|ASIA)[A-Z2-7]{16}[\s:;,|/\"'\\]{1,8}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+        part=1,
+        anchors=("akia", "asia"),
     ),
     # Signature Version 4 in presigned addresses and Authorization headers.
     _rule(
@@ -89,8 +156,6 @@ KNOWN_FORMS: Final[tuple[RedactionRule, ...]] = (
 )
 """Documented formats that mean nothing else; these are redacted in reports, too."""
 
-_FOR_SOMETHING: Final = r"(?:\s{1,4}(?:for|to|of|on)(?:\s{1,4}[a-z][\w'-]{0,30}){1,3}?)?"
-
 _NOT_A_PASSWORD: Final = frozenset(
     """about again already also always another anything applied available bad based being blank both broken case
     changed characters common complex compromised correct different difficult digits due easy either empty encrypted
@@ -103,8 +168,6 @@ _NOT_A_PASSWORD: Final = frozenset(
     valid very visible weak what when where which with without working written wrong your yours""".split()  # noqa: SIM905
 )
 """Words that follow "the password is" and are not one."""
-
-_END_OF_SENTENCE: Final = ".,;:?)]}"
 
 
 def _password_in_words(text: str) -> list[tuple[int, int]]:
@@ -147,6 +210,16 @@ _NAMED: Final = (
         part=1,
         anchors=("secret", "key", "token"),
     ),
+    # In prose, of any form: "my api key is Zq8v…", "client secret: Zq8v…".
+    _rule(
+        "secret",
+        r"(?<![a-z])(?:client[ _-]?secret|(?:api|private|account|signing|encryption)[ _-]?key|token|secret)"
+        rf"{_KEY_IN_WORDS}",
+        ignore_case=True,
+        part=1,
+        anchors=("secret", "key", "token"),
+        accept=_key_in_words,
+    ),
     # An option of a command: `--password Sw0rdfish`.
     _rule(
         "password",
@@ -183,6 +256,18 @@ _NAMED: Final = (
         anchors=("passw", "passphrase", "passcode"),
         accept=_password_in_words,
     ),
+    # "I use swordfish as my password", but not "I use bcrypt as my password hash".
+    _rule(
+        "password",
+        r"\b(?:use[ds]?|using|set|chose|have)\s{1,4}([\"'“‘`][^\"'”’`\n]{3,64}|[^\s\"'“‘`]{4,64})"
+        r"[\"'”’`]?\s{1,4}as\s{1,4}(?:my|our|his|her|their)\s{1,4}(?:[a-z][\w-]{0,30}\s{1,4})?"
+        r"(?:password|passphrase|passcode)(?=[^\s\w-]|\s{0,4}\Z|\s{1,4}(?:for|on|to|of|in|at|and|but|or|with|"
+        r"everywhere|there|here|now|too|so|since|because|until)\b)",
+        ignore_case=True,
+        part=1,
+        anchors=("passw", "passphrase", "passcode"),
+        accept=_password_in_words,
+    ),
     _rule(
         "pin",
         rf"(?<![a-z])(?:pin|passcode)(?:\s(?:code|number))?{_FOR_SOMETHING}"
@@ -195,8 +280,6 @@ _NAMED: Final = (
 
 _RANDOM_FROM: Final = 24
 _LEAST_BITS: Final = 3.7
-_LEAST_CHANGES: Final = 0.4
-_EXAMINED: Final = 4096
 
 
 def _random(token: str) -> list[tuple[int, int]]:
@@ -209,16 +292,10 @@ def _random(token: str) -> list[tuple[int, int]]:
     """
     if "/" in token and "-" in token:  # base64 has one, base64url the other; an ARN's resource has both
         return []
-    examined = token[:_EXAMINED]
-    classes = "".join("a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else "" for c in examined)
-    if len(set(classes)) < 3:
+    classes = _classes(token)
+    if len(set(classes)) < 3 or _changes(classes) < _LEAST_CHANGES:
         return []
-    changes = sum(a != b for a, b in pairwise(classes)) / (len(classes) - 1)
-    if changes < _LEAST_CHANGES:
-        return []
-    counts, total = Counter(examined), len(examined)
-    bits = -sum(count / total * log2(count / total) for count in counts.values())
-    return [(0, len(token))] if bits >= _LEAST_BITS else []
+    return [(0, len(token))] if _bits(token) >= _LEAST_BITS else []
 
 
 HIGH_ENTROPY: Final = _rule(

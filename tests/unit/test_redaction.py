@@ -22,6 +22,7 @@ SECRETS = {
     "private key": "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIE\n-----END RSA PRIVATE KEY-----",
     "secret": "3kJ9xQ2mZ7pL1vB8nR4tYw6s",
 }
+SECRET_KEY = "wJalrXUtnFEMI/K7MDENG/bPxRfi" + "CYEXAMPLEKEY"
 PERSONAL = {
     "email": ["ann.lee+x@example.org", "o'brien@mail.example.co.uk", "jürgen@müller.example"],
     "card": ["4111 1111 1111 1111", "4111111111111111", "5555-5555-5555-4444", "378282246310005", "30569309025904"],
@@ -50,6 +51,10 @@ HARMLESS = [
     "4111 1111 1111 1112 and DE89370400440532013001 and 12345678A fail their checks",
     "123e4567-e89b-12d3-a456-426614174000",
     "the password is wrong; max_tokens: 10000000",
+    "the secret key is under the mat; a secret key: see https://example.org/keys/v2.html; the secret is understanding",
+    "the api key is in the vault, the client secret is base64-encoded-sha256, my token is version-2.0.1-beta.3",
+    "the access token is /etc/keys/v1/key2.pem, and the secret key is kept-in-aws-secrets-manager-2024",
+    "I use LastPass as my password manager and bcrypt as my password hash, use this as my password, too",
     "My password is 12 characters, was changed on 3 May, and is not secret2me; the pin is 13; order 536-90-4399",
 ]
 
@@ -86,6 +91,24 @@ def test_what_only_looks_like_it_stays(text: str) -> None:
         ("social security number: 536904399", "social security number: [national id 1]"),
         ("X-Amz-Signature=0f0f0f&X-Amz-Date=1", "X-Amz-Signature=[aws signature 1]&X-Amz-Date=1"),
         ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfi", "aws_secret_access_key = [aws secret key 1]"),
+        (f"my secret key is {SECRET_KEY}, ok", "my secret key is [aws secret key 1], ok"),
+        (f"my AWS secret access key is {SECRET_KEY}.", "my AWS secret access key is [aws secret key 1]."),
+        (f"secret key: {SECRET_KEY}", "secret key: [aws secret key 1]"),
+        (f'"Secret Access Key": "{SECRET_KEY}"', '"Secret Access Key": "[aws secret key 1]"'),
+        (
+            f"the secret key for the build account is {SECRET_KEY}",
+            "the secret key for the build account is [aws secret key 1]",
+        ),
+        (f"{SECRETS['aws access key']}:{SECRET_KEY}", "[aws access key 1]:[aws secret key 1]"),
+        (f"{SECRETS['aws access key']}, {SECRET_KEY}", "[aws access key 1], [aws secret key 1]"),
+        ("my api key is Zq8vT2kLp0Xw7YbN3mR5.", "my api key is [secret 1]."),
+        ("the access token is Zq8vT2kLp0Xw", "the access token is [secret 1]"),
+        ("my token is zq8vt2klp0xw7ybn3mr5, keep it", "my token is [secret 1], keep it"),
+        ("the client secret for staging is 'Zq8v_T2kLp0Xw~7Yb'", "the client secret for staging is '[secret 1]'"),
+        ("API key: 9f86d081884c7d65", "API key: [secret 1]"),
+        ("I use hunter2 as my password", "I use [password 1] as my password"),
+        ("we use swordfish as our wifi password, too", "we use [password 1] as our wifi password, too"),
+        ('she set "correct horse" as her password for it', 'she set "[password 1]" as her password for it'),
     ],
 )
 def test_the_value_of_a_named_secret_is_redacted_and_its_name_stays(text: str, kept: str) -> None:
@@ -298,6 +321,8 @@ _HOSTILE = [
         "pin is 1",
     ),
     *("password is ", "pin is 1", "password is a1", "ssn ", "ssn 123"),
+    *("secret key is ", "secret key: a1b2c3d4e5f6", "api key for a ", "token=", "1token=a1b2c3d4e5f6", "use a as my "),
+    *("use abcd as my password", "AKIA" + "IOSFODNN7EXAMPLE:", "token is a1/", "secret: " + "a1" * 5_000),
 ]
 
 
@@ -316,5 +341,11 @@ def test_ten_megabytes_are_read_to_their_end(piece: str) -> None:
 
 def test_reports_strike_out_the_documented_forms_only() -> None:
     redactor = Redactor(KNOWN_FORMS, placeholder="[redacted]")
+    for text in (
+        f"secret key: {SECRET_KEY}",
+        f"my secret key is {SECRET_KEY}",
+        f"{SECRETS['aws access key']}:{SECRET_KEY}",
+    ):
+        assert SECRET_KEY not in redactor.redact(text).text
     assert redactor.redact(f"{SECRETS['api key']} of ann@example.org").text == "[redacted] of ann@example.org"
     assert redactor.value({"n": 4111111111111111}) == {"n": 4111111111111111}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import string
 from collections import Counter
 
 import pytest
@@ -41,6 +43,24 @@ def test_the_precision(counts: tuple[Counter[str], list[str]]) -> None:
     hits, mistakes = counts
     total = sum(hits.values())
     assert total / (total + len(mistakes)) >= _AT_LEAST, mistakes[:10]
+
+
+@pytest.mark.parametrize("sentence", ["my api key is {}.", "The access token is {}", "client secret: {}, keep it"])
+@pytest.mark.parametrize(
+    ("alphabet", "length"),
+    [
+        (string.ascii_letters + string.digits, 16),
+        (string.ascii_letters + string.digits + "-_", 43),
+        (string.ascii_lowercase + string.digits, 20),
+        (string.hexdigits[:16], 32),
+    ],
+    ids=["mixed case", "base64url", "lower case", "hexadecimal"],
+)
+def test_the_recall_of_keys_of_unknown_form_in_words(sentence: str, alphabet: str, length: int) -> None:
+    redactor, choose = Redactor(), random.Random(7)
+    keys = ["".join(choose.choices(alphabet, k=length)) for _ in range(200)]
+    found = [key not in redactor.redact(sentence.format(key)).text for key in keys]
+    assert sum(found) / len(found) >= _AT_LEAST
 
 
 @pytest.mark.parametrize(
