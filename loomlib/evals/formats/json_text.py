@@ -125,6 +125,8 @@ def _scan(text: str, wanted: frozenset[Path] | set[Path], scan: Scan) -> None:
         last, word = token.start(), token.group()
         if is_key and word != "}":
             key = json.loads(word)
+            if not isinstance(key, str):
+                return
             path[-1], is_key, seen = key, False, keys[-1]
             if seen is not None:
                 if key in seen:

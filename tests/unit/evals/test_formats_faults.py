@@ -76,6 +76,12 @@ def test_a_fault_is_reported_with_its_place(text, said):
     assert said in problems_of(text)[0]
 
 
+@pytest.mark.parametrize("key", ["1.0", "null", "true", "7"])
+def test_a_duplicate_key_is_reported_before_a_key_that_is_not_text(key):
+    text = f'{{"loom_evalset": 1, "cases": [{{"id": "a", "id": "b"}}, {{{key}: 1, {key}: NaN}}]}}'
+    assert problems_of(text) == ("line 1, cases[0].id: this key occurs twice in one object; keep one of the two",)
+
+
 def test_a_fault_in_the_configuration_of_adk_names_that_file(tmp_path):
     path = tmp_path / "a.evalset.json"
     path.write_text('{"eval_cases": [{"eval_id": "a", "conversation": [{"user_content": {"parts": []}}]}]}')
