@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from loomlib.presentation import formats
 from loomlib.presentation.formats import money, number, plural
 from loomlib.presentation.text import one_line
 from loomlib.telemetry.cost import Amount, CostTotal, price_table, total_cost
@@ -132,7 +133,7 @@ class CostBook:
         names = list(dict.fromkeys(entry.agent for entry in self.entries))
         names_text = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
         return " · ".join(
-            [names_text or "no agent", *self.labels, f"{self.since:%d %b %Y} to {self.until:%d %b %Y} UTC"]
+            [names_text or "no agent", *self.labels, f"{formats.day(self.since)} to {formats.day(self.until)} UTC"]
         )
 
     def sentences(self) -> list[str]:
@@ -188,7 +189,7 @@ class CostBook:
         for entry in self.entries:
             for line in entry.cost.lines if entry.cost else ():
                 price = "unknown" if line.price is None else f"{money(line.price)} per {line.per}"
-                dated = f"{line.as_of:%d %b %Y}" if line.as_of else "–"
+                dated = formats.day(line.as_of) if line.as_of else "–"
                 groups.setdefault((line.model or "runtime", line.item, price, dated), []).append(line)
         rows = [
             {
@@ -272,7 +273,7 @@ class CostBook:
         over = float(dearest.known) > limit
         unsure = any(amount.unknown for amount in days.values())
         outcome = "missed" if over else "unclear" if unsure else "passed"
-        outcome_text = f"{agent} cost {dearest} on {day:%d %b %Y}" if days else "nothing was spent"
+        outcome_text = f"{agent} cost {dearest} on {formats.day(day)}" if days else "nothing was spent"
         return {
             "outcome": outcome,
             "limit_usd_per_day": limit,

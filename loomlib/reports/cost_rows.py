@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
+from loomlib.presentation import formats
 from loomlib.presentation.formats import money, number
 from loomlib.telemetry.cost import KINDS, Amount, Cost, CostTotal, RuntimeUse, total_cost
 
@@ -43,7 +44,7 @@ def day_row(agent: str, day: date, entries: Sequence[CostEntry]) -> dict[str, st
     cached = total.tokens.get("cache_read", 0) + total.tokens.get("cache_write", 0) if total.invocations else 0
     return {
         "agent": agent,
-        "day": f"{day:%d %b %Y}",
+        "day": formats.day(day),
         "calls": number(len(entries), 0),
         "tokens read": number(total.tokens["input"], 0) if total.invocations else "unknown",
         "written": number(total.tokens["output"], 0) if total.invocations else "unknown",

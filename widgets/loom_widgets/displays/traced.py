@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
+from loomlib.presentation import formats
 from loomlib.presentation.formats import milliseconds, money, number
 from loomlib.telemetry.cost import CostLine
 from loomlib.workbench.trace_look import PART_NAMES, share
@@ -106,7 +107,7 @@ def _cost_row(line: CostLine) -> tuple[str, ...]:
         "unknown" if line.quantity is None else f"{number(line.quantity)} {line.unit}",
         "unknown" if line.price is None else f"{money(line.price)} per {line.per}",
         str(line.amount),
-        f"{line.as_of:%d %b %Y}" if line.as_of else "–",
+        formats.day(line.as_of) if line.as_of else "–",
         line.source or "–",
         line.why or "–",
     )
