@@ -305,7 +305,7 @@ class RuntimeSession:
         """Fork the process from its version's snapshot; return it and its folders."""
         if self._stopping:
             raise InterruptedError(self._why_ended)
-        self._folders = snapshot.rooms
+        self._folders = snapshot.session_folders
         process, folder = await snapshot.restore(
             on_asked=lambda: self._times.asked("restore"),
             mark=self.mark,

@@ -57,7 +57,7 @@ class Snapshot:
         self.runtime, self._note = runtime, note
         self.obstacles: tuple[str, ...] = ()
         self._place, self._mark = place, str(uuid.uuid4())
-        self._rooms = place.folder / f"{self._mark}.sessions"
+        self._session_folders = place.folder / f"{self._mark}.sessions"
         self._lock = asyncio.Lock()
         self._environment: Mapping[str, str] = {}
         self._process: AgentProcess | None = None
@@ -127,7 +127,7 @@ class Snapshot:
         folder = await asyncio.to_thread(make_workspace, place.folder, mark, runtime.code)
         if Path(script).is_absolute() or ".." in Path(script).parts or not (folder / script).is_file():
             raise FileNotFoundError(f"its entry point {script} is not in the package")
-        self._rooms.mkdir()
+        self._session_folders.mkdir()
         self._environment = place.environment(runtime, qualifier=_QUALIFIER, session_id=f"snapshot-{mark}", mark=mark)
         process = self._process = AgentProcess(
             interpreter=str(runtime.interpreter or place.interpreter),
@@ -137,7 +137,7 @@ class Snapshot:
             mark=mark,
             isolation=place.isolation,
             read=(runtime.code, *runtime.search_path, *runtime.interpreter_folders, *place.readable),
-            write=(*place.writable, self._rooms),
+            write=(*place.writable, self._session_folders),
             limits=limits.for_setrlimit(own_users=place.isolation.level == "bubblewrap"),
             groups=place.cgroups.make(mark, limits),
             port=place.port,
@@ -198,7 +198,7 @@ class Snapshot:
         Raises:
             OSError: The frozen process has ended.
         """
-        folder = self._rooms / mark
+        folder = self._session_folders / mark
         source = self._place.folder / self._mark
         await asyncio.to_thread(shutil.copytree, source, folder, symlinks=True)
         on_asked()
@@ -223,9 +223,9 @@ class Snapshot:
         return process, folder
 
     @property
-    def rooms(self) -> Path:
+    def session_folders(self) -> Path:
         """The folder with the folders of its sessions."""
-        return self._rooms
+        return self._session_folders
 
     async def end(self) -> None:
         """End the process, with all sessions that were forked from it, and remove its files."""
@@ -238,7 +238,7 @@ class Snapshot:
         self._place.cgroups.remove(self._mark)
         if self._place.keys is not None:
             self._place.keys.end(self._mark)
-        await asyncio.to_thread(shutil.rmtree, self._rooms, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, self._session_folders, ignore_errors=True)
         await asyncio.to_thread(remove_workspace, self._place.folder, self._mark)
 
     async def _end_process(self) -> None:
