@@ -30,6 +30,9 @@ SOURCE = {
     ".hidden.py": "",
 }
 
+PRIVATE = "https://user:hunter2@example.org/simple"
+TOKEN = "https://example.org/simple?token=hunter2"
+
 
 def built(lines: str, files: dict[str, str] | None = None, **more: object) -> BuiltImage:
     """The image of a Dockerfile with these lines after its first COPY."""
@@ -110,16 +113,16 @@ def test_variables_are_replaced_as_by_a_shell() -> None:
 @pytest.mark.parametrize(
     ("command", "named"),
     [
-        ("pip install --index-url https://user:hunter2@example.org/simple rich", "--index-url"),
-        ("pip install --index-url=https://user:hunter2@example.org/simple rich", "--index-url"),
-        ("pip install -i https://user:hunter2@example.org/simple rich", "--index-url"),
-        ("pip install -ihttps://user:hunter2@example.org/simple rich", "--index-url"),
-        ("pip install --extra-index-url=https://hunter2@example.org/simple rich", "--extra-index-url"),
+        (f"pip install --index-url {PRIVATE} rich", "--index-url"),
+        (f"pip install --index-url={PRIVATE} rich", "--index-url"),
+        (f"pip install -i {PRIVATE} rich", "--index-url"),
+        (f"pip install -i{PRIVATE} rich", "--index-url"),
+        (f"pip install --extra-index-url={PRIVATE} rich", "--extra-index-url"),
         ("pip install 'rich @ https://user:hunter2@example.org/rich.whl'", "credentials"),
         ("pip install git+https://hunter2@example.org/rich", "credentials"),
-        ("pip install --extra-index-url https://example.org/simple?token=hunter2 rich", "--extra-index-url"),
+        (f"pip install --extra-index-url {TOKEN} rich", "--extra-index-url"),
         ("curl https://user:hunter2@example.org/install", "curl"),
-        ("PIP_INDEX_URL=https://user:hunter2@example.org/simple pip install rich", "PIP_INDEX_URL"),
+        (f"PIP_INDEX_URL={PRIVATE} pip install rich", "PIP_INDEX_URL"),
         ("echo hunter2 > /home/agent/.netrc", "/home/agent/.netrc"),
     ],
 )
