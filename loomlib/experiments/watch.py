@@ -17,7 +17,7 @@ INTERVAL_S = 0.1
 """Time between two samples. A sample takes about 0.1 ms of CPU time: a thousandth of one processor."""
 
 SAVE_EVERY_S = 10.0
-"""Time after which the conditions are stored again: the store of a process that was killed has them up to then."""
+"""Time between two saves of the conditions, so a process that is killed loses at most these last seconds."""
 
 _MAX_SAMPLES = 100_000
 

@@ -27,7 +27,7 @@ _QUERY: Final = re.compile(r"(://[^\s'\"?]*\?)[^\s'\"]+")
 
 @dataclass(slots=True)
 class Command:
-    """One command of a shell's line.
+    """One command of a shell command line.
 
     Attributes:
         operator: What is before it: `&&`, `||`, `|`, `;` or another; empty for the first.
