@@ -11,7 +11,7 @@ OUT    ?= reports
 export LOOM_HOME ?= $(CURDIR)/.loom
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report lab test check fast service unit long notebooks browser docs coverage bench bench-others bubblewrap chromium ready clean
+.PHONY: report lab test check fast service unit long notebooks browser docs coverage bench bench-release bench-others bubblewrap chromium ready clean
 .DEFAULT_GOAL := report
 
 report: $(READY_REPORT)  ## the latency study against the local AgentCore, end to end
@@ -62,6 +62,9 @@ coverage: $(READY)  ## lines and branches of loomlib that the tests run, in ever
 
 bench: $(READY)  ## speed, as ratios measured side by side
 	@$(BIN)/python -m tests.benchmarks
+
+bench-release: $(READY)  ## the same benchmarks in FORMER, a clone of the previous release, side by side
+	@$(BIN)/python -m tests.benchmarks.releases $(FORMER)
 
 bench-others:  ## what evaluations are measured beside, in .venv-others
 	@test -x .venv-others/bin/python || $(PYTHON) -m venv .venv-others

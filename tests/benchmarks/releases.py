@@ -1,0 +1,116 @@
+"""`make bench-release FORMER=FOLDER`: this tree's benchmarks beside those of a clone of the previous release.
+
+Both trees run their own benchmarks of the same name, in turn, with the packages of this environment. A row is slower
+when the median of its ratios (this tree to the former one, one ratio a round) exceeds `MOST`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from .table import Row, show
+
+GROUPS = ("import", "traces", "evals", "panels", "overview")
+MOST = 1.05
+ROUNDS = 5
+_DRIVER = """
+import importlib, json, sys
+rows = importlib.import_module("tests.benchmarks.bench_" + sys.argv[1]).rows()
+print("\\n" + json.dumps([[row.what, row.ours] for row in rows]))
+"""
+_FIGURE = re.compile(r"^(?:× )?([\d,.]+)(?: \[[^\]]*\])?\s*(.*)$")
+
+
+def main(former: str, groups: list[str], rounds: int = ROUNDS) -> int:
+    """Prints the comparison; 0 when no row of the chosen groups is slower.
+
+    Args:
+        former: Folder of a clone of the previous release.
+        groups: Names out of `GROUPS`; all of them when empty.
+        rounds: How often both trees run each group.
+    """
+    here, there = Path.cwd(), Path(former).resolve()
+    if not (there / "tests" / "benchmarks").is_dir():
+        print(f"{former} has no tests/benchmarks: give FORMER the folder of a clone of the previous release")
+        return 2
+    if unknown := set(groups) - set(GROUPS):
+        print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
+        return 2
+    rows: list[Row] = []
+    for group in groups or GROUPS:
+        ours: list[dict[str, tuple[float, str]]] = []
+        theirs: list[dict[str, tuple[float, str]]] = []
+        for number in range(rounds):
+            print(f"measuring {group}, {number + 1} of {rounds} …", file=sys.stderr, flush=True)
+            order = [(here, ours), (there, theirs)]
+            for tree, figures in order if number % 2 else reversed(order):
+                figures.append(_figures(tree, group))
+        rows.extend(_compared(ours, theirs))
+    show(rows)
+    slower = [row.what for row in rows if row.met is False]
+    print(f"\n{len(slower)} slower: {'; '.join(slower)}" if slower else f"\nnothing is slower than × {MOST}")
+    return 1 if slower else 0
+
+
+def _figures(tree: Path, group: str) -> dict[str, tuple[float, str]]:
+    """The first figure of each row and its unit, by the row's name without its numbers."""
+    path = os.pathsep.join((str(tree), str(tree / "widgets")))
+    done = subprocess.run(
+        [sys.executable, "-c", _DRIVER, group],
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        print(f"{group} of {tree.name} could not be measured:\n{done.stderr[-2000:]}", file=sys.stderr)
+        return {}
+    found: dict[str, tuple[float, str]] = {}
+    for what, figure in json.loads(done.stdout.splitlines()[-1]):
+        if matched := _FIGURE.match(figure):
+            found[re.sub(r"\d(?:[\d.,]*\d)?", "#", what)] = float(matched[1].replace(",", "")), matched[2]
+    return found
+
+
+def _compared(ours: list[dict[str, tuple[float, str]]], theirs: list[dict[str, tuple[float, str]]]) -> list[Row]:
+    names = dict.fromkeys(name for figures in (*theirs, *ours) for name in figures)
+    rows: list[Row] = []
+    for name in names:
+        pairs = [
+            (mine[name], its[name]) for mine, its in zip(ours, theirs, strict=True) if name in mine and name in its
+        ]
+        if not pairs or any(mine[1] != its[1] for mine, its in pairs):
+            here = any(name in figures for figures in ours)
+            rows.append(Row(what=name, ours="only here" if here else "only in the former release"))
+            continue
+        unit = pairs[0][0][1]
+        rate = unit.endswith("a second")  # more is faster
+        ratios = [
+            (its[0] / mine[0] if rate else mine[0] / its[0]) if mine[0] and its[0] else 1.0 for mine, its in pairs
+        ]
+        middle = statistics.median(ratios)
+        rows.append(
+            Row(
+                what=name,
+                ours=f"{statistics.median(mine[0] for mine, _ in pairs):g} {unit}",
+                reference=f"{statistics.median(its[0] for _, its in pairs):g} {unit}",
+                compared=f"× {middle:.2f} [{min(ratios):.2f}–{max(ratios):.2f}]",
+                aim=f"≤ × {MOST}",
+                met=middle <= MOST,
+                n=len(pairs),
+            )
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("give the folder of a clone of the previous release: make bench-release FORMER=FOLDER")
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
