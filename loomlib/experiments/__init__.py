@@ -4,12 +4,13 @@ A kind of study is a plan, a procedure that measures one unit, and an analysis o
 `loomlib.latency` and `loomlib.memory_study`.
 """
 
+from loomlib.deprecation import renamed_names
 from loomlib.dispatch import register
 
 from .conditions import MOST_TASKS_PER_PROCESSOR, MachineConditions, StudyConditions
 from .design import design_values, randomized_blocks
 from .environment import describe_client
-from .gate import StudyGate, overloaded_text
+from .gate import Gate, exit_code
 from .lease import leased_run
 from .ledger import StudyLedger
 from .progress import (
@@ -48,6 +49,7 @@ __all__ = [
     "PLANNED",
     "RUNNING",
     "ConditionsRecord",
+    "Gate",
     "LogLines",
     "MachineConditions",
     "MachineWatch",
@@ -60,7 +62,6 @@ __all__ = [
     "Study",
     "StudyConditions",
     "StudyFinding",
-    "StudyGate",
     "StudyLedger",
     "StudyMethod",
     "StudyRecord",
@@ -72,10 +73,10 @@ __all__ = [
     "choose_progress",
     "describe_client",
     "design_values",
+    "exit_code",
     "failure_counts",
     "isolation_notes",
     "leased_run",
-    "overloaded_text",
     "pending_count",
     "randomized_blocks",
     "record_fields",
@@ -84,3 +85,5 @@ __all__ = [
     "unit_fields",
     "watched_machine",
 ]
+
+__getattr__ = renamed_names(__name__, {"StudyGate": "Gate"})

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR
 
 from .conditions import StudyConditions
+
+EXIT_CODES: Final = {PASSED: 0, UNCLEAR: 0, MISSED: 2}
+"""Exit code by outcome. An unclear gate does not stop a build; its sentence says what is needed to decide it."""
 
 _AS_MEASURED = {
     PASSED: "the measured times would pass it",
@@ -18,20 +21,9 @@ _AS_MEASURED = {
 }
 
 
-def overloaded_text(outcome: str, text: str) -> str:
-    """Return the sentences of a gate that is unclear because of the machine's load.
-
-    Args:
-        outcome: What the gate would be without the load.
-        text: Its sentence without the load, such as "Gate missed by 1.71 s: …".
-    """
-    evidence = text.removeprefix(f"Gate {outcome}")
-    return f"Gate unclear: the machine was overloaded. Taken as they are, {_AS_MEASURED[outcome]}{evidence}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyGate:
-    """The verdict on a figure and its limit.
+class Gate:
+    """The verdict on a figure of a study or of an evaluation, and its limit.
 
     A gate is missed only when the figure's whole 95 % interval is on the wrong side of the limit, or when every single
     measurement is, and passed when the interval is on the right side. Anything between is unclear, and so is a gate on
@@ -53,17 +45,23 @@ class StudyGate:
 
     @property
     def is_missed(self) -> bool:
-        """True when the whole interval is on the wrong side of the limit."""
+        """Whether the gate is missed."""
         return self.outcome == MISSED
+
+    @property
+    def exit_code(self) -> int:
+        """2 when the gate is missed, else 0."""
+        return EXIT_CODES[self.outcome]
 
     def under(self, conditions: StudyConditions) -> Self:
         """Return the gate with the machine's conditions applied: unclear when they disturbed the measured times."""
         if not conditions.is_disturbed:
             return self
+        evidence = self.text.removeprefix(f"Gate {self.outcome}")
         return replace(
             self,
             outcome=UNCLEAR,
-            text=overloaded_text(self.outcome, self.text),
+            text=f"Gate unclear: the machine was overloaded. Taken as they are, {_AS_MEASURED[self.outcome]}{evidence}",
             data={**self.data, "outcome_without_disturbance": self.outcome},
         )
 
@@ -74,3 +72,11 @@ class StudyGate:
     def summary(self) -> dict[str, Any]:
         """Return the verdict as JSON-ready values."""
         return {"outcome": self.outcome, **self.data, "sentence": self.text}
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def exit_code(gates: Sequence[Gate]) -> int:
+    """Return the exit code of a command after all gates: 2 when one is missed, else 0."""
+    return max((gate.exit_code for gate in gates), default=0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from loomlib.experiments import StudyGate, StudyLedger
+from loomlib.experiments import Gate, StudyLedger
 from loomlib.presentation.formats import date_time, milliseconds, percent, plural
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.gates import MISSED, PASSED, Decision, decide_at_most
@@ -24,7 +24,7 @@ _MOST_EARLIER = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyGate(StudyGate):
+class LatencyGate(Gate):
     """The verdict on a scenario's 90th percentile (milliseconds) and its limit.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loomlib.experiments import StudyGate
+from loomlib.experiments import Gate
 from loomlib.presentation.formats import percent, plural
 from loomlib.statistics.gates import Decision, decide_at_least
 
@@ -14,7 +14,7 @@ from .summaries import ArmSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryGate(StudyGate):
+class MemoryGate(Gate):
     """The verdict on the recall of `arm` and the least acceptable share.
 
     A case is one fact of one conversation: a study of one conversation has few, a wide interval, and seldom decides.

@@ -11,7 +11,7 @@ from loomlib.presentation.html import fragment
 from .summary import SUMMARY_MIME
 
 if TYPE_CHECKING:
-    from loomlib.experiments import StudyGate, StudyRecord
+    from loomlib.experiments import Gate, StudyRecord
     from loomlib.latency.scenario_parts import ScenarioParts
 
 _COLOURS = {
@@ -64,7 +64,7 @@ class Listing:
         return str(fragment("loomlib.reports:listing.html.j2", items=self.items, nothing=self.nothing))
 
 
-def verdict(result: StudyRecord, *gates: StudyGate, inside: ScenarioParts | None = None) -> Verdict:
+def verdict(result: StudyRecord, *gates: Gate, inside: ScenarioParts | None = None) -> Verdict:
     """Return the verdict of a study with its gates, and the study's summary for programs.
 
     Examples:

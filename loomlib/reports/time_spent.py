@@ -145,8 +145,9 @@ class TimeSpent:
         """
         complete = [row.client_duration_ms for row in self.rows if row.status == "complete"]
         durations = [duration for duration in complete if duration is not None]
-        overloaded = self.conditions.is_disturbed and not allow_overload
-        gates = [judge_durations(durations, max_p90_ms, is_overloaded=overloaded)] if max_p90_ms else []
+        gates = [judge_durations(durations, max_p90_ms)] if max_p90_ms else []
+        if not allow_overload:
+            gates = [gate.under(self.conditions) for gate in gates]
         return Verdict(
             title=self.title,
             sentences=self.sentences(),

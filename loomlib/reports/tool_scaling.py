@@ -132,8 +132,9 @@ class ToolScaling:
         """
         most = max((run.asked for run in self.known), default=0)
         tools_ms = [run.tools_ms for run in self.known if run.asked == most]
-        overloaded = self.conditions.is_disturbed and not allow_overload
-        gates = [judge_durations(tools_ms, max_p90_tools_ms, is_overloaded=overloaded)] if max_p90_tools_ms else []
+        gates = [judge_durations(tools_ms, max_p90_tools_ms)] if max_p90_tools_ms else []
+        if not allow_overload:
+            gates = [gate.under(self.conditions) for gate in gates]
         return Verdict(
             title=self.title,
             sentences=self.sentences(),

@@ -13,16 +13,17 @@ import pytest
 from latency_agent import ScriptedAgent
 
 from loomlib.experiments import (
+    Gate,
     MachineConditions,
     MachineWatch,
     Silent,
     StudyConditions,
     StudyLedger,
-    overloaded_text,
     watched_machine,
 )
 from loomlib.jobs.machine import MachineFiles
 from loomlib.latency import LatencyStudy, StudyResult
+from loomlib.statistics import estimate_share
 from loomlib.store import Store
 
 QUIET = MachineConditions(
@@ -161,13 +162,17 @@ def test_each_bound_makes_the_first_sentence_say_so_and_the_gate_unclear(
 
 def test_the_sentence_of_an_overloaded_gate_reads_on_from_each_outcome() -> None:
     begin = "Gate unclear: the machine was overloaded. Taken as they are, the measured times would "
+    crowded = StudyConditions((MachineConditions(duration_s=9, processors=2, samples=90, tasks=12.0),))
+    figure = estimate_share(1, 2)
     for outcome, text, rest in (
         ("missed", "Gate missed by 1.71 s: p90 2.71 s.", "miss it by 1.71 s: p90 2.71 s."),
         ("missed", "Gate missed: all 3 calls miss the limit.", "miss it: all 3 calls miss the limit."),
         ("passed", "Gate passed: p90 200 ms.", "pass it: p90 200 ms."),
         ("unclear", "Gate unclear: 3 answered calls.", "not decide it either: 3 answered calls."),
     ):
-        assert overloaded_text(outcome, text) == begin + rest
+        gate = Gate(outcome=outcome, limit=1.0, figure=figure, text=text)
+        assert gate.under(crowded).sentence() == begin + rest
+        assert gate.under(StudyConditions()) is gate
 
 
 @pytest.mark.parametrize("conditions", [QUIET, UNKNOWN])

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from loomlib.dispatch import call
+from loomlib.experiments import exit_code
 from loomlib.presentation.formats import number, p_value, percent, plural, score
 from loomlib.presentation.text import printable
 from loomlib.statistics.multiplicity import holm
 
 from ..values.outcomes import Outcome
-from .gates import GateVerdict, exit_code, gate_not_worse
+from .gates import GateVerdict, gate_not_worse
 from .gathered import gather
 from .page import folded, heading, listed, page, quiet, table
 from .pairing import LOST, SAME, WON, Flip

@@ -7,69 +7,36 @@ scores, all counted as the worst, could reverse it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from loomlib.experiments import Gate
 from loomlib.presentation.formats import percent, plural, points, score
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR, Decision, decide_at_least, decide_not_worse
+from loomlib.statistics.gates import PASSED, UNCLEAR, Decision, decide_at_least, decide_not_worse
 
 from .estimate_text import difference_text, interval_text, points_text
 from .summaries import EvaluatorSummary, Summary
 from .verdicts import EvaluatorComparison
 
-EXIT_CODES = {PASSED: 0, UNCLEAR: 0, MISSED: 2}
-"""Exit code by outcome: 2 for a missed gate. An unclear gate does not stop a build; its sentence says so."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateVerdict:
-    """The verdict of one gate.
+class GateVerdict(Gate):
+    """The verdict on an evaluator's rate or score, or on its change against a baseline.
+
+    `limit` is the least rate or score, or minus the margin of a gate against a baseline, in shares: 0.02 is two points.
 
     Attributes:
-        outcome: "passed", "missed" or "unclear".
         evaluator: The evaluator.
-        limit: Least rate or score of an absolute gate, or minus the margin of a gate against a baseline, in shares
-            (0.02 is two points).
-        estimate: The estimate that decides.
-        text: The evidence.
         needed_n: Number of cases that would decide an unclear gate, when that is known.
     """
 
-    outcome: str
     evaluator: str
-    limit: float
-    estimate: Estimate
-    text: str
     needed_n: int | None = None
 
     @property
-    def is_missed(self) -> bool:
-        """Whether the gate is missed."""
-        return self.outcome == MISSED
-
-    @property
-    def exit_code(self) -> int:
-        """2 when the gate is missed, else 0."""
-        return EXIT_CODES[self.outcome]
-
-    def sentence(self) -> str:
-        """Return the verdict in one sentence."""
-        return f"Gate {self.outcome}: {self.evaluator}, {self.text}."
-
-    def summary(self) -> dict[str, object]:
-        """Return the verdict as JSON values."""
-        return {
-            "outcome": self.outcome,
-            "evaluator": self.evaluator,
-            "limit": self.limit,
-            "estimate": self.estimate.summary(),
-            "needed_n": self.needed_n,
-            "sentence": self.sentence(),
-        }
-
-    def __str__(self) -> str:
-        return self.sentence()
+    def estimate(self) -> Estimate:
+        """The estimate that decides."""
+        return self.figure
 
 
 def gate_at_least(results: Summary | EvaluatorSummary, limit: float, *, evaluator: str | None = None) -> GateVerdict:
@@ -99,13 +66,10 @@ def gate_at_least(results: Summary | EvaluatorSummary, limit: float, *, evaluato
     elif outcome == PASSED and estimate.low is not None and estimate.low * (1 - summary.failed_share) < limit:
         outcome = UNCLEAR
         text += f"; but {plural(summary.failed, 'attempt')} without a score could reverse it"
-    if isinstance(results, Summary) and summary.evaluator in results.timed and results.conditions.is_disturbed:
-        text = f"the machine was overloaded, and this evaluator judges durations; without that {outcome}: {text}"
-        outcome = UNCLEAR
-    return GateVerdict(
-        outcome=outcome, evaluator=summary.evaluator, limit=limit, estimate=estimate, text=text,
-        needed_n=decision.needed_n,
-    )  # fmt: skip
+    verdict = _verdict(outcome, summary.evaluator, limit, estimate, text, decision)
+    if isinstance(results, Summary) and summary.evaluator in results.timed:
+        return verdict.under(results.conditions)
+    return verdict
 
 
 def gate_not_worse(comparison: EvaluatorComparison, margin: float) -> GateVerdict:
@@ -130,15 +94,23 @@ def gate_not_worse(comparison: EvaluatorComparison, margin: float) -> GateVerdic
         text += (
             f"; but {percent(comparison.unscored_share)} of the new run's attempts have no score and could reverse it"
         )
+    return _verdict(outcome, comparison.evaluator, -margin, estimate, text, decision)
+
+
+def _verdict(
+    outcome: str, evaluator: str, limit: float, estimate: Estimate, evidence: str, decision: Decision
+) -> GateVerdict:
     return GateVerdict(
-        outcome=outcome, evaluator=comparison.evaluator, limit=-margin, estimate=estimate, text=text,
+        outcome=outcome,
+        limit=limit,
+        figure=estimate,
+        text=f"Gate {outcome}: {evaluator}, {evidence}.",
+        data={
+            "evaluator": evaluator, "limit": limit, "estimate": estimate.summary(), "needed_n": decision.needed_n,
+        },
+        evaluator=evaluator,
         needed_n=decision.needed_n,
     )  # fmt: skip
-
-
-def exit_code(gates: Sequence[GateVerdict]) -> int:
-    """Return the exit code of a command after all gates: 2 when one is missed, else 0."""
-    return max((gate.exit_code for gate in gates), default=0)
 
 
 def _undecided(decision: Decision, estimate: Estimate, n: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from loomlib.experiments import StudyFinding, StudyGate, StudyMethod, StudyTable, failure_counts, pending_count
+from loomlib.experiments import Gate, StudyFinding, StudyMethod, StudyTable, failure_counts, pending_count
 from loomlib.presentation.formats import milliseconds, money, number, percent, plural, seconds
 from loomlib.presentation.theme import PALETTE, SYMBOLS, styled
 from loomlib.statistics.estimates import Estimate
@@ -260,7 +260,7 @@ def sections(result: PrewarmResult) -> list[Markup]:
     return []
 
 
-def judge(result: PrewarmResult, max_p50_ms: float, ping_every_s: float) -> StudyGate:
+def judge(result: PrewarmResult, max_p50_ms: float, ping_every_s: float) -> Gate:
     """Compare an arm's median latency after a gap with a limit.
 
     Args:
@@ -280,7 +280,7 @@ def judge(result: PrewarmResult, max_p50_ms: float, ping_every_s: float) -> Stud
         text += f"; {decision.all_missed('call')}"
     elif advice := decision.advice("gap"):
         text += f"; {advice}"
-    return StudyGate(
+    return Gate(
         outcome=decision.outcome, limit=max_p50_ms, figure=arm.p50, text=f"Gate {decision.outcome}: {text}.",
         data={"arm": arm.key, "limit_ms": max_p50_ms, "p50": arm.p50.summary(), "needed_n": decision.needed_n},
     )  # fmt: skip

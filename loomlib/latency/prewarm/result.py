@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loomlib.dispatch import call
-from loomlib.experiments import MeasuredUnit, StudyGate, StudyLedger, StudyRecord, record_fields, unit_fields
+from loomlib.experiments import Gate, MeasuredUnit, StudyLedger, StudyRecord, record_fields, unit_fields
 
 from .design import PrewarmDesign, arm_key
 
@@ -76,7 +76,7 @@ class PrewarmResult(StudyRecord):
         """The agent and its endpoint."""
         return f"{self.agent_name} · {self.qualifier}"
 
-    def gate(self, max_p50_ms: float, ping_every_s: float | None = None, *, allow_overload: bool = False) -> StudyGate:
+    def gate(self, max_p50_ms: float, ping_every_s: float | None = None, *, allow_overload: bool = False) -> Gate:
         """Compare the median of the first call after a gap with a limit.
 
         Args:
@@ -85,5 +85,5 @@ class PrewarmResult(StudyRecord):
             allow_overload: Whether to decide the gate also when the machine was overloaded.
         """
         every = self.design.ping_every_s[-1] if ping_every_s is None else ping_every_s
-        gate: StudyGate = call("PrewarmResult.gate", self, max_p50_ms, every)
+        gate: Gate = call("PrewarmResult.gate", self, max_p50_ms, every)
         return gate if allow_overload else gate.under(self.conditions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from loomlib.experiments import StudyFinding, StudyGate, StudyMethod, StudyTable, failure_counts, pending_count
+from loomlib.experiments import Gate, StudyFinding, StudyMethod, StudyTable, failure_counts, pending_count
 from loomlib.presentation.formats import milliseconds, number, percent, plural
 from loomlib.statistics.gates import decide_at_most
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD
@@ -246,7 +246,7 @@ def sections(result: StartUpResult) -> list[Markup]:
     return []
 
 
-def judge(result: StartUpResult, max_p75_ms: float, platform: str) -> StudyGate:
+def judge(result: StartUpResult, max_p75_ms: float, platform: str) -> Gate:
     """Compare the third quartile of what a new session costs with a limit.
 
     Args:
@@ -265,7 +265,7 @@ def judge(result: StartUpResult, max_p75_ms: float, platform: str) -> StudyGate:
         text += f"; {decision.all_missed('session')}"
     elif advice := decision.advice("session"):
         text += f"; {advice}"
-    return StudyGate(
+    return Gate(
         outcome=decision.outcome, limit=max_p75_ms, figure=cost.p75, text=f"Gate {decision.outcome}: {text}.",
         data={"platform": platform, "limit_ms": max_p75_ms, "p75": cost.p75.summary(), "needed_n": decision.needed_n},
     )  # fmt: skip

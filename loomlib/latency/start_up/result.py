@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from loomlib.dispatch import call
-from loomlib.experiments import MeasuredUnit, StudyGate, StudyLedger, StudyRecord, record_fields, unit_fields
+from loomlib.experiments import Gate, MeasuredUnit, StudyLedger, StudyRecord, record_fields, unit_fields
 from loomlib.telemetry.session_starts import SessionStartRecord
 
 from .design import PLATFORMS, StartUpDesign
@@ -104,7 +104,7 @@ class StartUpResult(StudyRecord):
         """The agents, by platform."""
         return " and ".join(f"{self.agents[platform]} on {platform}" for platform in PLATFORMS)
 
-    def gate(self, max_p75_ms: float, platform: str = "V2", *, allow_overload: bool = False) -> StudyGate:
+    def gate(self, max_p75_ms: float, platform: str = "V2", *, allow_overload: bool = False) -> Gate:
         """Compare the third quartile of what a new session costs with a limit.
 
         Args:
@@ -112,5 +112,5 @@ class StartUpResult(StudyRecord):
             platform: The platform.
             allow_overload: Whether to decide the gate also when the machine was overloaded.
         """
-        gate: StudyGate = call("StartUpResult.gate", self, max_p75_ms, platform)
+        gate: Gate = call("StartUpResult.gate", self, max_p75_ms, platform)
         return gate if allow_overload else gate.under(self.conditions)

@@ -202,7 +202,10 @@ def test_a_gate_on_durations_is_unclear_after_a_disturbed_run_and_others_are_not
     )
     verdict = gate_at_least(Summary.read(found.summary()), 0.9, evaluator="tool_calls")
     assert verdict.outcome == "unclear"
-    assert "the machine was overloaded, and this evaluator judges durations; without that passed" in verdict.sentence()
+    assert verdict.sentence().startswith(
+        "Gate unclear: the machine was overloaded. Taken as they are, the measured times would pass it: tool_calls, "
+    )
+    assert verdict.summary()["outcome_without_disturbance"] == "passed"
     assert gate_at_least(found, 0.9, evaluator="exact").outcome == "passed"
 
 
