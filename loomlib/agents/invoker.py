@@ -64,7 +64,13 @@ class Invoker:
     def astream(
         self, agent: AgentEntry, prompt: str | None = None, **options: Unpack[InvokeOptions]
     ) -> AsyncEventStream:
-        """Do what `stream` does, for `async for`; call it inside a running event loop."""
+        """Do what `stream` does, for `async for`; call it inside a running event loop.
+
+        Args:
+            agent: The agent.
+            prompt: The prompt.
+            **options: Those of `make_request`.
+        """
         return AsyncEventStream(self._exchange(agent, prompt, options))
 
     def invoke(
@@ -82,7 +88,13 @@ class Invoker:
     async def ainvoke(
         self, agent: AgentEntry, prompt: str | None = None, **options: Unpack[InvokeOptions]
     ) -> InvocationRecord:
-        """Do what `invoke` does, without blocking the running event loop."""
+        """Do what `invoke` does, without blocking the running event loop.
+
+        Args:
+            agent: The agent.
+            prompt: The prompt.
+            **options: Those of `make_request`.
+        """
         return await wait_for_async(self._exchange(agent, prompt, options))
 
     def close(self) -> None:

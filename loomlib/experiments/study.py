@@ -120,7 +120,13 @@ class Procedure(ABC, Generic[U]):
         """
 
     async def end(self, unit: U, session_id: str | None, outcome: UnitOutcome) -> None:
-        """Clean up after a unit whose outcome is stored."""
+        """Clean up after a unit whose outcome is stored.
+
+        Args:
+            unit: The unit that was measured.
+            session_id: The session that `begin` returned, if any.
+            outcome: The stored outcome.
+        """
 
     async def close(self) -> None:
         """Clean up after the last unit, also when the study is stopped."""

@@ -51,7 +51,14 @@ class MeasuredAgent(Protocol):
     def measure(
         self, prompt: str, *, session_id: str, labels: Sequence[str] = (), timeout_s: float | None = None
     ) -> Awaitable[Answer]:
-        """Make one call. A failed call is a record with status "error"; it is never repeated and nothing is raised."""
+        """Make one call. A failed call is a record with status "error"; it is never repeated and nothing is raised.
+
+        Args:
+            prompt: The prompt to send.
+            session_id: The runtime session; AgentCore starts it with its first call.
+            labels: Labels stored with the invocation.
+            timeout_s: Seconds without a byte after which the call fails; the settings' by default.
+        """
         ...
 
     def end_session(self, session_id: str) -> object:

@@ -31,11 +31,23 @@ class StudiedMemory(Protocol):
         ...
 
     def messages(self, actor: str, sessions: Sequence[str], *, last: int | None = None) -> list[str]:
-        """Return the texts of these sessions (oldest first); only the `last` ones when given."""
+        """Return the texts of these sessions (oldest first); only the `last` ones when given.
+
+        Args:
+            actor: The actor's id.
+            sessions: Ids of memory sessions, oldest first.
+            last: The most messages, counted from the end; None for all.
+        """
         ...
 
     def search(self, actor: str, query: str, top_k: int) -> list[str]:
-        """Return the texts of the `top_k` long-term records of the actor that are nearest to `query`, best first."""
+        """Return the texts of the `top_k` long-term records of the actor that are nearest to `query`, best first.
+
+        Args:
+            actor: The actor whose records are searched.
+            query: The text whose meaning is compared.
+            top_k: The most records.
+        """
         ...
 
     def records(self, actor: str) -> list[str]:
@@ -98,7 +110,15 @@ class PromptedAgent(Protocol):
         qualifier: str | None = None,
         timeout_s: float | None = None,
     ) -> Any:
-        """Call the agent; returns the workbench's `Invocation`."""
+        """Call the agent; returns the workbench's `Invocation`.
+
+        Args:
+            prompt: Sent as `{"prompt": prompt}`.
+            payload: Sent instead, as JSON or as it is.
+            session_id: The runtime session; a new one by default.
+            qualifier: The endpoint; the agent's own by default.
+            timeout_s: Seconds without a byte after which the call fails; the settings' by default.
+        """
         ...
 
     def end_session(self, session_id: str) -> object:

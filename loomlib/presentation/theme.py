@@ -35,7 +35,19 @@ def styled(
     height: int = 380,
     legend_y: float = -0.2,
 ) -> dict[str, Any]:
-    """Return `traces` as a figure with the common layout; `title` and `subtitle` must be escaped."""
+    """Return `traces` as a Plotly figure with the common layout.
+
+    Args:
+        traces: The traces in Plotly's JSON form.
+        title: The title, already escaped as HTML.
+        subtitle: The line below the title, already escaped as HTML.
+        xaxis: Plotly settings of the x axis, over the common ones.
+        yaxis: Plotly settings of the y axis, over the common ones.
+        empty: The text drawn in the middle when there are no traces.
+        barmode: How bars at the same place are drawn, as in Plotly.
+        height: Height in pixels.
+        legend_y: Top of the legend as a share of the plot's height; negative is below the plot.
+    """
     axis = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GRID, "automargin": True}
     layout: dict[str, Any] = {
         "title": {

@@ -36,7 +36,16 @@ def known_sum(entries: Sequence[CostEntry]) -> Amount:
 
 
 def day_row(agent: str, day: date, entries: Sequence[CostEntry]) -> dict[str, str]:
-    """Return an agent's day as text."""
+    """Return an agent's day as text.
+
+    Args:
+        agent: The agent's name.
+        day: The day.
+        entries: The agent's calls of that day.
+
+    Returns:
+        One text for each column; "unknown" where no call has the quantity.
+    """
     total = total_cost(entry.cost for entry in entries if entry.cost is not None)
     blind = sum(entry.cost is None for entry in entries)
     simulated = sum(entry.simulated for entry in entries)
@@ -69,7 +78,13 @@ def plain_total(total: CostTotal, blind: int) -> dict[str, Any]:
 
 
 def estimated_use(duration_ms: float | None, active_vcpus: float, memory_gb: float) -> RuntimeUse | None:
-    """Estimate CPU and memory of one invocation; None when there is no basis for an estimate."""
+    """Estimate CPU and memory of one invocation; None when there is no basis for an estimate.
+
+    Args:
+        duration_ms: Duration of the invocation; None when it has not ended.
+        active_vcpus: Assumed use of vCPUs while the invocation runs; 0 when unknown.
+        memory_gb: Assumed memory in GB; 0 when unknown.
+    """
     if duration_ms is None or not (active_vcpus or memory_gb):
         return None
     return RuntimeUse.during(duration_ms / 1e3, active_vcpus=active_vcpus or None, memory_gb=memory_gb or None)

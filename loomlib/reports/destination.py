@@ -32,7 +32,17 @@ class Destination(Protocol):
         ...
 
     def write(self, name: str, content: bytes, content_type: str, *, new: bool = False) -> str:
-        """Store one file and return its full path or address. Raise `NameTaken` if a `new` one exists already."""
+        """Store one file and return its full path or address.
+
+        Args:
+            name: The file's name.
+            content: The file's content.
+            content_type: Its media type, such as "text/html; charset=utf-8".
+            new: Refuse to replace a file of that name.
+
+        Raises:
+            NameTaken: The file exists and `new` is set.
+        """
         ...
 
 
@@ -74,7 +84,18 @@ class Folder:
         return (self.path / name).exists()
 
     def write(self, name: str, content: bytes, content_type: str, *, new: bool = False) -> str:
-        """Write a temporary file and rename it, so that a reader sees the old file or the new one."""
+        """Write a temporary file and rename it, so that a reader sees the old file or the new one.
+
+        Args:
+            name: The file's name in the folder.
+            content: The file's content.
+            content_type: Not used: a file on disk has no media type.
+            new: Refuse to replace a file of that name.
+
+        Raises:
+            NameTaken: The file exists and `new` is set.
+            ReportError: The file cannot be written.
+        """
         del content_type  # on disk the name says it
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -126,7 +147,18 @@ class Bucket:
         return bool(answer.get("KeyCount"))
 
     def write(self, name: str, content: bytes, content_type: str, *, new: bool = False) -> str:
-        """Upload one file."""
+        """Upload one file.
+
+        Args:
+            name: The object's name below the prefix.
+            content: The object's content.
+            content_type: Its media type.
+            new: Refuse to replace an object of that name (a conditional PutObject).
+
+        Raises:
+            NameTaken: The object exists and `new` is set.
+            AwsError: The object cannot be written.
+        """
         from loomlib.aws.errors import translated
 
         client = self.clients.s3()

@@ -100,7 +100,16 @@ def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun
 
 
 def compare_runs(run: EvalRun, baseline: EvalRun | None, margin_points: float) -> Comparison | None:
-    """Compare `run` with `baseline`, paired by case; None without a baseline."""
+    """Compare `run` with `baseline`, paired by case; None without a baseline.
+
+    Args:
+        run: The newer run.
+        baseline: The run it is compared with, over the cases that both contain.
+        margin_points: How many points of 100 the new run may be worse and still pass the gate.
+
+    Raises:
+        EvalError: The runs have no evaluator in common.
+    """
     if baseline is None:
         return None
     comparison = run.compare(baseline, margin=margin_points / 100)
@@ -158,7 +167,13 @@ def eval_verdict(run: EvalRun, gates: tuple[GateVerdict, ...] = (), *, compariso
 
 
 def comparison_verdict(new: EvalRun, baseline: EvalRun, comparison: Comparison) -> Verdict:
-    """Return the verdict of a comparison of two stored runs."""
+    """Return the verdict of a comparison of two stored runs.
+
+    Args:
+        new: The newer run.
+        baseline: The run it was compared with.
+        comparison: Their comparison (`compare_runs`).
+    """
     gates = comparison.gates()
     return Verdict(
         title=f"{title_of(new)}, against {title_of(baseline)}",

@@ -66,10 +66,19 @@ def execute(
     environment: Mapping[str, str],
     say: Callable[[str], None],
 ) -> tuple[Notebook, Failure | None]:
-    """Run `notebook` with `parameters`; return the executed notebook and the failure that stopped it, if any.
+    """Run a notebook and return it as it was executed, with the failure that stopped it, if any.
 
-    `environment` is added to the kernel's. `working_copy` is written after each cell.
     No cell has a time limit: a study on AWS takes as long as it takes.
+
+    Args:
+        notebook: The notebook to run.
+        working_copy: Written after each cell; its folder also gets the kernel's log.
+        parameters: Values by name, of the notebook's types.
+        environment: Variables added to the kernel's environment.
+        say: Called with one line of progress at a time.
+
+    Raises:
+        ReportError: The kernel did not start.
     """
     papermill_engines.register(_ENGINE, _LoomEngine)
     kernel_log = working_copy.with_suffix(".kernel.log")

@@ -69,7 +69,13 @@ def since_of(since: str) -> datetime | timedelta | None:
 
 
 def newest_sessions(memory: Memory, actor: str, sessions: int) -> list[str]:
-    """Return the ids of an actor's `sessions` newest sessions."""
+    """Return the ids of an actor's `sessions` newest sessions.
+
+    Args:
+        memory: The memory.
+        actor: The actor's id; an empty one has no sessions.
+        sessions: The most sessions.
+    """
     if not actor:
         return []
     newest = sorted(memory.reader.sessions(actor), key=lambda session: session.created_at, reverse=True)

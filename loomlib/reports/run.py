@@ -61,14 +61,27 @@ def run_report(
 ) -> ReportOutcome:
     """Run a report and store its notebook, its page and its JSON summary in `out` (a folder or `s3://bucket/prefix`).
 
-    Parameters are text or plain values; their names and types are checked against the notebook first. `environment` is
-    added to the kernel's and says which S3 is meant. `say` hears one line at a time; without it they are logged.
-    A failing cell is an outcome (exit code 1), not an exception: what ran until then is stored all the same.
-
-    Secrets never reach a file. Passwords in words and personal data (e-mail addresses, phone, card, identity numbers)
-    are replaced, too, unless `redact` is False.
+    A failing cell is an outcome (exit code 1), not an exception: what ran until then is stored all the same. Secrets
+    never reach a file.
 
         run_report("latency_study", {"agent": "calculator", "cold": "10"}, out="reports")
+
+    Args:
+        name_or_path: A shipped report, one of a plugin, or the path of a notebook with a cell tagged `parameters`.
+        parameters: Values by name, as text or plain values; names and types are checked against the notebook first, and
+            the notebook's defaults hold for the others.
+        out: A folder, or `s3://bucket/prefix`.
+        settings: Home folder, region and profile; read from the environment and `loom.toml` by default.
+        say: Called with one line of progress at a time; the lines are logged by default.
+        environment: Variables added to the kernel's environment; they also select the S3 that `out` means.
+        timestamp: The time in the files' names; now by default.
+        redact: Replace passwords in words and personal data (e-mail addresses, phone, card and identity numbers) too.
+
+    Returns:
+        The exit code, the message and the addresses of the three files.
+
+    Raises:
+        ReportError: There is no such report, a parameter is unknown or of another type, or the files cannot be written.
     """
     resolved = settings or Settings.load()
     tell = say or _log.info

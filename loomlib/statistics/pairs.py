@@ -161,6 +161,18 @@ def bootstrap_means(values: Sequence[float] | Values, *, seed: int, resamples: i
     """Return the mean of each resample (n draws with replacement); fewer resamples for very large samples.
 
     Values that occur often are drawn by their counts (a multinomial draw), which is the same and quicker.
+
+    Args:
+        values: The sample, of shape (n,).
+        seed: Seed of the random numbers (PCG64): the same seed gives the same means.
+        resamples: Number of resamples. A sample with more than 64 distinct values and very many observations gets
+            fewer, at least 1,000.
+
+    Returns:
+        The means, of shape (resamples,), in the unit of `values`.
+
+    Raises:
+        ValueError: The sample is empty.
     """
     sample = np.asarray(values, dtype=np.float64)
     if not sample.size:
@@ -207,6 +219,14 @@ def flip_odds(won: int, lost: int, *, confidence: float = CONFIDENCE) -> Estimat
     2.0 says that a case which differs is twice as likely won as lost. Without a loss the odds have no upper end: the
     value then counts half a flip more on both sides (Haldane, Annals of Human Genetics 20, 1956) and is marked open
     above. Without a flip there are none.
+
+    Args:
+        won: Cases that only the new variant passes.
+        lost: Cases that only the baseline passes.
+        confidence: Confidence level of the interval.
+
+    Returns:
+        The odds, with `n` the number of cases that differ; a missing estimate when none differs.
     """
     method = "odds of a win among flips, from Wilson's score interval"
     share = estimate_share(won, won + lost, confidence=confidence)

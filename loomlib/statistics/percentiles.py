@@ -46,7 +46,13 @@ def needed_for(p: float) -> int:
 
 
 def is_bounded_above(p: float, n: int, confidence: float = CONFIDENCE) -> bool:
-    """Return whether `n` observations can bound percentile `p` above: pⁿ ≤ (1 − confidence) / 2."""
+    """Return whether `n` observations can bound percentile `p` above: pⁿ ≤ (1 − confidence) / 2.
+
+    Args:
+        p: The percentile as a share between 0 and 1 (0.9 for P90).
+        n: Number of independent observations.
+        confidence: Confidence level of a two-sided interval.
+    """
     return p**n <= (1 - confidence) / 2
 
 

@@ -32,13 +32,30 @@ Counts = Sequence[int] | NDArray[np.intp]
 
 
 def pass_at_k(passes: int, tries: int, k: int) -> float:
-    """Return pass@k of a case: the probability that at least one of `k` tries passes, from `passes` of `tries`."""
+    """Return pass@k of a case: the probability that at least one of `k` tries passes.
+
+    This is the unbiased estimator of Chen et al., Evaluating Large Language Models Trained on Code (2021): 1 − C(n − c,
+    k) / C(n, k).
+
+    Args:
+        passes: Number of tries that passed (c).
+        tries: Number of tries of the case (n).
+        k: Number of tries to draw without replacement, at most `tries`.
+    """
     _check_case(passes, tries, k)
     return 1 - math.comb(tries - passes, k) / math.comb(tries, k)
 
 
 def pass_hat_k(passes: int, tries: int, k: int) -> float:
-    """Return pass^k of a case: the probability that all of `k` tries pass, from `passes` of `tries`."""
+    """Return pass^k of a case: the probability that all of `k` tries pass.
+
+    This is the estimator of Yao et al., τ-bench (2024): C(c, k) / C(n, k).
+
+    Args:
+        passes: Number of tries that passed (c).
+        tries: Number of tries of the case (n).
+        k: Number of tries to draw without replacement, at most `tries`.
+    """
     _check_case(passes, tries, k)
     return math.comb(passes, k) / math.comb(tries, k)
 

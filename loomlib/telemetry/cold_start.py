@@ -155,7 +155,21 @@ async def afind_agent_start(
     interval_s: float = 5.0,
     progress: Progress | None = None,
 ) -> AgentStart:
-    """Find when the agent started, as `find_agent_start`, without blocking the running event loop."""
+    """Find when the agent started, as `find_agent_start`, without blocking the running event loop.
+
+    Args:
+        store: Holds the invocation.
+        reader: Reads the log.
+        source: The agent's runtime.
+        invocation_id: The stored invocation.
+        attempts: How often to retry.
+        interval_s: Seconds between two lookups.
+        progress: Called after each lookup.
+
+    Raises:
+        LookupError: The store has no such invocation.
+        AwsError: The log cannot be read (`AccessDeniedError` and so on).
+    """
     search = await asyncio.to_thread(StartSearch, store, reader, source, invocation_id)
     lookups = attempts + 1
     for lookup in range(1, lookups + 1):

@@ -172,7 +172,14 @@ class A2aClient:
         context_id: str | None = None,
         timeout_s: float | None = None,
     ) -> A2aStream:
-        """Send a message and iterate over what comes (message/stream); the arguments are those of `send`.
+        """Send a message and iterate over the events that answer it (message/stream).
+
+        Args:
+            text: The message's text.
+            parts: Further parts of the message, in A2A's form.
+            task_id: The task that the message continues.
+            context_id: The context that the message belongs to; the agent opens a new one by default.
+            timeout_s: The limit of the whole request, in seconds; the client's by default.
 
         Examples:
             >>> for event in a2a.stream("Plan a trip to Oslo"):

@@ -53,6 +53,15 @@ class AgentQueries:
         """Run a ready query over a time range, by default the last 24 hours.
 
         The result has no rows where the log group does not exist yet. AWS charges a query by the data that it scans.
+
+        Args:
+            name: The query's name; `agent.telemetry.queries` lists them.
+            start: Start of the time range; 24 hours before its end by default.
+            end: End of the time range; now by default.
+            progress: Called with a line of progress.
+
+        Returns:
+            One row for each row of the result, with numbers as numbers.
         """
         query = ready_query(name)
         frame = self.ask(
@@ -76,7 +85,15 @@ class AgentQueries:
         end: datetime | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> pd.DataFrame:
-        """Run any query, by default on the agent's own log group; all values are text."""
+        """Run any query, by default on the agent's own log group; all values are text.
+
+        Args:
+            query: The query, in CloudWatch Logs Insights syntax.
+            groups: Names of log groups; the agent's own by default.
+            start: Start of the time range; 24 hours before its end by default.
+            end: End of the time range; now by default.
+            progress: Called with a line of progress.
+        """
         until = end or datetime.now(UTC) + _SOON
         since = start or until - timedelta(hours=_LAST_HOURS)
         try:

@@ -24,9 +24,18 @@ def ask_agui(
 ) -> Invocation:
     """Run an AG-UI agent and wait for the end; `inv.protocols.agui()` is the run with all its events.
 
-    `messages` are the conversation so far (`agui_conversation`), `tools` the client's tools (see `run_input`).
-
         ask_agui(agent, "Add 2 lamps to the cart.").protocols.agui().state
+
+    Args:
+        agent: An agent that answers with AG-UI events.
+        prompt: Becomes the last user message.
+        session_id: The runtime session (33 to 256 characters); a new one by default.
+        thread_id: AG-UI's conversation; a new one by default.
+        state: The state that agent and client share, any JSON value.
+        messages: The conversation so far (`agui_conversation`); an agent without a memory knows nothing else.
+        tools: The tools that the client offers, as in `loomlib.agents.agui.run_input`.
+        resume: The answer to a question of the previous run (`answer_to`).
+        timeout_s: Seconds without a byte after which the request fails; the settings' by default.
     """
     payload = run_input(
         prompt, thread_id=thread_id, state=state, messages=messages, tools=tools,
@@ -38,9 +47,13 @@ def ask_agui(
 def confirm(inv: Invocation, confirmation_id: str, *, approved: bool | None = None, payload: Any = None) -> Invocation:
     """Answer a question of a run and continue it in the same session, thread and state.
 
-    `approved` or a `payload` answers the question; with neither the question is cancelled.
-
         confirm(inv, inv.protocols.agui().confirmations[0].id, approved=True)
+
+    Args:
+        inv: The invocation whose run asked.
+        confirmation_id: The question's id, from `inv.protocols.agui().confirmations`.
+        approved: The answer to a yes-or-no question. Without it and without a `payload`, the question is cancelled.
+        payload: The answer to any other question, as JSON.
     """
     run = inv.protocols.agui().run
     return ask_agui(

@@ -15,6 +15,13 @@ def view_channel(
 ) -> FrameChannel:
     """Return the channel of a view's frame; its tool calls go to the agent, in the view's session.
 
+    Args:
+        agent: The agent that receives the view's tool calls.
+        view: The view of an answer, from `inv.protocols.views()`.
+        session_id: The runtime session that the view belongs to.
+        theme: The view's colours, "light" or "dark".
+        timeout_s: Seconds without a byte after which a tool call fails.
+
     Examples:
         >>> channel = view_channel(agent, inv.protocols.views()[0], session_id=inv.session_id)
         >>> channel.receive({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "roll_dice"}})

@@ -37,7 +37,17 @@ def stored_row(context: Context, invocation_id: int) -> InvocationRow:
 def select_rows(
     context: Context, entry: AgentEntry, invocation_ids: Sequence[int] | None, session_id: str | None
 ) -> list[InvocationRow]:
-    """Return stored invocations, oldest first: by ids, else by session, else the agent's last one."""
+    """Return stored invocations, oldest first: by ids, else by session, else the agent's last one.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog.
+        invocation_ids: Ids of stored invocations; None to select by session.
+        session_id: A session whose invocations are all selected; None for the agent's last invocation.
+
+    Raises:
+        LoomError: Nothing is stored that could become a case.
+    """
     if invocation_ids is not None:
         return [stored_row(context, id) for id in invocation_ids]
     newest_first = context.store.invocations.list(entry.id, session_id, limit=None if session_id else _LAST)
@@ -48,12 +58,24 @@ def select_rows(
 
 
 def traced_conversation(context: Context, entry: AgentEntry, rows: Sequence[InvocationRow]) -> Conversation:
-    """Return invocations of one session as a conversation, with the tools of their traces."""
+    """Return invocations of one session as a conversation, with the tools of their traces.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog.
+        rows: Stored invocations of one session, oldest first.
+    """
     return add_tools(context, entry, [conversation_of(rows, entry.name)])[0]
 
 
 def add_tools(context: Context, entry: AgentEntry, conversations: Sequence[Conversation]) -> list[Conversation]:
-    """Return the conversations with the tools of their traces, which are read in one batch."""
+    """Return the conversations with the tools of their traces, which are read in one batch.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog.
+        conversations: Conversations of that agent.
+    """
     ids = [turn.invocation_id for talk in conversations for turn in talk.turns if turn.failure is None]
     rows = [row for id in ids if id is not None and (row := context.store.invocations.get(id)) is not None]
     traces = {view.invocation_id: view.trace for view in find_traces(context, entry, rows)} if rows else {}
@@ -75,7 +97,16 @@ def collect(
     by_session: bool,
     **options: Any,
 ) -> Collection:
-    """See `BenchEvals.collect`."""
+    """Collect cases from stored invocations, as `BenchEvals.collect` documents it.
+
+    Args:
+        context: The workbench's resources.
+        evalset: The set to add the cases to.
+        agents: Names of agents; all when empty.
+        since: A time, or how long ago; None for everything.
+        by_session: Make one case of each session rather than of each invocation.
+        **options: Those of `loomlib.evals.capture.collect_cases`.
+    """
     entries = [context.catalog.get(name) for name in agents] if agents else context.catalog.list()
     begin = datetime.now(UTC) - since if isinstance(since, timedelta) else since
     owner: dict[str, AgentEntry] = {}

@@ -51,7 +51,15 @@ def catch_up(
     limit: int,
     progress: Callable[[str], None] | None,
 ) -> CaughtUp:
-    """See `BenchMetrics.catch_up`."""
+    """Look up missing starts, traces and costs, as `BenchMetrics.catch_up` documents it.
+
+    Args:
+        context: The workbench's resources.
+        entries: The agents.
+        window: The time range of the invocations.
+        limit: The most sessions and the most calls of each agent, newest first.
+        progress: Called with a line for each agent.
+    """
     failures: Counter[str] = Counter()
     starts_looked = starts_found = calls_looked = calls_priced = 0
     for entry in entries:

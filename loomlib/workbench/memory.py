@@ -76,7 +76,13 @@ class Memory:
         return tables.frame(rows, tables.ACTORS, title=f"Actors of {self.name}", empty=_NO_EVENTS, limit=limit)
 
     def sessions(self, actor: str, *, limit: int | None = ROWS, progress: Progress | None = None) -> MemoryFrame:
-        """Return an actor's memory sessions; their ids need not be those of runtime sessions."""
+        """Return an actor's memory sessions; their ids need not be those of runtime sessions.
+
+        Args:
+            actor: The actor's id.
+            limit: The most rows; None for all.
+            progress: Called with a sentence after every 100 sessions; a line below the cell by default.
+        """
         sessions = self.reader.sessions(actor, limit=limit, progress=progress or WaitLine())
         rows = (tables.session_row(session) for session in sessions)
         title, empty = (
@@ -95,7 +101,18 @@ class Memory:
         limit: int | None = ROWS,
         progress: Progress | None = None,
     ) -> MemoryFrame:
-        """Return events, session by session, newest first within each; `since` is a time or a duration.
+        """Return events, session by session, newest first within each.
+
+        Args:
+            actor: Only this actor's events; None for every actor.
+            session: Only this session's events; needs `actor`.
+            since: Only events from this time on (UTC without a zone), or within this time before now.
+            branch: Events of this branch, with those before its fork.
+            limit: The most rows; None for all.
+            progress: Called with a sentence after every 100 events; a line below the cell by default.
+
+        Raises:
+            ValueError: `session` without `actor`, or a negative `limit`.
 
         Examples:
             >>> memory.events("anna", since=timedelta(days=7))
@@ -121,7 +138,18 @@ class Memory:
         limit: int | None = ROWS,
         progress: Progress | None = None,
     ) -> MemoryFrame:
-        """Return extracted records: of a namespace and below (`exact`: of it alone), of an actor, or all.
+        """Return extracted records: of a namespace and those below it, of an actor, or all.
+
+        Args:
+            namespace: The namespace; `{actorId}` in it is filled in from `actor`.
+            actor: The actor's id.
+            strategy: Only records of this strategy (name or id).
+            exact: Only records of `namespace` itself, not of those below it.
+            limit: The most rows; None for all.
+            progress: Called with a sentence after every 100 records; a line below the cell by default.
+
+        Raises:
+            ValueError: The namespace begins with a placeholder without a value, or `limit` is negative.
 
         Examples:
             >>> memory.records(actor="anna")
@@ -148,7 +176,16 @@ class Memory:
         exact: bool = False,
         top_k: int = 10,
     ) -> MemoryFrame:
-        """Search records by meaning; best first, with the service's scores. Filters are those of `records`."""
+        """Search records by meaning; best first, with the service's scores.
+
+        Args:
+            query: The text whose meaning is compared.
+            namespace: Where to search, as in `records`.
+            actor: The actor's id.
+            strategy: Only records of this strategy (name or id).
+            exact: Only records of `namespace` itself.
+            top_k: The most records.
+        """
         records = self.reader.search(query, namespace, actor=actor, strategy=strategy, exact=exact, top_k=top_k)
         rows = ((record.score, *tables.record_row(record, self._strategies())) for record in records)
         return tables.frame(rows, tables.FOUND, title=f"“{query}” in {self.name}", empty=self._no_records())
@@ -162,7 +199,15 @@ class Memory:
         limit: int | None = ROWS,
         progress: Progress | None = None,
     ) -> TimelineView:
-        """Return an actor's events and extracted records in order of time, at most `limit` of each."""
+        """Return an actor's events and extracted records in order of time.
+
+        Args:
+            actor: The actor's id.
+            session: Only this session's events; records are those of the actor.
+            since: Only from this time on (UTC without a zone), or within this time before now.
+            limit: The most events and the most records; None for all.
+            progress: Called with a sentence after every 100 rows; a line below the cell by default.
+        """
         show = progress or WaitLine()
         start = since_time(since)
         events = self.reader.events(actor, session=session, since=start, limit=limit, progress=show)
@@ -175,7 +220,13 @@ class Memory:
     ) -> ProvenanceView:
         """Return the events that a record was extracted from: as the service states, else inferred by similarity.
 
-        At most `scan` events are read (20,000 by default).
+        Args:
+            record: The record or its id.
+            scan: The most events to read; 20,000 by default.
+            progress: Called with a sentence while events are read; a line below the cell by default.
+
+        Raises:
+            LoomError: `record` is neither a record nor an id.
         """
         if not isinstance(record, str) and not hasattr(record, "namespaces"):
             raise LoomError(
@@ -189,7 +240,13 @@ class Memory:
         return ProvenanceView(provenance, labels=self.labels)
 
     def used_in(self, inv: Any, *, scan: int = ROWS, progress: Progress | None = None) -> MemoryFrame:
-        """Use `inv.telemetry.memories_used(memory)` instead."""
+        """Use `inv.telemetry.memories_used(memory)` instead.
+
+        Args:
+            inv: The invocation.
+            scan: The most events to read.
+            progress: Called with a sentence while events are read.
+        """
         warn_renamed("Memory.used_in(inv)", "Invocation.telemetry.memories_used(memory)")
         return inv.telemetry.memories_used(self, scan=scan, progress=progress)
 
@@ -253,9 +310,13 @@ class Memory:
         redact: bool | Redactor = True,
         progress: Progress | None = None,
     ) -> ExportResult:
-        """Write events and records (only of `actors`, if given) to a file of JSON lines.
+        """Write events and records to a file of JSON lines that only its owner can read.
 
-        Secrets and personal data are redacted; `redact=False` keeps them, a `Redactor` has rules of your own.
+        Args:
+            path: The file to write; it appears when it is complete.
+            actors: Only these actors; None for all.
+            redact: Replace secrets and personal data; False keeps them, a `Redactor` has rules of your own.
+            progress: Called with a sentence after every 500 lines; a line below the cell by default.
         """
         from ..memory.exchange import export_memory
 
@@ -267,7 +328,13 @@ class Memory:
     def preview_export(
         self, *, actors: Sequence[str] | None = None, redact: bool | Redactor = True, lines: int = 20
     ) -> ExportPreview:
-        """Return the first lines as `export` would write them, half of them events; nothing is written."""
+        """Return the first lines as `export` would write them, half of them events; nothing is written.
+
+        Args:
+            actors: Only these actors; None for all.
+            redact: As in `export`.
+            lines: The most lines of the preview.
+        """
         from ..memory.exchange import preview_export
 
         rules = Redactor() if redact is True else redact or None
@@ -306,8 +373,19 @@ class Memory:
     ) -> IsolationReport:
         """Test whether reads return records of another actor or tenant, with test actors of similar ids.
 
-        `patterns` are namespaces with {actorId}, {sessionId}, {tenantId}, {userId} …, else the memory's own. It writes
-        to a scratch namespace with test actors and deletes it afterwards; `slashes` allows slashes in their ids.
+        The test writes to a scratch namespace and deletes it afterwards.
+
+        Args:
+            patterns: Namespaces with placeholders ({actorId}, {sessionId}, {tenantId}, {userId} …); the memory's own
+                templates by default.
+            actors: Number of test actors.
+            seed: Seed of the test actors' ids.
+            slashes: Whether ids may contain slashes, so that one actor's namespace is below another's.
+            settle_s: How long to wait for written records to be found, in seconds; on AWS that takes a while.
+            progress: Called with a sentence after each actor; a line below the cell by default.
+
+        Raises:
+            ValueError: A pattern has an unknown placeholder, or the number of actors is out of range.
         """
         from ..memory.isolation import check_isolation
 

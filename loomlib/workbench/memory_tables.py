@@ -87,7 +87,13 @@ def frame(
 ) -> MemoryFrame:
     """Build a DataFrame from rows, with at most one chunk of them as Python values at a time.
 
-    `limit` is the limit of the rows, which the note mentions when it was reached.
+    Args:
+        rows: The rows, each with one value for each column.
+        columns: The columns' names.
+        title: The title above the table.
+        note: A sentence below the table.
+        empty: The sentence shown instead when there are no rows.
+        limit: The limit that the rows were read with; the note mentions it when it was reached.
     """
     import pandas as pd
 

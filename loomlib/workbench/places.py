@@ -121,6 +121,11 @@ def overview(
     `not connected`.
 
         loom.overview([loom.connect("aws", region="us-east-1"), loom.connect("aws", region="eu-central-1")])
+
+    Args:
+        benches: The workbenches, each connected to one region and account (`loom.connect`).
+        since: The start of the time range, or how long before now it is; everything stored by default.
+        until: The end of the time range, or how long before now it is; now by default.
     """
     now = datetime.now(UTC)
     window = Window.of(since, until, now=now)

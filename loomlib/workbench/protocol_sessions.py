@@ -45,6 +45,15 @@ def open_agent_mcp(
 ) -> McpClient:
     """Open an MCP session with an agent whose protocol is MCP.
 
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog.
+        qualifier: The endpoint that is called.
+        callbacks: Answers to the server's requests and notifications.
+        session_id: The runtime session; a new one by default, which ends with the client.
+        timeout_s: The limit of each call, in seconds.
+        bearer: A token sent instead of a signature, or a function that returns it.
+
     Raises:
         ProtocolError: The agent speaks another protocol.
     """
@@ -70,6 +79,15 @@ def open_server_mcp(
     timeout_s: float | None = None,
 ) -> McpClient:
     """Open an MCP session with a server by its URL (streamable HTTP) or its command (stdio).
+
+    Args:
+        context: The workbench's resources.
+        server: A URL, or a command as a list of the program and its arguments.
+        callbacks: Answers to the server's requests and notifications.
+        headers: Header fields of each request, for a URL.
+        environment: Environment variables of the process, for a command.
+        folder: Working folder of the process, for a command.
+        timeout_s: The limit of each call, in seconds.
 
     Raises:
         ValueError: `server` is neither.
@@ -103,6 +121,14 @@ def open_agent_a2a(
     bearer: Bearer | None = None,
 ) -> A2aClient:
     """Open a client of an agent whose protocol is A2A.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog.
+        qualifier: The endpoint that is called.
+        session_id: The runtime session; a new one by default, which ends with the client.
+        timeout_s: The limit of each request, in seconds.
+        bearer: A token sent instead of a signature, or a function that returns it.
 
     Raises:
         ProtocolError: The agent speaks another protocol.
@@ -142,7 +168,17 @@ def open_agent_a2a(
 def open_server_a2a(
     context: Context, url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float | None = None
 ) -> A2aClient:
-    """Open a client of an A2A agent by its URL."""
+    """Open a client of an A2A agent by its URL.
+
+    Args:
+        context: The workbench's resources.
+        url: The agent's address; its card is read from the well-known path below it.
+        headers: Header fields of each request.
+        timeout_s: The limit of each request, in seconds.
+
+    Raises:
+        ValueError: `url` is not an HTTP address.
+    """
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"url is the agent's address, such as http://127.0.0.1:9000/, not {url!r}")
     entry = server_entry(context.store, url)
@@ -172,6 +208,13 @@ def open_websocket(
 ) -> SocketClient:
     """Open a WebSocket to an agent.
 
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog.
+        qualifier: The endpoint that is called.
+        session_id: The runtime session; a new one by default.
+        bearer: A token sent instead of a signature, or a function that returns it.
+
     Raises:
         ProtocolError: The agent's protocol has none.
     """
@@ -196,7 +239,14 @@ def open_websocket(
 def session_target(
     context: Context, entry: AgentEntry, qualifier: str, *, bearer: Bearer | None = None
 ) -> SessionTarget:
-    """Return an MCP or A2A agent as the target of an evaluation or a latency study."""
+    """Return an MCP or A2A agent as the target of an evaluation or a latency study.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog; it speaks MCP or A2A.
+        qualifier: The endpoint that is called.
+        bearer: A token sent instead of a signature, or a function that returns it.
+    """
 
     def mcp(id: str) -> McpSession:
         return agent_mcp(context, entry, qualifier, bearer, id, Callbacks())
@@ -209,7 +259,16 @@ def session_target(
 def agent_mcp(
     context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str, callbacks: Callbacks
 ) -> McpSession:
-    """Return an MCP session of an agent that is not open yet."""
+    """Return an MCP session of an agent that is not open yet.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog.
+        qualifier: The endpoint that is called.
+        bearer: A token sent instead of a signature, or a function that returns it.
+        session_id: The runtime session.
+        callbacks: Answers to the server's requests and notifications.
+    """
     return McpSession(
         agent_channel(context, entry, qualifier, session_id, bearer),
         entry=entry,
@@ -224,7 +283,15 @@ def agent_mcp(
 def agent_a2a(
     context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str
 ) -> A2aSession:
-    """Return an A2A session of an agent that is not open yet."""
+    """Return an A2A session of an agent that is not open yet.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog.
+        qualifier: The endpoint that is called.
+        bearer: A token sent instead of a signature, or a function that returns it.
+        session_id: The runtime session.
+    """
     return A2aSession(
         agent_channel(context, entry, qualifier, session_id, bearer),
         entry=entry,
@@ -256,7 +323,15 @@ def _stop(context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | 
 def agent_channel(
     context: Context, entry: AgentEntry, qualifier: str, session_id: str, bearer: Bearer | None = None
 ) -> HttpChannel:
-    """Return a channel whose messages are calls of InvokeAgentRuntime, signed or with a token."""
+    """Return a channel whose messages are calls of InvokeAgentRuntime, signed or with a token.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog.
+        qualifier: The endpoint that is called.
+        session_id: The runtime session of all messages.
+        bearer: A token sent instead of a signature, or a function that returns it.
+    """
     from ..aws.engine import shared_engine
     from ..aws.signing import sign_invocation
 

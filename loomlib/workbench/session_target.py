@@ -39,7 +39,14 @@ class AskedSession(Protocol):
     async def ask(
         self, prompt: str, payload: Mapping[str, Any] | None, *, timeout_s: float | None, labels: Sequence[str] = ()
     ) -> CallOutcome:
-        """Send a request and return its outcome."""
+        """Send a request and return its outcome.
+
+        Args:
+            prompt: The prompt, also what is stored as the prompt.
+            payload: The protocol's parameters, sent instead of the prompt.
+            timeout_s: The limit of the request, in seconds; None for the client's.
+            labels: Labels stored with the invocation.
+        """
         ...
 
     async def close(self) -> None:

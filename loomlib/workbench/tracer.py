@@ -61,7 +61,11 @@ class Tracer:
     ) -> list[TracedInvocation]:
         """Return the traces of an agent's invocations, in their order. Complete ones are not fetched again.
 
-        With a `source`, only traces from that source are taken from the store.
+        Args:
+            entry: The agent's entry in the catalog.
+            rows: Stored invocations of the agent.
+            source: Read spans only from this source, and reuse only stored traces from it; every source by default.
+            progress: Called with a sentence while spans are awaited.
         """
         stored = self._store.traces.get_many([row.id for row in rows])
         reusable = {id: row for id, row in stored.items() if row.is_complete and _is_from(row, source)}

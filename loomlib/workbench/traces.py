@@ -95,7 +95,13 @@ class Traces(Sequence["TraceView"]):
     def cost(
         self, *, prices: cost.PriceTable | None = None, priced_as: str | None = None, count_missing: bool = False
     ) -> cost.CostTotal:
-        """Return the total cost of these invocations (see `TraceView.cost`)."""
+        """Return the total cost of these invocations (see `TraceView.cost`).
+
+        Args:
+            prices: The prices; the workbench's by default.
+            priced_as: A model whose prices to use instead.
+            count_missing: Let Bedrock count the tokens of calls whose spans do not state them.
+        """
         return cost.total_cost(
             view.cost(prices=prices, priced_as=priced_as, count_missing=count_missing) for view in self._views
         )

@@ -89,7 +89,13 @@ def find_start(
 
 
 def look_for_start(context: Context, entry: AgentEntry, invocation_id: int) -> AgentStart:
-    """Look once for the agent's start in the logs, without waiting."""
+    """Look once for the agent's start in the logs, without waiting.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog.
+        invocation_id: The stored invocation.
+    """
     return find_agent_start(context.store, context.log_reader, entry.arn, invocation_id, attempts=_WITHOUT_WAITING)
 
 

@@ -72,7 +72,15 @@ class RunCounter:
     def add(
         self, *, answered: int = 0, judged: int = 0, reused: int = 0, answer_failures: int = 0, judge_failures: int = 0
     ) -> None:
-        """Add to the counts."""
+        """Add to the counts and report the new ones.
+
+        Args:
+            answered: Answers that were obtained.
+            judged: Scores that were made.
+            reused: Stored answers that were reused.
+            answer_failures: Cases without an answer.
+            judge_failures: Scores that could not be made.
+        """
         snapshot = self._snapshot
         self._snapshot = replace(
             snapshot,

@@ -75,7 +75,14 @@ class CallableTarget:
     async def ask(
         self, turn: Turn, *, session_id: str, timeout_s: float | None, state: Mapping[str, Any] | None = None
     ) -> TurnAnswer | CaseFailure:
-        """Call the function, a plain one in a daemon thread; see `Target.ask`."""
+        """Call the function, a plain one in a daemon thread; see `Target.ask`.
+
+        Args:
+            turn: The turn to ask; its prompt is the first argument.
+            session_id: The session of the case; passed on if the function has a parameter of that name.
+            timeout_s: Not enforced here: a function cannot be stopped.
+            state: The initial state of the case; passed on if the function has a parameter of that name.
+        """
         if not self.is_async:
             return await in_thread(lambda: self.ask_now(turn, session_id=session_id, state=state))
         began = time.perf_counter_ns()

@@ -42,7 +42,13 @@ def session_ids(reader: MemoryReader, actor_id: str) -> list[str]:
 
 
 def event_ids(reader: MemoryReader, actor_id: str, session_id: str) -> Iterator[str]:
-    """Yield the ids of a session's events; payloads are not read."""
+    """Yield the ids of a session's events; payloads are not read.
+
+    Args:
+        reader: Reads the memory.
+        actor_id: The actor.
+        session_id: One of the actor's sessions.
+    """
     region = reader.memory.region
     shapes = writing.iter_event_shapes(
         reader.clients, reader.memory.memory_id, actor_id, session_id, payloads=False, region=region

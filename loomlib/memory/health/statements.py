@@ -154,6 +154,11 @@ def _facts(sentence: str) -> Iterator[StatedFact]:
 def agree(attribute: str, a: str, b: str) -> bool:
     """Return whether two values of an attribute can both be true: equal, or one is more detailed.
 
+    Args:
+        attribute: The attribute, such as "home"; numbers agree only when they are equal.
+        a: One value, in lower case.
+        b: The other value, in lower case.
+
     Examples:
         >>> agree("home", "berlin", "berlin, germany")
         True

@@ -31,7 +31,11 @@ def draw_waterfall(
 ) -> go.Figure:
     """Draw one bar per span from start to end, indented by depth, coloured by its part of the breakdown.
 
-    With a `breakdown`, its stretches are a line above them. The lanes are named as `lane` says.
+    Args:
+        bars: The spans; the lanes are named as `lane` says.
+        breakdown: Drawn as one line of its parts above the spans, when given.
+        title: The figure's title.
+        subtitle: The line below the title.
     """
     from loomlib.presentation.charts import Chart
 

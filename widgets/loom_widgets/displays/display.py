@@ -104,7 +104,13 @@ class Display(Panel):
     # Tables that are DataFrames.
 
     def put_frame(self, name: str, frame: pd.DataFrame, source: str) -> dict[str, Any]:
-        """Keep a DataFrame as a table; what the view needs to draw it. `source` is Python that names it `table`."""
+        """Keep a DataFrame as a table and return the values that the view needs to draw it.
+
+        Args:
+            name: The table's name in this display.
+            frame: The rows.
+            source: Python code that assigns the DataFrame to `table`.
+        """
         self._frames[name] = frame, source
         self.tables.put(name, FrameRows(frame))
         return frame_details(name, frame)

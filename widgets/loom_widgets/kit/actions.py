@@ -102,7 +102,13 @@ class Form(dict[str, Any]):
         return number
 
     def count(self, name: str, default: int = 0, *, most: int = 1_000_000) -> int:
-        """Return a whole number from 0 to `most`."""
+        """Return a whole number from 0 to `most`.
+
+        Args:
+            name: The field's name.
+            default: The number of an empty field.
+            most: The largest number; a larger one becomes it.
+        """
         return max(0, min(int(self.number(name, default)), most))
 
     def flag(self, name: str) -> bool:

@@ -41,7 +41,17 @@ class Tables:
         return len(rows)
 
     def put_newest(self, kind: str, name: str, rows: Sequence[Mapping[str, Any]], *, most: int) -> str:
-        """Store the rows as one of at most `most` tables of a kind, replacing the oldest; return its name."""
+        """Store the rows as one of at most `most` tables of a kind, replacing the oldest.
+
+        Args:
+            kind: The kind, the first word of the table's name.
+            name: The rest of the table's name.
+            rows: The rows.
+            most: How many tables of the kind are kept.
+
+        Returns:
+            The table's name.
+        """
         table = f"{kind} {name}"
         with self._lock:
             self._rows.pop(table, None)

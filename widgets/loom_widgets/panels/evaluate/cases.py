@@ -47,7 +47,13 @@ def case_rows(run: EvalRun) -> list[dict[str, Any]]:
 
 
 def run_header(run: EvalRun, rows: Sequence[Mapping[str, Any]], gates: Sequence[GateVerdict] = ()) -> dict[str, Any]:
-    """Return the text above the cases: target, set, outcome, and sentences."""
+    """Return the text above the cases: target, set, outcome, and sentences.
+
+    Args:
+        run: The run.
+        rows: Its cases with an answer, as the table shows them.
+        gates: The verdicts of its gates.
+    """
     tags = Counter(tag for row in rows for tag in row["tags"])
     summary = run.summary()
     return {

@@ -21,7 +21,16 @@ _RANKS = {"lost": 0, "won": 1}
 def comparison_details(
     new: EvalRun, baseline: EvalRun, *, margin: float
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the comparison as plain values, and a row for each case with different verdicts, lost ones first."""
+    """Return the comparison as plain values, and a row for each case with different verdicts, lost ones first.
+
+    Args:
+        new: The newer run.
+        baseline: The run it is compared with.
+        margin: Largest accepted loss, in shares or scores (0.02 is two points).
+
+    Raises:
+        EvalError: The runs have no evaluator in common.
+    """
     comparison = new.compare(baseline, margin=margin)
     if not comparison.evaluators:
         raise EvalError("The two runs have no evaluator in common", on=f"{new.id} and {baseline.id}",
@@ -41,7 +50,14 @@ def comparison_details(
 
 
 def comparison_code(bench: Workbench, new: str, baseline: str, margin: float) -> str:
-    """Return the comparison as Python."""
+    """Return the comparison as Python.
+
+    Args:
+        bench: The workbench that the code connects to.
+        new: Id of the newer run.
+        baseline: Id of the run it is compared with.
+        margin: Largest accepted loss, in shares or scores.
+    """
     return f"{connect_code(bench)}bench.evals.run({new!r}).compare(bench.evals.run({baseline!r}), margin={margin!r})"
 
 

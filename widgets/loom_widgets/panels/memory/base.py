@@ -87,7 +87,13 @@ class MemoryView(Panel):
         self.show_code("\n".join([connect_code(self.bench).rstrip(), *opened, *lines]))
 
     def look_around(self, key: str = "", actor: str = "", session: str = "") -> None:
-        """Read the memories, and the actors of the chosen one (else of the first)."""
+        """Read the memories, and the actors of the chosen one (else of the first).
+
+        Args:
+            key: A memory's id or name; the first memory when there is none of that name.
+            actor: The actor to choose.
+            session: The session to choose.
+        """
         known = self._memories()
         ids = [item[0] for item in known]
         key = key if key in ids else next((item[0] for item in known if item[1] == key), ids[0] if ids else "")
@@ -107,7 +113,13 @@ class MemoryView(Panel):
         return [[item.memory_id, item.name, item.status] for item in listed]
 
     def choose_actor(self, actor: str, session: str = "", *, again: bool = False) -> None:
-        """Choose an actor and one of its sessions."""
+        """Choose an actor and one of its sessions.
+
+        Args:
+            actor: The actor's id; an empty one has no sessions.
+            session: The chosen session's id.
+            again: Read the memory's actors again.
+        """
         if again:
             actors = [] if self._chosen is None else list(self._chosen.reader.actors(limit=_LISTED))
             self.tables.put("actors", [{"actor": item} for item in actors])
