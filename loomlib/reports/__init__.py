@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .parameters import Parameter, bind_parameters, describe_parameters, read_parameters
     from .run import ReportOutcome, run_report
     from .session_story import SessionStory
+    from .snapshot_report import snapshot_notes, snapshot_verdict
     from .summary import SUMMARY_MIME
     from .time_spent import TimeSpent
     from .tool_scaling import ToolScaling
@@ -88,6 +89,8 @@ __all__ = [
     "report_notebooks",
     "run_report",
     "since_of",
+    "snapshot_notes",
+    "snapshot_verdict",
     "study_traces",
     "two_runs",
     "verdict",
@@ -124,6 +127,7 @@ __getattr__ = names_on_use(
         "parameters": "Parameter bind_parameters describe_parameters read_parameters",
         "run": "ReportOutcome run_report",
         "session_story": "SessionStory",
+        "snapshot_report": "snapshot_notes snapshot_verdict",
         "summary": "SUMMARY_MIME",
         "time_spent": "TimeSpent",
         "tool_scaling": "ToolScaling",

@@ -305,6 +305,7 @@ class Agent:
         state: Any = None,
         tools: Sequence[Mapping[str, Any]] = (),
         transport: AguiTransport = "sse",
+        bearer: str | None = None,
     ) -> AguiClient:
         """Begin a conversation by AG-UI: runs with their events, shared state, tools and questions.
 
@@ -317,6 +318,7 @@ class Agent:
             tools: The tools that the client offers, in AG-UI's form.
             transport: "sse" for server-sent events, "websocket" for a WebSocket that each run opens. Events, times and
                 stored invocations are the same.
+            bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
 
         Raises:
             ProtocolError: The agent speaks MCP or A2A.
@@ -332,7 +334,7 @@ class Agent:
             session_id=session_id,
             state=state,
             tools=tools,
-            bearer=self._bearer,
+            bearer=bearer or self._bearer,
             transport=transport,
         )
 

@@ -147,6 +147,9 @@ class Workbench:
     def environment(self) -> dict[str, str]:
         """Return the variables that point other AWS clients to the same AgentCore; empty on AWS.
 
+        They are those of `loom up --export`: boto3, AgentCore's SDK and clients that spell AWS's addresses out reach
+        the local AgentCore unchanged. Where this process has a proxy of its own, that one is kept.
+
         Examples:
             >>> os.environ.update(bench.environment())
             >>> boto3.client("bedrock-agentcore")

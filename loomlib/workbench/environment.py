@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -111,8 +112,8 @@ class LocalEnvironment:
         return tuple(filter(None, ("local AgentCore", f"model: {status.model}", status.isolation_label)))
 
     def environment(self) -> Mapping[str, str]:
-        """Return endpoint variables, dummy credentials and region."""
-        return self.state.environment()
+        """Return the variables that `loom up --export` sets: endpoints, proxy, certificates, keys and region."""
+        return local.shell_environment(self.state, os.environ)
 
     def session_count(self) -> int | None:
         """Return the number of the service's sessions."""

@@ -17,6 +17,7 @@ import httpx
 import pytest
 import requests
 
+import loomlib as loom
 from loomlib import local
 from loomlib.local.aws_names.hosts import is_served
 
@@ -79,17 +80,25 @@ def variables(state: local.ServiceState, **user: str) -> dict[str, str]:
     return local.shell_environment(state, user)
 
 
+@pytest.mark.parametrize("source", ["loom up --export", "bench.environment()"])
 def test_spelled_out_addresses_sockets_and_the_sdk_s_clients_work_unchanged(
-    aws: Any, state: local.ServiceState, tmp_path: Path
+    source: str, aws: Any, state: local.ServiceState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    created = aws.create("spelled_out", aws.upload({"agent.py": AGENT}))
+    created = aws.create(f"spelled_out_{len(source)}", aws.upload({"agent.py": AGENT}))
     assert aws.settled(created["agentRuntimeId"])["status"] == "READY"
     kept = {name: value for name, value in os.environ.items() if "PROXY" not in name.upper() and "AWS" not in name}
     (tmp_path / "own.pem").write_text("# a company's certificate\n")
     own = dict.fromkeys(("AWS_CA_BUNDLE", "CURL_CA_BUNDLE"), str(tmp_path / "own.pem"))
+    if source == "bench.environment()":
+        for name in set(os.environ) - set(kept):
+            monkeypatch.delenv(name)
+        with loom.connect(home=state.home) as bench:
+            given = bench.environment()
+    else:
+        given = variables(state, **own)
     ran = subprocess.run(
         [sys.executable, "-c", CALLER, created["agentRuntimeArn"]],
-        env=kept | own | variables(state, **own),
+        env=kept | own | given,
         capture_output=True,
         text=True,
         timeout=120,

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from botocore.exceptions import ClientError
 from memory_clients import EPISODES, FACTS, PREFERENCES, SUMMARIES, LongTerm, extracting
 from waiting import wait_until
 
@@ -111,6 +113,42 @@ def test_a_job_that_failed_is_listed_and_can_be_started_again(long_term: Make) -
     assert started["jobId"] == job["jobID"]
     assert memory.until("/facts/anna", lambda texts: bool(texts)) == ["The user lives in Berlin."]
     assert memory.data.list_memory_extraction_jobs(memoryId=memory.id)["jobs"] == []
+
+
+def test_a_client_token_starts_a_job_once(long_term: Make) -> None:
+    memory = long_term({"semanticMemoryStrategy": {"name": "facts", "namespaceTemplates": ["/facts/{tenant}/"]}})
+
+    def failed() -> list[str]:
+        jobs = memory.data.list_memory_extraction_jobs(memoryId=memory.id)["jobs"]
+        return sorted(job["jobID"] for job in jobs if job["status"] == "FAILED")
+
+    def start(job: str, token: str) -> str:
+        started = memory.data.start_memory_extraction_job(
+            memoryId=memory.id, extractionJob={"jobId": job}, clientToken=token
+        )
+        return started["jobId"]
+
+    memory.say("I live in Berlin.", session="s1")
+    memory.say("I drive a Volvo.", session="s2")
+    first, second = wait_until(lambda: jobs if len(jobs := failed()) == 2 else None)
+    with pytest.raises(ClientError) as unknown:
+        start("job-of-nobody", "token-1")
+    assert unknown.value.response["Error"]["Code"] == "ResourceNotFoundException"
+    assert start(first, "token-1") == first  # a request that failed has not used its token
+    wait_until(lambda: failed() == [first, second])
+    mended = {
+        "memoryStrategyId": memory.memory["strategies"][0]["strategyId"],
+        "namespaceTemplates": ["/facts/{actorId}/"],
+    }
+    memory.control.update_memory(memoryId=memory.id, memoryStrategies={"modifyMemoryStrategies": [mended]})
+    assert start(first, "token-1") == first
+    assert failed() == [first, second], "a repeated token has queued the job again"
+    with pytest.raises(ClientError, match="clientToken") as other:
+        start(second, "token-1")
+    assert other.value.response["Error"]["Code"] == "ValidationException"
+    start(first, "token-2")
+    memory.until("/facts/anna", lambda texts: len(texts) == 1)
+    assert failed() == [second]
 
 
 def test_a_killed_service_extracts_the_rest_once_after_its_restart(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from waiting import wait_until
 
 import loomlib as loom
-from loomlib.errors import AccessDeniedError, LocalServiceError, RequestRejectedError
+from loomlib.errors import AccessDeniedError, InvocationFailedError, LocalServiceError, RequestRejectedError
 from loomlib.evals import Turn
 from loomlib.latency import Silent
 
@@ -37,6 +37,15 @@ def test_an_agent_is_called_with_a_token(bench: loom.Workbench, protected: loom.
 
 async def test_an_agent_is_called_with_a_token_in_a_running_loop(bench: loom.Workbench, protected: loom.Agent) -> None:
     assert (await protected.ainvoke(PROMPT, bearer=bench.identity.token(user="alice"))).ok
+
+
+@pytest.mark.parametrize("transport", ["sse", "websocket"])
+def test_an_ag_ui_agent_is_called_with_a_token(bench: loom.Workbench, transport: Any) -> None:
+    agent = bench.deploy("agui_assistant", name=f"protected_{transport}", authorizer="local")
+    with pytest.raises(InvocationFailedError, match="AccessDeniedException"):
+        agent.agui(transport=transport).run("Where is order A-1042?").raise_for_status()
+    run = agent.agui(transport=transport, bearer=bench.identity.token(user="alice")).run("Where is order A-1042?")
+    assert (run.ok, run.authorization().subject) == (True, "alice"), run.error
 
 
 def test_a_call_without_a_token_says_what_to_pass(protected: loom.Agent) -> None:

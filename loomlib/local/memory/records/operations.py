@@ -69,18 +69,26 @@ class RecordOperations:
         return await asyncio.to_thread(self._list_jobs, parameters)
 
     async def start_memory_extraction_job(self, parameters: Parameters) -> dict[str, Any]:
-        """StartMemoryExtractionJob: queue a failed job again."""
-        job_id = parameters["extractionJob"]["jobId"]
+        """StartMemoryExtractionJob: queue a failed job again; a repeated client token queues nothing."""
+        job_id, token = parameters["extractionJob"]["jobId"], parameters.get("clientToken")
+        request = f"StartMemoryExtractionJob {job_id}"
 
-        def start() -> None:
+        def start() -> bool:
             memory_id = known_id(self._memories, parameters)
             with self._store.transaction() as db:
+                if token and (former := self._store.answered(memory_id, token)):
+                    if former[0] != request:
+                        raise invalid("clientToken was used already, with other parameters")
+                    return False
                 queue = "UPDATE jobs SET status='QUEUED' WHERE memory_id=? AND job_id=?"
                 if not db.execute(queue, (memory_id, job_id)).rowcount:
                     raise not_found(f"Extraction job not found: {job_id}")
+                if token:
+                    self._store.note_answer(memory_id, token, request, json.dumps({"jobId": job_id}))
+                return True
 
-        await asyncio.to_thread(start)
-        self._on_job_started()
+        if await asyncio.to_thread(start):
+            self._on_job_started()
         return {"jobId": job_id}
 
     def forget_memory(self, memory_id: str) -> None:

@@ -1,0 +1,64 @@
+"""The report on an agent's snapshot safety: its answer with the gate, and how the check was made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from loomlib.presentation.formats import date_time, plural, seconds
+
+from .displays import Listing, Verdict
+
+if TYPE_CHECKING:
+    from loomlib.snapshot_check import SnapshotReport
+
+FORMAT: Final = "loom.snapshot-check/1"
+"""The `format` of the JSON summary."""
+
+_SHOWN: Final = 3
+
+
+def snapshot_verdict(report: SnapshotReport, *, max_findings: int = -1) -> Verdict:
+    """Return the answer as a box.
+
+    Args:
+        report: The result of a check.
+        max_findings: Gate: the most findings that are accepted; -1 for no gate.
+    """
+    gates = [_gate(report, max_findings)] if max_findings >= 0 else []
+    kinds = [f"{plural(count, 'finding')} of kind {kind}" for kind, count in report.counts().items()]
+    return Verdict(
+        title=" · ".join([f"snapshot safety of {report.name}", *report.labels, date_time(report.checked_at)]),
+        sentences=[
+            f"{report.sentence()}.",
+            *(f"{item.where}: {item.what}. {item.fix}" for item in report.findings[:_SHOWN]),
+        ],
+        gates=[(str(gate["outcome"]), str(gate["sentence"])) for gate in gates],
+        summary={"format": FORMAT, **report.to_dict(), "kinds": kinds, "gates": gates},
+    )
+
+
+def snapshot_notes(report: SnapshotReport) -> Listing:
+    """Return how the agent was checked, and the limitations of the check."""
+    notes = [
+        "The agent's package was started twice in a temporary runtime of the local AgentCore, and each process was "
+        "copied twice without the interpreter's fork hooks, as a restored microVM runs none.",
+        f"Its traced start took {seconds(report.start_up_s)}; tracing slows it down.",
+        "A finding names the line that makes a value, never the value; secrets in source lines are redacted.",
+    ]
+    limits = [
+        "What the agent makes in its first request: it is not in the snapshot.",
+        "Ids and clocks that a library keeps for itself.",
+        *report.not_checked,
+    ]
+    return Listing(items=[*(("", note, "") for note in notes), *(("Not covered:", limit, "") for limit in limits)])
+
+
+def _gate(report: SnapshotReport, most: int) -> dict[str, Any]:
+    found = len(report.findings)
+    if found > most:
+        outcome, sentence = "missed", f"Gate missed: {plural(found, 'finding')}, at most {most} accepted."
+    elif report.not_checked:
+        outcome, sentence = "unclear", f"Gate unclear: not checked: {'; '.join(report.not_checked)[:300]}."
+    else:
+        outcome, sentence = "passed", f"Gate passed: {plural(found, 'finding')}, at most {most} accepted."
+    return {"name": "findings", "outcome": outcome, "findings": found, "limit": most, "sentence": sentence}
