@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from .workbench import Workbench
 
 
-class CaseFailed(pytest.fail.Exception):
+class CaseFailedError(pytest.fail.Exception):
     """A case's score is below the threshold."""
 
 
-class CaseNotAnswered(pytest.fail.Exception):
+class CaseNotAnsweredError(pytest.fail.Exception):
     """The agent did not answer."""
 
 
-class CaseNotJudged(pytest.fail.Exception):
+class CaseNotJudgedError(pytest.fail.Exception):
     """An evaluator could not judge the answer."""
 
 
@@ -56,8 +56,8 @@ class CaseRunner:
             wanted: Returns the ids of the set's selected cases.
 
         Raises:
-            CaseNotAnswered: The agent did not answer.
-            CaseNotJudged: An evaluator could not judge.
+            CaseNotAnsweredError: The agent did not answer.
+            CaseNotJudgedError: An evaluator could not judge.
         """
         at = (evalset.digest, case_id)
         if at not in self._results:
@@ -67,20 +67,20 @@ class CaseRunner:
                 self._results[evalset.digest, case_result.case.id] = case_result
         result = self._results.get(at)
         if result is None:
-            raise CaseNotAnswered("the evaluation ended before this case ran", pytrace=False)
+            raise CaseNotAnsweredError("the evaluation ended before this case ran", pytrace=False)
         if result.state == NOT_ANSWERED:
-            raise CaseNotAnswered(f"not answered: {headline(result)}\n\n{describe(result)}", pytrace=False)
+            raise CaseNotAnsweredError(f"not answered: {headline(result)}\n\n{describe(result)}", pytrace=False)
         if result.state == NOT_JUDGED:
-            raise CaseNotJudged(f"not judged: {headline(result)}\n\n{describe(result)}", pytrace=False)
+            raise CaseNotJudgedError(f"not judged: {headline(result)}\n\n{describe(result)}", pytrace=False)
         if result.state == NOT_APPLICABLE:
             pytest.skip(f"not applicable: {headline(result)}")
         return result
 
     @staticmethod
     def check(result: CaseResult) -> None:
-        """Raise `CaseFailed` if a score does not pass."""
+        """Raise `CaseFailedError` if a score does not pass."""
         if result.state == FAILED:
-            raise CaseFailed(f"{headline(result)}\n\n{describe(result)}", pytrace=False)
+            raise CaseFailedError(f"{headline(result)}\n\n{describe(result)}", pytrace=False)
 
     def close(self) -> None:
         """Close the workbench."""
@@ -101,7 +101,7 @@ class CaseRunner:
                 reuse=option("--loom-reuse"), name="pytest", progress=Silent(),
             )  # fmt: skip
         except (LoomError, ValueError) as error:
-            raise CaseNotAnswered(f"cannot start the evaluation: {error}", pytrace=False) from error
+            raise CaseNotAnsweredError(f"cannot start the evaluation: {error}", pytrace=False) from error
 
     def _find_target(self, name: str) -> Any:
         module, colon, function = name.partition(":")

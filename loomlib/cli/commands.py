@@ -10,7 +10,7 @@ from ..errors import PluginError
 from ..plugins import Plugins, find_plugins
 
 
-class Commands(click.Group):
+class CommandGroup(click.Group):
     """A group whose commands come through the hook `loom_commands`."""
 
     asked: str = ""

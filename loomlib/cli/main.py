@@ -11,11 +11,11 @@ from ..errors import LoomError
 from ..redaction import RedactingFormatter
 from ..settings import Settings
 from .command_context import CommandContext
-from .commands import Commands
+from .commands import CommandGroup
 from .output import as_commands, emit_json
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
     "--where", type=click.Choice(["local", "aws"]), default="local", show_default=True, help="Where AgentCore runs."
 )

@@ -24,7 +24,7 @@ from .identity.outbound import PATHS as IDENTITY_PATHS
 from .identity.outbound import OutboundIdentity
 from .identity.outward_uses import OutwardUses
 from .identity.user_pools import answer_token_request, has_token_request
-from .models import ConverseModel, ModelRefused
+from .models import ConverseModel, ModelRefusedError
 from .models.native import invoke_model, invoke_model_stream
 from .models.tokens import count_request
 from .moto_fallback import MotoFallback
@@ -36,7 +36,7 @@ from .runtimes.commands import Commands
 from .runtimes.endpoints import OPERATION as PROXY_OPERATION
 from .runtimes.endpoints import SessionEndpoints
 from .runtimes.invoke import CARD_PATH, Invoke
-from .runtimes.ports import read_destination
+from .runtimes.ports import read_port_address
 from .websocket import WebSockets
 from .wire import (
     Receive,
@@ -201,7 +201,7 @@ class Application:
             parts = path.removesuffix("/").split("/")  # an agent card's URL ends with a slash
             if len(parts) > 3 and parts[1] in ("runtimes", "memories") and caller.region:
                 self._check_place(unquote(parts[2]), region=caller.region, account_id=account_id)
-            if parts[1:2] == ["runtimes"] and (to := read_destination(path)) is not None:
+            if parts[1:2] == ["runtimes"] and (to := read_port_address(path)) is not None:
                 _permit(caller, PROXY_OPERATION, parts[2])
                 await self._endpoints.answer(to, caller, scope, headers, receive, send, request_id)
                 return
@@ -305,7 +305,7 @@ class Application:
                 await send_json(send, count_request(request), headers=named)
             else:
                 raise not_implemented(f"{operation} of models")
-        except ModelRefused as refused:
+        except ModelRefusedError as refused:
             raise RefusedError(refused.code, refused.status, refused.message) from refused
 
 

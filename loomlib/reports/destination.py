@@ -20,7 +20,7 @@ _TAKEN = (409, 412)
 _S3 = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(?P<prefix>.*))?")
 
 
-class NameTaken(Exception):
+class NameTakenError(Exception):
     """Another process wrote a file of that name first; the caller tries another name."""
 
 
@@ -41,7 +41,7 @@ class Destination(Protocol):
             new: Refuse to replace a file of that name.
 
         Raises:
-            NameTaken: The file exists and `new` is set.
+            NameTakenError: The file exists and `new` is set.
         """
         ...
 
@@ -93,7 +93,7 @@ class Folder:
             new: Refuse to replace a file of that name.
 
         Raises:
-            NameTaken: The file exists and `new` is set.
+            NameTakenError: The file exists and `new` is set.
             ReportError: The file cannot be written.
         """
         del content_type  # on disk the name says it
@@ -120,7 +120,7 @@ class Folder:
         try:
             os.close(os.open(self.path / name, os.O_CREAT | os.O_EXCL))
         except FileExistsError as error:
-            raise NameTaken(name) from error
+            raise NameTakenError(name) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +156,7 @@ class Bucket:
             new: Refuse to replace an object of that name (a conditional PutObject).
 
         Raises:
-            NameTaken: The object exists and `new` is set.
+            NameTakenError: The object exists and `new` is set.
             AwsError: The object cannot be written.
         """
         from loomlib.aws.errors import translated
@@ -171,7 +171,7 @@ class Bucket:
                     client.put_object(**where, Body=content, ContentType=content_type)
         except AwsError as error:
             if new and error.status in _TAKEN:
-                raise NameTaken(name) from error
+                raise NameTakenError(name) from error
             raise
         return self._address(name)
 

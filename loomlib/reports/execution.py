@@ -96,7 +96,7 @@ def execute(
         )
     except PapermillExecutionError as error:
         return read_notebook(working_copy), _failure(error)
-    except _KernelDied as death:
+    except _KernelDiedError as death:
         return read_notebook(working_copy), death.failure(_last_line(kernel_log))
     except RuntimeError as error:
         reason = _last_line(kernel_log) or str(error)
@@ -120,7 +120,7 @@ def _first_line(source: str) -> str:
     return next((line for line in source.splitlines() if line.strip() and not line.startswith("#")), "")
 
 
-class _KernelDied(Exception):
+class _KernelDiedError(Exception):
     """The kernel died while a cell ran, most often for lack of memory."""
 
     def __init__(self, cell: int, source: str) -> None:
@@ -194,7 +194,7 @@ class _ReportingClient(PapermillNotebookClient):
         try:
             return super().execute_cell(cell, cell_index, **kwargs)
         except DeadKernelError as error:
-            raise _KernelDied(cell_index + 1, source_of(cell)) from error
+            raise _KernelDiedError(cell_index + 1, source_of(cell)) from error
         finally:
             spent_s = time.monotonic() - begun
             if spent_s >= _SLOW_CELL_S:

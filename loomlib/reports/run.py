@@ -19,7 +19,7 @@ from loomlib.settings import Settings
 from loomlib.statistics.gates import MISSED, UNCLEAR
 
 from .catalogue import find_report
-from .destination import Destination, NameTaken, open_destination
+from .destination import Destination, NameTakenError, open_destination
 from .execution import Failure, execute
 from .notebook import Notebook, as_node, notebook_text
 from .page import PageFacts, render_page
@@ -145,7 +145,7 @@ def _first_written(destination: Destination, report: str, begun_at: datetime, co
             continue
         try:
             return stem, destination.write(f"{stem}.ipynb", content, "application/x-ipynb+json", new=True)
-        except NameTaken:
+        except NameTakenError:
             continue
     raise ReportError("A report with the same time exists already", on=report, try_="run it again")
 

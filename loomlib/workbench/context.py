@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..telemetry.cost import PriceTable
     from ..telemetry.diagnosis import RuleBook
     from .runtime_uses import RuntimeUses
-    from .tracer import Tracer
+    from .trace_finder import TraceFinder
 
 
 class Context:
@@ -63,12 +63,12 @@ class Context:
         return price_table(home=self.settings.home)
 
     @cached_property
-    def tracer(self) -> Tracer:
+    def tracer(self) -> TraceFinder:
         """Collects traces and stores them."""
-        from .tracer import Tracer
+        from .trace_finder import TraceFinder
 
         environment = self.environment
-        return Tracer(self.store, self.clients, patience=environment.patience(), same_clock=environment.same_clock)
+        return TraceFinder(self.store, self.clients, patience=environment.patience(), same_clock=environment.same_clock)
 
     @cached_property
     def runtime_uses(self) -> RuntimeUses:

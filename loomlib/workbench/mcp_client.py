@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..agents.protocols.mcp_session import McpSession
-from ..agents.protocols.mcp_values import Callbacks, Progress
+from ..agents.protocols.mcp_values import Callbacks, ProgressNotification
 from ..agents.protocols.measuring import CallOutcome
 from ..agents.protocols.running import RunInCaller, Running
 from ..agents.protocols.schemas import check_arguments
@@ -213,7 +213,7 @@ class McpClient:
         tool: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        on_progress: Callable[[Progress], object] | None = None,
+        on_progress: Callable[[ProgressNotification], object] | None = None,
         timeout_s: float | None = None,
     ) -> RunningCall:
         """Begin a call; `result()` waits for it, `cancel()` cancels it.
@@ -322,7 +322,7 @@ class McpClient:
         params: Mapping[str, Any],
         *,
         prompt: str,
-        on_progress: Callable[[Progress], object] | None = None,
+        on_progress: Callable[[ProgressNotification], object] | None = None,
         timeout_s: float | None = None,
     ) -> RunningCall:
         if self._is_closed:

@@ -24,7 +24,7 @@ _AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RegionOverview:
     """One region of one account. `state` is `ok`, `failed` (`why` says how to fix it) or `not connected`.
 
     `figures` are None where the region failed: older figures would not show how it is doing now.
@@ -57,7 +57,7 @@ class Places:
     """The figures of several workbenches; made by `loomlib.overview([…])`."""
 
     window: Window
-    places: tuple[Place, ...]
+    places: tuple[RegionOverview, ...]
     taken_at: datetime
 
     def sentence(self) -> str:
@@ -136,23 +136,23 @@ def overview(
     return Places(window=window, places=(*places, *_others(benches, places, window)), taken_at=now)
 
 
-def _place(bench: Workbench, window: Window) -> Place:
+def _place(bench: Workbench, window: Window) -> RegionOverview:
     region = "–"
     try:
         region = bench.region
         account_id = bench.clients.account_id(anew=True)  # ask again: credentials expire and services stop
         return _known(bench, account_id, region, window)
     except LoomError as error:
-        return Place(
+        return RegionOverview(
             where=bench.where, account_id=None, region=region, state="failed", labels=bench.labels, why=str(error)
         )
 
 
 def _known(
     bench: Workbench, account_id: str, region: str, window: Window, *, state: str = "ok", why: str = ""
-) -> Place:
+) -> RegionOverview:
     entries = [entry for entry in bench.catalog.list() if _at(entry) == (account_id, region)]
-    return Place(
+    return RegionOverview(
         where=bench.where,
         account_id=account_id,
         region=region,
@@ -164,11 +164,11 @@ def _known(
     )
 
 
-def _others(benches: Sequence[Workbench], places: Sequence[Place], window: Window) -> list[Place]:
+def _others(benches: Sequence[Workbench], places: Sequence[RegionOverview], window: Window) -> list[RegionOverview]:
     """Return the regions and accounts of catalogued agents that no workbench covers."""
     seen = {(place.where, place.account_id, place.region) for place in places}
     failed_regions = {(place.where, place.region) for place in places if place.state == "failed"}
-    others: list[Place] = []
+    others: list[RegionOverview] = []
     for bench, place in zip(benches, places, strict=True):
         if place.state == "failed":
             continue

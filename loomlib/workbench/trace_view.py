@@ -12,6 +12,7 @@ from ..presentation.text import one_line
 from ..telemetry import cost, diagnosis, traces
 from ..telemetry.traces.figures import draw_waterfall
 from .frames import rows_frame
+from .trace_finder import TracedInvocation
 from .trace_look import PART_NAMES
 from .trace_page import trace_page
 from .trace_rows import (
@@ -25,7 +26,6 @@ from .trace_rows import (
     model_call_row,
     tool_call_row,
 )
-from .tracer import TracedInvocation
 
 if TYPE_CHECKING:
     import pandas as pd

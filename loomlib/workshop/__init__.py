@@ -9,10 +9,10 @@ Examples:
 
 from loomlib.deprecation import renamed_names
 
-from .exercise import Exercise, NotYet
+from .exercise import Exercise, NotSolvedError
 from .lesson import TITLES, Lesson, lesson
 from .replies import ExerciseReply, ProgressTable
 
-__all__ = ["TITLES", "Exercise", "ExerciseReply", "Lesson", "NotYet", "ProgressTable", "lesson"]
+__all__ = ["TITLES", "Exercise", "ExerciseReply", "Lesson", "NotSolvedError", "ProgressTable", "lesson"]
 
-__getattr__ = renamed_names(__name__, {"Reply": "ExerciseReply"})
+__getattr__ = renamed_names(__name__, {"NotYet": "NotSolvedError", "Reply": "ExerciseReply"})

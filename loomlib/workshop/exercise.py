@@ -13,13 +13,13 @@ _T = TypeVar("_T")
 _LONGEST_QUOTE = 120
 
 
-class NotYet(Exception):
+class NotSolvedError(Exception):
     """The answer is not right yet; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exercise:
-    """One exercise. `judge` returns why an answer is right, or raises `NotYet` with what is missing."""
+    """One exercise. `judge` returns why an answer is right, or raises `NotSolvedError` with what is missing."""
 
     id: str
     title: str
@@ -28,13 +28,13 @@ class Exercise:
 
 
 def expect(holds: bool, otherwise: str) -> None:
-    """Raise `NotYet(otherwise)` unless the condition holds."""
+    """Raise `NotSolvedError(otherwise)` unless the condition holds."""
     if not holds:
-        raise NotYet(otherwise)
+        raise NotSolvedError(otherwise)
 
 
 def an(answer: object, kind: type[_T], expected: str) -> _T:
-    """Return the answer as an instance of `kind`, or raise `NotYet`.
+    """Return the answer as an instance of `kind`, or raise `NotSolvedError`.
 
     Args:
         answer: The learner's answer.
@@ -42,12 +42,12 @@ def an(answer: object, kind: type[_T], expected: str) -> _T:
         expected: The expected kind of answer, in words.
     """
     if not isinstance(answer, kind):
-        raise NotYet(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
+        raise NotSolvedError(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
     return answer
 
 
 def several(answer: object, kind: type[_T], count: int, expected: str) -> list[_T]:
-    """Return the answer as a list of `count` instances of `kind`, or raise `NotYet`.
+    """Return the answer as a list of `count` instances of `kind`, or raise `NotSolvedError`.
 
     Args:
         answer: The learner's answer.
@@ -56,18 +56,18 @@ def several(answer: object, kind: type[_T], count: int, expected: str) -> list[_
         expected: The expected kind of answer, in words.
     """
     if not isinstance(answer, (list, tuple)):
-        raise NotYet(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
+        raise NotSolvedError(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
     items: list[object] = list(answer)  # pyright: ignore[reportUnknownArgumentType]
     if len(items) != count or not all(isinstance(item, kind) for item in items):
         kinds = ", ".join(_kind_of(item) for item in items[:4]) or "nothing"
-        raise NotYet(f"it contains {kinds}, and the exercise asks for {expected}.")
+        raise NotSolvedError(f"it contains {kinds}, and the exercise asks for {expected}.")
     return [item for item in items if isinstance(item, kind)]
 
 
 def a_number(answer: object, expected: str) -> float:
-    """Return the answer as a number, or raise `NotYet`; True and False are not numbers."""
+    """Return the answer as a number, or raise `NotSolvedError`; True and False are not numbers."""
     if isinstance(answer, bool) or not isinstance(answer, (int, float)):
-        raise NotYet(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
+        raise NotSolvedError(f"this is {_kind_of(answer)}, and the exercise asks for {expected}.")
     return float(answer)
 
 

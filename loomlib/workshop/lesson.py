@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..errors import LoomError
-from .exercise import Exercise, NotYet
+from .exercise import Exercise, NotSolvedError
 from .progress import FOLDER, LessonProgress, progress_file
 from .replies import ExerciseReply, ProgressTable, progress_html
 
@@ -61,7 +61,7 @@ class Lesson:
             return self._reply(exercise, "open", f'Replace None with your answer. check.hint("{exercise.id}") helps.')
         try:
             because = exercise.judge(answer, self._bench)
-        except NotYet as missing:
+        except NotSolvedError as missing:
             return self._tried(exercise, str(missing))
         except LoomError as error:
             return self._tried(exercise, f"checking it failed. {error}")

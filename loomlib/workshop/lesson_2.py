@@ -10,7 +10,7 @@ from ..presentation.formats import milliseconds, percent
 from ..telemetry.diagnosis import LatencyFinding
 from ..workbench import Agent, Workbench
 from ..workbench.trace_view import TraceView
-from .exercise import Exercise, NotYet, a_number, an, expect, several
+from .exercise import Exercise, NotSolvedError, a_number, an, expect, several
 
 SLOW: Final = "harbour"
 QUESTION: Final = "What is the weather in Paris, in London, in Rome and in Oslo?"
@@ -21,11 +21,11 @@ _SECONDS: Final = 5
 def _slow_trace(bench: Workbench) -> TraceView:
     """Find the newest warm trace of the slow agent in which its tools ran."""
     if all(row.name != SLOW for row in bench.catalog.list()):
-        raise NotYet(f"there is no agent called {SLOW} yet; run the cells above.")
+        raise NotSolvedError(f"there is no agent called {SLOW} yet; run the cells above.")
     for view in bench.agent(SLOW).telemetry.traces(last=10):
         if len(view.tool_calls()) > 1 and not view.breakdown()["cold_start"].duration_ns:
             return view
-    raise NotYet(f"the agent {SLOW} has no warm call about four towns yet; run the cells above.")
+    raise NotSolvedError(f"the agent {SLOW} has no warm call about four towns yet; run the cells above.")
 
 
 def _where(answer: object, bench: Workbench) -> str:
@@ -49,7 +49,7 @@ def _largest(answer: object, bench: Workbench) -> str:
     name = an(answer, str, f"the name of a part, as a text: one of {known}")
     named = next((part for part in parts.parts if part.name == name.strip().casefold()), None)
     if named is None:
-        raise NotYet(f"the breakdown has no part of that name; its parts are {known}.")
+        raise NotSolvedError(f"the breakdown has no part of that name; its parts are {known}.")
     largest = max(parts.parts, key=lambda part: part.duration_ns)
     took = f"the part {named.name} took {milliseconds(named.duration_ms)}"
     expect(named is largest, f"{took}, and another part took more.")
@@ -83,7 +83,7 @@ def _cause(answer: object, bench: Workbench) -> str:
     finding = an(answer, LatencyFinding, "a finding: one of trace.findings().findings")
     largest = _slow_trace(bench).findings().first
     if largest is None:
-        raise NotYet("the trace has no finding; was it a warm call about four towns?")
+        raise NotSolvedError("the trace has no finding; was it a warm call about four towns?")
     expect(
         finding.rule == largest.rule,
         f"“{finding.title}” has {milliseconds(finding.ms_at_stake)} at stake; in a warm call another finding has more.",

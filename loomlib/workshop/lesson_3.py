@@ -8,7 +8,7 @@ from ..evals import EvalSet, Score
 from ..evals.compare import Comparison, GateVerdict
 from ..evals.runs import EvalRun, Judgement
 from ..presentation.formats import percent
-from .exercise import Exercise, NotYet, an, expect, quoted, several
+from .exercise import Exercise, NotSolvedError, an, expect, quoted, several
 
 if TYPE_CHECKING:
     from ..workbench import Workbench
@@ -64,7 +64,7 @@ def _worse(answer: object, bench: Workbench) -> str:
     try:
         numeric, trajectory = comparison["numeric"], comparison["trajectory"]
     except KeyError as missing:
-        raise NotYet("these two runs were not both scored by numeric and trajectory.") from missing
+        raise NotSolvedError("these two runs were not both scored by numeric and trajectory.") from missing
     expect(trajectory.verdict != "better", "the order is wrong: compare the new run with the old one.")
     expect(
         trajectory.verdict == "worse" or trajectory.n < _ENOUGH_CASES,

@@ -15,7 +15,7 @@ from ..presentation.formats import size
 from ..reports.run import ReportOutcome
 from ..workbench import Workbench
 from ..workbench.alerts import AlertCheckView
-from .exercise import Exercise, NotYet, an, expect, quoted
+from .exercise import Exercise, NotSolvedError, an, expect, quoted
 
 GOOD: Final = "calculator"
 BAD: Final = "calculator_guessing"
@@ -62,7 +62,7 @@ def _alarmed(answer: object, bench: Workbench) -> str:
     expect(bool(about), "no rule on error_rate was checked: bench.alerts.add adds one.")
     in_alarm = [alarm for alarm in view.alarms if alarm.rule.number == "error_rate"]
     if not in_alarm:
-        raise NotYet(f"the rule was checked and is not in alarm. {view.sentence()}")
+        raise NotSolvedError(f"the rule was checked and is not in alarm. {view.sentence()}")
     name = in_alarm[0].rule.name
     return f"the rule {name} is in alarm: the whole confidence interval is above the limit."
 
@@ -125,7 +125,7 @@ def _run(path: Path, agent: str, bench: Workbench) -> subprocess.CompletedProces
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as late:
-        raise NotYet(f"your script was still running after {_LONGEST_S} s, and was stopped.") from late
+        raise NotSolvedError(f"your script was still running after {_LONGEST_S} s, and was stopped.") from late
 
 
 def _scheduled(answer: object, bench: Workbench) -> str:
@@ -147,7 +147,7 @@ def _scheduled(answer: object, bench: Workbench) -> str:
     try:
         words = shlex.split(fields[5])
     except ValueError as unclosed:
-        raise NotYet("a quotation mark in the command is opened and not closed.") from unclosed
+        raise NotSolvedError("a quotation mark in the command is opened and not closed.") from unclosed
     expect(
         any(Path(word).is_file() for word in words), "the command names no file that exists: cron needs absolute paths."
     )

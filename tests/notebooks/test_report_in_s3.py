@@ -13,7 +13,7 @@ from loomlib import local
 from loomlib.aws.connection import Clients, Connection
 from loomlib.errors import ReportError, ResourceNotFoundError
 from loomlib.reports import run_report
-from loomlib.reports.destination import NameTaken, open_destination
+from loomlib.reports.destination import NameTakenError, open_destination
 from loomlib.settings import Settings
 
 SAMPLE = Path(__file__).with_name("sample_report.ipynb")
@@ -60,7 +60,7 @@ def test_notebook_page_and_summary_arrive_whole(service: local.ServiceState) -> 
 def test_a_second_report_of_the_same_time_takes_another_name(service: local.ServiceState) -> None:
     bucket = open_destination(f"s3://{BUCKET}/taken", region=service.region, environment=service.environment())
     bucket.write("first.ipynb", b"{}", "application/x-ipynb+json", new=True)
-    with pytest.raises(NameTaken):
+    with pytest.raises(NameTakenError):
         bucket.write("first.ipynb", b"[]", "application/x-ipynb+json", new=True)
     bucket.write("first.ipynb", b"[]", "application/x-ipynb+json")
 

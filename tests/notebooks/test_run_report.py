@@ -19,7 +19,7 @@ import pytest
 from loomlib.errors import ReportError, UnknownParameterError
 from loomlib.reports import ReportOutcome, run_report
 from loomlib.reports.chart_library import script_source
-from loomlib.reports.destination import Folder, NameTaken
+from loomlib.reports.destination import Folder, NameTakenError
 from loomlib.settings import Settings
 
 SAMPLE = Path(__file__).with_name("sample_report.ipynb")
@@ -160,7 +160,7 @@ def test_of_many_that_take_a_name_at_once_one_gets_it(tmp_path: Path) -> None:
     def take(place: int) -> bool:
         try:
             folder.write("report.ipynb", str(place).encode(), "", new=True)
-        except NameTaken:
+        except NameTakenError:
             return False
         return True
 

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.local.insights import MalformedQuery, Query, Row
+from loomlib.local.insights import MalformedQueryError, Query, Row
 from loomlib.local.logs.patterns import compile_pattern
 from loomlib.local.models.scripted.schemas import is_valid
 from loomlib.local.patterns import Pattern, PatternError, model_pattern
@@ -74,7 +74,7 @@ def test_a_query_that_would_not_end_ends(query: str) -> None:
     ],
 )
 def test_a_query_too_long_or_too_deep_is_malformed(query: str) -> None:
-    with pytest.raises(MalformedQuery):
+    with pytest.raises(MalformedQueryError):
         Query(query)
 
 

@@ -30,12 +30,12 @@ from loomlib.aws.errors import translated
 from loomlib.aws.memory_shapes import event_of, memory_of, record_of
 from loomlib.errors import AwsError, InvalidEvalSetError, LoomError, MalformedResponseError
 from loomlib.evals import EvalSet
-from loomlib.local.insights.malformed import MalformedQuery
+from loomlib.local.insights.malformed import MalformedQueryError
 from loomlib.local.insights.query import Query
 from loomlib.local.insights.rows import Row
 from loomlib.local.otlp.bodies import unpacked
 from loomlib.local.otlp.json_form import decode_json
-from loomlib.local.otlp.json_values import Malformed
+from loomlib.local.otlp.json_values import MalformedTelemetryError
 from loomlib.local.otlp.protobuf_form import decode_protobuf
 from loomlib.local.otlp.records import Origin, Recorder
 from loomlib.redaction import read_rules
@@ -95,13 +95,13 @@ def three_parts(*refusals: type[Exception]) -> Iterator[None]:
 
 def otlp_json(data: bytes, _: Path) -> None:
     for signal_name in ("traces", "logs", "metrics"):
-        with contextlib.suppress(Malformed):
+        with contextlib.suppress(MalformedTelemetryError):
             Recorder().record(decode_json(data, signal_name), signal_name, Origin())
 
 
 def otlp_protobuf(data: bytes, _: Path) -> None:
     for signal_name in ("traces", "logs", "metrics"):
-        with contextlib.suppress(Malformed):
+        with contextlib.suppress(MalformedTelemetryError):
             Recorder().record(decode_protobuf(data, signal_name), signal_name, Origin())
 
 
@@ -240,13 +240,14 @@ PARSERS = (
     Parser("otlp json", files("otel", "adot*.json"), otlp_json),
     Parser("otlp protobuf", PROTOBUF, otlp_protobuf),
     Parser("encodings", (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b\x04\x00", b"x\x9cK\x04\x00"),
-           lambda data, _: [unpacked(data, encoding) for encoding in ("gzip", "deflate", "")], (Malformed,)),
+           lambda data, _: [unpacked(data, encoding) for encoding in ("gzip", "deflate", "")],
+           (MalformedTelemetryError,)),
     Parser("agents' answers", EVENTS, answers),
     Parser("eval sets: JSON", (*texts(*EVAL_TEXTS), *files("evals", "*.json")), eval_set(".json")),
     Parser("eval sets: JSON lines", texts(*EVAL_TEXTS), eval_set(".jsonl")),
     Parser("eval sets: CSV", texts(*EVAL_TEXTS), eval_set(".csv")),
     Parser("TOML", texts(*TOML), toml_settings),
-    Parser("Insights", texts(*QUERIES), insights, (MalformedQuery,)),
+    Parser("Insights", texts(*QUERIES), insights, (MalformedQueryError,)),
     Parser("parameters", texts(*PARAMETERS), papermill_parameters),
     Parser("notebooks", ((ROOT / "notebooks" / "reports" / "latency_study.ipynb").read_bytes(),), notebook),
     Parser("ARNs", texts(*ARNS), lambda data, _: RuntimeArn.parse(data.decode("utf-8", "replace"))),

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from loomlib.local.models import ModelRefused
+from loomlib.local.models import ModelRefusedError
 from loomlib.local.models.request import read_request
 from loomlib.local.models.scripted import scripted_reply
 from loomlib.local.models.scripted.schemas import is_valid
@@ -203,7 +203,7 @@ def test_token_limits_and_stop_sequences_hold() -> None:
     ],
 )
 def test_a_request_that_bedrock_would_refuse_is_refused(body: dict, message: str) -> None:
-    with pytest.raises(ModelRefused, match=message) as refused:
+    with pytest.raises(ModelRefusedError, match=message) as refused:
         read_request("any", body)
     assert (refused.value.code, refused.value.status) == ("ValidationException", 400)
 
@@ -337,7 +337,7 @@ def forced_or_refused(body: dict):
     """A forced call, or None for a schema that no arguments of the model's could satisfy."""
     try:
         return scripted_reply(read_request("any", body))
-    except ModelRefused as refused:
+    except ModelRefusedError as refused:
         event("refused")
         if refused.code != "ModelErrorException":
             raise

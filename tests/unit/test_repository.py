@@ -83,3 +83,13 @@ def test_the_documented_policy_is_json_with_exactly_the_needed_actions():
         "logs:FilterLogEvents",
         "logs:DescribeLogStreams",
     }
+
+
+def test_a_public_class_name_is_defined_once():
+    modules: dict[str, list[str]] = {}
+    for folder in ("loomlib", "widgets/loom_widgets"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for name in re.findall(r"^class ([A-Z]\w*)\b", path.read_text(), re.MULTILINE):
+                modules.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert len(modules) > 1_000
+    assert {name: paths for name, paths in modules.items() if len(paths) > 1} == {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loomlib.snapshot_check.probe.matching import Matcher
-from loomlib.snapshot_check.probe.sources import CLOCK, Source
+from loomlib.snapshot_check.probe.sources import CLOCK, TracedFunction
 from loomlib.snapshot_check.probe.tracing import Event
 
 FILE = "agent.py"
@@ -11,7 +11,7 @@ FILE = "agent.py"
 
 def reading(line: int, first: float, last: float, function: str = "time.time", family: str = "epoch") -> Event:
     place = (FILE, line)
-    source = Source(CLOCK, function, family)
+    source = TracedFunction(CLOCK, function, family)
     return Event(source, place, place, is_direct=True, returns=True, values=[first], spans=[(first, last)])
 
 

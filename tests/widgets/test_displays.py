@@ -36,8 +36,8 @@ from loomlib.telemetry.diagnosis import client_side
 from loomlib.telemetry.trace_lookup import TraceRequest, TraceResult
 from loomlib.telemetry.traces import Span, Trace
 from loomlib.telemetry.traces.span import SpanEvent
+from loomlib.workbench.trace_finder import TracedInvocation
 from loomlib.workbench.trace_view import TraceView
-from loomlib.workbench.tracer import TracedInvocation
 
 from .conftest import Watched, wait_until
 

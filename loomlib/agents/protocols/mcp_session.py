@@ -26,7 +26,7 @@ from .mcp_values import (
     Callbacks,
     Elicitation,
     LogMessage,
-    Progress,
+    ProgressNotification,
     Sampling,
     result_text,
     sampling_result,
@@ -79,7 +79,7 @@ class McpSession:
             channel, name=entry.name, on_request=self._on_request, on_notification=self._on_notification
         )
         self._callback_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="loom-mcp-callbacks")
-        self._progress: dict[int, Callable[[Progress], object]] = {}
+        self._progress: dict[int, Callable[[ProgressNotification], object]] = {}
         self.server: Mapping[str, Any] = {}
         self.capabilities: Mapping[str, Any] = {}
         self.instructions = ""
@@ -162,7 +162,7 @@ class McpSession:
         *,
         prompt: str,
         timeout_s: float | None = None,
-        on_progress: Callable[[Progress], object] | None = None,
+        on_progress: Callable[[ProgressNotification], object] | None = None,
         run_in_caller: Callable[[Callable[[], None]], None] | None = None,
         labels: Sequence[str] = (),
     ) -> CallOutcome:
@@ -238,7 +238,7 @@ class McpSession:
         method: str,
         params: Mapping[str, Any],
         call: MeasuredCall,
-        on_progress: Callable[[Progress], object] | None,
+        on_progress: Callable[[ProgressNotification], object] | None,
     ) -> Mapping[str, Any]:
         on_progress = on_progress or self.callbacks.on_progress
         sent: dict[str, Any] = dict(params)
@@ -403,8 +403,8 @@ def _at_ms(call: MeasuredCall | None) -> float:
     return offsets[-1] if offsets else 0.0
 
 
-def _progress(params: Mapping[str, Any], at_ms: float) -> Progress:
-    return Progress(
+def _progress(params: Mapping[str, Any], at_ms: float) -> ProgressNotification:
+    return ProgressNotification(
         progress=number_or_none(params.get("progress")) or 0.0,
         total=number_or_none(params.get("total")),
         message=as_text(params.get("message")),

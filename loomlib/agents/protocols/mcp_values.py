@@ -17,7 +17,7 @@ PROTOCOL_VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class ProgressNotification:
     """A progress notification of a call.
 
     Attributes:
@@ -93,7 +93,7 @@ class Sampling:
 class CallbackOptions(TypedDict, total=False):
     """The arguments of `Callbacks`, which describes each."""
 
-    on_progress: Callable[[Progress], object] | None
+    on_progress: Callable[[ProgressNotification], object] | None
     on_log: Callable[[LogMessage], object] | None
     on_elicit: Callable[[Elicitation], Mapping[str, Any] | str | None] | None
     on_sample: Callable[[Sampling], str | Mapping[str, Any] | None] | None
@@ -113,7 +113,7 @@ class Callbacks:
         roots: Folders or URIs that the server may ask for.
     """
 
-    on_progress: Callable[[Progress], object] | None = None
+    on_progress: Callable[[ProgressNotification], object] | None = None
     on_log: Callable[[LogMessage], object] | None = None
     on_elicit: Callable[[Elicitation], Mapping[str, Any] | str | None] | None = None
     on_sample: Callable[[Sampling], str | Mapping[str, Any] | None] | None = None

@@ -28,19 +28,19 @@ _FIXES: Final = {
 }
 
 
-class _Refused(ValueError):
+class _RefusedError(ValueError):
     """JSON that Python's parser accepts but an eval set does not allow."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise _Refused("a key twice")
+        raise _RefusedError("a key twice")
     return members
 
 
 def _no_constant(name: str) -> Any:
-    raise _Refused(name)
+    raise _RefusedError(name)
 
 
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
@@ -62,7 +62,7 @@ def parse(text: str, problems: Problems, *, line: int = 1) -> Any:
         problems.add((), what, fix, line=line - 1 + error.lineno)
     except RecursionError:
         problems.add((), "the JSON is nested too deeply", "keep it below 100 levels", line=line)
-    except _Refused:
+    except _RefusedError:
         _report_invalid_json(text, problems, line)
     except ValueError:  # an integer past the interpreter's limit of digits
         problems.add((), "a number has too many digits", "put it in quotes", line=line)

@@ -1,5 +1,6 @@
 """Evaluation runs: ask a target a set of cases, store answers and scores by content, read the run back."""
 
+from loomlib.deprecation import renamed_names
 from loomlib.experiments import LogLines, Silent
 
 from ..targets import CallableTarget, Target
@@ -7,7 +8,7 @@ from ..values.judgement import Judgement
 from .eval_run import EvalRun, TargetName
 from .evaluate import aevaluate, arescore, evaluate, rescore
 from .options import Budget, RunOptions
-from .progress import Progress, Snapshot
+from .progress import Progress, RunSnapshot
 
 __all__ = [
     "Budget",
@@ -17,8 +18,8 @@ __all__ = [
     "LogLines",
     "Progress",
     "RunOptions",
+    "RunSnapshot",
     "Silent",
-    "Snapshot",
     "Target",
     "TargetName",
     "aevaluate",
@@ -26,3 +27,5 @@ __all__ = [
     "evaluate",
     "rescore",
 ]
+
+__getattr__ = renamed_names(__name__, {"Snapshot": "RunSnapshot"})

@@ -24,7 +24,7 @@ from .eval_run import EvalRun
 from .execution import RunExecution
 from .options import Budget, RunOptions
 from .outcome_rows import garbage_collection_paused, read_gathered
-from .progress import Progress, Snapshot
+from .progress import Progress, RunSnapshot
 from .stored_runs import check_same, new_row, new_run_id, stored_conditions, stored_set, unfinished_summary
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _evaluation(
     progress: Progress | None,
     store: Store | str | None,
     clients: Clients | None,
-) -> OwnThread[Snapshot, EvalRun]:
+) -> OwnThread[RunSnapshot, EvalRun]:
     if not evalset.cases:
         raise EvalError("The set has no cases", on=evalset.name)
     as_called = as_target(target)
@@ -201,7 +201,7 @@ def _rescoring(
     judge_timeout_s: float | None = 300.0,
     progress: Progress | None = None,
     clients: Clients | None = None,
-) -> OwnThread[Snapshot, EvalRun]:
+) -> OwnThread[RunSnapshot, EvalRun]:
     evalset = run.evalset
     run_evaluators = RunEvaluators(evalset, _listed(evaluators), connect=_connector(None, clients))
     options = RunOptions(
@@ -216,7 +216,7 @@ def _rescoring(
         summary=unfinished_summary(run.summary().conditions, run_evaluators.timed),
     )  # fmt: skip
 
-    async def work(report: Callable[[Snapshot], None]) -> EvalRun:
+    async def work(report: Callable[[RunSnapshot], None]) -> EvalRun:
         with run.store.open() as store:
             store.eval_runs.create(row, stored_set(evalset))
             store.eval_answers.use(
@@ -233,8 +233,8 @@ def _rescoring(
 
 
 def _thread(
-    work: Callable[[Callable[[Snapshot], None]], Coroutine[Any, Any, EvalRun]], progress: Progress | None, title: str
-) -> OwnThread[Snapshot, EvalRun]:
+    work: Callable[[Callable[[RunSnapshot], None]], Coroutine[Any, Any, EvalRun]], progress: Progress | None, title: str
+) -> OwnThread[RunSnapshot, EvalRun]:
     return OwnThread(
         work,
         progress or choose_progress(title, logger="loomlib.evals"),
@@ -250,7 +250,7 @@ async def _execute(
     target: Target | None,
     evaluators: RunEvaluators,
     options: RunOptions,
-    report: Callable[[Snapshot], None],
+    report: Callable[[RunSnapshot], None],
     *,
     state: str = "complete",
     reason: str = "",
@@ -283,7 +283,7 @@ async def _execute(
             store.eval_runs.save(row.id, state="running", reason=None, summary=unfinished)
             async with recorded_machine(former, save) as record:
 
-                def report_and_save(snapshot: Snapshot) -> None:
+                def report_and_save(snapshot: RunSnapshot) -> None:
                     report(snapshot)
                     record.save_when_due()
 

@@ -19,7 +19,7 @@ from .assignment import RunEvaluators
 from .judging import BackgroundTasks, Judges, PendingCase
 from .meter import BudgetMeter
 from .options import RunOptions
-from .progress import RunCounter, Snapshot
+from .progress import RunCounter, RunSnapshot
 from .stored_rows import answer_of_row, judge_failures_of, judge_failures_text, writable_row
 from .workers import AskingWorkers, Unit, ask_slice, is_slow
 
@@ -49,7 +49,7 @@ class RunExecution:
         evaluators: RunEvaluators,
         options: RunOptions,
         *,
-        report: Callable[[Snapshot], None],
+        report: Callable[[RunSnapshot], None],
     ) -> None:
         self._store, self._run_id, self._set, self._target = store, run_id, evalset, target
         self._evaluators, self._assignment, self._options = evaluators, evaluators.assignment, options

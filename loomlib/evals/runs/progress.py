@@ -13,7 +13,7 @@ from loomlib.presentation.formats import number, seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class RunSnapshot:
     """A run at one moment.
 
     Attributes:
@@ -59,15 +59,15 @@ class Snapshot:
         return " · ".join([*parts, seconds(self.elapsed_s)])
 
 
-Progress: TypeAlias = "jobs.Progress[Snapshot]"
+Progress: TypeAlias = "jobs.Progress[RunSnapshot]"
 """Receives snapshots of a run in the thread that waits for it."""
 
 
 class RunCounter:
     """Counts what a run has done and reports every change."""
 
-    def __init__(self, owed: int, report: Callable[[Snapshot], None]) -> None:
-        self._snapshot, self._report, self._began = Snapshot(owed=owed, answered=0), report, time.monotonic()
+    def __init__(self, owed: int, report: Callable[[RunSnapshot], None]) -> None:
+        self._snapshot, self._report, self._began = RunSnapshot(owed=owed, answered=0), report, time.monotonic()
 
     def add(
         self, *, answered: int = 0, judged: int = 0, reused: int = 0, answer_failures: int = 0, judge_failures: int = 0

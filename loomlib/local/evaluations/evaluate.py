@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loomlib.local.models import ConverseModel, ModelRefused
+from loomlib.local.models import ConverseModel, ModelRefusedError
 from loomlib.local.models.json_values import as_list, as_object, as_text, field_of
 from loomlib.local.wire import invalid, not_found
 
@@ -74,7 +74,7 @@ class EvaluationPlane:
             }
         try:
             answer = await self._model.converse(_MODEL_ID, _request(evaluator, session, turn, call, reference))
-        except ModelRefused as refused:
+        except ModelRefusedError as refused:
             return {**result, "errorCode": refused.code, "errorMessage": refused.message[:_TEXT_LIMIT]}
         return {**result, **self._read(evaluator, answer)}
 

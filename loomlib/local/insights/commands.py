@@ -43,7 +43,7 @@ def read_command(reader: TokenReader) -> Stage:
     """Read the command at the reader's position.
 
     Raises:
-        MalformedQuery: The command is not supported, or its arguments cannot be read.
+        MalformedQueryError: The command is not supported, or its arguments cannot be read.
     """
     token = reader.next()
     read = _COMMANDS.get(token.value.lower()) if token.kind == "name" else None

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..patterns import Pattern, PatternError
 from .functions import FUNCTIONS, STATISTICS, floor_to, period_ms
-from .malformed import MalformedQuery
+from .malformed import MalformedQueryError
 from .reading import TokenReader
 from .rows import Row
 from .values import compare, number, shown
@@ -54,7 +54,7 @@ def read_expression(reader: TokenReader) -> Expression:
     """Read the longest expression at the reader's position.
 
     Raises:
-        MalformedQuery: It cannot be read, or is nested too deeply.
+        MalformedQueryError: It cannot be read, or is nested too deeply.
     """
     with reader.nested():
         return _chain(reader, "or", lambda: _chain(reader, "and", lambda: _negation(reader)))
@@ -249,7 +249,7 @@ def _call(reader: TokenReader, name: str, start: int) -> Expression:
     if lowered in STATISTICS:
         return _column(reader, start)
     if lowered not in FUNCTIONS:
-        raise MalformedQuery(f"the function {name} is not supported here", start, start + len(name))
+        raise MalformedQueryError(f"the function {name} is not supported here", start, start + len(name))
     reader.expect("(")
     arguments: list[Expression] = []
     if not reader.take(")"):
@@ -259,7 +259,7 @@ def _call(reader: TokenReader, name: str, start: int) -> Expression:
         reader.expect(")")
     run, fewest, most = FUNCTIONS[lowered]
     if not fewest <= len(arguments) <= most:
-        raise MalformedQuery(f"{name} does not take {len(arguments)} arguments", start, reader.end_of_last)
+        raise MalformedQueryError(f"{name} does not take {len(arguments)} arguments", start, reader.end_of_last)
     parts = [argument.evaluate for argument in arguments]
     return Expression(lambda row: run(*(part(row) for part in parts)), reader.text_from(start))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class MalformedQuery(ValueError):
+class MalformedQueryError(ValueError):
     """A query that cannot be run; `start` and `end` are character offsets in it."""
 
     def __init__(self, message: str, start: int, end: int) -> None:

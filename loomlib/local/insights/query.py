@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ..patterns import LONGEST_PATTERN
 from .commands import LARGEST_LIMIT, Stage, read_command, sort_stage
 from .expressions import Expression
-from .malformed import MalformedQuery
+from .malformed import MalformedQueryError
 from .reading import TokenReader
 from .rows import Row
 from .values import shown
@@ -34,12 +34,14 @@ class Query:
     """A compiled query.
 
     Raises:
-        MalformedQuery: The query cannot be run.
+        MalformedQueryError: The query cannot be run.
     """
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST_PATTERN:
-            raise MalformedQuery(f"the query is longer than {LONGEST_PATTERN:,} characters", LONGEST_PATTERN, len(text))
+            raise MalformedQueryError(
+                f"the query is longer than {LONGEST_PATTERN:,} characters", LONGEST_PATTERN, len(text)
+            )
         reader = TokenReader(text)
         stages: list[Stage] = []
         while True:

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
-from .malformed import MalformedQuery
+from .malformed import MalformedQueryError
 from .tokens import QueryToken, tokens
 
 _DEEPEST: Final = 50  # each level is about ten calls, of the thousand that Python allows
@@ -54,7 +54,7 @@ class TokenReader:
         """Read this sign.
 
         Raises:
-            MalformedQuery: The next token is another one.
+            MalformedQueryError: The next token is another one.
         """
         if not self.take(sign):
             raise self.malformed(f"{sign!r} was expected")
@@ -75,7 +75,7 @@ class TokenReader:
         """Count one level of nesting while the block reads.
 
         Raises:
-            MalformedQuery: The query is nested too deeply.
+            MalformedQueryError: The query is nested too deeply.
         """
         self._depth += 1
         if self._depth > _DEEPEST:
@@ -83,7 +83,7 @@ class TokenReader:
         yield
         self._depth -= 1
 
-    def malformed(self, message: str, token: QueryToken | None = None) -> MalformedQuery:
+    def malformed(self, message: str, token: QueryToken | None = None) -> MalformedQueryError:
         """Return the error for a token; without one, for the next token."""
         at = token or self.peek()
-        return MalformedQuery(message, at.start, max(at.end, at.start + 1))
+        return MalformedQueryError(message, at.start, max(at.end, at.start + 1))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .expressions import Evaluate, read_expression
-from .malformed import MalformedQuery
+from .malformed import MalformedQueryError
 from .reading import TokenReader
 from .rows import Row
 from .values import compare, number, shown
@@ -41,7 +41,9 @@ def read_statistic(reader: TokenReader) -> Statistic:
     function = token.value.lower()
     if token.kind != "name" or function not in _KINDS:
         known = ", ".join(sorted(_KINDS))
-        raise MalformedQuery(f"{token.value!r} is not a statistic supported here; use one of {known}", start, token.end)
+        raise MalformedQueryError(
+            f"{token.value!r} is not a statistic supported here; use one of {known}", start, token.end
+        )
     reader.expect("(")
     argument: Evaluate | None = None
     share = 50.0

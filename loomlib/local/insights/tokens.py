@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .malformed import MalformedQuery
+from .malformed import MalformedQueryError
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\#[^\n]*)
@@ -38,7 +38,7 @@ def tokens(query: str) -> Iterator[QueryToken]:
     """Split a query into tokens, without comments, with an "end" token last.
 
     Raises:
-        MalformedQuery: A character starts no token.
+        MalformedQueryError: A character starts no token.
     """
     at, command, before = 0, "", QueryToken("sign", "|", 0, 0)
     while at < len(query):
@@ -50,7 +50,7 @@ def tokens(query: str) -> Iterator[QueryToken]:
         else:
             match = _TOKEN.match(query, at)
             if match is None:
-                raise MalformedQuery(f"unexpected symbol {query[at]!r}", at, at + 1)
+                raise MalformedQueryError(f"unexpected symbol {query[at]!r}", at, at + 1)
             token = QueryToken(match.lastgroup or "", match[0], at, match.end())
         at = match.end()
         if token.kind == "space":

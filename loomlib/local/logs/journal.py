@@ -37,7 +37,7 @@ Row = tuple[str, str, int, str]
 """A line: its group, its stream, its unix time in milliseconds, its text."""
 
 
-class Journal:
+class LogJournal:
     """The journal of one home folder, for one thread."""
 
     def __init__(self, home: Path) -> None:

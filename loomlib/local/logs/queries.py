@@ -64,14 +64,14 @@ class Insights:
 
     async def start_query(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """Start a query. Raise `RefusedError` when it is malformed or too many are running."""
-        from ..insights import LARGEST_LIMIT, MalformedQuery, Query  # takes 20 ms, so only queries pay for it
+        from ..insights import LARGEST_LIMIT, MalformedQueryError, Query  # takes 20 ms, so only queries pay for it
 
         text = str(parameters.get("queryString") or "")
         if parameters.get("queryLanguage", "CWLI") != "CWLI":
             raise invalid_parameter("The local AgentCore only runs queries in the language CWLI")
         try:
             Query(text)
-        except MalformedQuery as error:
+        except MalformedQueryError as error:
             where = {"startCharOffset": error.start, "endCharOffset": error.end}
             raise RefusedError(
                 "MalformedQueryException",

@@ -14,7 +14,7 @@ from moto.logs.models import LogGroup, LogsBackend, logs_backends
 
 from ..log_groups import GroupKeys
 from ..resources import Place
-from .journal import Journal
+from .journal import LogJournal
 from .rotation import Rotation
 
 _BATCH_PAUSE_S = 0.02
@@ -128,7 +128,7 @@ class Logs:
         self._thread.join()
 
     def _run(self) -> None:
-        journal = Journal(self._home)
+        journal = LogJournal(self._home)
         try:
             for rows in journal.read():
                 self._put([Line(*row, 0.0) for row in rows])
@@ -157,7 +157,7 @@ class Logs:
         due += [self._places[0][2]] if self._places else []
         return max(0.0, min(due) - time.monotonic()) if due else None
 
-    def _store(self, journal: Journal) -> None:
+    def _store(self, journal: LogJournal) -> None:
         deleted = [self._deleted.popleft() for _ in range(len(self._deleted))]
         for place in deleted:
             self._rotation.forget(place)
@@ -176,7 +176,7 @@ class Logs:
             with self.backend_lock:
                 self._make_place(*self._places.popleft()[:2])
 
-    def _rotate(self, journal: Journal) -> None:
+    def _rotate(self, journal: LogJournal) -> None:
         """Drop the oldest lines of streams beyond their limit, and add a line that says so."""
         while self._put_by_clients:
             self._rotation.add(*self._put_by_clients.popleft())

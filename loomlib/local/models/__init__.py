@@ -4,8 +4,10 @@ The model of a plugin is a `ConverseModel`: it makes a `Reply`, and `body_of`, `
 reply into the two wire forms of Converse.
 """
 
+from loomlib.deprecation import renamed_names
+
 from .profiles import PROFILES, LatencyProfile
-from .refusals import ModelRefused
+from .refusals import ModelRefusedError
 from .registry import ConverseModel, make_model
 from .reply import Reply, body_of, metadata_frame, stream_of
 
@@ -13,10 +15,12 @@ __all__ = [
     "PROFILES",
     "ConverseModel",
     "LatencyProfile",
-    "ModelRefused",
+    "ModelRefusedError",
     "Reply",
     "body_of",
     "make_model",
     "metadata_frame",
     "stream_of",
 ]
+
+__getattr__ = renamed_names(__name__, {"ModelRefused": "ModelRefusedError"})

@@ -15,7 +15,7 @@ import aiohttp
 from .json_values import JsonObject, as_object, as_text
 from .openai_stream import ChatStream, events_of
 from .openai_wire import from_chat, to_chat
-from .refusals import ModelRefused, invalid
+from .refusals import ModelRefusedError, invalid
 from .reply import Reply, body_of, encode_exception, metadata_frame
 from .request import read_request
 from .tokens import estimate_input_tokens
@@ -59,7 +59,7 @@ class OpenAiModel:
                 answer = as_object(json.loads(await response.read()))
                 reply = from_chat(answer)
             except ValueError as error:
-                raise ModelRefused(
+                raise ModelRefusedError(
                     "ModelErrorException", f"The model at {self._host} did not answer with a chat completion: {error}"
                 ) from error
         return body_of(_counted(reply, request), (asyncio.get_running_loop().time() - started) * 1000)
@@ -74,18 +74,18 @@ class OpenAiModel:
                 async for event in events_of(aiter(response.content)):
                     if "error" in event:
                         detail = as_text(as_object(event["error"]).get("message")) or "no reason given"
-                        raise ModelRefused(
+                        raise ModelRefusedError(
                             "ModelStreamErrorException",
                             f"The model at {self._host} ended the stream with an error: {detail}",
                         )
                     for frame in chat.feed(event):
                         begun = True
                         yield frame
-        except (ModelRefused, ValueError) as error:
+        except (ModelRefusedError, ValueError) as error:
             refused = (
                 error
-                if isinstance(error, ModelRefused)
-                else ModelRefused(
+                if isinstance(error, ModelRefusedError)
+                else ModelRefusedError(
                     "ModelStreamErrorException", f"The model at {self._host} sent an event that is not JSON: {error}"
                 )
             )
@@ -112,7 +112,7 @@ class OpenAiModel:
         """Send a request and yield the response once it is accepted.
 
         Raises:
-            ModelRefused: The server refused the request or could not be reached.
+            ModelRefusedError: The server refused the request or could not be reached.
         """
         read_request(model_id, request)
         model = os.environ.get(MODEL_NAME_VARIABLE) or model_id
@@ -127,14 +127,16 @@ class OpenAiModel:
                     raise _refusal(response.status, self._host, await response.text())
                 yield response
         except TimeoutError as error:
-            raise ModelRefused("ModelTimeoutException", f"The model at {self._host} did not answer in time.") from error
+            raise ModelRefusedError(
+                "ModelTimeoutException", f"The model at {self._host} did not answer in time."
+            ) from error
         except aiohttp.ClientError as error:
-            raise ModelRefused(
+            raise ModelRefusedError(
                 "ServiceUnavailableException", f"The model at {self._host} cannot be reached: {error}"
             ) from error
 
 
-def _refusal(status: int, host: str, text: str) -> ModelRefused:
+def _refusal(status: int, host: str, text: str) -> ModelRefusedError:
     """Return the error of Bedrock that corresponds to an HTTP status of the model's server."""
     try:
         detail = as_object(as_object(json.loads(text)).get("error")).get("message")
@@ -142,16 +144,16 @@ def _refusal(status: int, host: str, text: str) -> ModelRefused:
         detail = None
     reason = f"The model at {host} answered {status}: {detail or text[:300] or 'no reason given'}"
     if status == 429:
-        return ModelRefused("ThrottlingException", reason)
+        return ModelRefusedError("ThrottlingException", reason)
     if status in (401, 403):
-        return ModelRefused("AccessDeniedException", f"{reason} (the key is read from {API_KEY_VARIABLE})")
+        return ModelRefusedError("AccessDeniedException", f"{reason} (the key is read from {API_KEY_VARIABLE})")
     if status == 404:
-        return ModelRefused("ResourceNotFoundException", reason)
+        return ModelRefusedError("ResourceNotFoundException", reason)
     if status in (408, 504):
-        return ModelRefused("ModelTimeoutException", reason)
+        return ModelRefusedError("ModelTimeoutException", reason)
     if status in (502, 503):
-        return ModelRefused("ServiceUnavailableException", reason)
-    return ModelRefused("ModelErrorException", reason) if status >= 500 else invalid(reason)
+        return ModelRefusedError("ServiceUnavailableException", reason)
+    return ModelRefusedError("ModelErrorException", reason) if status >= 500 else invalid(reason)
 
 
 def _counted(reply: Reply, request: JsonObject) -> Reply:

@@ -112,7 +112,7 @@ def find_profile(name: str) -> LatencyProfile:
     """Find a profile by name.
 
     Raises:
-        ModelRefused: There is no such profile (ValidationException); the message names the known ones.
+        ModelRefusedError: There is no such profile (ValidationException); the message names the known ones.
     """
     if name not in PROFILES:
         raise invalid(f"There is no latency profile {name!r}; known profiles are {', '.join(sorted(PROFILES))}.")

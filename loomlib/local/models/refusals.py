@@ -15,7 +15,7 @@ STATUSES = {
 }
 
 
-class ModelRefused(Exception):
+class ModelRefusedError(Exception):
     """A model request that fails with an error of AWS: its `code`, HTTP `status` and `message`."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -23,6 +23,6 @@ class ModelRefused(Exception):
         self.code, self.status, self.message = code, STATUSES[code], message
 
 
-def invalid(message: str) -> ModelRefused:
+def invalid(message: str) -> ModelRefusedError:
     """Return a ValidationException (400) with this message."""
-    return ModelRefused("ValidationException", message)
+    return ModelRefusedError("ValidationException", message)

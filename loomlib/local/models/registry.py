@@ -9,7 +9,7 @@ from loomlib.errors import PluginError
 from loomlib.plugins import find_plugins
 
 from .json_values import JsonObject
-from .refusals import ModelRefused
+from .refusals import ModelRefusedError
 
 
 class ConverseModel(Protocol):
@@ -36,7 +36,7 @@ class ConverseModel(Protocol):
             The JSON body of the response.
 
         Raises:
-            ModelRefused: The request fails with an error of AWS.
+            ModelRefusedError: The request fails with an error of AWS.
         """
         ...
 
@@ -51,8 +51,8 @@ class ConverseModel(Protocol):
             The frames of the response, one at a time.
 
         Raises:
-            ModelRefused: The request fails. It comes from this call or before the first frame, so wait for that frame
-                before sending a status; a later failure is an exception frame inside the stream.
+            ModelRefusedError: The request fails. It comes from this call or before the first frame, so wait for that
+                frame before sending a status; a later failure is an exception frame inside the stream.
         """
         ...
 
@@ -75,11 +75,11 @@ def make_model(name: str = "scripted", profile: str = "instant", url: str | None
 
     Raises:
         PluginError: There is no such model, or its plugin is broken.
-        ModelRefused: There is no such profile.
+        ModelRefusedError: There is no such profile.
     """
     try:
         return find_plugins("models").get("models", name, profile=profile, url=url)
     except PluginError as error:
-        if isinstance(error.__cause__, ModelRefused):  # a refusal of the model's own, not a broken plugin
+        if isinstance(error.__cause__, ModelRefusedError):  # a refusal of the model's own, not a broken plugin
             raise error.__cause__ from None
         raise

@@ -115,7 +115,7 @@ def read_request(model_id: str, body: JsonObject) -> ConverseRequest:
         body: The parsed body.
 
     Raises:
-        ModelRefused: Bedrock would refuse the request (ValidationException).
+        ModelRefusedError: Bedrock would refuse the request (ValidationException).
     """
     turns = tuple(_read_turn(i, as_object(message)) for i, message in enumerate(as_list(body.get("messages"))))
     if not turns:

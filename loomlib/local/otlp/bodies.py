@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from .json_values import Malformed
+from .json_values import MalformedTelemetryError
 
 BODY_LIMIT_BYTES = 32_000_000
 """The longest accepted body, compressed or not. AWS's own OTLP endpoint accepts 5 MB."""
@@ -17,7 +17,7 @@ def unpacked(body: bytes, encoding: str) -> bytes:
     """Decode a request body's content encoding.
 
     Raises:
-        Malformed: The encoding is unknown, the body does not match it, or the decoded body is too large.
+        MalformedTelemetryError: The encoding is unknown, the body does not match it, or the decoded body is too large.
     """
     if encoding in ("", "identity"):
         return body
@@ -25,9 +25,9 @@ def unpacked(body: bytes, encoding: str) -> bytes:
     try:
         content = unpacking.decompress(body, UNPACKED_LIMIT_BYTES)
     except zlib.error as error:
-        raise Malformed(f"the body is not {encoding}: {error}") from error
+        raise MalformedTelemetryError(f"the body is not {encoding}: {error}") from error
     if unpacking.unconsumed_tail:
-        raise Malformed(f"the body is larger than {UNPACKED_LIMIT_BYTES:,} bytes once unpacked")
+        raise MalformedTelemetryError(f"the body is larger than {UNPACKED_LIMIT_BYTES:,} bytes once unpacked")
     if not unpacking.eof:
-        raise Malformed(f"the body ends in the middle of its {encoding}")
+        raise MalformedTelemetryError(f"the body ends in the middle of its {encoding}")
     return content

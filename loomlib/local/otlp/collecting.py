@@ -21,7 +21,7 @@ from .answers import JSON, Answer
 from .bodies import unpacked
 from .frames import frame, read_frame
 from .json_form import decode_json
-from .json_values import Malformed
+from .json_values import MalformedTelemetryError
 from .records import Origin, Record, Recorder
 from .store import Place, TelemetryWriter
 
@@ -92,7 +92,7 @@ def _take(
 
             decoded = decode_protobuf(document, head["signal"])
         records, refused = recorder.record(decoded, head["signal"], Origin(**head["origin"]))
-    except (Malformed, RecursionError) as error:
+    except (MalformedTelemetryError, RecursionError) as error:
         return Answer(400, message=f"Not stored: {error}"), {}
     except Exception as error:  # noqa: BLE001 - sent again, such a request would end the process again
         _log.exception("A request could not be decoded")

@@ -8,7 +8,7 @@ from typing import Any
 from .documents import SPAN_KINDS, STATUS_CODES, Decoded, Group, Signal
 from .identifiers import SPAN_ID_BYTES, TRACE_ID_BYTES, hex_id
 from .json_points import metric
-from .json_values import Malformed, attributes, integer, items, members, moment, plain, text
+from .json_values import MalformedTelemetryError, attributes, integer, items, members, moment, plain, text
 
 _NAMES = {
     "traces": ("resourceSpans", "scopeSpans", "spans"),
@@ -21,12 +21,12 @@ def decode_json(body: bytes, signal: Signal) -> Decoded:
     """Decode the records of an export request; invalid records are rejected individually.
 
     Raises:
-        Malformed: The body is not an export request.
+        MalformedTelemetryError: The body is not an export request.
     """
     try:
         document = members(json.loads(body))
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"the body is not a JSON object: {error}") from error
+        raise MalformedTelemetryError(f"the body is not a JSON object: {error}") from error
     resources, scopes, records = _NAMES[signal]
     read = {"traces": _span, "logs": _log_record, "metrics": metric}[signal]
     groups: list[Group] = []
@@ -57,7 +57,7 @@ def _scope(value: object) -> dict[str, Any]:
 def _span(span: dict[str, Any]) -> dict[str, Any]:
     trace_id, span_id = hex_id(span.get("traceId"), TRACE_ID_BYTES), hex_id(span.get("spanId"), SPAN_ID_BYTES)
     if trace_id is None or span_id is None:
-        raise Malformed(f"the span {text(span.get('name'))[:80]!r} has no valid trace and span id")
+        raise MalformedTelemetryError(f"the span {text(span.get('name'))[:80]!r} has no valid trace and span id")
     start_ns, end_ns = moment(span.get("startTimeUnixNano")), moment(span.get("endTimeUnixNano"))
     record: dict[str, Any] = {"traceId": trace_id, "spanId": span_id}
     if parent := span.get("parentSpanId"):
@@ -138,6 +138,6 @@ def _enumerated(value: object, names: tuple[str, ...], prefix: str) -> str:
         name = value.removeprefix(prefix)
         if name in names:
             return name
-        raise Malformed(f"{value[:40]!r} is unknown")
+        raise MalformedTelemetryError(f"{value[:40]!r} is unknown")
     number = integer(value)
     return names[number] if 0 <= number < len(names) else names[0]

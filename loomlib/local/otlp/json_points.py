@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .json_values import Malformed, attributes, double, integer, items, members, moment, text
+from .json_values import MalformedTelemetryError, attributes, double, integer, items, members, moment, text
 from .points import KINDS, TEMPORALITIES, bucket_middles, exponential_middles
 
 
@@ -21,7 +21,7 @@ def metric(source: dict[str, Any]) -> dict[str, Any]:
                 "temporality": _temporality(data.get("aggregationTemporality")),
                 "points": [_point(kind, members(point)) for point in items(data.get("dataPoints"))],
             }
-    raise Malformed(f"the metric {text(source.get('name'))[:80]!r} has no data of a known kind")
+    raise MalformedTelemetryError(f"the metric {text(source.get('name'))[:80]!r} has no data of a known kind")
 
 
 def _point(kind: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _side(value: object) -> tuple[int, list[int]]:
 def _finite(value: object) -> float:
     number = double(value)
     if isinstance(number, str):
-        raise Malformed("a bucket's bound must be a number")
+        raise MalformedTelemetryError("a bucket's bound must be a number")
     return number
 
 

@@ -1,4 +1,4 @@
-"""Conversion of OTLP/JSON's attribute values to plain ones. A value in another form raises `Malformed`."""
+"""Conversion of OTLP/JSON's attribute values to plain ones; a value in another form is refused."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _DEEPEST = 64  # a value of OTLP/protobuf cannot be nested deeper than 100 messa
 _ODD_NUMBERS = {"NaN", "Infinity", "-Infinity"}
 
 
-class Malformed(ValueError):
+class MalformedTelemetryError(ValueError):
     """A document that is not OTLP."""
 
 
 def members(value: object) -> dict[str, Any]:
     """Return `value` as an object."""
     if not isinstance(value, dict):
-        raise Malformed(f"an object was expected, not {type(value).__name__}")
+        raise MalformedTelemetryError(f"an object was expected, not {type(value).__name__}")
     return cast("dict[str, Any]", value)
 
 
@@ -26,7 +26,7 @@ def items(value: object) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise Malformed(f"an array was expected, not {type(value).__name__}")
+        raise MalformedTelemetryError(f"an array was expected, not {type(value).__name__}")
     return cast("list[Any]", value)
 
 
@@ -35,7 +35,7 @@ def text(value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise Malformed(f"text was expected, not {type(value).__name__}")
+        raise MalformedTelemetryError(f"text was expected, not {type(value).__name__}")
     return storable(value)
 
 
@@ -58,10 +58,12 @@ def integer(value: object) -> int:
         try:
             number = int(value)
         except ValueError:
-            raise Malformed(f"{value[:40]!r} is not an integer" if isinstance(value, str) else "no integer") from None
+            raise MalformedTelemetryError(
+                f"{value[:40]!r} is not an integer" if isinstance(value, str) else "no integer"
+            ) from None
         if -(2**63) <= number < 2**64:
             return number
-    raise Malformed("a number has more than 64 bits" if isinstance(value, int) else "no integer")
+    raise MalformedTelemetryError("a number has more than 64 bits" if isinstance(value, int) else "no integer")
 
 
 def attributes(pairs: object, depth: int = 0) -> dict[str, Any]:
@@ -80,7 +82,7 @@ def plain(value: object, depth: int = 0) -> Any:
     if value is None:
         return None
     if depth > _DEEPEST:
-        raise Malformed(f"a value is nested more than {_DEEPEST} levels deep")
+        raise MalformedTelemetryError(f"a value is nested more than {_DEEPEST} levels deep")
     for kind, inner in members(value).items():
         match kind:
             case "stringValue" | "bytesValue":
@@ -89,7 +91,7 @@ def plain(value: object, depth: int = 0) -> Any:
                 return integer(inner)
             case "boolValue":
                 if not isinstance(inner, bool):
-                    raise Malformed("a boolValue must be true or false")
+                    raise MalformedTelemetryError("a boolValue must be true or false")
                 return inner
             case "doubleValue":
                 return double(inner)
@@ -110,19 +112,19 @@ def double(value: object) -> float | str:
         try:
             value = float(value)
         except ValueError:
-            raise Malformed(f"{value[:40]!r} is not a number") from None
+            raise MalformedTelemetryError(f"{value[:40]!r} is not a number") from None
     if isinstance(value, float) and not math.isfinite(value):  # Python's JSON reads NaN and 1e999
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, int | float) and not isinstance(value, bool):
         if isinstance(value, int) and abs(value) >= 2**64:
-            raise Malformed("a number has more than 64 bits")
+            raise MalformedTelemetryError("a number has more than 64 bits")
         return value
-    raise Malformed(f"a {type(value).__name__} is not a number")
+    raise MalformedTelemetryError(f"a {type(value).__name__} is not a number")
 
 
 def moment(value: object) -> int:
     """Return a time in Unix nanoseconds, within the range that can be stored."""
     time_ns = integer(value)
     if not 0 <= time_ns <= LARGEST_TIME_NS:
-        raise Malformed(f"{time_ns} is not a time in Unix nanoseconds")
+        raise MalformedTelemetryError(f"{time_ns} is not a time in Unix nanoseconds")
     return time_ns

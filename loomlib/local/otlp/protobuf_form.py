@@ -18,7 +18,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from .documents import SPAN_KINDS, STATUS_CODES, Decoded, Group, Signal
 from .identifiers import SPAN_ID_BYTES, TRACE_ID_BYTES, bytes_id
-from .json_values import LARGEST_TIME_NS, Malformed
+from .json_values import LARGEST_TIME_NS, MalformedTelemetryError
 from .points import TEMPORALITIES, bucket_middles, exponential_middles
 
 _Request = TypeVar("_Request", bound=Message)
@@ -28,7 +28,7 @@ def decode_protobuf(body: bytes, signal: Signal) -> Decoded:
     """Decode the records of an export request; invalid records are rejected individually.
 
     Raises:
-        Malformed: The body is not an export request.
+        MalformedTelemetryError: The body is not an export request.
     """
     groups: list[Group] = []
     refused: list[str] = []
@@ -57,7 +57,7 @@ def _parsed(message: _Request, body: bytes) -> _Request:
     try:
         message.ParseFromString(body)
     except DecodeError as error:
-        raise Malformed(f"the body is not an {message.DESCRIPTOR.name}: {error}") from error
+        raise MalformedTelemetryError(f"the body is not an {message.DESCRIPTOR.name}: {error}") from error
     return message
 
 
@@ -114,7 +114,7 @@ def _scope(scope: InstrumentationScope) -> dict[str, Any]:
 def _span(span: Span) -> dict[str, Any]:
     trace_id, span_id = bytes_id(span.trace_id, TRACE_ID_BYTES), bytes_id(span.span_id, SPAN_ID_BYTES)
     if trace_id is None or span_id is None:
-        raise Malformed(f"the span {span.name[:80]!r} has no valid trace and span id")
+        raise MalformedTelemetryError(f"the span {span.name[:80]!r} has no valid trace and span id")
     start_ns, end_ns = _moment(span.start_time_unix_nano), _moment(span.end_time_unix_nano)
     record: dict[str, Any] = {"traceId": trace_id, "spanId": span_id}
     if span.parent_span_id:
@@ -185,7 +185,7 @@ def _log_record(given: LogRecord) -> dict[str, Any]:
 def _metric(metric: Metric) -> dict[str, Any]:
     kind = metric.WhichOneof("data")
     if kind is None:
-        raise Malformed(f"the metric {metric.name[:80]!r} has no data of a known kind")
+        raise MalformedTelemetryError(f"the metric {metric.name[:80]!r} has no data of a known kind")
     data: Any = getattr(metric, kind)
     temporality = int(getattr(data, "aggregation_temporality", 0))
     name = "exponential" if kind == "exponential_histogram" else kind
@@ -232,5 +232,5 @@ def _point(kind: str, given: Any) -> dict[str, Any]:
 
 def _moment(nanoseconds: int) -> int:
     if nanoseconds > LARGEST_TIME_NS:
-        raise Malformed(f"{nanoseconds} is not a time in Unix nanoseconds")
+        raise MalformedTelemetryError(f"{nanoseconds} is not a time in Unix nanoseconds")
     return nanoseconds

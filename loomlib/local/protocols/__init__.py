@@ -3,14 +3,14 @@
 from .configuration import Served, check_protocol, served
 from .error_forms import AgentStatusError, keeps_aws_form, protocol_error
 from .headers import MCP_SESSION, SESSION_HEADER, TRACE_HEADERS, agent_headers, check_header_allowlist
-from .mcp import McpSessions, check_accept, json_rpc_method
+from .mcp import McpSessionIds, check_accept, json_rpc_method
 
 __all__ = [
     "MCP_SESSION",
     "SESSION_HEADER",
     "TRACE_HEADERS",
     "AgentStatusError",
-    "McpSessions",
+    "McpSessionIds",
     "Served",
     "agent_headers",
     "check_accept",

@@ -23,7 +23,7 @@ _NAMESPACE: Final = uuid.UUID("5a4f1d6e-3c52-4d5f-9b0c-2d4a8a1f7e61")
 Key = tuple[str, str, str]
 
 
-class McpSessions:
+class McpSessionIds:
     """The runtime sessions of MCP session ids, by runtime id, qualifier and MCP session id; the oldest are dropped."""
 
     def __init__(self) -> None:

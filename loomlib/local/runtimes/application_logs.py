@@ -25,13 +25,13 @@ class ApplicationLogs:
     def __init__(self, sink: LogSink, groups: Callable[[str, str], Sequence[str]]) -> None:
         self._sink, self._groups = sink, groups
 
-    def begin(self, call: AgentCall, request_id: str) -> Invocation | None:
+    def begin(self, call: AgentCall, request_id: str) -> InvocationLog | None:
         """Return a record of an invocation that has begun; None where no delivery asks for it."""
         groups = self._groups(call.runtime.arn, "APPLICATION_LOGS")
-        return Invocation(self._sink, groups, call, request_id) if groups else None
+        return InvocationLog(self._sink, groups, call, request_id) if groups else None
 
 
-class Invocation:
+class InvocationLog:
     """One invocation; `add` takes the parts of its answer, and `end` writes the record."""
 
     def __init__(self, sink: LogSink, groups: Sequence[str], call: AgentCall, request_id: str) -> None:

@@ -18,7 +18,7 @@ from ..sessions.use import SessionUse
 from ..sessions.wire import AgentConnection, ConnectionClosedError, NotHttpError
 from ..wire import Receive, RefusedError, Scope, Send, read_body
 from .invoke import PAYLOAD_LIMIT_BYTES, Invoke, as_refusals, session_id_of, while_connected
-from .ports import Destination, passed_headers, passed_query
+from .ports import PortAddress, passed_headers, passed_query
 
 OPERATION: Final = "InvokeAgentRuntimeProxy"
 
@@ -43,7 +43,7 @@ class SessionEndpoints:
     def __init__(self, invoke: Invoke, sessions: SessionPool, quotas: QuotaKeeper) -> None:
         self._invoke, self._sessions, self._quotas = invoke, sessions, quotas
 
-    async def begin(self, to: Destination, caller: Caller, headers: Mapping[str, str], request_id: str) -> SessionUse:
+    async def begin(self, to: PortAddress, caller: Caller, headers: Mapping[str, str], request_id: str) -> SessionUse:
         """Begin to use the session of a request, whose caller is authorized here.
 
         Raises:
@@ -52,7 +52,7 @@ class SessionEndpoints:
         return await self._use(await self._authorized(to, caller, headers, request_id))
 
     async def _authorized(
-        self, to: Destination, caller: Caller, headers: Mapping[str, str], request_id: str
+        self, to: PortAddress, caller: Caller, headers: Mapping[str, str], request_id: str
     ) -> AgentCall:
         qualifier, version = self._invoke.target_for(caller, to.arn, f"qualifier={quote(to.qualifier)}".encode())
         session_id = session_id_of({SESSION_HEADER: to.session_id.encode()}) or ""
@@ -73,7 +73,7 @@ class SessionEndpoints:
 
     async def answer(
         self,
-        to: Destination,
+        to: PortAddress,
         caller: Caller,
         scope: Scope,
         headers: Mapping[bytes, bytes],
@@ -94,7 +94,7 @@ class SessionEndpoints:
 
 
 async def _pass_on(
-    use: SessionUse, to: Destination, scope: Scope, headers: Mapping[str, str], body: bytes, send: Send
+    use: SessionUse, to: PortAddress, scope: Scope, headers: Mapping[str, str], body: bytes, send: Send
 ) -> None:
     query = passed_query(scope["query_string"])
     connection: AgentConnection | None = None

@@ -21,7 +21,7 @@ from ..protocols import (
     SESSION_HEADER,
     TRACE_HEADERS,
     AgentStatusError,
-    McpSessions,
+    McpSessionIds,
     agent_headers,
     check_accept,
     json_rpc_method,
@@ -72,7 +72,7 @@ class Invoke:
     ) -> None:
         self._application_logs = application_logs
         self._resources, self._deployments, self._sessions, self._quotas = resources, deployments, sessions, quotas
-        self._mcp_sessions = McpSessions()
+        self._mcp_sessions = McpSessionIds()
         self.inbound, self.tokens, self._url = inbound, tokens, url
 
     async def invoke(

@@ -25,7 +25,7 @@ _NOT_PASSED = frozenset({"authorization", "host", "content-length"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
+class PortAddress:
     """A server inside a session, and what it is asked for; `path` is raw and begins with a slash."""
 
     arn: str
@@ -76,14 +76,14 @@ def endpoint_url(service: str, call: AgentCall) -> str:
     return f"{service}/runtimes/" + "/".join(quote(word, safe="") for word in words)
 
 
-def read_destination(raw_path: str) -> Destination | None:
+def read_port_address(raw_path: str) -> PortAddress | None:
     """Return what a path of a session's endpoint names; None for any other path."""
     parts = raw_path.split("/", 7)
     if len(parts) < 7 or parts[1] != "runtimes" or parts[3] != _SEGMENT:
         return None
     if not parts[6].isdecimal() or len(parts[6]) > 5:
         raise invalid(f"A session endpoint's address ends with a port and a path, not {unquote(parts[6])!r}")
-    return Destination(
+    return PortAddress(
         arn=unquote(parts[2]),
         qualifier=unquote(parts[4]),
         session_id=unquote(parts[5]),

@@ -25,7 +25,7 @@ class ProcessGoneError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class RunningProcess:
     """A running process, its output, its connections and its timers."""
 
     process: SessionProcess

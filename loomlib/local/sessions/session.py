@@ -31,7 +31,7 @@ from .place import ServeEndpoint, SessionPlace
 from .process import AgentProcess
 from .processes import resident_bytes
 from .restored import RestoredProcess
-from .running import EXIT_SOON_S, Running
+from .running import EXIT_SOON_S, RunningProcess
 from .snapshot import Snapshot, SnapshotError
 from .snapshot_store import Snapshots, reasons_to_boot
 from .start_times import StartTimes
@@ -83,7 +83,7 @@ class RuntimeSession:
         self._group = runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{qualifier}")
         self._notices = SessionNotices(place.sink, group=self._group, stream=self._stream, session_id=session_id)
         self._times = StartTimes()
-        self._running: Running | None = None
+        self._running: RunningProcess | None = None
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
         self._start_error: Exception | None = None
@@ -157,7 +157,7 @@ class RuntimeSession:
         )
         return AgentAnswer(status=head.status, headers=head.headers, chunks=chunks)
 
-    async def begin(self) -> Running:
+    async def begin(self) -> RunningProcess:
         """Begin to use the session, which is not idle until `finish`; return its process as soon as it is ready.
 
         Raises:
@@ -235,7 +235,7 @@ class RuntimeSession:
         if self._calls == 0:
             running.clocks.resume()
 
-    async def _make_ready(self, running: Running) -> str:
+    async def _make_ready(self, running: RunningProcess) -> str:
         """Ping the agent, and call the warm-up hook if no snapshot has its effect; return what failed, if anything."""
         try:
             async with asyncio.timeout(self._place.start_timeout_s):
@@ -255,7 +255,7 @@ class RuntimeSession:
             self._times.warmed_up()
         return ""
 
-    async def _start_process(self) -> Running:
+    async def _start_process(self) -> RunningProcess:
         snapshot = await self._snapshots.find(self.runtime, self.mark)
         obstacles = snapshot.obstacles if snapshot is not None else reasons_to_boot(self.runtime)
         if snapshot is not None and not obstacles:
@@ -291,7 +291,7 @@ class RuntimeSession:
             ask=self._background_work,
             end=self.end,
         )
-        return Running(process=process, output=output, connections=Connections(process.address), clocks=clocks)
+        return RunningProcess(process=process, output=output, connections=Connections(process.address), clocks=clocks)
 
     def _environment(self) -> dict[str, str]:
         environment = self._place.environment(
@@ -370,7 +370,7 @@ class RuntimeSession:
         finally:
             stop()
 
-    async def _clean_up(self, running: Running) -> None:
+    async def _clean_up(self, running: RunningProcess) -> None:
         """Wait for the process to end and remove its files."""
         await running.process.ended.wait()
         self._place.watch.remove(self.mark)
@@ -415,7 +415,7 @@ class RuntimeSession:
 
     # Calls
 
-    def _raise_unless_running(self) -> Running:
+    def _raise_unless_running(self) -> RunningProcess:
         if self._limit:
             raise AgentProcessError(self._limit, self._log_tail())
         if self._stopping:

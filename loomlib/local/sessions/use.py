@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..contract import AgentProcessError, SessionEndedError
 
 if TYPE_CHECKING:
-    from .running import Running
+    from .running import RunningProcess
     from .session import RuntimeSession
 
 
@@ -25,7 +25,7 @@ class SessionUse:
     """
 
     session: RuntimeSession
-    running: Running
+    running: RunningProcess
     on_close: Callable[[], None]
     _is_over: bool = False
 

@@ -21,7 +21,7 @@ from ..runtimes.endpoints import OPERATION as PROXY_OPERATION
 from ..runtimes.endpoints import SessionEndpoints
 from ..runtimes.endpoints import connect as connect_to
 from ..runtimes.invoke import Invoke, as_refusals, session_id_of
-from ..runtimes.ports import Destination, passed_headers, passed_query, read_destination
+from ..runtimes.ports import PortAddress, passed_headers, passed_query, read_port_address
 from ..sessions import SessionPool
 from ..sessions.running import ProcessGoneError
 from ..sessions.use import SessionUse
@@ -86,7 +86,7 @@ class WebSockets:
             if caller.signature is not None or caller.service != "bedrock-agentcore":
                 caller.verify_handshake(scope)
             parts = scope["raw_path"].decode("latin-1").split("/")
-            to = read_destination(scope["raw_path"].decode("latin-1"))
+            to = read_port_address(scope["raw_path"].decode("latin-1"))
             is_socket = len(parts) == 4 and parts[1] == "runtimes" and parts[3] == "ws"
             if caller.service != "bedrock-agentcore" or not (is_socket or to):
                 raise not_implemented(f"a WebSocket at {scope['path']}")
@@ -156,7 +156,7 @@ class WebSockets:
             use.close()
 
     async def _serve_port(
-        self, to: Destination, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str
+        self, to: PortAddress, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str
     ) -> None:
         """Relay a WebSocket to a server at a port that the runtime allows."""
         headers = {

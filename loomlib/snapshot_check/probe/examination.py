@@ -15,7 +15,7 @@ from .findings import Findings
 from .generators import Generators
 from .handles import Handles
 from .objects import Objects
-from .tracing import Tracer
+from .tracing import CallTracer
 from .values import Values
 
 FORMAT = 1
@@ -30,7 +30,7 @@ class Examination:
 
     def __init__(self, root: str) -> None:
         self._code = AgentCode(root)
-        self._tracer = Tracer(self._code)
+        self._tracer = CallTracer(self._code)
         self._environment = dict(os.environ)
         self._handles = Handles(self._code, self._tracer)
         self._started = time.monotonic()

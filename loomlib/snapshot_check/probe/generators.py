@@ -13,7 +13,7 @@ from .agent_code import AgentCode
 from .findings import Findings
 from .objects import Node, Objects
 from .sources import SEED
-from .tracing import Line, Tracer
+from .tracing import CallTracer, Line
 
 _NUMPY = frozenset({"Generator", "RandomState", "PCG64", "MT19937", "Philox", "SFC64", "PCG64DXSM"})
 _UNCHANGING = frozenset({"seed", "getstate", "setstate", "get_state", "set_state", "default_rng"})
@@ -28,7 +28,7 @@ class Generators:
         objects: The reachable objects.
     """
 
-    def __init__(self, code: AgentCode, tracer: Tracer, objects: Objects) -> None:
+    def __init__(self, code: AgentCode, tracer: CallTracer, objects: Objects) -> None:
         self._code, self._tracer, self._objects = code, tracer, objects
         self._kept: dict[str, tuple[Any, Line, str, str]] = {}
         self._known: set[int] = set()

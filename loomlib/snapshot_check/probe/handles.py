@@ -10,7 +10,7 @@ from typing import Any, cast
 from .agent_code import AgentCode
 from .findings import Findings
 from .objects import Node
-from .tracing import Line, Tracer
+from .tracing import CallTracer, Line
 
 _DATABASES = frozenset(
     {"sqlite3", "psycopg", "psycopg2", "pymysql", "MySQLdb", "mysql", "asyncpg", "duckdb", "pyodbc", "oracledb", "dbm"}
@@ -28,7 +28,7 @@ class Handles:
         tracer: What was traced.
     """
 
-    def __init__(self, code: AgentCode, tracer: Tracer) -> None:
+    def __init__(self, code: AgentCode, tracer: CallTracer) -> None:
         self._code, self._tracer = code, tracer
         self._descriptors = _descriptors()
         self._threads = {id(thread) for thread in threading.enumerate()}

@@ -21,7 +21,7 @@ SEED, GENERATOR, THREAD, STORE = "seed", "generator", "thread", "store"
 
 
 @dataclass(frozen=True)
-class Source:
+class TracedFunction:
     """A function that is traced: its kind and the name that a finding shows.
 
     `family` separates clocks: `epoch` counts seconds since 1970, `monotonic` has no meaning outside of its process.
@@ -32,43 +32,43 @@ class Source:
     family: str = ""
 
 
-def builtin_sources() -> dict[Any, Source]:
+def builtin_sources() -> dict[Any, TracedFunction]:
     """Return the traced functions that are written in C."""
-    clocks = {getattr(time, name): Source(CLOCK, f"time.{name}", "epoch") for name in ("time", "time_ns")}
+    clocks = {getattr(time, name): TracedFunction(CLOCK, f"time.{name}", "epoch") for name in ("time", "time_ns")}
     for name in ("monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"):
-        clocks[getattr(time, name)] = Source(CLOCK, f"time.{name}", "monotonic")
+        clocks[getattr(time, name)] = TracedFunction(CLOCK, f"time.{name}", "monotonic")
     for name in ("localtime", "gmtime", "strftime", "ctime", "asctime"):
-        clocks[getattr(time, name)] = Source(CLOCK, f"time.{name}", "date")
+        clocks[getattr(time, name)] = TracedFunction(CLOCK, f"time.{name}", "date")
     for owner in (datetime.datetime, datetime.date):
-        clocks[owner.today] = Source(CLOCK, f"{owner.__name__}.today", "date")
+        clocks[owner.today] = TracedFunction(CLOCK, f"{owner.__name__}.today", "date")
     for name in ("now", "utcnow"):
-        clocks[getattr(datetime.datetime, name)] = Source(CLOCK, f"datetime.{name}", "date")
+        clocks[getattr(datetime.datetime, name)] = TracedFunction(CLOCK, f"datetime.{name}", "date")
     numbers = {
-        os.urandom: Source(RANDOM, "os.urandom"),
-        random.random: Source(RANDOM, "random.random"),
-        random.getrandbits: Source(RANDOM, "random.getrandbits"),
-        ssl.RAND_bytes: Source(RANDOM, "ssl.RAND_bytes"),
+        os.urandom: TracedFunction(RANDOM, "os.urandom"),
+        random.random: TracedFunction(RANDOM, "random.random"),
+        random.getrandbits: TracedFunction(RANDOM, "random.getrandbits"),
+        ssl.RAND_bytes: TracedFunction(RANDOM, "ssl.RAND_bytes"),
     }
     if hasattr(os, "getrandom"):
-        numbers[os.getrandom] = Source(RANDOM, "os.getrandom")
+        numbers[os.getrandom] = TracedFunction(RANDOM, "os.getrandom")
     ids = {
-        os.getpid: Source(ID, "os.getpid"),
-        os.getppid: Source(ID, "os.getppid"),
-        os.uname: Source(ID, "os.uname"),
-        socket.gethostname: Source(ID, "socket.gethostname"),
+        os.getpid: TracedFunction(ID, "os.getpid"),
+        os.getppid: TracedFunction(ID, "os.getppid"),
+        os.uname: TracedFunction(ID, "os.uname"),
+        socket.gethostname: TracedFunction(ID, "socket.gethostname"),
     }
     return {**clocks, **numbers, **ids}
 
 
-def python_sources() -> dict[int, Source]:
+def python_sources() -> dict[int, TracedFunction]:
     """Return the traced functions that are written in Python, by the identity of their code."""
-    found: dict[int, Source] = {}
+    found: dict[int, TracedFunction] = {}
 
     def add(owner: Any, prefix: str, kind: str, *names: str) -> None:
         for name in names:
             code = getattr(getattr(owner, name, None), "__code__", None)
             if code is not None:
-                found[id(code)] = Source(kind, f"{prefix}.{name}")
+                found[id(code)] = TracedFunction(kind, f"{prefix}.{name}")
 
     add(uuid, "uuid", ID, "uuid1", "uuid4", "uuid6", "uuid7", "uuid8", "getnode")
     add(platform, "platform", ID, "node")

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from .agent_code import AgentCode
-from .sources import CLOCK, ID, THREAD, TRANSPARENT, Source, builtin_sources, python_sources
+from .sources import CLOCK, ID, THREAD, TRANSPARENT, TracedFunction, builtin_sources, python_sources
 
 _OPTIMIZED = 1  # CO_OPTIMIZED: the code of a function; that of modules and classes lacks it
 _MOST_EVENTS = 20_000
@@ -37,7 +37,7 @@ class Event:
         spans: Of a clock, what it read before and after each call: on a busy machine much time can pass in between.
     """
 
-    source: Source
+    source: TracedFunction
     line: Line
     root: Line | None
     is_direct: bool
@@ -46,7 +46,7 @@ class Event:
     spans: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
 
 
-class Tracer:
+class CallTracer:
     """Traces calls by a profile function, and sockets, files and processes by an audit hook.
 
     Args:
@@ -99,7 +99,7 @@ class Tracer:
                     generator = frame.f_locals.get("self") if source.name in _DRAWING else None
                     self._record(source, frame.f_back, arg, is_own=is_own_generator(generator))
 
-    def _record(self, source: Source, caller: FrameType, value: Any, *, is_own: bool = False) -> None:
+    def _record(self, source: TracedFunction, caller: FrameType, value: Any, *, is_own: bool = False) -> None:
         found = self._place(caller)
         if found is None:
             return
@@ -161,7 +161,9 @@ class Tracer:
                 self.files[os.path.realpath(path)] = line
                 if path in _HOST_FILES:
                     key = (path, line, root, True)
-                    self.events.setdefault(key, Event(Source(ID, path), line, root, is_direct=True, returns=True))
+                    self.events.setdefault(
+                        key, Event(TracedFunction(ID, path), line, root, is_direct=True, returns=True)
+                    )
         elif event == "sqlite3.connect":
             self.databases[os.path.realpath(os.fsdecode(args[0]))] = line
         elif event == "socket.__new__":
@@ -193,7 +195,7 @@ def is_own_generator(value: Any) -> bool:
     return isinstance(value, random.Random) and value is not _SHARED and not isinstance(value, random.SystemRandom)
 
 
-def _value(source: Source, value: Any) -> Any:
+def _value(source: TracedFunction, value: Any) -> Any:
     """Return what the call returns, as far as it can be known; for functions in C, `value` is the function."""
     if not _is_builtin(value):
         return value
@@ -204,7 +206,7 @@ def _value(source: Source, value: Any) -> Any:
     return None
 
 
-def _clock(source: Source, value: Any) -> float:
+def _clock(source: TracedFunction, value: Any) -> float:
     """Return what a clock reads now: a monotonic one in its own unit, all others in Unix seconds."""
     return float(value() if _is_builtin(value) else value) if source.family == "monotonic" else time.time()
 

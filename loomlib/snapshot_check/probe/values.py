@@ -18,7 +18,7 @@ from .findings import Findings
 from .matching import Matcher, Span, is_part_of
 from .objects import SCALARS, Node, Objects
 from .sources import CLOCK, ID, RANDOM, SEED
-from .tracing import Event, Line, Tracer
+from .tracing import CallTracer, Event, Line
 
 _TOKEN_NAMES = frozenset(
     {"access_token", "accesstoken", "id_token", "token", "sessiontoken", "session_token", "aws_session_token", "jwt"}
@@ -49,7 +49,7 @@ class Values:
         findings: Where findings go.
     """
 
-    def __init__(self, code: AgentCode, tracer: Tracer, objects: Objects, findings: Findings) -> None:
+    def __init__(self, code: AgentCode, tracer: CallTracer, objects: Objects, findings: Findings) -> None:
         self._code, self._tracer, self._objects, self._findings = code, tracer, objects, findings
         self._events = list(tracer.events.values())
         if any(self._has_fixed_seed(event) for event in self._events):

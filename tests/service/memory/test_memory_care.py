@@ -138,13 +138,13 @@ def test_an_import_resumes_where_it_stopped_and_imports_nothing_twice(memory_ben
     path = tmp_path / "memory.jsonl"
     memory.export(path, redact=False)
 
-    class Stopped(Exception):
+    class StoppedError(Exception):
         pass
 
     def stop(line: str) -> None:
-        raise Stopped
+        raise StoppedError
 
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         other.import_(path).confirm(progress=stop)
     journal = next(tmp_path.glob("*.imported"))
     kept = journal.read_text().splitlines()[:5]

@@ -20,7 +20,7 @@ import boto3
 import uvicorn
 from botocore.config import Config
 
-from loomlib.local.models import ConverseModel, ModelRefused
+from loomlib.local.models import ConverseModel, ModelRefusedError
 
 
 class ConverseApp:
@@ -64,7 +64,7 @@ class ConverseApp:
                     started = True
                 await send({"type": "http.response.body", "body": frame, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
-        except ModelRefused as refused:
+        except ModelRefusedError as refused:
             await start(refused.status, "application/json", (b"x-amzn-errortype", refused.code.encode()))
             await send({"type": "http.response.body", "body": json.dumps({"message": refused.message}).encode()})
 

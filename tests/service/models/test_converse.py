@@ -12,7 +12,7 @@ from strands import Agent, tool
 from strands.models import BedrockModel
 
 from loomlib.errors import PluginError
-from loomlib.local.models import PROFILES, ModelRefused, make_model
+from loomlib.local.models import PROFILES, ModelRefusedError, make_model
 
 WEATHER = {
     "toolSpec": {
@@ -120,7 +120,7 @@ def test_a_profile_repeats_its_times_and_grows_with_the_input() -> None:
 def test_an_unknown_model_or_profile_names_the_known_ones() -> None:
     with pytest.raises(PluginError, match="openai, scripted"):
         make_model("gpt")
-    with pytest.raises(ModelRefused, match="field-notes"):
+    with pytest.raises(ModelRefusedError, match="field-notes"):
         make_model(profile="slow")
     assert make_model(profile="fast").label == "scripted (simulated, profile fast)"
 

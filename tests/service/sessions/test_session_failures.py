@@ -9,7 +9,7 @@ import pytest
 
 from loomlib.local.contract import AgentProcessError, SessionEndedError
 from loomlib.local.sandbox.isolation import choose
-from loomlib.local.sessions.running import ProcessGoneError, Running
+from loomlib.local.sessions.running import ProcessGoneError, RunningProcess
 
 HEALTHY = "async def invoke(payload, scope, receive, send): await answer(send, str(os.getpid()).encode())"
 
@@ -151,13 +151,13 @@ async def test_a_session_whose_process_died_between_calls_starts_cold_again(lab,
 
 
 async def test_a_process_that_is_gone_twice_before_it_took_a_call_is_the_agents_failure(lab, call, monkeypatch):
-    tried: list[Running] = []
+    tried: list[RunningProcess] = []
 
-    async def connect(running: Running) -> None:
+    async def connect(running: RunningProcess) -> None:
         tried.append(running)
         raise ProcessGoneError("connection refused")
 
-    monkeypatch.setattr(Running, "connect", connect)
+    monkeypatch.setattr(RunningProcess, "connect", connect)
     with pytest.raises(AgentProcessError, match="ended twice before it accepted the invocation: connection refused"):
         await lab.pool().invoke(call(lab.asgi(HEALTHY)))
     assert len(tried) == 2

@@ -13,7 +13,7 @@ import pytest
 from waiting import wait_until
 
 import loomlib as loom
-from loomlib.agents.protocols import CallbackOptions, Elicitation, LogMessage, Progress, Sampling
+from loomlib.agents.protocols import CallbackOptions, Elicitation, LogMessage, ProgressNotification, Sampling
 from loomlib.errors import InvalidArgumentsError, PeerClosedError, ProtocolError, ToolNotFoundError
 from loomlib.evals.values.cases import Turn
 from loomlib.workbench import sampling_model
@@ -106,7 +106,7 @@ def test_a_failing_tool_is_a_failed_call(mcp: McpClient) -> None:
 def test_progress_and_log_lines_arrive_before_the_result_in_order(mcp: McpClient) -> None:
     SEEN.clear()
     assert mcp.call("count", steps=3).text == "counted to 3"
-    progress = [seen for seen in SEEN if isinstance(seen, Progress)]
+    progress = [seen for seen in SEEN if isinstance(seen, ProgressNotification)]
     assert [(one.progress, one.total, one.message) for one in progress] == [
         (1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3"),
     ]  # fmt: skip

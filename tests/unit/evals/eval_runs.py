@@ -32,11 +32,11 @@ class Adder:
     def __call__(self, prompt: str) -> str:
         self.asked[prompt] += 1
         if self._failures:
-            raise Failing(self._failures.pop(0))
+            raise FailingTargetError(self._failures.pop(0))
         return str(sum(int(each) for each in prompt.split("+")))
 
 
-class Failing(Exception):
+class FailingTargetError(Exception):
     """A failure of a class of `loomlib.agents.FAILURES`."""
 
     def __init__(self, failure: str) -> None:

@@ -14,7 +14,7 @@ from eval_runs import Adder, Says, SaysLater, case_of, sums
 import loomlib as loom
 from loomlib.errors import EvalError, EvalInterruptedError
 from loomlib.evals import CaseAnswer, CaseFailure, EvalCase, EvalSet, NotApplicable, Score, ToolUse, Turn, TurnAnswer
-from loomlib.evals.runs import Budget, CallableTarget, EvalRun, Silent, Snapshot, rescore
+from loomlib.evals.runs import Budget, CallableTarget, EvalRun, RunSnapshot, Silent, rescore
 from loomlib.store import Store
 
 
@@ -354,10 +354,10 @@ async def test_a_cancelled_run_keeps_what_was_answered_and_continues(store: Stor
 def test_progress_is_reported_in_the_callers_thread(store: Store) -> None:
     import threading
 
-    told: list[tuple[int, Snapshot]] = []
+    told: list[tuple[int, RunSnapshot]] = []
 
     class Telling(Silent):
-        def finish(self, snapshot: Snapshot) -> None:
+        def finish(self, snapshot: RunSnapshot) -> None:
             told.append((threading.get_ident(), snapshot))
 
     loom.evaluate(Adder(), sums(7), [Says(), SaysLater("later")], progress=Telling(), store=store)

@@ -13,7 +13,7 @@ from loomlib import workshop
 from loomlib.cli.launcher import FOLDER
 from loomlib.errors import LoomError
 from loomlib.settings import Settings
-from loomlib.workshop.exercise import Exercise, NotYet
+from loomlib.workshop.exercise import Exercise, NotSolvedError
 from loomlib.workshop.homes import clear_home, is_home, learner_homes, standing
 from loomlib.workshop.lesson import Lesson
 from loomlib.workshop.progress import LessonProgress, progress_file, read_progress
@@ -38,7 +38,7 @@ def hostile(answer: object, bench: object) -> str:
     if answer == "bug":
         raise RuntimeError("<script>alert(1)</script> at /secret/path")
     if answer != "right":
-        raise NotYet("this is <img src=x onerror=alert(1)>.")
+        raise NotSolvedError("this is <img src=x onerror=alert(1)>.")
     return "it is <b>so</b>."
 
 

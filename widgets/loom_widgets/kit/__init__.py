@@ -1,7 +1,11 @@
 """Parts that all panels share: the widget with actions, lanes and streams, the script and the style."""
 
-from .actions import Cancel, Cancelled, Form, action
+from loomlib.deprecation import renamed_names
+
+from .actions import ActionCancelledError, Cancel, Form, action
 from .panel import Panel
 from .stream import Stream
 
-__all__ = ["Cancel", "Cancelled", "Form", "Panel", "Stream", "action"]
+__all__ = ["ActionCancelledError", "Cancel", "Form", "Panel", "Stream", "action"]
+
+__getattr__ = renamed_names(__name__, {"Cancelled": "ActionCancelledError"})

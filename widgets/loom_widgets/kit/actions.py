@@ -15,7 +15,7 @@ _MARK = "_loom_action"
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class Cancelled(Exception):
+class ActionCancelledError(Exception):
     """The user stopped the action; nothing failed."""
 
 
@@ -31,13 +31,13 @@ class Cancel:
         return self._event.is_set()
 
     def check(self) -> None:
-        """Raise `Cancelled` if Stop was clicked.
+        """Raise `ActionCancelledError` if Stop was clicked.
 
         Raises:
-            Cancelled: It was.
+            ActionCancelledError: It was.
         """
         if self.is_set:
-            raise Cancelled
+            raise ActionCancelledError
 
     def wait(self, seconds: float) -> bool:
         """Sleep until the timeout or until Stop is clicked; return True for Stop."""

@@ -21,7 +21,7 @@ from loomlib.deprecation import warn_renamed
 from loomlib.errors import LoomError
 from loomlib.presentation.html import fragment
 
-from .actions import Cancel, Cancelled, Form, action, actions_of
+from .actions import ActionCancelledError, Cancel, Form, action, actions_of
 from .failures import error_parts
 from .front_end import cannot_draw
 from .lanes import Lanes
@@ -246,7 +246,7 @@ class Panel(anywidget.AnyWidget):
             try:
                 cancel.check()
                 value = getattr(self, name)(*arguments)
-            except Cancelled:
+            except ActionCancelledError:
                 self.send_message("done", id=id, value={"stopped": True})
             except Exception as error:  # noqa: BLE001 -- an action is foreign code here: its failure is shown
                 self.fail(error, action=name)

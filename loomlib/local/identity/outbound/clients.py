@@ -28,7 +28,7 @@ Form = dict[str, str | list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class TokenRequest:
     """What a token is asked for.
 
     Attributes:
@@ -106,7 +106,7 @@ class TokenClient:
             self._documents[url] = self._clock(), document
         return document
 
-    async def client_credentials(self, client: Client, target: Target) -> StoredToken:
+    async def client_credentials(self, client: Client, target: TokenRequest) -> StoredToken:
         """Return a token for the client itself."""
         return await self._token(client, target.form(grant_type="client_credentials"))
 
@@ -125,7 +125,7 @@ class TokenClient:
         form: Form = {"grant_type": "refresh_token", "refresh_token": token.refresh_token}
         return await self._token(client, form, former_refresh=token.refresh_token)
 
-    async def on_behalf_of(self, client: Client, target: Target, user_token: str) -> StoredToken:
+    async def on_behalf_of(self, client: Client, target: TokenRequest, user_token: str) -> StoredToken:
         """Return a token for the resource with which the client acts for a user.
 
         Args:
@@ -149,7 +149,7 @@ class TokenClient:
         exchange: Mapping[str, Any] = config.get("tokenExchangeGrantTypeConfig") or {}
         actor = exchange.get("actorTokenContent") or "NONE"
         if actor == "M2M":
-            given = await self.client_credentials(client, Target(scopes=exchange.get("actorTokenScopes") or ()))
+            given = await self.client_credentials(client, TokenRequest(scopes=exchange.get("actorTokenScopes") or ()))
             form |= {"actor_token": given.access_token, "actor_token_type": _ACCESS}
         elif actor != "NONE":
             raise invalid(f"The local AgentCore does not make actor tokens of {actor} yet, only NONE and M2M")

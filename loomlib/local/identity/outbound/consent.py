@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 from ...resources import ResourceRecord
 from ...wire import invalid
-from .clients import Target
+from .clients import TokenRequest
 from .vault import TokenKey
 
 AUTHORIZE_PATH: Final = "/identities/oauth2/authorize"
@@ -50,7 +50,7 @@ class ConsentSession:
     uri: str
     provider: ResourceRecord
     key: TokenKey
-    target: Target
+    target: TokenRequest
     return_url: str
     custom_state: str = field(default="", repr=False)
     verifier: str = field(repr=False)
@@ -74,7 +74,7 @@ class ConsentSessions:
         self._by_state: dict[str, str] = {}
 
     def begin(
-        self, provider: ResourceRecord, key: TokenKey, target: Target, *, return_url: str, custom_state: str
+        self, provider: ResourceRecord, key: TokenKey, target: TokenRequest, *, return_url: str, custom_state: str
     ) -> ConsentSession:
         """Return a new session."""
         self._drop_old()

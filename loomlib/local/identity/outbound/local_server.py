@@ -44,7 +44,7 @@ _HTML: Final = (
 )
 
 
-class Issuer(Protocol):
+class LocalTokenIssuer(Protocol):
     """The local issuer."""
 
     @property
@@ -103,7 +103,7 @@ class LocalAuthorizationServer:
 
     def __init__(
         self,
-        issuer: Issuer,
+        issuer: LocalTokenIssuer,
         *,
         url: str,
         is_client: Callable[[str, str | None], bool],

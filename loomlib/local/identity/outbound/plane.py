@@ -9,7 +9,7 @@ from typing import Any, Final
 from ...resources import Place, ResourceRecord
 from ...resources.store import ResourceStore
 from ...wire import RefusedError, invalid, not_found
-from .clients import Client, Target, TokenClient
+from .clients import Client, TokenClient, TokenRequest
 from .consent import ConsentSession, ConsentSessions
 from .providers import (
     API_KEY_PROVIDER,
@@ -91,7 +91,7 @@ class IdentityPlane:
         flow: str = parameters["oauth2Flow"]
         if flow != _MACHINE and not workload.user:
             raise invalid(f"{flow} needs a workload access token for a user: one made for a user id or for a JWT")
-        target = Target(
+        target = TokenRequest(
             scopes=parameters["scopes"],
             resources=parameters.get("resources") or (),
             audiences=parameters.get("audiences") or (),
@@ -122,7 +122,7 @@ class IdentityPlane:
         return {"accessToken": token.access_token}
 
     async def _federated(
-        self, parameters: Parameters, provider: ResourceRecord, key: TokenKey, target: Target
+        self, parameters: Parameters, provider: ResourceRecord, key: TokenKey, target: TokenRequest
     ) -> Result:
         """Return the user's token, or where the user gives consent."""
         if not parameters.get("forceAuthentication") and (token := await self._current(provider, key)):

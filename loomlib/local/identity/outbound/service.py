@@ -16,8 +16,7 @@ from ...wire import RefusedError
 from ..local_issuer import DEFAULT_CLIENT
 from .clients import TokenClient
 from .consent import ConsentSessions
-from .local_server import Issuer as LocalServerIssuer
-from .local_server import LocalAuthorizationServer
+from .local_server import LocalAuthorizationServer, LocalTokenIssuer
 from .pages import ConsentPages
 from .plane import IdentityPlane
 from .providers import (
@@ -34,7 +33,7 @@ from .providers import (
 from .sealing import Sealer
 from .tokens import WorkloadTokens
 from .vault import TokenVault, VaultSettings
-from .web_identity import Issuer, WebIdentity
+from .web_identity import TokenSigner, WebIdentity
 
 _log = logging.getLogger(__name__)
 Handler = Callable[[Mapping[str, Any], Place], Awaitable[dict[str, Any]]]
@@ -59,8 +58,8 @@ class OutboundIdentity:
         store: ResourceStore,
         *,
         url: str,
-        issuer: Issuer,
-        local_issuer: LocalServerIssuer,
+        issuer: TokenSigner,
+        local_issuer: LocalTokenIssuer,
         verify: Callable[[str], Awaitable[None]],
     ) -> None:
         sealer = Sealer(home)

@@ -24,7 +24,7 @@ _MOST_AUDIENCES: Final = 10
 _MOST_TAGS: Final = 50
 
 
-class Issuer(Protocol):
+class TokenSigner(Protocol):
     """Signs tokens."""
 
     @property
@@ -45,7 +45,7 @@ class WebIdentity:
         clock: Seconds since 1970.
     """
 
-    def __init__(self, issuer: Issuer, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, issuer: TokenSigner, clock: Callable[[], float] = time.time) -> None:
         self._issuer, self._clock = issuer, clock
 
     def answer(

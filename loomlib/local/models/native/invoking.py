@@ -44,7 +44,7 @@ async def invoke_model(models: ConverseModel, model_id: str, body: object, reque
         request_id: Id of the request.
 
     Raises:
-        ModelRefused: The request fails with an error of AWS.
+        ModelRefusedError: The request fails with an error of AWS.
         RefusedError: The format is not known (501).
     """
     form = _format(model_id, as_object(body))
@@ -63,7 +63,7 @@ async def invoke_model_stream(
         request_id: Id of the request.
 
     Raises:
-        ModelRefused: The request fails, before the first frame.
+        ModelRefusedError: The request fails, before the first frame.
         RefusedError: The format is not known (501).
     """
     form = _format(model_id, as_object(body))

@@ -52,7 +52,7 @@ class Unfilled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class CallPlan:
     """What a prompt asks for: calls to make, and tools that lack an argument."""
 
     calls: tuple[CandidateCall, ...] = ()
@@ -72,7 +72,7 @@ def describe(tool: Tool) -> str:
 
 def plan_calls(
     prompt: str, tools: Sequence[Tool], *, previous: str | None = None, threshold: float = _THRESHOLD
-) -> Plan:
+) -> CallPlan:
     """Choose the calls that fit a prompt, in its order.
 
     Args:
@@ -101,7 +101,7 @@ def plan_calls(
             elif not is_elliptical and not any(call.tool.name == tool.name for call in calls.values()):
                 unfilled[tool.name] = Unfilled(tool=tool, missing=missing)
                 last = tool
-    return Plan(calls=tuple(calls.values())[:_MOST_CALLS], unfilled=tuple(unfilled.values()))
+    return CallPlan(calls=tuple(calls.values())[:_MOST_CALLS], unfilled=tuple(unfilled.values()))
 
 
 def clauses(prompt: str) -> list[str]:

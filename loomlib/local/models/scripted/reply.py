@@ -6,11 +6,11 @@ import hashlib
 import json
 
 from ..json_values import as_object
-from ..refusals import ModelRefused
+from ..refusals import ModelRefusedError
 from ..reply import Reply, within_limits
 from ..request import ConverseRequest, ModelToolCall, ToolOutcome
 from .answers import answer_with_results, answer_without_tools
-from .choosing import CandidateCall, Plan, call_key, plan_calls
+from .choosing import CallPlan, CandidateCall, call_key, plan_calls
 from .filling import MISSING, fill_anyway
 from .judging import judge_reply
 from .memories import is_memory_tool, memory_call, referred
@@ -53,7 +53,7 @@ def _unlimited(request: ConverseRequest) -> Reply:
     return Reply(text=answer_without_tools(request, plan.unfilled))
 
 
-def _plan(request: ConverseRequest) -> Plan:
+def _plan(request: ConverseRequest) -> CallPlan:
     question = request.turns[request.newest_question]
     before = [call.name for turn in request.turns[: request.newest_question] for call in turn.calls]
     answers = [turn.text for turn in request.turns[: request.newest_question] if turn.role == "assistant" and turn.text]
@@ -63,7 +63,7 @@ def _plan(request: ConverseRequest) -> Plan:
     if lookup is None or any(is_memory_tool(call.tool.name) for call in plan.calls):
         return plan
     unfilled = tuple(entry for entry in plan.unfilled if entry.tool.name != lookup.tool.name)
-    return Plan(calls=(*plan.calls, lookup), unfilled=unfilled)
+    return CallPlan(calls=(*plan.calls, lookup), unfilled=unfilled)
 
 
 def _made_calls(request: ConverseRequest) -> list[tuple[ModelToolCall, ToolOutcome]]:
@@ -85,7 +85,7 @@ def _forced(request: ConverseRequest, due: list[CandidateCall]) -> Reply:
         value = fill_anyway(tool.schema, _evidence(request))
         if value == {} or as_object(value):
             return Reply(calls=_with_ids(request, [CandidateCall(tool=tool, arguments=as_object(value))]))
-    raise ModelRefused(
+    raise ModelRefusedError(
         "ModelErrorException",
         f"The scripted model found no valid arguments for the tool {', '.join(filter(None, names))}.",
     )

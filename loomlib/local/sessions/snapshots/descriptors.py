@@ -33,7 +33,7 @@ class OpenFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DescriptorPlan:
     """What to do with the descriptors in a forked process, and what keeps it from being forked."""
 
     files: tuple[OpenFile, ...]
@@ -41,7 +41,7 @@ class Plan:
     obstacles: tuple[str, ...]
 
 
-def examine(own: Collection[int]) -> Plan:
+def examine(own: Collection[int]) -> DescriptorPlan:
     """Return what to do with this process's descriptors, but for Loom's `own` ones."""
     files: list[OpenFile] = []
     connections: list[tuple[int, tuple[int, int]]] = []
@@ -70,10 +70,10 @@ def examine(own: Collection[int]) -> Plan:
             obstacles.append("an open pipe")
         else:
             obstacles.append(f"an open {target.removeprefix('anon_inode:').strip('[]')} descriptor")
-    return Plan(tuple(files), tuple(connections), (*obstacles, *_mapped_files()))
+    return DescriptorPlan(tuple(files), tuple(connections), (*obstacles, *_mapped_files()))
 
 
-def renew(plan: Plan, folder: str, own_folder: str) -> None:
+def renew(plan: DescriptorPlan, folder: str, own_folder: str) -> None:
     """Open the files of a forked process again, and close its connections.
 
     Args:

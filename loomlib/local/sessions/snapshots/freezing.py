@@ -108,7 +108,7 @@ class Freezer:
         if on_child is not None:
             signal.signal(signal.SIGCHLD, on_child)
 
-    def _examine(self, loop: asyncio.AbstractEventLoop) -> tuple[list[str], descriptors.Plan | None]:
+    def _examine(self, loop: asyncio.AbstractEventLoop) -> tuple[list[str], descriptors.DescriptorPlan | None]:
         if not _on_main_thread():
             return ["its server runs in a thread"], None
         if not isinstance(loop, asyncio.SelectorEventLoop):
@@ -129,7 +129,7 @@ class Freezer:
         plan = descriptors.examine(own | descriptors.loop_descriptors(loop))
         return [*obstacles, *plan.obstacles], plan
 
-    def _serve_requests(self, loop: asyncio.AbstractEventLoop, plan: descriptors.Plan) -> None:
+    def _serve_requests(self, loop: asyncio.AbstractEventLoop, plan: descriptors.DescriptorPlan) -> None:
         """Fork a session for each request; return in the forked process only."""
         state = sys.modules["random"].getstate() if "random" in sys.modules else None
         wake_up, works_in = signal.set_wakeup_fd(-1), os.getcwd()
@@ -161,7 +161,7 @@ class Freezer:
         request: Request,
         received: list[int],
         loop: asyncio.AbstractEventLoop,
-        plan: descriptors.Plan,
+        plan: descriptors.DescriptorPlan,
         works_in: str,
     ) -> None:
         """Become the process of a session."""

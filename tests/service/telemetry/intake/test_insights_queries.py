@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.local.insights import MalformedQuery, Query, Row
+from loomlib.local.insights import MalformedQueryError, Query, Row
 
 BEGIN_MS = 1_795_294_030_857
 
@@ -193,17 +193,17 @@ def test_comments_and_lines_do_not_matter() -> None:
     ],
 )
 def test_a_query_that_cannot_be_run_is_refused_with_its_place(query: str, message: str, place: tuple[int, int]) -> None:
-    with pytest.raises(MalformedQuery, match=message.replace("|", r"\|")) as refusal:
+    with pytest.raises(MalformedQueryError, match=message.replace("|", r"\|")) as refusal:
         Query(query)
     assert (refusal.value.start, refusal.value.end) == place
 
 
 @given(st.text(alphabet="fieldsatrp @message|'\"/\\*()[],=<>!~+-^%`#.0123456789\n", max_size=60))
 def test_no_text_is_anything_but_a_query_or_malformed(text: str) -> None:
-    place: MalformedQuery | None = None
+    place: MalformedQueryError | None = None
     try:
         Query(text).run(rows("a", {"b": 1}))
-    except MalformedQuery as error:
+    except MalformedQueryError as error:
         place = error
     assert place is None or 0 <= place.start < place.end
 

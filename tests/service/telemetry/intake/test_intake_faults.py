@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from waiting import wait_until
 
 from loomlib.local.otlp.json_form import decode_json
-from loomlib.local.otlp.json_values import Malformed
+from loomlib.local.otlp.json_values import MalformedTelemetryError
 from loomlib.local.otlp.protobuf_form import decode_protobuf
 from loomlib.local.otlp.reader import TelemetryReader
 from loomlib.local.otlp.records import Origin, Record, Recorder
@@ -277,7 +277,7 @@ def test_any_json_is_records_or_malformed(document: dict[str, Any]) -> None:
     for kind in ("traces", "logs", "metrics"):
         try:
             decoded = decode_json(json.dumps(document).encode(), kind)
-        except Malformed:
+        except MalformedTelemetryError:
             continue
         records, _ = Recorder().record(decoded, kind, Origin(group=GROUP))
         assert all(json.loads(record.message) for record in records)
@@ -289,7 +289,7 @@ def test_any_bytes_are_records_or_malformed(body: bytes) -> None:
     for kind in ("traces", "logs", "metrics"):
         try:
             decoded = decode_protobuf(body, kind)
-        except Malformed:
+        except MalformedTelemetryError:
             continue
         Recorder().record(decoded, kind, Origin(group=GROUP))
 

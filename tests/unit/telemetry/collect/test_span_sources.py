@@ -20,7 +20,7 @@ from loomlib.telemetry import NamedSource, PollingPolicy, TraceRequest
 from loomlib.telemetry.cost import UsageLogs
 from loomlib.telemetry.span_records import SPANS_GROUP
 from loomlib.workbench.runtime_uses import RuntimeUses
-from loomlib.workbench.tracer import Tracer
+from loomlib.workbench.trace_finder import TraceFinder
 
 QUICK = PollingPolicy(wait_s=0.1, interval_s=0.01, horizon_s=60.0)
 USAGE = f"/aws/vendedlogs/bedrock-agentcore/runtime/USAGE_LOGS/{SOURCE.runtime_id}"
@@ -60,8 +60,8 @@ def invocation(store: Store, entry: AgentEntry, *, ago_s: float = 30.0) -> Invoc
     return row
 
 
-def tracer(store: Store, groups: LogGroups) -> Tracer:
-    return Tracer(store, cast(Clients, groups), patience=QUICK, same_clock=True)
+def tracer(store: Store, groups: LogGroups) -> TraceFinder:
+    return TraceFinder(store, cast(Clients, groups), patience=QUICK, same_clock=True)
 
 
 def spans_of(row: InvocationRow) -> list[dict[str, Any]]:

@@ -16,9 +16,9 @@ from loomlib.telemetry.layers import CANNOT_SEE, Layer
 from loomlib.telemetry.trace_lookup import TraceRequest, TraceResult, trace_from
 from loomlib.telemetry.traces import ClientTiming
 from loomlib.workbench.telemetry_views import LayersView
+from loomlib.workbench.trace_finder import TracedInvocation
 from loomlib.workbench.trace_page import SHOWN_BARS
 from loomlib.workbench.trace_view import TraceView
-from loomlib.workbench.tracer import TracedInvocation
 from loomlib.workbench.traces import Traces
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -17,7 +17,7 @@ from loomlib.errors import AgentNotFoundError, LoomError, NotSupportedError
 from loomlib.json_values import as_list, as_mapping, as_text
 from loomlib.presentation.formats import plural
 
-from ...kit import Cancel, Cancelled, Form, Panel, action
+from ...kit import ActionCancelledError, Cancel, Form, Panel, action
 from ...kit.panel import static_summary
 from ...kit.source import connect_code, frame_rows
 
@@ -86,7 +86,7 @@ class BuildPanel(Panel):
                 progress=step,
                 **settings,
             )
-        except Cancelled:
+        except ActionCancelledError:
             end(
                 "stopped",
                 "Stopped waiting. A deployment that has started continues; deploy again to add its runtime to the "

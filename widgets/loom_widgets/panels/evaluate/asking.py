@@ -10,7 +10,7 @@ from loomlib import Workbench
 from loomlib.errors import EvalError, LoomError
 from loomlib.evals import Budget, EvalSet
 from loomlib.evals.compare.gate_requests import GateRequest, named
-from loomlib.evals.runs import Snapshot
+from loomlib.evals.runs import RunSnapshot
 from loomlib.evals.runs.assignment import RunEvaluators
 from loomlib.evals.values.choices import split_evaluators
 from loomlib.reports import chosen_evaluators
@@ -159,16 +159,16 @@ def set_details(evalset: EvalSet, request: RunRequest) -> dict[str, Any]:
     }
 
 
-class Watch:
+class PanelProgress:
     """Passes a run's progress to the panel."""
 
-    def __init__(self, show: Callable[[Snapshot], None]) -> None:
+    def __init__(self, show: Callable[[RunSnapshot], None]) -> None:
         self._show = show
 
-    def update(self, snapshot: Snapshot) -> None:
+    def update(self, snapshot: RunSnapshot) -> None:
         """Show a snapshot, at most ten times a second."""
         self._show(snapshot)
 
-    def finish(self, snapshot: Snapshot) -> None:
+    def finish(self, snapshot: RunSnapshot) -> None:
         """Show the last snapshot."""
         self._show(snapshot)

@@ -19,14 +19,14 @@ from loomlib.evals import EvalRun, EvalSet
 from loomlib.evals.compare.gate_requests import GateRequest, judge_gates
 from loomlib.evals.evaluators.factories import EVALUATOR_FACTORIES
 from loomlib.evals.judges.factories import JUDGE_FACTORIES
-from loomlib.evals.runs import Snapshot, aevaluate
+from loomlib.evals.runs import RunSnapshot, aevaluate
 from loomlib.evals.runs.assignment import RunEvaluators
 
-from ...kit import Cancel, Cancelled, Form, action
+from ...kit import ActionCancelledError, Cancel, Form, action
 from ...kit.panel import static_summary
 from ...kit.source import connect_code
 from ..test.spans import bar_rows, row_details, waterfall_frame
-from .asking import RunRequest, Watch, set_details
+from .asking import PanelProgress, RunRequest, set_details
 from .capture_actions import CaptureActions
 from .cases import case_details, case_rows, head_sentence, run_header
 from .compare_actions import CompareActions
@@ -188,7 +188,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
     ) -> EvalRun:
         cancel.check()
         self.say(f"Asking {agent.name}: {len(evalset) * repeats} answers of {evalset.name} …")
-        watch = Watch(lambda snapshot: self._note(agent.name, snapshot))
+        watch = PanelProgress(lambda snapshot: self._note(agent.name, snapshot))
 
         async def asked() -> EvalRun:
             loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -207,7 +207,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
             with suppress(LoomError):  # stopped before anything was stored
                 self._show_run(self.bench.evals.run(options["run_id"]))
             self.say(f"Stopped. {head_sentence(self._head)} The answers are stored; press Resume to run the rest.")
-            raise Cancelled from None
+            raise ActionCancelledError from None
         finally:
             self._progress = {}
             self.send_message("progress", ended=True)
@@ -266,7 +266,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
             filter=self.state.get("filter", {}),
         )
 
-    def _note(self, agent: str, snapshot: Snapshot) -> None:
+    def _note(self, agent: str, snapshot: RunSnapshot) -> None:
         self._progress = {"agent": agent, **asdict(snapshot), "sentence": f"{agent}: {snapshot}"}
         self.send_message("progress", **self._progress)
 

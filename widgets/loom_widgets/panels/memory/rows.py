@@ -66,7 +66,7 @@ class ThrottledProgress:
         """Show a sentence, unless another one was shown very recently.
 
         Raises:
-            Cancelled: The action was cancelled.
+            ActionCancelledError: The action was cancelled.
         """
         self._check()
         if (now := time.monotonic()) - self._last >= _UPDATE_INTERVAL_S:

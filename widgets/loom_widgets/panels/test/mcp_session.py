@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib import Agent
-from loomlib.agents.protocols import LogMessage, Progress
+from loomlib.agents.protocols import LogMessage, ProgressNotification
 from loomlib.errors import LoomError
 from loomlib.json_values import as_mapping
 from loomlib.presentation.formats import size
@@ -176,7 +176,7 @@ class McpSessions(Calling, ServerQuestions):
         if client is not None:
             client.close()
 
-    def _show_progress(self, progress: Progress) -> None:
+    def _show_progress(self, progress: ProgressNotification) -> None:
         total = "" if progress.total is None else f" of {progress.total:g}"
         share = progress.progress / progress.total if progress.total else None
         text = f"{progress.progress:g}{total} {short_text(progress.message)}".rstrip()

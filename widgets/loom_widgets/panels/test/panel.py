@@ -24,7 +24,7 @@ from .frames import Frames
 from .mcp_session import McpSessions
 from .turn_details import TurnDetails
 from .turns import PanelTurn
-from .websocket import WebSockets
+from .websocket import SocketMessages
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -35,7 +35,7 @@ _CAPTURED = "captured.json"
 _TEXT_IN_ALL = 600_000
 
 
-class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages, WebSockets):
+class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages, SocketMessages):
     """A conversation with an agent of the catalog, and the telemetry of its last answer."""
 
     __test__ = False  # the name looks like a test to pytest

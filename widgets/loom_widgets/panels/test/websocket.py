@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_MESSAGES: Final = 400
 
 
-class WebSockets(Calling):
+class SocketMessages(Calling):
     """The open WebSocket of the chosen agent."""
 
     _socket: tuple[SocketClient, PanelTurn, str] | None = None

@@ -43,7 +43,7 @@ class TracedInvocation:
     start: SessionStartRecord | None = None
 
 
-class Tracer:
+class TraceFinder:
     """Finds traces for one workbench. `same_clock`: agents and the client share one clock."""
 
     def __init__(self, store: Store, clients: Clients, *, patience: PollingPolicy, same_clock: bool) -> None:
