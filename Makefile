@@ -11,7 +11,7 @@ OUT    ?= reports
 export LOOM_HOME ?= $(CURDIR)/.loom
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report lab test check fast service unit long notebooks browser docs coverage bench bench-release bench-others bubblewrap chromium ready clean
+.PHONY: report lab test check fast service unit long notebooks browser docs sentences coverage bench bench-release bench-others bubblewrap chromium ready clean
 .DEFAULT_GOAL := report
 
 report: $(READY_REPORT)  ## the latency study against the local AgentCore, end to end
@@ -56,6 +56,9 @@ browser: $(READY) chromium
 
 docs: $(READY)  ## the documentation site, in docs/site
 	@$(BIN)/python docs/build.py
+
+sentences:  ## every sentence that a user can see, by package, for review as text
+	@$(PYTHON) docs/sentences.py
 
 coverage: $(READY)  ## lines and branches of loomlib that the tests run, in every process that they start
 	@$(BIN)/python -m pytest tests $(SUITE) --cov --cov-report=term:skip-covered
