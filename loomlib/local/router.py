@@ -6,6 +6,8 @@ method that is named after it in a component given to `Router`, or declaring a r
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import inspect
 import json
 import re
@@ -29,6 +31,7 @@ from .resources import Place
 from .resources.engine import ResourceEngine
 from .wire import (
     Encoded,
+    EventStream,
     Receive,
     RefusedError,
     Scope,
@@ -48,6 +51,7 @@ _PATTERNS = {
     "TaggableResourcesArn": r"arn:[^:]*:bedrock-agentcore:[a-z0-9-]+:[0-9]{12}:[a-z0-9-]+/[^/]+(/[a-z0-9-]+/[^/]+)*"
 }
 _BODY_LIMIT_BYTES = 6_000_000
+_LARGE_BODY_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,7 @@ class Router:
         resources: The control plane's resources.
         regional: Further operations by name, which are called with the caller's region and account as well.
         limit_bytes: Largest request body.
+        large: Operations that take larger ones, by name.
         rest_to_moto: Whether moto answers all other operations, whatever it names its methods.
     """
 
@@ -100,11 +105,12 @@ class Router:
         resources: ResourceEngine | None = None,
         regional: Mapping[str, RegionalHandler] | None = None,
         limit_bytes: int = _BODY_LIMIT_BYTES,
+        large: Mapping[str, int] | None = None,
         rest_to_moto: bool = False,
     ) -> None:
         self._components, self._resources, self._limit_bytes = components, resources, limit_bytes
         self._service_name, self._regional = service_name, regional or {}
-        self._rest_to_moto = rest_to_moto
+        self._rest_to_moto, self._large = rest_to_moto, large or {}
 
     @cached_property
     def _moto_methods(self) -> frozenset[str]:
@@ -164,7 +170,8 @@ class Router:
             if self._rest_to_moto or _snake(match.name) in self._moto_methods:
                 return receive
             raise not_implemented(match.name)
-        body = await read_body(receive, self._limit_bytes, match.request.headers.get("Content-Length"))
+        limit_bytes = self._large.get(match.name, self._limit_bytes)
+        body = await read_body(receive, limit_bytes, match.request.headers.get("Content-Length"))
         named = (b"x-amzn-requestid", request_id.encode())
         if match.operation.service_model.metadata["protocol"] == "json":
             result = await handler(_json(body))
@@ -172,7 +179,14 @@ class Router:
                 return replayed(body)
             await send_json(send, result, headers=(named,))
             return None
-        result = await handler(_parameters(match, body))
+        if len(body) > _LARGE_BODY_BYTES:  # parsing takes long enough to hold up other requests
+            result = await handler(await asyncio.to_thread(_parameters, match, body))
+        else:
+            result = await handler(_parameters(match, body))
+        if isinstance(result, EventStream):
+            kind = (b"content-type", b"application/vnd.amazon.eventstream")
+            await send_body(send, result, 200, [kind, named, *result.headers])
+            return None
         if isinstance(result, Encoded):
             status: int = match.operation.http["responseCode"]
             await send_body(send, result, status, [(b"content-type", b"application/json"), named])
@@ -247,11 +261,16 @@ def _snake(operation_name: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return moto's parsed mappings as plain dictionaries, proven to be JSON, with times as seconds since 1970."""
-    return json.loads(json.dumps(value, default=_seconds))
+    """Return moto's parsed mappings as plain dictionaries, proven to be JSON.
+
+    Times are seconds since 1970, and blobs base64.
+    """
+    return json.loads(json.dumps(value, default=_as_json))
 
 
-def _seconds(value: Any) -> float:
+def _as_json(value: Any) -> float | str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     if isinstance(value, datetime):
         return value.replace(tzinfo=UTC).timestamp()  # moto parses to naive UTC
     raise TypeError(f"{type(value).__name__} is not JSON")

@@ -39,6 +39,7 @@ from .identity.local_issuer import LocalIssuer
 from .identity.outbound import OutboundIdentity, discovery_urls
 from .identity.outward_uses import OutwardUses
 from .images import CodeBuild, ImageStore
+from .interpreters import CODE_INTERPRETER, CodeInterpreterBehaviour, CodeInvocations, InterpreterPool
 from .leases import ServiceLeases
 from .logs.deliveries import LogDeliveries
 from .logs.events import LogEvents
@@ -86,6 +87,7 @@ from .websocket.protocol import ServedWebSocket, largest
 _log = logging.getLogger(__name__)
 _ACCOUNT_ID = "123456789012"  # the account that moto gives to keys it does not know
 _LOGS_LIMIT_BYTES = 1_000_000
+_CODE_BYTES = 100_000_000  # AWS's developer guide: inline files of a code interpreter up to 100 MB
 _DEFAULT_REGION = "us-east-1"
 _KEEP_ALIVE_S = 3_600  # a client's pooled connection must not close between two measured invocations
 # A thread of moto's that is busy for 200 ms must not hold the event loop for the default 5 ms at a time.
@@ -185,6 +187,7 @@ async def _serve(
         port=state.port,
         serve_endpoint=lambda endpoint: server.serve_also(endpoint),
     )
+    interpreters = InterpreterPool(resources, sessions)
     models = _make_model(options, model_settings)
     images = ImageStore(home)
     deployments = Deployments(home, images, isolation=isolation, exact_python=options.python == "machine")
@@ -216,6 +219,7 @@ async def _serve(
             (MEMORY, MemoryBehaviour(on_deleted=on_deleted)),
             (EVALUATOR, Behaviour()),
             (GATEWAY, GatewayBehaviour(resources, url=state.url)),
+            (CODE_INTERPRETER, CodeInterpreterBehaviour(on_deleted=interpreters.end_of)),
             (GATEWAY_TARGET, GatewayTargetBehaviour()),
             *identity.resources,
         ],
@@ -268,7 +272,10 @@ async def _serve(
                     EvaluationPlane(models),
                     events,
                     *long_term.planes,
+                    interpreters,
+                    CodeInvocations(interpreters),
                     regional=identity.data_handlers,
+                    large={"InvokeCodeInterpreter": _CODE_BYTES},
                 ),
             ),
             "xray": (Router("xray", TraceSettings(), rest_to_moto=True),),
@@ -343,6 +350,7 @@ async def _serve(
     finally:
         leases.ended.set()  # releases the leases that are still held
         await aws_names.close()
+        await interpreters.close()
         await sessions.close()
         await engine.close()
         server.should_exit = True

@@ -48,6 +48,18 @@ class Encoded(bytes):
     """A result that is already encoded for the wire."""
 
 
+class EventStream(bytes):
+    """A result that is a complete event stream, with further headers of its answer."""
+
+    headers: Headers
+
+    def __new__(cls, frames: bytes, headers: Headers = ()) -> EventStream:
+        """Make it of encoded events."""
+        stream = super().__new__(cls, frames)
+        stream.headers = headers
+        return stream
+
+
 def invalid(message: str, reason: str = "FieldValidationFailed") -> RefusedError:
     """Return a ValidationException (400)."""
     return RefusedError("ValidationException", 400, message, reason=reason)

@@ -73,8 +73,20 @@ def agentcore_action(operation: str, path_parameters: Mapping[str, Any], region:
             return f"bedrock-agentcore:{operation}", [
                 identifier if identifier.startswith("arn:") else f"{start}:{kind}/{identifier}"
             ]
+    if named := path_parameters.get("codeInterpreterIdentifier") or path_parameters.get("codeInterpreterId"):
+        return f"bedrock-agentcore:{operation}", [_code_interpreter(unquote(str(named)), region, account_id)]
     named = next((unquote(str(value)) for value in path_parameters.values() if "arn" in str(value)), f"{start}:*")
     return f"bedrock-agentcore:{operation}", [named]
+
+
+def _code_interpreter(identifier: str, region: str, account_id: str) -> str:
+    """Return the ARN of a code interpreter: AWS's own belong to the account `aws`."""
+    if identifier.startswith("arn:"):
+        return identifier
+    start = f"arn:aws:bedrock-agentcore:{region}"
+    if identifier.startswith("aws."):
+        return f"{start}:aws:code-interpreter/{identifier}"
+    return f"{start}:{account_id}:code-interpreter-custom/{identifier}"
 
 
 @lru_cache(maxsize=1_000)

@@ -36,7 +36,8 @@ def largest_body(service: str, path: str) -> int:
         path: Its raw path.
     """
     if service == "bedrock-agentcore":
-        return _INVOCATION_BYTES if path.endswith(("/invocations", "/invocations/")) else _CONTROL_BYTES
+        large = ("/invocations", "/invocations/", "/tools/invoke")
+        return _INVOCATION_BYTES if path.endswith(large) else _CONTROL_BYTES
     known = {"bedrock": _MODEL_BYTES, "lambda": _LAMBDA_BYTES, "logs": _LOGS_BYTES, "s3": _S3_BYTES}
     return known.get(service, _OTHER_BYTES)
 

@@ -44,5 +44,8 @@ def _judge(evaluator: Builtin) -> dict[str, Any]:
 
 
 EVALUATOR: Final = Resource(
-    noun="Evaluator", arn="evaluator/{id}", presets=tuple(_record(evaluator) for evaluator in BUILTINS.values())
+    noun="Evaluator",
+    arn="evaluator/{id}",
+    presets=tuple(_record(evaluator) for evaluator in BUILTINS.values()),
+    only_presets=True,
 )

@@ -62,6 +62,10 @@ class Behaviour:
     async def after_delete(self, record: ResourceRecord, version: int | None) -> None:
         """Release everything that a deleted resource, or one deleted version, used."""
 
+    def is_listed(self, record: ResourceRecord, parameters: Mapping[str, Any]) -> bool:
+        """Return whether a list operation shows a resource, where its parameters have filters of their own."""
+        return True
+
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
         """Return members to add to responses; they take precedence over the stored document."""
         return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .naming import new_suffix, partition_of
@@ -39,7 +39,9 @@ class Resource:
         summary_defaults: Members of the list's items where the resource was not given them.
         page_size: Items of a page when `maxResults` is not given.
         newest_first: Order of the list.
-        presets: Resources that exist in every region and cannot be changed.
+        presets: Resources that exist in every region and cannot be changed; `{partition}` and `{region}` in their ARNs
+            are filled in.
+        only_presets: Whether others cannot be created here.
     """
 
     noun: str
@@ -58,11 +60,17 @@ class Resource:
     page_size: int = 100
     newest_first: bool = False
     presets: tuple[ResourceRecord, ...] = ()
+    only_presets: bool = False
 
     @property
     def prefix(self) -> str:
         """The noun as it starts member names: `agentRuntime` in `agentRuntimeId`."""
         return self.noun[0].lower() + self.noun[1:]
+
+    def presets_in(self, region: str) -> list[ResourceRecord]:
+        """Return the presets as a client of a region sees them."""
+        filled = {"partition": partition_of(region), "region": region}
+        return [replace(preset, arn=preset.arn.format(**filled)) for preset in self.presets]
 
     def new_id(self, name: str) -> str:
         """Return a new id in this resource's form."""

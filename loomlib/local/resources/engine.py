@@ -92,7 +92,7 @@ class ResourceEngine:
         }
         for family in self._families.values():
             for verb, operation in family.binding.operations.items():
-                if not family.resource.presets or verb in ("get", "list"):
+                if not family.resource.only_presets or verb in ("get", "list"):
                     self.handlers[operation] = partial(verbs[verb], family)
 
     async def call(self, operation: str, parameters: Parameters, *, region: str, account_id: str = "") -> Result:
@@ -188,7 +188,8 @@ class ResourceEngine:
     async def _list(self, family: _Family, parameters: Parameters, place: Place) -> Result:
         parent = self._parent(family, parameters, place)
         stored = self.store.records(family.kind, place=place, parent=parent.arn if parent else "")
-        records = [*family.resource.presets, *stored]
+        presets = [] if parent else family.resource.presets_in(place.region)
+        records = [record for record in (*presets, *stored) if family.behaviour.is_listed(record, parameters)]
         if family.resource.newest_first:
             records.reverse()
         return self._page(family, "list", records, parameters)
@@ -201,7 +202,7 @@ class ResourceEngine:
         resource, binding, moment = family.resource, family.binding, self._moment()
         token, digest = parameters.get("clientToken") or "", _digest(parameters)
         async with self._changing:
-            former = self._find(family, parameters, place)
+            former = self._changeable(family, parameters, place)
             if token and former.tokens.get("update", ("",))[0] == token:
                 self._check_token(family, former, "update", digest)
                 return self._answer(family, "update", _seen_as(former, family, "updating"))
@@ -227,7 +228,7 @@ class ResourceEngine:
 
     async def _delete(self, family: _Family, parameters: Parameters, place: Place) -> Result:
         async with self._changing:
-            record = self._find(family, parameters, place)
+            record = self._changeable(family, parameters, place)
             version = self._wanted_version(family, parameters)
             if version is not None:
                 record = self._version(record, version)
@@ -311,7 +312,8 @@ class ResourceEngine:
 
     def _find(self, family: _Family, parameters: Parameters, place: Place) -> ResourceRecord:
         key: str = parameters[family.binding.identifier]
-        if preset := next((item for item in family.resource.presets if key in (item.id, item.arn)), None):
+        presets = family.resource.presets_in(place.region)
+        if preset := next((item for item in presets if key in (item.id, item.arn)), None):
             return preset
         parent = self._parent(family, parameters, place)
         above = parent.arn if parent else ""
@@ -319,6 +321,12 @@ class ResourceEngine:
         if record is None:
             below = f" in {parent.id}" if parent else ""
             raise not_found(f"{_sentence_noun(family.kind)} not found{below}: {key}")
+        return record
+
+    def _changeable(self, family: _Family, parameters: Parameters, place: Place) -> ResourceRecord:
+        record = self._find(family, parameters, place)
+        if not record.number:
+            raise invalid(f"{_sentence_noun(family.kind)} {record.id} is managed by AWS and cannot be changed")
         return record
 
     def _parent(self, family: _Family, parameters: Parameters, place: Place) -> ResourceRecord | None:
@@ -361,11 +369,11 @@ class ResourceEngine:
     def _page(self, family: _Family, verb: str, records: Sequence[ResourceRecord], parameters: Parameters) -> Result:
         """Cut a page out of ordered records; a preset's position comes before all numbers."""
         request = page_request(parameters, family.binding.operations[verb], int, size=family.resource.page_size)
-        presets = list(family.resource.presets)
+        presets = [preset.id for preset in family.resource.presets]
 
         def position(record: ResourceRecord) -> int:
             place = record.version if verb == "versions" else record.number
-            return place or presets.index(record) - len(presets)
+            return place or presets.index(record.id) - len(presets)
 
         if request.after is not None:
             after: int = request.after[0]

@@ -278,11 +278,13 @@ def keep_limits(text: str) -> None:
         setrlimit(number, (least, least))
 
 
-def follow_the_service(lifeline_fd: int, mark: str, network: LockType) -> None:
+def follow_the_service(
+    lifeline_fd: int, mark: str, network: LockType, answer: Callable[[int], object] | None = None
+) -> None:
     """Wait until the service closes the lifeline, also by being killed; then end the whole session.
 
     The lock `network` is released when the service says that the network is there. A byte with a descriptor is the
-    beginning of a request (see `spawning`).
+    beginning of a request (see `spawning`), which `answer` is called with.
 
     Where this thread cannot run, because foreign code holds the interpreter, the service's keeper does it.
     """
@@ -297,7 +299,8 @@ def follow_the_service(lifeline_fd: int, mark: str, network: LockType) -> None:
                 network.release()
             for level, kind, descriptor in control:
                 if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS):
-                    start_new_thread(answer_request, (int.from_bytes(descriptor[:4], sys.byteorder),))
+                    given = int.from_bytes(descriptor[:4], sys.byteorder)
+                    start_new_thread(answer or answer_request, (given,))
             if not data:
                 break
     except OSError:

@@ -65,7 +65,9 @@ async def run_command(process: SessionProcess, command: str, *, timeout_s: float
         pipes = [await _Pipe.open() for _ in range(3)]
         for pipe in pipes:
             resources.callback(pipe.close)
-        await _ask(channel, ["run", str(process.folder), _SHELL, command, *variables], [pipe.writer for pipe in pipes])
+        await ask_channel(
+            channel, ["run", str(process.folder), _SHELL, command, *variables], [pipe.writer for pipe in pipes]
+        )
         for pipe in pipes:
             pipe.close_writer()
         output, errors, code = (pipe.reader for pipe in pipes)
@@ -148,7 +150,7 @@ async def connect_port(process: SessionProcess, port: int) -> socket.socket:
         OSError: Nothing listens there, or the process has ended.
     """
     with contextlib.closing(process.open_channel()) as channel:
-        await _ask(channel, ["connect", str(port)], [])
+        await ask_channel(channel, ["connect", str(port)])
         await _readable(channel)
         data, control, _, _ = channel.recvmsg(1_000, socket.CMSG_SPACE(array.array("i").itemsize))
     connected: socket.socket | None = None
@@ -169,7 +171,12 @@ async def connect_port(process: SessionProcess, port: int) -> socket.socket:
     return connected
 
 
-async def _ask(channel: socket.socket, words: Sequence[str], descriptors: Sequence[int]) -> None:
+async def ask_channel(channel: socket.socket, words: Sequence[str], descriptors: Sequence[int] = ()) -> None:
+    """Send a request on a channel, with descriptors for it (see `spawning`).
+
+    Raises:
+        OSError: The process has ended.
+    """
     request = b"\0".join(os.fsencode(word) for word in words)
     socket.send_fds(channel, [len(request).to_bytes(8, "big")], descriptors)
     await asyncio.get_running_loop().sock_sendall(channel, request)

@@ -119,6 +119,11 @@ class SessionPool:
         self._processes: set[RuntimeSession] = set()  # also those that are ending
         self._closing = False
 
+    @property
+    def place(self) -> SessionPlace:
+        """What all sessions share."""
+        return self._place
+
     async def invoke(self, call: AgentCall) -> AgentAnswer:
         """Send an invocation to its session; start the session if needed.
 

@@ -53,6 +53,7 @@ class AgentProcess(SessionProcess):
         groups: Files of control groups that the process joins.
         port: The service's port.
         control: The socket over which sessions are requested that are forked from this process.
+        bootstrap: What the interpreter runs, with the script as its last argument.
         on_signal: Called with each byte that the process sends over its lifeline, the socket pair whose closing shows
             it that the service has ended.
         on_endpoint: Called with the socket on which the agent reaches the service, if it has a network of its own.
@@ -76,6 +77,7 @@ class AgentProcess(SessionProcess):
         groups: Sequence[Path] = (),
         port: int = 0,
         control: socket.socket | None = None,
+        bootstrap: Path = _BOOTSTRAP,
     ) -> None:
         isolated = isolation.level == "bubblewrap"
         if mounts and not isolated:
@@ -103,7 +105,7 @@ class AgentProcess(SessionProcess):
                 if isolation.network_program:
                     where += "+"
                 inherited = [listener.fileno(), lifeline_child_end.fileno()]
-                command = [interpreter, "-X", "frozen_modules=on", str(_BOOTSTRAP), *map(str, inherited)]
+                command = [interpreter, "-X", "frozen_modules=on", str(bootstrap), *map(str, inherited)]
                 passed = [*inherited]
                 if control is not None:
                     passed.append(control.fileno())

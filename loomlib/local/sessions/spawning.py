@@ -16,6 +16,12 @@ import sys
 from _socket import AF_INET, CMSG_SPACE, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
 from _thread import allocate_lock, start_new_thread
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Further = Callable[[socket, list[bytes], list[int]], object]
+
 CLOSED_ON_EXEC: int = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)  # Linux
 
 CONNECTED = b"+"
@@ -27,8 +33,13 @@ _SIGKILL, _SIGPIPE, _SIGXFSZ = 9, 13, 25
 _SHELL_LINE = 'cd -- "$1" || exit; "$0" -c "$2" 3>&-; echo $? >&3'
 
 
-def answer(descriptor: int) -> None:
-    """Answer one request on a channel, and close it."""
+def answer(descriptor: int, further: Mapping[bytes, Further] | None = None) -> None:
+    """Answer one request on a channel, and close it.
+
+    Args:
+        descriptor: The channel.
+        further: What answers requests of further kinds, called with the channel, the words and the descriptors.
+    """
     channel = socket(fileno=descriptor)
     channel.settimeout(None)  # whatever default the agent's code has set
     descriptors: list[int] = []
@@ -45,6 +56,8 @@ def answer(descriptor: int) -> None:
             wait(channel, pid)
         elif kind == b"connect":
             connect(channel, int(words[0]))
+        elif further is not None and kind in further:
+            further[kind](channel, words, descriptors)
     except OSError as failure:
         with contextlib.suppress(OSError):  # the service has given up
             channel.sendall(str(failure).encode())

@@ -45,6 +45,27 @@ def client(name, *arguments, **options):
     return found[name](*(arguments or (REGION,)), **options)
 
 
+def code_interpreter():
+    """A session with state, a file and a command, as `code_session` has it."""
+    from bedrock_agentcore.tools.code_interpreter_client import code_session
+
+    with code_session(REGION) as session:
+        session.execute_code("kept = 41")
+        session.upload_file("answer.txt", "the answer")
+        session.execute_command("cat answer.txt > copied.txt")
+        (event,) = session.execute_code("kept + 1")["stream"]
+        return f"{event['result']['structuredContent']['stdout']} {session.download_file('copied.txt')}"
+
+
+def strands_tool():
+    from strands_tools.code_interpreter import AgentCoreCodeInterpreter
+    from strands_tools.code_interpreter.models import ExecuteCodeAction, LanguageType
+
+    tool = AgentCoreCodeInterpreter(region=REGION, persist_sessions=False)
+    action = ExecuteCodeAction(type="executeCode", code="6 * 7", language=LanguageType.PYTHON)
+    return tool.execute_code(action)["content"][0]["text"]
+
+
 def strands_session():
     from bedrock_agentcore.memory.integrations.strands.config import AgentCoreMemoryConfig
 
@@ -89,7 +110,8 @@ calls = {
     "ConfigBundleClient.list_configuration_bundles": lambda: client("ConfigBundleClient").list_configuration_bundles(),
     "BrowserClient.start": lambda: client("BrowserClient").start(),
     "BrowserClient.list_browsers": lambda: client("BrowserClient").list_browsers(),
-    "CodeInterpreter.start": lambda: client("CodeInterpreter").start(),
+    "CodeInterpreter.code_session": code_interpreter,
+    "CodeInterpreter.strands_tool": strands_tool,
     "CodeInterpreter.list_code_interpreters": lambda: client("CodeInterpreter").list_code_interpreters(),
     "WebSearchClient": lambda: client("WebSearchClient", REGION, gateway_endpoint=os.environ["AWS_ENDPOINT_URL"]),
     "PaymentClient.list_payment_managers": lambda: client("PaymentClient").list_payment_managers(),

@@ -1,0 +1,7 @@
+"""AgentCore Code Interpreter: sessions that execute code, commands and file operations in a sandbox."""
+
+from .invoking import CodeInvocations
+from .pool import InterpreterPool
+from .resource import CODE_INTERPRETER, CodeInterpreterBehaviour
+
+__all__ = ["CODE_INTERPRETER", "CodeInterpreterBehaviour", "CodeInvocations", "InterpreterPool"]

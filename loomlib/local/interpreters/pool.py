@@ -1,0 +1,170 @@
+"""The sessions of all code interpreters, and the operations on them that are not invocations."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..paging import page_request
+from ..resources import Place
+from ..resources.store import ResourceStore
+from ..sessions import SessionPool
+from ..wire import RefusedError, conflict, invalid, not_found
+from .resource import CODE_INTERPRETER
+from .session import READY, TERMINATED, InterpreterSession, SessionPlan
+
+_TIMEOUT_S: Final = 900  # botocore's model: default; at most eight hours
+_MOST_ACTIVE: Final = 100
+"""Sessions that are READY at once, to protect this machine; AWS's quota is 1,000 an account."""
+
+_MOST_ENDED: Final = 1_000
+_BASE32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's
+
+
+class InterpreterPool:
+    """Starts, finds, lists and stops sessions.
+
+    Args:
+        resources: The code interpreters.
+        sessions: The sessions of runtimes, whose folder, isolation and limits these have.
+    """
+
+    def __init__(self, resources: ResourceStore, sessions: SessionPool) -> None:
+        self._resources, self._shared = resources, sessions.place
+        self._sessions: dict[str, InterpreterSession] = {}
+        self._tokens: dict[tuple[Place, str], tuple[str, Mapping[str, Any]]] = {}
+
+    async def start_code_interpreter_session(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
+        """Start a session."""
+        interpreter_id, network = self._interpreter(parameters, place)
+        for member in ("certificates", "filesystemConfigurations"):
+            if parameters.get(member):
+                raise invalid(f"The local AgentCore does not support {member} of code interpreter sessions")
+        token = parameters.get("clientToken") or ""
+        asked = {name: parameters.get(name) for name in ("name", "sessionTimeoutSeconds")} | {"id": interpreter_id}
+        if token and (former := self._tokens.get((place, token))):
+            if former[1] != asked:
+                raise conflict("clientToken was used already, with other parameters")
+            if same := self._sessions.get(former[0]):
+                return _started(same)
+        if sum(session.status == READY for session in self._sessions.values()) >= _MOST_ACTIVE:
+            raise RefusedError(
+                "ServiceQuotaExceededException", 402, f"{_MOST_ACTIVE} code interpreter sessions are active; stop some"
+            )
+        plan = SessionPlan(
+            interpreter_id=interpreter_id,
+            place=place,
+            session_id=_ulid(),
+            name=parameters.get("name") or "",
+            timeout_s=parameters.get("sessionTimeoutSeconds") or _TIMEOUT_S,
+            has_network=network != "SANDBOX",
+        )
+        session = InterpreterSession(plan, self._shared, mark=str(uuid.uuid4()), on_end=self._forget_oldest)
+        self._sessions[plan.session_id] = session
+        if token:
+            self._tokens[place, token] = (plan.session_id, asked)
+        return _started(session)
+
+    async def get_code_interpreter_session(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
+        """Describe a session."""
+        session = self.find(parameters, place)
+        return _summary(session) | {"sessionTimeoutSeconds": session.plan.timeout_s}
+
+    async def list_code_interpreter_sessions(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
+        """List the sessions of a code interpreter, the newest first."""
+        interpreter_id, _ = self._interpreter(parameters, place)
+        request = page_request(parameters, "ListCodeInterpreterSessions", str, size=10)
+        wanted = parameters.get("status")
+        sessions = [
+            session
+            for session in sorted(self._sessions.values(), key=lambda session: session.plan.session_id, reverse=True)
+            if (session.plan.interpreter_id, session.plan.place) == (interpreter_id, place)
+            and wanted in (None, session.status)
+            and (request.after is None or session.plan.session_id < request.after[0])
+        ][: request.fetch]
+        shown = [_summary(session) | {"lastUpdatedAt": session.updated_at} for session in sessions]
+        return request.page("items", shown, lambda at: [sessions[at].plan.session_id])
+
+    async def stop_code_interpreter_session(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
+        """Stop a session; one that has ended stays so."""
+        session = self.find(parameters, place)
+        await session.end("The session was stopped")
+        return {
+            "codeInterpreterIdentifier": session.plan.interpreter_id,
+            "sessionId": session.plan.session_id,
+            "lastUpdatedAt": session.updated_at,
+        }
+
+    def find(self, parameters: Mapping[str, Any], place: Place) -> InterpreterSession:
+        """Return the session that a request names.
+
+        Raises:
+            RefusedError: There is none of that code interpreter in the caller's region.
+        """
+        interpreter_id, _ = self._interpreter(parameters, place)
+        session = self._sessions.get(parameters["sessionId"])
+        if session is None or (session.plan.interpreter_id, session.plan.place) != (interpreter_id, place):
+            raise not_found(f"Code interpreter session not found: {parameters['sessionId']}")
+        return session
+
+    def find_ready(self, parameters: Mapping[str, Any], place: Place) -> InterpreterSession:
+        """Return the session that a request names, if it is READY.
+
+        Raises:
+            RefusedError: It is not.
+        """
+        session = self.find(parameters, place)
+        if session.status != READY:
+            raise conflict(f"Code interpreter session {session.plan.session_id} is {TERMINATED}: {session.why_ended}")
+        return session
+
+    def end_of(self, interpreter_id: str) -> None:
+        """End the sessions of a deleted code interpreter."""
+        for session in self._sessions.values():
+            if session.plan.interpreter_id == interpreter_id:
+                session.begin_end("The code interpreter was deleted")
+
+    async def close(self) -> None:
+        """End every session and wait until all processes have ended."""
+        await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in self._sessions.values()))
+
+    def _interpreter(self, parameters: Mapping[str, Any], place: Place) -> tuple[str, str]:
+        """Return the id and the network mode of the code interpreter that a request names by id or ARN."""
+        key: str = parameters["codeInterpreterIdentifier"]
+        presets = CODE_INTERPRETER.presets_in(place.region)
+        record = next((preset for preset in presets if key in (preset.id, preset.arn)), None)
+        record = record or self._resources.find(CODE_INTERPRETER.noun, place, key)
+        if record is None:
+            raise not_found(f"Code interpreter not found: {key}")
+        return record.id, record.document["networkConfiguration"]["networkMode"]
+
+    def _forget_oldest(self, _: InterpreterSession) -> None:
+        ended = [key for key, session in self._sessions.items() if session.status == TERMINATED]
+        for key in ended[:-_MOST_ENDED]:
+            del self._sessions[key]
+        if len(ended) > _MOST_ENDED:
+            self._tokens = {name: value for name, value in self._tokens.items() if value[0] in self._sessions}
+
+
+def _started(session: InterpreterSession) -> dict[str, Any]:
+    plan = session.plan
+    return {
+        "codeInterpreterIdentifier": plan.interpreter_id,
+        "sessionId": plan.session_id,
+        "createdAt": session.created_at,
+    }
+
+
+def _summary(session: InterpreterSession) -> dict[str, Any]:
+    named = {"name": session.plan.name} if session.plan.name else {}
+    return {**_started(session), **named, "status": session.status}
+
+
+def _ulid() -> str:
+    """Return an id in the form of AWS's sessions: 48 bits of time and 80 random ones, in Crockford's base 32."""
+    number = int(time.time() * 1000) << 80 | secrets.randbits(80)
+    return "".join(_BASE32[number >> shift & 31] for shift in range(125, -1, -5))

@@ -1,0 +1,1 @@
+"""What runs inside a code interpreter's session, behind the boundary: the standard library only."""

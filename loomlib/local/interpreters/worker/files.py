@@ -1,0 +1,132 @@
+"""The files of a code interpreter's session, which are read and written inside its boundary."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import shutil
+from typing import Any
+
+MOST_READ_BYTES = 15_000_000
+"""The most that is read at once: with base64 it must fit into one event of a stream, 24 MiB for botocore's parser."""
+
+
+class FileRefusedError(Exception):
+    """A file operation cannot be done; the message says why."""
+
+
+def answer(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Do a file operation in the working folder, and return what it found or why it failed.
+
+    Args:
+        operation: read, list, write or remove.
+        arguments: `paths`, `path` or `files`.
+    """
+    root = os.path.realpath(os.getcwd())
+    try:
+        if operation == "read":
+            return {"files": read(root, arguments["paths"])}
+        if operation == "list":
+            return {"entries": entries(root, arguments["path"])}
+        if operation == "write":
+            write(root, arguments["files"])
+        else:
+            remove(root, arguments["paths"])
+    except FileRefusedError as refused:
+        return {"failure": str(refused)}
+    except OSError as failure:
+        named = os.path.relpath(failure.filename, root) if isinstance(failure.filename, str) else operation
+        return {"failure": f"{named}: {failure.strerror or failure}"}
+    return {}
+
+
+def place(root: str, path: str) -> str:
+    """Return the real path of a file, which must be in the working folder, wherever links lead."""
+    if "\0" in path:
+        raise FileRefusedError("a path must not contain a NUL character")
+    inside = path.removeprefix("file://").lstrip("/") if path.startswith("file:///") else path
+    real = os.path.realpath(os.path.join(root, inside))
+    if real != root and not real.startswith(root + os.sep):
+        raise FileRefusedError(f"{path} is outside the session's working folder; paths are relative to it")
+    return real
+
+
+def read(root: str, paths: list[str]) -> list[dict[str, Any]]:
+    """Return files' contents: `text` where it is UTF-8, else `blob` in base64."""
+    found: list[dict[str, Any]] = []
+    left = MOST_READ_BYTES
+    for path in paths:
+        real = place(root, path)
+        if not os.path.isfile(real):  # also for a pipe, which would never end
+            raise FileRefusedError(f"{path}: {'not a file' if os.path.exists(real) else 'no such file'}")
+        with open(real, "rb") as file:
+            content = file.read(left + 1)
+        left -= len(content)
+        if left < 0:
+            raise FileRefusedError(f"{path}: at most {MOST_READ_BYTES:,} bytes are read at once")
+        entry = {"path": os.path.relpath(real, root)}
+        try:
+            entry["text"] = content.decode()
+        except UnicodeDecodeError:
+            entry["blob"] = base64.b64encode(content).decode()
+        found.append(entry)
+    return found
+
+
+def entries(root: str, path: str) -> list[dict[str, Any]]:
+    """Return what is in a folder."""
+    real = place(root, path or ".")
+    found: list[dict[str, Any]] = []
+    with os.scandir(real) as scanned:
+        for entry in sorted(scanned, key=lambda entry: entry.name):
+            is_folder = entry.is_dir()
+            found.append(
+                {
+                    "path": os.path.relpath(os.path.join(real, entry.name), root),
+                    "folder": is_folder,
+                    "size": 0 if is_folder else entry.stat(follow_symlinks=False).st_size,
+                }
+            )
+    return found
+
+
+def write(root: str, files: list[dict[str, Any]]) -> None:
+    """Write files: all of them, or none."""
+    written: list[tuple[str, str]] = []
+    try:
+        for number, file in enumerate(files):
+            real = place(root, file["path"])
+            if real == root or os.path.isdir(real):
+                raise FileRefusedError(f"{file['path']}: is a folder")
+            os.makedirs(os.path.dirname(real), exist_ok=True)
+            waiting = f"{real}.{os.getpid()}-{number}.part"
+            written.append((waiting, real))
+            content = base64.b64decode(file["blob"]) if file.get("blob") is not None else file["text"].encode()
+            with open(waiting, "wb") as opened:
+                opened.write(content)
+        for waiting, real in written:
+            os.replace(waiting, real)
+    finally:
+        for waiting, _ in written:
+            with contextlib.suppress(OSError):
+                os.unlink(waiting)
+
+
+def remove(root: str, paths: list[str]) -> None:
+    """Remove files and folders: none of them if one does not exist."""
+    found: list[str] = []
+    for path in paths:
+        # A link is removed itself, so only its folder is resolved.
+        folder, name = os.path.split(path.rstrip("/"))
+        real = os.path.join(place(root, folder or "."), name)
+        if name in ("", ".", ".."):
+            raise FileRefusedError(f"{path}: the working folder cannot be removed")
+        if not os.path.lexists(real):
+            raise FileRefusedError(f"{path}: no such file")
+        found.append(real)
+    for real in found:
+        if os.path.isdir(real) and not os.path.islink(real):
+            shutil.rmtree(real)
+        else:
+            os.unlink(real)

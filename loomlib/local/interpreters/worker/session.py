@@ -1,0 +1,205 @@
+"""The first process of a code interpreter's session: it starts the process that executes cells, and does file work.
+
+Its arguments are those of `sessions/bootstrap.py`, whose lifeline, limits and end it shares. The cells run in a process
+of their own, so that one that crashes, or a cleared context, takes its variables along and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import sys
+import time
+from _thread import allocate_lock, start_new_thread
+from socket import socket, socketpair
+from typing import TYPE_CHECKING, Any, cast
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+if TYPE_CHECKING or __name__ != "__main__":
+    from ...sessions import bootstrap, spawning
+    from . import files
+else:
+    sys.path[:1] = [os.path.join(FOLDER, "..", "..", "sessions"), FOLDER]
+    import bootstrap
+    import files
+    import spawning
+
+CELLS = os.path.join(FOLDER, "cells.py")
+OUTPUT_BYTES = 1 << 20
+"""The most that is kept of a cell's stdout, and of its stderr. AWS documents no figure."""
+
+_CELLS_FD = 3
+_CHUNK_BYTES = 65_536
+_SIGPIPE, _SIGXFSZ = 13, 25  # which Python ignores
+_WAIT_ALL = 0x100  # MSG_WAITALL
+
+
+class Output:
+    """What is read from one of the cells' streams, up to a limit."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.parts: list[bytes] = []
+        self.size = 0
+        os.set_blocking(descriptor, False)
+
+    def read(self) -> bool:
+        """Read a piece of what is there; return whether there was any."""
+        try:
+            part = os.read(self.descriptor, _CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        if room := max(0, OUTPUT_BYTES - self.size):
+            self.parts.append(part[:room])
+        self.size += len(part)
+        return bool(part)
+
+    def take(self) -> str:
+        """Return the text that was read, and begin anew."""
+        text = b"".join(self.parts).decode("utf-8", "replace")
+        self.parts, self.size = [], 0
+        return text
+
+
+class CellProcess:
+    """The process that executes cells."""
+
+    def __init__(self) -> None:
+        self.channel, other = socketpair()
+        stdout, stdout_end = os.pipe()
+        stderr, stderr_end = os.pipe()
+        environment = {**os.environ, "LOOM_CELLS": str(_CELLS_FD)}
+        self.pid = os.posix_spawn(
+            sys.executable,
+            [sys.executable, CELLS],
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, stdout_end, 1),
+                (os.POSIX_SPAWN_DUP2, stderr_end, 2),
+                (os.POSIX_SPAWN_DUP2, other.fileno(), _CELLS_FD),
+            ],
+            setpgroup=0,
+            setsigdef=(_SIGPIPE, _SIGXFSZ),
+        )
+        for descriptor in (stdout_end, stderr_end):
+            os.close(descriptor)
+        other.close()
+        self.stdout, self.stderr = Output(stdout), Output(stderr)
+        # A process that a cell has forked may keep the socket open when this one ends.
+        self.exit = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else -1
+
+    def execute(self, code: str) -> dict[str, Any]:
+        """Execute a cell; return its exit code and its output, or how the process ended."""
+        request = json.dumps({"code": code}).encode()
+        poll = select.poll()
+        sources = {
+            self.channel.fileno(): None,
+            self.stdout.descriptor: self.stdout,
+            self.stderr.descriptor: self.stderr,
+        }
+        for descriptor in (*sources, self.exit):
+            if descriptor >= 0:
+                poll.register(descriptor, select.POLLIN)
+        answer: dict[str, Any] | None = None
+        try:
+            self.channel.sendall(len(request).to_bytes(8, "big") + request)
+        except OSError:
+            answer = {}
+        while answer is None:
+            for descriptor, _ in poll.poll():
+                output = sources.get(descriptor)
+                if output is None:
+                    answer = self.receive() if descriptor == self.channel.fileno() else {}
+                elif not output.read():  # closed by the cell
+                    poll.unregister(descriptor)
+        for output in (self.stdout, self.stderr):
+            for _ in range(2 * OUTPUT_BYTES // _CHUNK_BYTES):  # a process that goes on writing has no end
+                if not output.read():
+                    break
+        result = {
+            "exitCode": answer.get("exitCode"),
+            "cut": [name for name in ("stdout", "stderr") if getattr(self, name).size > OUTPUT_BYTES],
+            "stdout": self.stdout.take(),
+            "stderr": self.stderr.take(),
+        }
+        if not isinstance(result["exitCode"], int):
+            result["exitCode"] = self.end()
+            result["ended"] = True
+        return result
+
+    def receive(self) -> dict[str, Any]:
+        """Return the answer of the process, or nothing when it has ended or sends something else."""
+        try:
+            head = self.channel.recv(8, _WAIT_ALL)
+            size = int.from_bytes(head, "big")
+            answer: object = json.loads(self.channel.recv(size, _WAIT_ALL)) if 0 < size < 1_000 else None
+        except (OSError, ValueError):
+            return {}
+        return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+
+    def end(self) -> int:
+        """Kill the process with its group; return its exit code as a shell has it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, 9)
+        _, status = os.waitpid(self.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        self.channel.close()
+        for descriptor in (self.stdout.descriptor, self.stderr.descriptor, self.exit):
+            if descriptor >= 0:
+                os.close(descriptor)
+        return 128 - code if code < 0 else code
+
+
+class Cells:
+    """The cells of a session, one at a time."""
+
+    def __init__(self) -> None:
+        self.turn = allocate_lock()
+        self.process: CellProcess | None = CellProcess()
+
+    def execute(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Execute a cell, in a new process if the context is to be cleared or the last one has ended."""
+        with self.turn:
+            if request["clear"] and self.process is not None:
+                self.process.end()
+                self.process = None
+            if self.process is None:
+                self.process = CellProcess()
+            begun = time.monotonic()
+            result = self.process.execute(request["code"])
+            result["executionTime"] = time.monotonic() - begun
+            if result.get("ended"):
+                self.process = None
+            return result
+
+
+def main() -> None:
+    """Prepare the session and serve it until the service ends it."""
+    os.close(int(sys.argv[1]))  # the socket of an agent's server, which there is none of
+    lifeline_fd = bootstrap.lowered(sys.argv[2])
+    mark, limits, port = sys.argv[3:6]
+    if port != "-":
+        bootstrap.announce(lifeline_fd, int(port.rstrip("+")))
+    bootstrap.keep_limits(limits)
+    cells = Cells()
+
+    def work(channel: socket, words: list[bytes], _: list[int]) -> None:
+        operation, arguments = words[0].decode(), json.loads(words[1])
+        result = cells.execute(arguments) if operation == "cell" else files.answer(operation, arguments)
+        content = json.dumps(result).encode()
+        channel.sendall(len(content).to_bytes(8, "big") + content)
+
+    def answer(descriptor: int) -> None:
+        spawning.answer(descriptor, {b"work": work})
+
+    start_new_thread(bootstrap.follow_the_service, (lifeline_fd, mark, bootstrap.held_lock(), answer))
+    while True:
+        time.sleep(3_600)
+
+
+if __name__ == "__main__":
+    main()
