@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from loomlib import errors
 
+from ..presentation.formats import time_limit
 from .answers import AnswerReader, Piece, reader_for
 from .entry import AgentEntry
 from .events import Chunk, InvocationError, InvocationEvent, SessionEnd, SessionStart
@@ -78,7 +79,7 @@ class Exchange:
                 raise asyncio.CancelledError
             await self._send()
         except TimeoutError:
-            self._line.fail("timeout", f"The response was not complete within {self._request.timeout_s:g} s")
+            self._line.fail("timeout", f"The response was not complete within {time_limit(self._request.timeout_s)}")
         except asyncio.CancelledError:
             # The caller cancelled. The invocation ends here, with a record like any other.
             self._line.fail("cancelled", "The caller cancelled before the response was complete")

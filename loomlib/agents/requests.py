@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from loomlib.aws.bearer import check_bearer
 
+from ..presentation.formats import exact
 from .entry import AgentEntry, ServerEntry
 from .payloads import Payload, check_session_id, make_payload, new_session_id
 from .trace_context import with_trace
@@ -85,7 +86,7 @@ def make_request(
         ValueError: An argument is invalid.
     """
     if timeout_s is not None and timeout_s <= 0:
-        raise ValueError(f"timeout_s must be above 0, not {timeout_s:g}")
+        raise ValueError(f"timeout_s must be above 0, not {exact(timeout_s)}")
     if qualifier == "":
         raise ValueError("qualifier must be the name of an endpoint, such as DEFAULT")
     if bearer is not None:

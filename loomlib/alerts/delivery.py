@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ..errors import LoomError
-from ..presentation.formats import timestamp
+from ..presentation.formats import exact, timestamp
 from ..store import AlertRow, Store
 from .notify import Notification, Notify
 from .rule import ALARM, OK, AlertRule
@@ -149,4 +149,4 @@ def _problems(notify: Notify, notification: Notification) -> Sequence[str]:
 
 def _span(rule: AlertRule) -> str:
     hours = rule.window.total_seconds() / 3600
-    return f"the last {hours:g} h" if hours >= 1 else f"the last {hours * 60:g} min"
+    return f"the last {exact(hours)} h" if hours >= 1 else f"the last {exact(hours * 60)} min"

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ..errors import StoreError
 from ..metrics import NUMBERS, TITLES, limit_text, value_text
+from ..presentation.formats import exact
 from ..statistics import MISSED, PASSED, Estimate, outcome_at_least, outcome_at_most
 
 OK: Final = "ok"
@@ -80,7 +81,7 @@ class AlertRule:
         if not isfinite(limit) or limit < 0:
             raise ValueError(f"a limit must be a finite number of at least 0, not {limit}")
         if NUMBERS[number] == "share" and limit > 1:
-            raise ValueError(f"a share must be between 0 and 1 (write 5 % as 0.05), not {limit:g}")
+            raise ValueError(f"a share must be between 0 and 1 (write 5 % as 0.05), not {exact(limit)}")
         if window <= timedelta(0) or (remind_every is not None and remind_every <= timedelta(0)):
             raise ValueError("window and remind_every must be longer than zero")
         if min_n < 1:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from loomlib.errors import RequestRejectedError, RequestTimeoutError, ServiceFailedError
 
+from ..presentation.formats import time_limit, waited
 from .connection import Clients
 from .errors import translated
 
@@ -85,10 +86,12 @@ def run_query(
             with translated("Stopping a Logs Insights query", on=query_id):
                 clients.logs(region).stop_query(queryId=query_id)
             raise RequestTimeoutError(
-                f"The Logs Insights query is not done after {wait_s:g} s", on=", ".join(groups), try_="a shorter range"
+                f"The Logs Insights query is not done after {time_limit(wait_s)}",
+                on=", ".join(groups),
+                try_="a shorter range",
             )
         if progress is not None:
-            progress(f"the query is {status.lower()} · {waited_s:.0f} of at most {wait_s:.0f} s")
+            progress(f"the query is {status.lower()} · {waited(waited_s, wait_s)}")
         time.sleep(min(pause_s, wait_s - waited_s))
         pause_s = min(_LONGEST_PAUSE_S, pause_s * 2)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from loomlib.errors import RequestTimeoutError, ResourceNotFoundError, ServiceFailedError
 
+from ..presentation.formats import time_limit, waited
 from .connection import Clients
 from .errors import translated
 from .memory_calls import pages, whole_pages, with_retries
@@ -104,10 +105,10 @@ def wait_until_active(
             )
         if waited_s >= wait_s:
             raise RequestTimeoutError(
-                f"The memory is still {memory.status} after {wait_s:g} s", on=memory_id, try_="wait longer"
+                f"The memory is still {memory.status} after {time_limit(wait_s)}", on=memory_id, try_="wait longer"
             )
         if progress is not None:
-            progress(f"memory {memory.name} is {memory.status.lower()} · {waited_s:.0f} of at most {wait_s:.0f} s")
+            progress(f"memory {memory.name} is {memory.status.lower()} · {waited(waited_s, wait_s)}")
         time.sleep(min(pause_s, wait_s - waited_s))
         pause_s = min(5.0, pause_s * 2)
 

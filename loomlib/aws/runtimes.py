@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 from loomlib.errors import AwsError, RequestTimeoutError, ResourceNotFoundError
 
+from ..presentation.formats import time_limit
 from .connection import Clients
 from .errors import failure, translated
 
@@ -142,7 +143,7 @@ def wait_until_ready(
             )
         if waited_s + pause_s > timeout_s:
             raise failure(
-                RequestTimeoutError, f"The runtime is still {now.status} after {timeout_s:g} s", on=runtime_id
+                RequestTimeoutError, f"The runtime is still {now.status} after {time_limit(timeout_s)}", on=runtime_id
             )
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 5.0, max(0.1, waited_s / 10))  # a wait is at most a tenth longer than it has to be

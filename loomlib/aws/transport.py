@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from loomlib.errors import RequestTimeoutError, TransportError
 
+from ..presentation.formats import time_limit
 from .engine import Engine
 from .errors import failure, unreachable
 from .signing import SignedRequest
@@ -135,10 +136,15 @@ async def stream_invocation(
                     counting.taken = counting.carried
     except aiohttp.ConnectionTimeoutError as error:
         raise failure(
-            RequestTimeoutError, f"No connection within {connect_timeout_s:g} s", on=request.endpoint, code="connect"
+            RequestTimeoutError,
+            f"No connection within {time_limit(connect_timeout_s)}",
+            on=request.endpoint,
+            code="connect",
         ) from error
     except (aiohttp.SocketTimeoutError, TimeoutError) as error:
-        raise failure(RequestTimeoutError, f"No data received for {read_timeout_s:g} s", on=request.endpoint) from error
+        raise failure(
+            RequestTimeoutError, f"No data received for {time_limit(read_timeout_s)}", on=request.endpoint
+        ) from error
     except aiohttp.ClientPayloadError as error:
         raise failure(TransportError, "The response ended before it was complete", on=request.endpoint) from error
     except aiohttp.ServerDisconnectedError as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from loomlib.errors import RequestTimeoutError, TransportError
 
+from ..presentation.formats import time_limit
 from .engine import Engine
 from .errors import error_from_response, failure, unreachable
 from .signing import SignedRequest
@@ -141,7 +142,7 @@ async def open_websocket(engine: Engine, request: SignedRequest, *, on: str) -> 
             ) from error
         except TimeoutError as error:
             raise failure(
-                RequestTimeoutError, f"The WebSocket was not open within {_OPEN_TIMEOUT_S:g} s", on=on
+                RequestTimeoutError, f"The WebSocket was not open within {time_limit(_OPEN_TIMEOUT_S)}", on=on
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(f"No connection: {error}", request.endpoint, on=request.endpoint) from error

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..presentation.formats import exact
 from .capture import ago
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, printable, records, say
@@ -158,7 +159,7 @@ def _readable_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
     limit, window = row["limit"], row["window_s"]
     described = {**row, "limit": None if limit is None else limit_text(str(row["number"]), float(limit))}
-    described["window"] = None if window is None else f"{float(window) / 3600:g} h"
+    described["window"] = None if window is None else f"{exact(float(window) / 3600)} h"
     del described["window_s"]
     return described
 

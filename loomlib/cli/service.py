@@ -11,7 +11,7 @@ import click
 
 from .. import local
 from ..errors import LocalServiceNotRunningError
-from ..presentation.formats import date_time, plural, size
+from ..presentation.formats import date_time, plural, size, time_limit
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, say, seconds_since
 
@@ -173,7 +173,7 @@ def status(command: CommandContext) -> None:
         emit_json({"running": True, "url": state.url, "home": str(state.home), **details})
         return
     say(f"local AgentCore up · {state.url} · pid {state.pid} · since {date_time(state.started_at)}")
-    say(f"model: {service.model} · quotas {state.options.quotas} · log delay {state.options.log_delay_s:g} s")
+    say(f"model: {service.model} · quotas {state.options.quotas} · log delay {time_limit(state.options.log_delay_s)}")
     say(f"isolation of sessions: {service.isolation} · limits {service.limits}")
     runtimes, sessions = plural(len(service.runtimes), "runtime"), plural(len(service.sessions), "session")
     say(f"{runtimes} · {sessions} · {size(service.rss_bytes)} of memory")

@@ -8,7 +8,7 @@ from math import floor as floor_of
 from math import log10
 from typing import TYPE_CHECKING, Any
 
-from loomlib.presentation.formats import milliseconds, number, percent
+from loomlib.presentation.formats import exact, milliseconds, percent, size
 from loomlib.presentation.theme import styled
 
 from .floor import Floor
@@ -163,11 +163,7 @@ def _scale(values: Sequence[float]) -> dict[str, Any]:
     steps = (1, 2, 5) if max(values) / min(values) < 2000 else (1,)
     first, last = floor_of(log10(min(values))) - 1, floor_of(log10(max(values))) + 1
     ticks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
-    return {"type": "log", "tickmode": "array", "tickvals": ticks, "ticktext": [_tick(tick) for tick in ticks]}
-
-
-def _tick(value: float) -> str:
-    return number(value, 0) if value >= 1 else f"{value:g}"
+    return {"type": "log", "tickmode": "array", "tickvals": ticks, "ticktext": [exact(tick) for tick in ticks]}
 
 
 def _figure(spec: Mapping[str, Any], subtitle: str) -> go.Figure:
@@ -184,5 +180,5 @@ def floor_note(floor: Floor) -> str:
     ordered = sorted(floor.durations_ms)
     return (
         f"Harness floor {milliseconds(ordered[len(ordered) // 2])} (median of {len(ordered)} calls by the same client "
-        f"to a process that does nothing: {floor.content_type}, {floor.size_bytes} bytes)."
+        f"to a process that does nothing: {floor.content_type}, {size(floor.size_bytes)})."
     )

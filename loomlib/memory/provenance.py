@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..aws.memory_shapes import MemoryEvent, MemoryRecord, metadata_event_id
 from ..embeddings import MODEL_NAME, embed
-from ..presentation.formats import number, plural
+from ..presentation.formats import exact, number, plural
 from .namespaces import NamespaceOwner, owner_of
 from .reading import MemoryReader
 
@@ -79,7 +79,7 @@ class Provenance:
         how = {
             "stated": f"The service states {plural(len(self.sources), 'source event')}",
             "stated_but_deleted": "The service states source events, but they have expired or were deleted",
-            "inferred": f"Inferred by similarity ({MODEL_NAME}, cosine from {ALIKE_FROM:g}); "
+            "inferred": f"Inferred by similarity ({MODEL_NAME}, cosine from {exact(ALIKE_FROM)}); "
             "the service states no sources",
             "no_similar_event": "The service states no sources, and no event is similar to the record",
             "no_events": "No sources: the actor has no events, or no events any more",

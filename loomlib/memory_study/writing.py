@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from ..presentation.formats import waited
 from .script import ScriptedConversation, contains
 from .subjects import NewEvent, StudiedMemory
 
@@ -129,7 +130,7 @@ def wait_until_extracted(
             return state
         report(
             f"waiting for extraction before session {session}: {state.found} of {state.wanted} facts, "
-            f"{at - began:.0f} of at most {settle_s:.0f} s"
+            f"{waited(at - began, settle_s)}"
         )
         check()
         time.sleep(min(pause_s, max(0.0, settle_s - (at - began))))

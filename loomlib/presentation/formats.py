@@ -13,14 +13,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import Decimal
 from typing import Final, Literal
 
-NARROW_SPACE: Final = "\u202f"
-"""Separates thousands (U+202F, narrow no-break space)."""
-
-MISSING: Final = "–"
-"""Shown where there is no value."""
+from .digits import (
+    MISSING,
+    NARROW_SPACE,
+    Numeric,
+    decimals_by_size,
+    fixed,
+    is_whole,
+    rounded,
+    scientific,
+    special_text,
+    without_zeros,
+)
 
 TOO_SMALL: Final = "n too small"
 """Shown instead of a figure that the sample cannot support."""
@@ -28,13 +35,9 @@ TOO_SMALL: Final = "n too small"
 Kind = Literal["number", "ms", "share", "USD"]
 """What a figure measures: a plain number, a duration in ms, a share of 1, or dollars."""
 
-Numeric = int | float | Decimal
-
-_TWO_DIGITS = Context(prec=2, rounding=ROUND_HALF_UP)
-_EXACT = Context(prec=330)  # every float has fewer digits before its decimals
-_QUANTA = [Decimal(1).scaleb(-decimals) for decimals in range(16)]
 _LARGEST = 1e15
 _SMALLEST = 1e-4
+_SMALLEST_EXACT = 1e-6
 _ONE_SECOND = 999.5
 """Milliseconds from which a duration is written in seconds: 999.5 ms would round to 1000 ms."""
 
@@ -52,21 +55,36 @@ def number(value: Numeric | None, decimals: int | None = None) -> str:
     Returns:
         For example `0.42`, `0.042`, `6.1`, `318`, `12 345`, `4.2e−5`.
     """
-    if (special := _special(value)) is not None:
+    if (special := special_text(value)) is not None:
         return special
     assert value is not None
     if decimals is not None:
-        return _fixed(value, decimals)
+        return fixed(value, decimals)
     size = abs(value)
     if size and (size < _SMALLEST or size >= _LARGEST):
-        return _scientific(value)
-    text = _fixed(value, decimals_of(value))
-    return _without_zeros(text, 2) if size and size < 0.1 else text
+        return scientific(value)
+    text = fixed(value, decimals_of(value))
+    return without_zeros(text, 2) if size and size < 0.1 else text
+
+
+def exact(value: Numeric | None) -> str:
+    """Format a number as it was given, with up to 12 significant digits: a limit, a threshold, a rejected argument.
+
+    Returns:
+        For example `0.5`, `2.345`, `12 345`, `0.000001`, `1e−9`.
+    """
+    if (special := special_text(value)) is not None:
+        return special
+    assert value is not None
+    given = Decimal(value) if is_whole(value) else Decimal(f"{value:.12g}")
+    if given and (abs(given) < _SMALLEST_EXACT or abs(given) >= _LARGEST):
+        return scientific(value)
+    return without_zeros(fixed(given, min(15, max(0, -int(given.as_tuple().exponent)))), 0)
 
 
 def decimals_of(value: Numeric) -> int:
     """Return how many decimals `number` gives to `value` (0 to 5)."""
-    return 0 if _is_whole(value) else _decimals_by_size(abs(value))
+    return 0 if is_whole(value) else decimals_by_size(abs(value))
 
 
 def milliseconds(value: Numeric | None) -> str:
@@ -77,13 +95,13 @@ def milliseconds(value: Numeric | None) -> str:
     Returns:
         For example `6.1 ms`, `318 ms`, `2.35 s`, `14.2 s`, `2 min 05 s`, `1 h 12 min`.
     """
-    if (special := _special(value)) is not None:
+    if (special := special_text(value)) is not None:
         return special
     assert value is not None
     size = abs(value)
     if size < _ONE_SECOND:
         return f"{number(value)} ms"
-    if _rounded(size / 1000, 1) >= 60:
+    if rounded(size / 1000, 1) >= 60:
         return _long_duration(float(value))
     (text,), unit = _aligned((value,), "ms")
     return f"{text}{unit}"
@@ -95,13 +113,29 @@ def seconds(value: Numeric | None) -> str:
     Returns:
         For example `0.41 s`, `14 s`, `2 min 05 s`, `1 h 12 min`.
     """
-    if (special := _special(value)) is not None:
+    if (special := special_text(value)) is not None:
         return special
     assert value is not None
-    whole = _rounded(abs(value), 0)
+    whole = rounded(abs(value), 0)
     if whole >= 60:
         return _long_duration(float(value) * 1000)
-    return f"{number(value)} s" if _rounded(abs(value), 2) < 1 else f"{_fixed(value, 0)} s"
+    return f"{number(value)} s" if rounded(abs(value), 2) < 1 else f"{fixed(value, 0)} s"
+
+
+def time_limit(value: Numeric | None) -> str:
+    """Format a time that someone set, given in seconds: like `seconds`, but with all decimals that it was set with.
+
+    Returns:
+        For example `30 s`, `2.5 s`, `0.05 s`, `3 min 00 s`.
+    """
+    if value is None or is_whole(value) or special_text(value) is not None or rounded(abs(value), 0) >= 60:
+        return seconds(value)
+    return f"{exact(value)} s"
+
+
+def waited(elapsed_s: float, limit_s: float) -> str:
+    """Format how long a wait has lasted, in whole seconds, and its limit: `13 s of at most 3 min 00 s`."""
+    return f"{seconds(int(elapsed_s))} of at most {time_limit(limit_s)}"
 
 
 def percent(share: Numeric | None) -> str:
@@ -113,7 +147,7 @@ def percent(share: Numeric | None) -> str:
     Returns:
         For example `0 %`, `<0.01 %`, `0.04 %`, `4.4 %`, `93.5 %`, `99.96 %`, `>99.99 %`, `100 %`.
     """
-    if (special := _special(share)) is not None:
+    if (special := special_text(share)) is not None:
         return f"{special} %" if special != MISSING else special
     assert share is not None
     value = float(share) * 100
@@ -122,12 +156,12 @@ def percent(share: Numeric | None) -> str:
     if size >= _LARGEST:
         return f"{number(value)} %"
     decimals = 2 if 0 < size < 0.1 or 99.9 < size < 100 else 1
-    rounded = _rounded(size, decimals)
-    if size and not rounded:
+    nearest = rounded(size, decimals)
+    if size and not nearest:
         return f"{'>' if sign else '<'}{sign}0.01 %"
-    if size < 100 <= rounded:
+    if size < 100 <= nearest:
         return f"{'<' if sign else '>'}{sign}99.99 %"
-    return f"{_without_zeros(_fixed(value, decimals), 0)} %"
+    return f"{without_zeros(fixed(value, decimals), 0)} %"
 
 
 def money(value: Numeric | None, currency: str = "USD") -> str:
@@ -140,25 +174,25 @@ def money(value: Numeric | None, currency: str = "USD") -> str:
     Returns:
         For example `$1 234.50`, `$0.042`, `$0.00012`, `<$0.000001`, `EUR 2.00`.
     """
-    if (special := _special(value)) is not None:
+    if (special := special_text(value)) is not None:
         return special
     assert value is not None
     unit = "$" if currency == "USD" else f"{currency}{NARROW_SPACE}"
     size, sign = abs(value), "−" if value < 0 else ""
-    if size and not _rounded(size, 6):
+    if size and not rounded(size, 6):
         return f"{'>' if sign else '<'}{sign}{unit}0.000001"
     decimals = 2 if size == 0 or size >= 0.1 else 6 if size < 0.0001 else decimals_of(size)
-    return f"{sign}{unit}{_without_zeros(_fixed(size, decimals), 2)}"
+    return f"{sign}{unit}{without_zeros(fixed(size, decimals), 2)}"
 
 
 def size(count: Numeric | None) -> str:
     """Format a number of bytes in decimal units (1 kB is 1000 bytes): `512 B`, `1.2 kB`, `4.9 MB`."""
-    if (special := _special(count)) is not None:
+    if (special := special_text(count)) is not None:
         return special
     assert count is not None
     value = float(count)
     for unit in ("B", "kB", "MB", "GB"):
-        if _rounded(abs(value), decimals_of(value)) < 1000:
+        if rounded(abs(value), decimals_of(value)) < 1000:
             return f"{number(value)} {unit}"
         value /= 1000
     return f"{number(value)} TB"
@@ -247,7 +281,7 @@ def points(difference: Numeric | None) -> str:
 
 def score(value: Numeric | None) -> str:
     """Format a score: three decimals from −1 to 1, where the third distinguishes versions; else like a number."""
-    if value is None or abs(value) > 1 or (value and not _rounded(value, 3)):
+    if value is None or abs(value) > 1 or (value and not rounded(value, 3)):
         return number(value)
     return number(value, 3)
 
@@ -258,7 +292,7 @@ def p_value(p: float | None) -> str:
         return "no p-value"
     if p < 0.001:
         return "p < 0.001"
-    return f"p = {_fixed(p, 3 if p < 0.1 else 2)}"
+    return f"p = {fixed(p, 3 if p < 0.1 else 2)}"
 
 
 def date_time(moment: datetime) -> str:
@@ -309,41 +343,11 @@ def cell(value: object) -> str:
     return cell(value.item()) if hasattr(value, "item") else str(value)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
 
 
-def _special(value: Numeric | None) -> str | None:
-    if value is None or math.isnan(value):
-        return MISSING
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return None
-
-
-def _rounded(value: Numeric, decimals: int) -> Decimal:
-    return Decimal(value).quantize(_QUANTA[decimals], ROUND_HALF_UP, _EXACT)
-
-
-def _fixed(value: Numeric, decimals: int) -> str:
-    text = f"{_rounded(abs(value), decimals):,f}".replace(",", NARROW_SPACE)
-    return f"−{text}" if value < 0 and text.strip("0.") else text
-
-
-def _scientific(value: Numeric) -> str:
-    digits, _, exponent = f"{_TWO_DIGITS.create_decimal(Decimal(abs(value))):e}".partition("e")
-    text = f"{digits.removesuffix('.0')}e{int(exponent)}".replace("-", "−")
-    return f"−{text}" if value < 0 else text
-
-
-def _without_zeros(text: str, least: int) -> str:
-    """Drop trailing zeros after the decimal point, down to `least` decimals."""
-    whole, _, decimals = text.partition(".")
-    decimals = decimals.rstrip("0").ljust(least, "0")
-    return f"{whole}.{decimals}" if decimals else whole
-
-
 def _long_duration(ms: float) -> str:
-    whole, sign = int(_rounded(abs(ms) / 1000, 0)), "−" if ms < 0 else ""
+    whole, sign = int(rounded(abs(ms) / 1000, 0)), "−" if ms < 0 else ""
     if whole < 3600:
         return f"{sign}{whole // 60} min {whole % 60:02d} s"
-    return f"{sign}{_fixed(whole // 3600, 0)} h {whole % 3600 // 60:02d} min"
+    return f"{sign}{fixed(whole // 3600, 0)} h {whole % 3600 // 60:02d} min"
 
 
 def _aligned(values: Sequence[Numeric], kind: Kind) -> tuple[list[str], str]:
@@ -356,25 +360,13 @@ def _aligned(values: Sequence[Numeric], kind: Kind) -> tuple[list[str], str]:
     if math.isinf(size) or 0 < size < _SMALLEST or size >= _LARGEST:
         return [number(value) for value in values], " ms" if kind == "ms" else ""
     if kind == "number" or size < _ONE_SECOND:
-        decimals = 0 if all(map(_is_whole, values)) else _decimals_by_size(size)
+        decimals = 0 if all(map(is_whole, values)) else decimals_by_size(size)
         return [number(value, decimals) for value in values], " ms" if kind == "ms" else ""
-    if _rounded(size / 1000, 1) >= 60:
+    if rounded(size / 1000, 1) >= 60:
         return [milliseconds(value) for value in values], ""
     scaled = [float(value) / 1000 for value in values]
-    decimals = 0 if all(map(_is_whole, scaled)) else 2 if _rounded(size / 1000, 2) < 10 else 1
+    decimals = 0 if all(map(is_whole, scaled)) else 2 if rounded(size / 1000, 2) < 10 else 1
     return [number(value, decimals) for value in scaled], " s"
-
-
-def _is_whole(value: Numeric) -> bool:
-    return math.isfinite(value) and value == int(value)
-
-
-def _decimals_by_size(size: Numeric) -> int:
-    if size < 0.1:
-        return 3 if size >= 0.01 else 4 if size >= 0.001 else 5
-    if size < 1 and _rounded(size, 2) < 1:
-        return 2
-    return 1 if _rounded(size, 1) < 100 else 0
 
 
 def _plural_of(noun: str) -> str:

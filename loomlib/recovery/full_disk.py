@@ -37,7 +37,7 @@ def is_full_disk(error: BaseException | None) -> bool:
 def full_disk_message(home: Path) -> str:
     """Return the message of a request that failed because the disk of a home folder is full."""
     try:
-        left = f", {shutil.disk_usage(home).free / 1e6:,.1f} MB free"
+        left = f", {shutil.disk_usage(home).free / 1e6:.1f} MB free"
     except OSError:
         left = ""
     return (

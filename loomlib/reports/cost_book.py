@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation import formats
-from loomlib.presentation.formats import money, number, plural
+from loomlib.presentation.formats import exact, money, number, plural
 from loomlib.presentation.text import one_line
 from loomlib.telemetry.cost import Amount, CostTotal, price_table, total_cost
 from loomlib.workbench import Agent
@@ -283,7 +282,7 @@ class CostBook:
 
 def _dollars(value: float) -> str:
     """Format a limit as it was given: `$0.5`, `$0.000001`."""
-    return f"${Decimal(str(value)):f}"
+    return f"${exact(value)}"
 
 
 _KINDS = {"input": "tokens read", "output": "tokens written"}

@@ -31,7 +31,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..presentation.formats import TOO_SMALL, number
+from ..presentation.formats import TOO_SMALL, exact, number
 from .estimates import Estimate
 from .percentiles import CONFIDENCE, SMALLEST_N, Values
 from .student import t_quantile
@@ -108,7 +108,7 @@ def estimate_mean(
     else:
         bottom, top = bounds
         if not (sample.min() >= bottom and sample.max() <= top):
-            raise ValueError(f"scores lie between {bottom:g} and {top:g}: give their bounds, or None")
+            raise ValueError(f"scores lie between {exact(bottom)} and {exact(top)}: give their bounds, or None")
         if variance == 0 and bottom < mean < top:
             return _constant(mean, n, confidence, method)
         width = top - bottom

@@ -10,6 +10,7 @@ from typing import Final
 from sqlalchemy import RowMapping, Table, select, update
 
 from ..errors import StoreError
+from ..presentation.formats import seconds
 from .database import Database
 from .writer import Writer, is_alive, this_process
 
@@ -53,7 +54,7 @@ class Leases:
                     f"The {self._noun} is being run by process {holder.pid} on {holder.host}",
                     on=id,
                     try_="wait for it, or stop that process; elsewhere its lease ends by itself "
-                    f"{max(0.0, (record['lease_until'] - now).total_seconds()):.0f} s after its last renewal",
+                    f"{seconds(max(0.0, (record['lease_until'] - now).total_seconds()))} after its last renewal",
                 )
             connection.execute(
                 update(table)

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from loomlib.json_values import as_list, as_mapping, parse_object
 
+from ..presentation.formats import number
+
 _INSTANCE: Final = "otel.resource.service.instance.id"
 """The member by which AWS's exporter names the process that a line comes from."""
 
@@ -58,7 +60,7 @@ def _add(total: _MetricTotal, value: object) -> None:
 
 
 def _label(name: str, total: _MetricTotal) -> str:
-    of = f"mean of {total.samples:g}" if total.is_distribution else ""
+    of = f"mean of {number(total.samples)}" if total.is_distribution else ""
     details = ", ".join(filter(None, (total.unit, of)))
     return f"{name} ({details})" if details else name
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from loomlib.presentation.formats import number, plural
+from loomlib.presentation.formats import number, plural, waited
 
 from .export_notices import GIVEN_UP_S, ExportNotices, ExportProblem, read_notices
 from .sources import RuntimeSource
@@ -221,4 +221,4 @@ def _progress_sentence(
     complete = len(lookups) - len(pending)
     traces = f"{number(complete)} of {number(len(lookups))} traces complete" if len(lookups) > 1 else "trace incomplete"
     reason = f" · {policy.reason}" if policy.reason else ""
-    return f"{plural(spans, 'span')} so far, {traces} · {waited_s:.0f} of at most {policy.wait_s:.0f} s{reason}"
+    return f"{plural(spans, 'span')} so far, {traces} · {waited(waited_s, policy.wait_s)}{reason}"

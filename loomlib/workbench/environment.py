@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from .. import local
 from ..errors import LocalServiceError, NotSupportedError
+from ..presentation.formats import time_limit
 from ..telemetry.trace_lookup import PollingPolicy
 
 _LOCAL_REMEDY = (
@@ -96,7 +97,9 @@ class LocalEnvironment:
             wait_s=wait_s,
             interval_s=max(0.05, wait_s / 100),
             horizon_s=wait_s,
-            reason=f"spans arrive {delay_s:g} s late (--log-delay)" if delay_s else "spans arrive within a second",
+            reason=f"spans arrive {time_limit(delay_s)} late (--log-delay)"
+            if delay_s
+            else "spans arrive within a second",
             remedy=_LOCAL_REMEDY,
             reports_exports=True,
         )

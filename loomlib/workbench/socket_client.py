@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..agents.protocols.running import Running
 from ..agents.protocols.socket_session import SocketMessage, SocketSession
 from ..errors import PeerClosedError, ProtocolError
+from ..presentation.formats import time_limit
 from ..presentation.html import card
 from .context import Context
 from .protocol_call import ProtocolCall
@@ -72,7 +73,9 @@ class SocketClient:
             message = self._session.inbox.get(timeout=timeout_s)
         except queue.Empty:
             raise ProtocolError(
-                f"No message came within {timeout_s:g} s", on=self._session.entry.name, try_="a longer timeout_s"
+                f"No message came within {time_limit(timeout_s)}",
+                on=self._session.entry.name,
+                try_="a longer timeout_s",
             ) from None
         if message is None:
             self._session.inbox.put(None)

@@ -12,7 +12,7 @@ from ..jobs import InPlace, is_watched_notebook
 
 _log = logging.getLogger(__name__)
 
-_ELAPSED: Final = re.compile(r"\d+ of at most")
+_ELAPSED: Final = re.compile(r"[^·,]+ of at most")
 """The part of a line that changes with every lookup."""
 
 

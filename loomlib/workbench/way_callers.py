@@ -36,6 +36,7 @@ from ..agents.protocols.ways import (
 from ..aws.bearer import Bearer, token_of
 from ..errors import AwsError, LoomError
 from ..json_values import as_mapping
+from ..presentation.formats import time_limit
 from .context import Context
 from .protocol_sessions import agent_a2a, agent_mcp, check_protocol
 
@@ -240,7 +241,7 @@ class _SocketCaller(_SessionCaller):
                     if is_last:
                         break
         except TimeoutError:
-            return WayAnswer(failure="timeout", error=f"The answer was not complete within {timeout_s:g} s")
+            return WayAnswer(failure="timeout", error=f"The answer was not complete within {time_limit(timeout_s)}")
         except AwsError as problem:
             return WayAnswer(failure=failure_of(problem), error=str(problem))
         except LoomError as problem:

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..errors import LoomError
 from ..latency import StudyResult
-from ..presentation.formats import milliseconds, percent
+from ..presentation.formats import exact, milliseconds, percent
 from ..telemetry.diagnosis import LatencyFinding
 from ..workbench import Agent, Workbench
 from ..workbench.trace_view import TraceView
@@ -60,7 +60,7 @@ def _could_be(answer: object, bench: Workbench) -> str:
     predicted = a_number(answer, "a number of milliseconds")
     expect(
         predicted <= 0 or predicted >= _SECONDS,
-        f"{predicted:g} looks like seconds; in milliseconds it is {predicted * 1000:g}.",
+        f"{exact(predicted)} looks like seconds; in milliseconds it is {exact(predicted * 1000)}.",
     )
     trace = _slow_trace(bench)
     calls = [float(tool_call) for tool_call in trace.tool_calls()["duration_ms"]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ..evals import EvalSet, Score
 from ..evals.compare import Comparison, GateVerdict
 from ..evals.runs import EvalRun, Judgement
-from ..presentation.formats import percent
+from ..presentation.formats import exact, percent
 from .exercise import Exercise, NotSolvedError, an, expect, quoted, several
 
 if TYPE_CHECKING:
@@ -82,9 +82,12 @@ def _worse(answer: object, bench: Workbench) -> str:
 
 def _gated(answer: object, bench: Workbench) -> str:
     good, bad = several(answer, GateVerdict, 2, "two verdicts in a list: [of the good run, of the bad one]")
-    expect(good.limit == bad.limit, f"the limits are {good.limit:g} and {bad.limit:g}: use the same limit for both.")
+    expect(
+        good.limit == bad.limit,
+        f"the limits are {exact(good.limit)} and {exact(bad.limit)}: use the same limit for both.",
+    )
     expect(good.evaluator == bad.evaluator == "trajectory", "the gate should use trajectory.")
-    expect(good.limit <= 1, f"a limit is a share: {good.limit:g} % is {good.limit / 100:g}.")
+    expect(good.limit <= 1, f"a limit is a share: {exact(good.limit)} % is {exact(good.limit / 100)}.")
     expect(good.outcome != "missed", "the good agent misses this gate. Is the order [good, bad]?")
     expect(
         good.outcome == "passed",

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ..presentation.formats import size
+from ..presentation.formats import size, time_limit
 from ..reports.run import ReportOutcome
 from ..workbench import Workbench
 from ..workbench.alerts import AlertCheckView
@@ -125,7 +125,7 @@ def _run(path: Path, agent: str, bench: Workbench) -> subprocess.CompletedProces
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as late:
-        raise NotSolvedError(f"your script was still running after {_LONGEST_S} s, and was stopped.") from late
+        raise NotSolvedError(f"your script was still running after {time_limit(_LONGEST_S)}, and was stopped.") from late
 
 
 def _scheduled(answer: object, bench: Workbench) -> str:

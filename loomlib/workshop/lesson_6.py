@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..presentation.formats import number
 from ..workbench import Invocation, Workbench
 from ..workbench.a2a_client import A2aCall
 from ..workbench.protocol_call import ProtocolCall
@@ -32,7 +33,7 @@ def _answered(answer: object, bench: Workbench) -> str:
     expect(call.ok, f"the server asked, and the call failed: {call.error or quoted(call.text)}. Does on_elicit answer?")
     people = BILL / float(call.value)
     expect(people.is_integer(), f"it answered {quoted(str(call.value))}; split a bill of {BILL}.")
-    return f"the server asked in the middle of its own tool, and your function answered: {people:.0f} people."
+    return f"the server asked in the middle of its own tool, and your function answered: {number(people)} people."
 
 
 def _predicted(answer: object, bench: Workbench) -> str:

@@ -11,6 +11,7 @@ from loomlib.presentation.formats import (
     cell,
     date_time,
     estimate,
+    exact,
     interval,
     join,
     milliseconds,
@@ -24,6 +25,7 @@ from loomlib.presentation.formats import (
     seconds,
     signed,
     size,
+    time_limit,
     timestamp,
 )  # fmt: skip
 
@@ -61,6 +63,22 @@ def test_a_duration_is_written_in_ms_then_s_then_min(ms: float | None, text: str
 )
 def test_elapsed_time_is_written_to_the_second(s: float, text: str) -> None:
     assert seconds(s) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.5, "0.5"), (2.345, "2.345"), (12_345, f"12{N}345"), (0.1 + 0.2, "0.3"), (1e-6, "0.000001"), (1e-9, "1e−9"),
+     (123_456_789_012_345, f"123{N}456{N}789{N}012{N}345"), (1e20, "1e20"), (-1, "−1"), (-0.0, "0"), (None, "–")],
+)  # fmt: skip
+def test_a_number_that_was_given_keeps_its_digits(value: float | None, text: str) -> None:
+    assert exact(value) == text
+
+
+@pytest.mark.parametrize(
+    ("s", "text"), [(30, "30 s"), (2.5, "2.5 s"), (0.05, "0.05 s"), (59.7, "1 min 00 s"), (180.0, "3 min 00 s")]
+)
+def test_a_time_limit_keeps_its_digits(s: float, text: str) -> None:
+    assert time_limit(s) == text
 
 
 @pytest.mark.parametrize(

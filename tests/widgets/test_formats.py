@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from html import unescape
 from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
@@ -106,3 +110,88 @@ def _page(data: Any) -> str:
     )
     cell = v4.new_code_cell("numbers", outputs=[v4.new_output("display_data", data)])
     return render_page(v4.new_notebook(cells=[cell]), facts)
+
+
+ROOT = Path(__file__).parents[2]
+_MAY_FORMAT = re.compile(r":[^}\n]*[\w%,]\}|\b(?:round|format)\(|%[.\d]*[fge]|_(?:s|ms|bytes)\} ")
+_NUMERIC_SPEC = re.compile(r"[^%]*(?:[,_][^%]*|[eEfFgGn]|(?<!\w)[^%]*%)")
+_UNIT = re.compile(r" ?(?:s|ms|bytes)\b")
+OWN_FORMATS = {
+    # Two separate applications: the service answers in ASCII like AWS, agents are deployed without Loom's packages.
+    "loomlib/local/": "the service does not import loomlib.presentation",
+    "loomlib/blueprints/": "an agent is deployed without loomlib",
+    # Below the layer of presentation.
+    "loomlib/plugins/loader.py": "below loomlib.presentation",
+    "loomlib/recovery/full_disk.py": "below loomlib.presentation",
+    # Not for people.
+    "loomlib/evals/exports/junit.py": "JUnit's format of seconds",
+    "loomlib/evals/judges/material.py": "a judge's prompt, which names its stored verdicts",
+    "loomlib/latency/prewarm/design.py": "the names of arms, which are keys of stored results",
+    "loomlib/latency/prewarm/analysis.py": "Python code",
+    "widgets/loom_widgets/panels/memory/reading.py": "Python code",
+    "widgets/loom_widgets/panels/operate/alert_actions.py": "Python code",
+    "widgets/loom_widgets/displays/rows.py": "a width in CSS",
+    "loomlib/presentation/digits.py": "the formats themselves",
+    "loomlib/presentation/formats.py": "the formats themselves",
+}
+"""Sources that write a number by themselves, and why they may."""
+
+
+def _own_formats(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the line and the code of each number that is formatted without `loomlib.presentation.formats`."""
+    for item in ast.walk(tree):
+        match item:
+            case ast.FormattedValue(format_spec=ast.JoinedStr(values=spec)):
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "0" for part in spec)
+                found = _NUMERIC_SPEC.fullmatch(text) is not None
+            case ast.FormattedValue(value=ast.Call(func=ast.Name(id="round"))):
+                found = True
+            case ast.Call(func=ast.Name(id="format"), args=[_, ast.Constant()]):
+                found = True
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as template), attr="format")):
+                found = re.search(r"\{\w*:[^}]*[,eEfFgG%]\}", template) is not None
+            case ast.BinOp(left=ast.Constant(value=str() as template), op=ast.Mod()):
+                found = re.search(r"%[.\d]*[efg]", template) is not None
+            case ast.JoinedStr(values=parts):
+                found = any(_is_bare(value, text) for value, text in pairwise(parts))
+            case _:
+                continue
+        if found:
+            yield item.lineno, ast.unparse(item)
+
+
+def _is_bare(value: ast.expr, text: ast.expr) -> bool:
+    """Whether an f-string inserts a time or a size as Python prints it: `{timeout_s} s`."""
+    if not isinstance(value, ast.FormattedValue) or not isinstance(text, ast.Constant) or value.format_spec:
+        return False
+    name = ast.unparse(value.value).lower()
+    return name.endswith(("_s", "_ms", "_bytes")) and _UNIT.match(str(text.value)) is not None
+
+
+def test_no_text_formats_a_number_by_itself() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {code}"
+        for folder in ("loomlib", "widgets/loom_widgets")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if not str(path.relative_to(ROOT)).startswith(tuple(OWN_FORMATS))
+        if _MAY_FORMAT.search(source := path.read_text("utf-8"))
+        for line, code in _own_formats(ast.parse(source))
+    ]
+    assert not found, "use loomlib.presentation.formats:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["f'{wait_s:g} s'", "f'{ms:.1f} ms'", "f'{n:,}'", "f'{share:.1%}'", "f'{ms:>8.{digits}f}'", "f'{round(ms, 1)} ms'",
+     "f'within {self.timeout_s} s'", "'%.2f s' % wait", "'{:,}'.format(count)", "format(ms, '.1f')"],
+)  # fmt: skip
+def test_a_format_of_its_own_is_found(code: str) -> None:
+    assert _MAY_FORMAT.search(code)
+    assert list(_own_formats(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "code", ["f'{name:<8}'", "f'{at:%H:%M}'", "f'{count:02d}'", "f'{seconds(wait_s)} s'", "'%s' % name"]
+)
+def test_other_formats_are_allowed(code: str) -> None:
+    assert not list(_own_formats(ast.parse(code)))

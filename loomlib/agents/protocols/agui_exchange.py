@@ -8,6 +8,7 @@ from typing import Final
 
 from loomlib import errors
 
+from ...presentation.formats import time_limit
 from ..agui.events import read_event
 from ..answers import EventStreamReader
 from ..exchange import Exchange
@@ -53,7 +54,7 @@ class AguiSocketExchange(Exchange):
                         frame = await socket.receive()
                 except TimeoutError as error:
                     raise errors.RequestTimeoutError(
-                        f"No message came within {self._read_timeout_s:g} s", on=invocation.agent.name
+                        f"No message came within {time_limit(self._read_timeout_s)}", on=invocation.agent.name
                     ) from error
                 if frame.data is None:
                     line.done_ns = frame.at_ns

@@ -9,6 +9,7 @@ from typing import Any
 
 from loomlib.errors import AwsError, ProtocolError
 
+from ...presentation.formats import time_limit
 from ..outcome import failure_of
 from ..record import InvocationRecord
 from .jsonrpc import failure_of_code
@@ -49,7 +50,7 @@ async def measure(
         async with asyncio.timeout(timeout_s):
             result = await send()
     except TimeoutError:
-        call.fail("timeout", f"The result was not there within {timeout_s:g} s")
+        call.fail("timeout", f"The result was not there within {time_limit(timeout_s)}")
     except asyncio.CancelledError:
         call.fail("cancelled", "The caller cancelled before the result came")
     except ProtocolError as error:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from ...presentation.formats import exact
 from ..matching.assignment import assign
 from ..matching.matchers import is_near, number_in
 from ..values.cases import Turn
@@ -64,8 +65,8 @@ class Numeric(AnswerJudgement):
         )
         if len(matched) == len(wanted):
             return PASSED
-        missing = ", ".join(f"{number:g}" for index, number in enumerate(wanted) if index not in matched)
-        answered = ", ".join(f"{number:g}" for number in numbers[:5]) or "none"
+        missing = ", ".join(f"{exact(number)}" for index, number in enumerate(wanted) if index not in matched)
+        answered = ", ".join(f"{exact(number)}" for number in numbers[:5]) or "none"
         return self.score(len(matched) / len(wanted), f"missing {missing}; the answer's numbers: {answered}")
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from loomlib.agents import FAILURES
 
+from ...presentation.formats import time_limit
 from ..targets import CallableTarget, Target, UserConversation, UserSimulator
 from ..values.answers import CaseAnswer, CaseFailure, TurnAnswer
 from ..values.cases import EvalCase, Turn
@@ -141,7 +142,7 @@ class Asker:
             async with asyncio.timeout(limit * 1.05 + 0.05):
                 return await answering
         except TimeoutError:
-            return CaseFailure(stage="answer", kind="timeout", message=f"No complete answer within {limit:g} s")
+            return CaseFailure(stage="answer", kind="timeout", message=f"No complete answer within {time_limit(limit)}")
 
     def _end(self, session_id: str) -> None:
         task = asyncio.ensure_future(self._target.end(session_id))

@@ -11,6 +11,7 @@ from typing import Any
 from loomlib.jobs.daemon_threads import in_thread
 from loomlib.store import StoredScore
 
+from ...presentation.formats import time_limit
 from ..evaluators.turn_by_turn import PASSED
 from ..values.answers import CaseAnswer, CaseFailure
 from ..values.cases import EvalCase
@@ -100,7 +101,9 @@ class Judges:
                 failure = CaseFailure(
                     stage="judge",
                     kind="timeout",
-                    message=f"No verdict within {self._timeout_s:g} s" if self._timeout_s else "No verdict in time",
+                    message=f"No verdict within {time_limit(self._timeout_s)}"
+                    if self._timeout_s
+                    else "No verdict in time",
                     evaluator=evaluator.name,
                 )
             case.failures[evaluator.name] = failure

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from loomlib.experiments import design_values, randomized_blocks
+from loomlib.presentation.formats import time_limit
 
 NO_PING = 0.0
 
@@ -47,7 +48,7 @@ class PrewarmDesign:
         if not self.ping_every_s or len(set(self.ping_every_s)) < len(self.ping_every_s):
             raise ValueError("ping_every_s must name each arm once")
         if any(every < 0 or every >= self.gap_s for every in self.ping_every_s):
-            raise ValueError(f"pings are sent every 0 (none) to under {self.gap_s} s, the length of a gap")
+            raise ValueError(f"pings are sent every 0 (none) to under {time_limit(self.gap_s)}, the length of a gap")
 
     @property
     def is_scaled(self) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...aws.memory_shapes import MemoryEvent, MemoryRecord
 from ...embeddings import MODEL_NAME, embed
-from ...presentation.formats import plural
+from ...presentation.formats import exact, plural
 from .finding import Finding, MemoryEvidence
 from .scan import MemoryScan
 from .statements import plain_words, statement_text
@@ -72,7 +72,7 @@ def _finding(
         "named": f"{'contains' if is_one else 'contain'} the id of {other}",
         "similar": f"{'repeats' if is_one else 'repeat'} a message of {other} and no message of {actor}",
     }[how]
-    by_similarity = f" ({MODEL_NAME}, cosine from {SIMILAR_FROM:g})" if how == "similar" else ""
+    by_similarity = f" ({MODEL_NAME}, cosine from {exact(SIMILAR_FROM)})" if how == "similar" else ""
     return Finding(
         kind="leak",
         severity="problem" if how == "stated" else "warning",

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...aws.memory_shapes import MemoryRecord
 from ...embeddings import MODEL_NAME, embed
-from ...presentation.formats import plural
+from ...presentation.formats import exact, plural
 from ..displays import safe_id
 from .finding import Finding
 from .scan import MemoryScan
@@ -30,16 +30,16 @@ def find_duplicates(scan: MemoryScan) -> Iterator[Finding]:
     """Yield one finding per group of duplicates; the advice is to keep the newest record."""
     for namespace, records in scan.namespaces.items():
         shown = safe_id(namespace)
-        exact: defaultdict[str, list[MemoryRecord]] = defaultdict(list)
+        same: defaultdict[str, list[MemoryRecord]] = defaultdict(list)
         for record in records:
-            exact[_SPACE.sub(" ", record.text).strip().casefold()].append(record)
-        for group in exact.values():
+            same[_SPACE.sub(" ", record.text).strip().casefold()].append(record)
+        for group in same.values():
             if len(group) > 1:
                 yield _finding(scan, group, f"{plural(len(group), 'record')} in {shown} have the same text", "stated")
-        single = [group[-1] for group in exact.values()]
+        single = [group[-1] for group in same.values()]
         for group in _similar_groups(single):
             what = f"{plural(len(group), 'record')} in {shown} have nearly the same meaning"
-            yield _finding(scan, group, what, f"inferred ({MODEL_NAME}, cosine from {ALIKE_FROM:g})")
+            yield _finding(scan, group, what, f"inferred ({MODEL_NAME}, cosine from {exact(ALIKE_FROM)})")
 
 
 def _finding(scan: MemoryScan, group: Sequence[MemoryRecord], what: str, certainty: str) -> Finding:

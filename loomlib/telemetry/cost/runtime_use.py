@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
+from ...presentation.formats import time_limit
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeUse:
@@ -63,6 +65,6 @@ class RuntimeUse:
         return cls(
             vcpu_s=None if active_vcpus is None else time * Decimal(str(active_vcpus)),
             memory_gb_s=None if peak is None else time * peak,
-            basis=f"estimated for {seconds:g} s",
+            basis=f"estimated for {time_limit(seconds)}",
             is_estimate=True,
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import PluginError
+from loomlib.presentation.formats import exact
 from loomlib.presentation.text import one_line
 
 from . import model_rules, outside_rules, prompt_rules, session_rules, tool_rules, wait_rules
@@ -149,7 +150,7 @@ class RuleBook:
             {
                 "rule": rule.name,
                 "asks": rule.asks,
-                "thresholds": ", ".join(f"{name} {value:g}" for name, value in rule.thresholds.items()),
+                "thresholds": ", ".join(f"{name} {exact(value)}" for name, value in rule.thresholds.items()),
                 "try": "; ".join(rule.try_),
                 "source": rule.source,
             }

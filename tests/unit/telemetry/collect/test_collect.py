@@ -82,7 +82,7 @@ def test_late_spans_are_waited_for_and_the_wait_is_reported() -> None:
     (found,) = collect(groups, one, progress=said.append)
     assert found.state == "found"
     assert found.attempts > 1
-    assert said[0].startswith("0 spans so far, trace incomplete · 0 of at most 0 s · it is a test")
+    assert said[0].startswith("0 spans so far, trace incomplete · 0 s of at most 0.3 s · it is a test")
     assert said[-1] == "3 spans"
 
 

@@ -29,12 +29,12 @@ def test_a_log_gets_a_line_for_each_change_and_one_every_ten_seconds(caplog: pyt
     line = WaitLine(quiet_s=0, clock=lambda: now[0])
     for second in range(25):
         now[0] = float(second)
-        line(f"{'0' if second < 3 else '7'} spans so far, trace incomplete · {second} of at most 180 s")
+        line(f"{'0' if second < 3 else '7'} spans so far, trace incomplete · {second} s of at most 3 min 00 s")
     assert caplog.messages == [
-        "0 spans so far, trace incomplete · 0 of at most 180 s",
-        "7 spans so far, trace incomplete · 3 of at most 180 s",
-        "7 spans so far, trace incomplete · 13 of at most 180 s",
-        "7 spans so far, trace incomplete · 23 of at most 180 s",
+        "0 spans so far, trace incomplete · 0 s of at most 3 min 00 s",
+        "7 spans so far, trace incomplete · 3 s of at most 3 min 00 s",
+        "7 spans so far, trace incomplete · 13 s of at most 3 min 00 s",
+        "7 spans so far, trace incomplete · 23 s of at most 3 min 00 s",
     ]
 
 

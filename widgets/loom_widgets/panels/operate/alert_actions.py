@@ -12,7 +12,7 @@ from loomlib import Workbench
 from loomlib.alerts import ALARM, AlertRule
 from loomlib.errors import LoomError
 from loomlib.metrics import NUMBERS, TITLES, limit_text
-from loomlib.presentation.formats import plural
+from loomlib.presentation.formats import exact, plural
 
 from ...kit import Form, Panel, action
 from ...kit.source import connect_code, frame_rows
@@ -105,7 +105,9 @@ def _rule(form: Form) -> dict[str, Any]:
     limit = form.number("limit") / (100 if NUMBERS[number] == "share" else 1)
     hours = form.number("hours", 24)
     if not 0 < hours <= 24 * 366:
-        raise LoomError("The time window of the alert is out of range", on=f"{hours:g} hours", try_="1 to 8784 hours")
+        raise LoomError(
+            "The time window of the alert is out of range", on=f"{exact(hours)} hours", try_="1 to 8784 hours"
+        )
     notify = [char for char in form.text("notify").replace(",", " ").split() if char]
     rule: dict[str, Any] = {side: limit}
     rule |= {"agent": form.text("agent")} if form.text("agent") else {}

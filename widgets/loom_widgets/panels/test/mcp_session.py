@@ -13,7 +13,7 @@ from loomlib import Agent
 from loomlib.agents.protocols import LogMessage, ProgressNotification
 from loomlib.errors import LoomError
 from loomlib.json_values import as_mapping
-from loomlib.presentation.formats import size
+from loomlib.presentation.formats import number, size
 
 from ...kit import Cancel, Form, action
 from .calling import Calling
@@ -177,15 +177,15 @@ class McpSessions(Calling, ServerQuestions):
             client.close()
 
     def _show_progress(self, progress: ProgressNotification) -> None:
-        total = "" if progress.total is None else f" of {progress.total:g}"
+        total = "" if progress.total is None else f" of {number(progress.total)}"
         share = progress.progress / progress.total if progress.total else None
-        text = f"{progress.progress:g}{total} {short_text(progress.message)}".rstrip()
+        text = f"{number(progress.progress)}{total} {short_text(progress.message)}".rstrip()
         item = {"kind": "progress", "text": text, "share": share, "data": f"progress {text}"}
         is_kept = self._show_in_turn(item)
         if time.monotonic() - self._progress_s < _PROGRESS_INTERVAL_S:
             return
         self._progress_s = time.monotonic()
-        self.say(f"{short_text(progress.message) or 'Progress'}: {progress.progress:g}{total} …")
+        self.say(f"{short_text(progress.message) or 'Progress'}: {number(progress.progress)}{total} …")
         if not is_kept and self._turns:  # the list of events is full; the bar goes on
             self.send_message("pieces", turn=self._turns[-1].id, items=[{**item, "unlisted": True}])
 
