@@ -125,7 +125,7 @@ def _run(path: Path, agent: str, bench: Workbench) -> subprocess.CompletedProces
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as late:
-        raise NotSolvedError(f"your script was still running after {time_limit(_LONGEST_S)}, and was stopped.") from late
+        raise NotSolvedError(f"your script was stopped: it still ran after {time_limit(_LONGEST_S)}.") from late
 
 
 def _scheduled(answer: object, bench: Workbench) -> str:
