@@ -106,7 +106,7 @@ def read_table(name: str, environ: Mapping[str, str] | None = None) -> dict[str,
     values = cast("dict[str, object]", table)
     if wrong := sorted(key for key, value in values.items() if not isinstance(value, str)):
         raise SettingsError(
-            f"These settings of [{name}] are not texts", on=f"{', '.join(wrong)} in {file}", try_="values in quotes"
+            f"These settings of [{name}] are not strings", on=f"{', '.join(wrong)} in {file}", try_="values in quotes"
         )
     return {key: str(value) for key, value in values.items()}
 
@@ -154,7 +154,7 @@ def _file(environment: Mapping[str, str]) -> Path | None:
 def _coerce(name: str, value: object, source: str) -> object:
     if not isinstance(value, (str, int, float, os.PathLike)):
         raise SettingsError(
-            f"{name} cannot be a {type(value).__name__}", on=f"{value!r} from {source}", try_="one text or number"
+            f"{name} cannot be a {type(value).__name__}", on=f"{value!r} from {source}", try_="one string or number"
         )
     text = str(cast("object", value))
     if name == "home":

@@ -52,7 +52,11 @@ def trusted_folders(environ: Mapping[str, str] | None = None) -> tuple[Path, ...
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError as error:
-        raise SettingsError(f"The list of trusted folders cannot be read: {error.strerror}", on=str(file)) from error
+        raise SettingsError(
+            f"The list of trusted folders cannot be read: {error.strerror}",
+            on=str(file),
+            try_="make it readable for you, or set XDG_CONFIG_HOME",
+        ) from error
     return tuple(Path(line) for line in lines if line)
 
 
@@ -92,7 +96,11 @@ def _write(folders: list[Path], environ: Mapping[str, str] | None) -> None:
     file = trust_file(environ)
     partial = file.with_suffix(f".{os.getpid()}")
     if any("\n" in str(folder) for folder in folders):
-        raise SettingsError("A folder with a line break in its name cannot be trusted", on=repr(str(folders[-1])))
+        raise SettingsError(
+            "A folder with a line break in its name cannot be trusted",
+            on=repr(str(folders[-1])),
+            try_="rename the folder",
+        )
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)

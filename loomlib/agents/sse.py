@@ -74,7 +74,7 @@ class SseParser:
             raise MalformedResponseError(
                 "The event stream is not UTF-8",
                 on=f"byte {error.object[error.start]:#04x}",
-                try_="read the agent's log; server-sent events are UTF-8 always",
+                try_="read the agent's log; server-sent events are always UTF-8",
             ) from error
 
     def _split(self, text: str) -> Sequence[SseEvent]:

@@ -32,7 +32,7 @@ class JwtAuthorizer:
     def __post_init__(self) -> None:
         for name in ("audience", "clients", "scopes"):
             if isinstance(getattr(self, name), str):
-                raise TypeError(f"{name} is a list of texts, such as [{getattr(self, name)!r}]")
+                raise TypeError(f"{name} must be a list of strings, such as [{getattr(self, name)!r}]")
         if not (self.audience or self.clients or self.scopes or self.claims):
             raise ValueError("an authorizer needs at least one of audience, clients, scopes and claims")
 

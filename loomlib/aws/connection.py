@@ -122,7 +122,7 @@ class Clients:
                     s3={"addressing_style": "path"} if endpoint else None,
                     proxies=_proxies(endpoint),
                 )
-                with translated("Making an AWS client", on=service):
+                with translated("Creating an AWS client", on=service):
                     self._clients[service, where] = self._session().client(
                         service, region_name=where, endpoint_url=endpoint, config=config
                     )

@@ -94,9 +94,9 @@ def _make_bucket(clients: Clients, bucket: str) -> None:
     request: dict[str, Any] = {"Bucket": bucket}
     if clients.region != "us-east-1":  # where naming the region is an error
         request["CreateBucketConfiguration"] = {"LocationConstraint": clients.region}
-    _log.info("Making the bucket for agents' code", extra={"bucket": bucket})
+    _log.info("Creating the bucket for agents' code", extra={"bucket": bucket})
     try:
-        with translated("Making a bucket", on=bucket):
+        with translated("Creating a bucket", on=bucket):
             clients.s3().create_bucket(**request)
     except ConflictError as error:
         if error.code != "BucketAlreadyOwnedByYou":  # another process of this account was faster

@@ -66,14 +66,14 @@ _ADVICE: Mapping[type[AwsError], str] = {
     AccessDeniedError: "ask for the permission, or connect with another profile",
     RequestRejectedError: "correct the request as the message says",
     ResourceNotFoundError: "check the ARN, the region and the qualifier",
-    ConflictError: "wait until the change that is under way has ended, then call again",
+    ConflictError: "wait until the current change is complete, then call again",
     QuotaExceededError: "end sessions that are not needed, or ask AWS for a higher quota",
     AgentFailedError: "read the agent's log",
     ResourceLimitError: "let the agent use less, or start the local AgentCore with a higher limit: loom up --limits",
     ThrottledError: "call less often",
     ServiceFailedError: "call again later",
     TransportError: "check the address and the network; `loom status` for the local service",
-    RequestTimeoutError: "allow more time, or look in the agent's log for what it waits for",
+    RequestTimeoutError: "allow more time, or see in the agent's log what it waits for",
     MalformedResponseError: "check that the address is AWS's or the local service's",
 }
 
@@ -118,9 +118,11 @@ def error_from_response(
 def _authorization_advice(status: int, text: str) -> str:
     """Return what helps when a runtime refuses the kind of a caller's credentials."""
     if status == 401 or "OAuth authorization failed" in text:
-        return "pass bearer= a token that the runtime's authorizer accepts; locally bench.identity.token(user=…)"
+        return (
+            "pass bearer= a token that the runtime's authorizer accepts; bench.identity.token(user=…) makes a local one"
+        )
     if status == 403 and "Authorization method mismatch" in text:
-        return "pass bearer= a token if the runtime has an authorizer, and none if it has not"
+        return "pass a token as bearer= if the runtime has an authorizer, and no token otherwise"
     return ""
 
 

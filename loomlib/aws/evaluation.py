@@ -155,7 +155,7 @@ def list_evaluators(clients: Clients, *, region: str | None = None) -> dict[str,
 
 def _check(evaluator_id: str, spans: Sequence[object], trace_ids: Sequence[str], span_ids: Sequence[str]) -> None:
     if not EVALUATOR_ID.fullmatch(evaluator_id):
-        raise RequestRejectedError("No id of an evaluator", on=evaluator_id, try_="Builtin.Helpfulness")
+        raise RequestRejectedError("Not the id of an evaluator", on=evaluator_id, try_="Builtin.Helpfulness")
     if not 1 <= len(spans) <= LARGEST_SESSION:
         raise RequestRejectedError(
             f"A session to evaluate has 1 to {number(LARGEST_SESSION)} spans, not {number(len(spans))}",
@@ -163,7 +163,9 @@ def _check(evaluator_id: str, spans: Sequence[object], trace_ids: Sequence[str],
             try_="export traces, or evaluate a shorter session",
         )
     if trace_ids and span_ids:
-        raise RequestRejectedError("Evaluate takes trace ids or span ids, not both", on=evaluator_id)
+        raise RequestRejectedError(
+            "Evaluate takes trace ids or span ids, not both", on=evaluator_id, try_="one of the two"
+        )
 
 
 def _result(answer: Mapping[str, Any]) -> EvaluationResult:

@@ -86,7 +86,7 @@ def run_query(
             with translated("Stopping a Logs Insights query", on=query_id):
                 clients.logs(region).stop_query(queryId=query_id)
             raise RequestTimeoutError(
-                f"The Logs Insights query is not done after {time_limit(wait_s)}",
+                f"The Logs Insights query did not finish within {time_limit(wait_s)}",
                 on=", ".join(groups),
                 try_="a shorter range",
             )

@@ -156,7 +156,10 @@ def _pages(
     for number in itertools.count():
         if number == most_pages:
             raise RequestTimeoutError(
-                f"The log is still not read completely after {number} pages", on=group, code=TOO_MANY_PAGES
+                f"The log was not read completely within {number} pages",
+                on=group,
+                try_="a shorter time range",
+                code=TOO_MANY_PAGES,
             )
         with translated("Reading logs", on=group):
             page: dict[str, Any] = clients.logs(region).filter_log_events(**query)

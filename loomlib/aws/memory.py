@@ -101,7 +101,9 @@ def wait_until_active(
             return memory
         if memory.status in ("FAILED", "DELETING"):
             raise ServiceFailedError(
-                f"The memory is {memory.status}: {memory.failure_reason or 'no reason given'}", on=memory_id
+                f"The memory is {memory.status}: {memory.failure_reason or 'no reason given'}",
+                on=memory_id,
+                try_="fix the stated cause and create the memory again",
             )
         if waited_s >= wait_s:
             raise RequestTimeoutError(

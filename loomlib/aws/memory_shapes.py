@@ -156,7 +156,7 @@ def _documented(read: Callable[P, T]) -> Callable[P, T]:
             raise MalformedResponseError(
                 f"The answer is not in the documented form: {error!r}",
                 on="AgentCore Memory",
-                try_="again; if it stays, update boto3 and loomlib",
+                try_="call again; if the error persists, update boto3 and loomlib",
             ) from error
 
     return reading

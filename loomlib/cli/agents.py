@@ -39,12 +39,14 @@ if TYPE_CHECKING:
 @click.option(
     "--authorizer",
     metavar="local|URL",
-    help='Take bearer tokens instead of signed requests: of the local issuer ("local"), or of that discovery URL with '
-    "--allow-client or --allow-audience.",
+    help='Accept bearer tokens instead of signed requests: those of the local issuer ("local"), or those of the '
+    "issuer at this discovery URL, with --allow-client or --allow-audience.",
 )
 @click.option("--allow-client", "clients", multiple=True, help="An allowed client_id; repeatable.")
 @click.option("--allow-audience", "audience", multiple=True, help="An allowed aud; repeatable.")
-@click.option("--allow-scope", "scopes", multiple=True, help="A scope of which a token needs one; repeatable.")
+@click.option(
+    "--allow-scope", "scopes", multiple=True, help="A scope; a token needs at least one of those given. Repeatable."
+)
 @pass_command_context
 def deploy(
     command: CommandContext,
@@ -150,7 +152,7 @@ def invoke(
                 click.echo(printable(text), nl=False)
         record = run.record
         if record is None:  # the stream ended, so there is one
-            raise LoomError("The invocation was not recorded", on=target.name)
+            raise LoomError("The invocation was not recorded", on=target.name, try_="loom logs")
         inv = Invocation(record, target.context, target.entry)
     if command.as_json:
         emit_json(inv.to_dict())

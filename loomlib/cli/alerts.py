@@ -44,7 +44,7 @@ def list_(command: CommandContext) -> None:
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Decide nothing on fewer calls than this.",
+    help="Make no decision on fewer calls than this.",
 )
 @click.option("--name", default="", help="Name of the rule (default: what it states).")
 @click.option("--notify", "names", multiple=True, help="Notify the address in LOOM_ALERT_URL_<NAME>; repeatable.")

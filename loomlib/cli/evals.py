@@ -65,7 +65,7 @@ _JUNIT = click.option(
 @click.option("--reuse", is_flag=True, help="Reuse stored answers of the same agent, version and prompt.")
 @click.option("--name", default="", help="Name of the run in `loom runs`.")
 @_JUNIT
-@click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write everything as JSON there.")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write the whole run as JSON to this file.")
 @pass_command_context
 def evaluate(
     command: CommandContext,
@@ -87,8 +87,8 @@ def evaluate(
 ) -> int:
     """Evaluate AGENT on SET (a file, or a shipped set's name): ask every case, score the answers, store everything.
 
-    Exit code 0: done; 1: it could not be done, or nothing could be judged; 2: a gate was missed. With a baseline it
-    is a gate not to be worse by more than the margin, with 95 % confidence.
+    Exit code 0: done; 1: it could not be done, or nothing could be judged; 2: a gate was missed. A
+    baseline adds a gate: the run must not be worse by more than the margin, with 95 % confidence.
     """
     from ..evals.compare.gate_requests import GateRequest, named
     from ..evals.runs import LogLines
@@ -132,7 +132,7 @@ def runs(command: CommandContext, limit: int) -> None:
 def compare(command: CommandContext, run: str, baseline: str, margin: float, junit: str | None) -> int:
     """Compare RUN with BASELINE (ids from `loom runs`), case by case.
 
-    Exit code 2: by some evaluator RUN is worse by more than the margin, with 95 % confidence.
+    Exit code 2: RUN is worse by more than the margin by at least one evaluator, with 95 % confidence.
     """
     from ..evals.exports import write_junit
 

@@ -51,7 +51,7 @@ def _notebooks() -> Path:
     for folder in (package.parent / "notebooks", package / "notebooks"):
         if (folder / "00_start_here.ipynb").is_file():
             return folder
-    raise LoomError("The notebooks are not installed", on=str(package), try_="installing loomlib[notebook] again")
+    raise LoomError("The notebooks are not installed", on=str(package), try_="install loomlib[notebook] again")
 
 
 COMMANDS = (lab,)

@@ -27,7 +27,7 @@ _THERE = click.Path(exists=True, dir_okay=False)
 @click.option(
     "--fail-on",
     type=click.Choice(["problem", "warning"]),
-    help="Exit with 2 when there is a problem (warning: or a warning).",
+    help="Exit with code 2 if there is a problem (with “warning”: a problem or a warning).",
 )
 @pass_command_context
 def health(

@@ -59,13 +59,13 @@ from .output import emit_json, emit_table, say, seconds_since
     "--sandbox-read",
     multiple=True,
     type=click.Path(exists=True, resolve_path=True),
-    help="A file or folder that isolated sessions may read; may be repeated.",
+    help="A file or folder that isolated sessions may read; repeatable.",
 )
 @click.option(
     "--sandbox-write",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
-    help="A folder that isolated sessions may write; may be repeated.",
+    help="A folder that isolated sessions may write; repeatable.",
 )
 @click.option(
     "--limits",

@@ -12,7 +12,7 @@ from .output import say
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--revoke", is_flag=True, help="Trust FOLDER no longer.")
+@click.option("--revoke", is_flag=True, help="Stop trusting FOLDER.")
 def trust(folder: Path | None, revoke: bool) -> None:
     """Use the .loom and loom.toml in FOLDER and below, whoever owns them; without FOLDER, list what is trusted.
 

@@ -42,7 +42,7 @@ def show_progress(command: CommandContext, learners: Path | None) -> None:
         {
             "learner": _name(result.home),
             **{f"lesson {number}": result.right[number] for number in TITLES},
-            "tried, not right": ", ".join(result.stuck),
+            "tried, not solved": ", ".join(result.stuck),
         }
         for result in results
     ]

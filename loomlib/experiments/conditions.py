@@ -64,7 +64,7 @@ class MachineConditions:
         if self.throttled_share is not None and self.throttled_share > MOST_THROTTLED_SHARE:
             found.append(f"stopped at the CPU limit {percent(self.throttled_share)} of the time")
         if self.delay_p95_ms is not None and self.delay_p95_ms > MOST_DELAY_P95_MS:
-            found.append(f"one wake-up of the client in 20 more than {milliseconds(self.delay_p95_ms)} late")
+            found.append(f"1 in 20 wake-ups of the client more than {milliseconds(self.delay_p95_ms)} late")
         return found
 
     def stored(self) -> dict[str, Any]:
@@ -90,9 +90,9 @@ class MachineConditions:
         ]
         shown = [f"{name} {'unknown' if value is None else form(value)}" for name, value, form in values]
         return (
-            f"The machine meanwhile ({_processors(self.processors)}): {', '.join(shown)}. Times are disturbed above "
-            f"{number(MOST_TASKS_PER_PROCESSOR, 0)} tasks a processor, {percent(MOST_STEAL_SHARE)} taken, "
-            f"{percent(MOST_THROTTLED_SHARE)} stopped, or a p95 delay of {milliseconds(MOST_DELAY_P95_MS)}."
+            f"The machine during the measurement ({_processors(self.processors)}): {', '.join(shown)}. Times are "
+            f"disturbed above {number(MOST_TASKS_PER_PROCESSOR, 0)} tasks a processor, {percent(MOST_STEAL_SHARE)} "
+            f"taken, {percent(MOST_THROTTLED_SHARE)} stopped, or a p95 delay of {milliseconds(MOST_DELAY_P95_MS)}."
         )
 
 
@@ -125,7 +125,7 @@ class StudyConditions:
 
     def notes(self) -> list[str]:
         """Return each run's conditions in a sentence."""
-        return [run.note() for run in self.runs] or ["The machine's load meanwhile is unknown."]
+        return [run.note() for run in self.runs] or ["The machine's load during the measurement is unknown."]
 
     def summary(self) -> dict[str, Any]:
         """Return the conditions as JSON-ready values."""

@@ -84,7 +84,11 @@ async def null_agent(content_type: str, size_bytes: int) -> AsyncGenerator[str, 
     try:
         line = await asyncio.wait_for(process.stdout.readline(), _START_TIMEOUT_S)
         if not line:
-            raise MalformedResponseError("The process for the harness floor did not start", on=str(server.name))
+            raise MalformedResponseError(
+                "The process for the harness floor did not start",
+                on=str(server.name),
+                try_="loom doctor, then the study again",
+            )
         yield f"http://127.0.0.1:{json.loads(line)['port']}"
     finally:
         process.stdin.close()

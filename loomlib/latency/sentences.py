@@ -105,8 +105,9 @@ def _garbage_collections(result: StudyResult) -> str:
         if len(pauses) >= _COMMON * len(known) and pauses:
             texts.append(
                 f"{number(len(pauses), 0)} of {plural(len(known), f'{scenario} call')} contain a full garbage "
-                f"collection of Python, {milliseconds(median(pauses))} at the median, which a cold call ends before: "
-                f"without it half of them take at most {milliseconds(median(whole - pause for whole, pause in known))}."
+                f"collection of Python, {milliseconds(median(pauses))} at the median; a cold call ends before it "
+                f"begins. Without it half of them take at most "
+                f"{milliseconds(median(whole - pause for whole, pause in known))}."
             )
     return " ".join(texts)
 

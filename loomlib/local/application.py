@@ -211,7 +211,7 @@ class Application:
                 return
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] != "POST" and parts[3] == "invocations":
                 # As on AWS, which has neither MCP's stream of GET nor its DELETE of a session.
-                raise RefusedError("UnknownOperationException", 404, f"No operation is {scope['method']} {path}")
+                raise RefusedError("UnknownOperationException", 404, f"No operation matches {scope['method']} {path}")
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] == "POST":
                 if parts[3] == "invocations":
                     _permit(caller, "InvokeAgentRuntime", parts[2])

@@ -151,7 +151,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
         LocalServiceError: Another address was given.
     """
     if host != "127.0.0.1":
-        raise LocalServiceError("The local AgentCore only listens on 127.0.0.1", on=host)
+        raise LocalServiceError("The local AgentCore only listens on 127.0.0.1", on=host, try_="127.0.0.1")
     # With an explicit protocol asyncio disables Nagle's algorithm for accepted connections; else answers wait 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -218,7 +218,7 @@ class Guard:
         fields = _fields(scope)
         modes, targets = fields.get("sec-fetch-mode", ["navigate"]), fields.get("sec-fetch-dest", ["document"])
         if "origin" in fields or modes[0] != "navigate" or targets[0] != "document":
-            raise _denied("This page opens in a browser's window only")
+            raise _denied("This page can be opened only as a window of a browser")
 
     def _unknown(self, identifier: str, service: str) -> RefusedError:
         if self._keys.has_ended(identifier):

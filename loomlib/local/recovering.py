@@ -29,7 +29,7 @@ _DATABASES: Final = (RESOURCES, LOGS, EVENTS, RECORDS, TELEMETRY, "runtimes.db")
 def recover_home(home: Path) -> None:
     """Set every damaged file aside, with what is readable in a new one; call it before any of them is opened."""
     if has_damaged_state(home):
-        set_aside(state_file(home), "its content is not a service's state")
+        set_aside(state_file(home), "it does not contain the state of a service")
     for name in _DATABASES:
         recover_if_damaged(home / name)
 

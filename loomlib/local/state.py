@@ -90,11 +90,13 @@ class ServiceOptions:
                 'memory_delay_s and linger_s must not be negative, and memory_extractor is "offline" or "model"'
             )
         if self.sandbox not in MODES or self.sandbox_network not in NETWORKS:
-            raise ValueError(f"sandbox is one of {', '.join(MODES)}, and sandbox_network one of {', '.join(NETWORKS)}")
+            raise ValueError(
+                f"sandbox must be one of {', '.join(MODES)}, and sandbox_network one of {', '.join(NETWORKS)}"
+            )
         if self.platform_default not in ("V1", "V2"):
-            raise ValueError('platform_default is "V1" or "V2"')
+            raise ValueError('platform_default must be "V1" or "V2"')
         if self.python not in ("workbench", "machine"):
-            raise ValueError('python is "workbench" or "machine"')
+            raise ValueError('python must be "workbench" or "machine"')
         Limits.of(self.limits)
         Quotas.of(self.quotas, "")  # raises for an invalid text
 

@@ -35,7 +35,7 @@ class TraceSettings:
     async def update_indexing_rule(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         """Accept any share of indexed traces; all are found."""
         if parameters.get("Name") != _RULE:
-            raise RefusedError("ResourceNotFoundException", 404, f"There is no indexing rule but {_RULE}")
+            raise RefusedError("ResourceNotFoundException", 404, f"The only indexing rule is {_RULE}")
         rule: Mapping[str, Any] = parameters.get("Rule") or {}
         shares: Mapping[str, Any] = rule.get("Probabilistic") or {}
         wanted = shares.get("DesiredSamplingPercentage", 100.0)

@@ -185,7 +185,7 @@ class MemoryReader:
         if any(f"{{{name}}}" in full for name in PLACEHOLDERS):
             location = location_of(full)
             if location is None:
-                raise ValueError(f"{namespace!r} begins with a placeholder that has no value: name actor=…")
+                raise ValueError(f"{namespace!r} begins with a placeholder that has no value: pass actor=…")
             return [location]
         return [RecordLocation(template="", namespace=full) if exact else RecordLocation(template="", path=full)]
 

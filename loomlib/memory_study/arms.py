@@ -29,9 +29,9 @@ class Arm:
 
     def __post_init__(self) -> None:
         if self.retrieval not in RETRIEVALS:
-            raise ValueError(f"retrieval is {', '.join(RETRIEVALS)}, not {self.retrieval!r}")
+            raise ValueError(f"retrieval must be one of {', '.join(RETRIEVALS)}, not {self.retrieval!r}")
         if self.context not in CONTEXTS:
-            raise ValueError(f"context is {', '.join(CONTEXTS)}, not {self.context!r}")
+            raise ValueError(f"context must be one of {', '.join(CONTEXTS)}, not {self.context!r}")
 
     @property
     def key(self) -> str:

@@ -58,19 +58,19 @@ class MemoryDesign:
 
     def __post_init__(self) -> None:
         if self.mode not in (RETRIEVAL_ONLY, AGENT):
-            raise ValueError(f"mode is {RETRIEVAL_ONLY} or {AGENT}, not {self.mode!r}")
+            raise ValueError(f"mode must be {RETRIEVAL_ONLY} or {AGENT}, not {self.mode!r}")
         if not self.conversations or len({conversation.name for conversation in self.conversations}) < len(
             self.conversations
         ):
             raise ValueError("a study needs conversations, each with its own name")
         if not self.arms or len(set(self.arms)) < len(self.arms):
-            raise ValueError("a study needs arms, each of them once")
+            raise ValueError("a study needs at least one arm, and none of them twice")
         if not 1 <= self.top_k <= 100:
             raise ValueError(f"top_k must be 1 to 100, not {self.top_k}")
         if not self.ks or not all(1 <= k <= self.top_k for k in self.ks):
-            raise ValueError(f"recall@k has k from 1 to {self.top_k}, not {self.ks}")
+            raise ValueError(f"each k of recall@k must be from 1 to {self.top_k}, not {self.ks}")
         if self.window < 1:
-            raise ValueError(f"a window has 1 turn or more, not {self.window}")
+            raise ValueError(f"a window must have at least 1 turn, not {self.window}")
 
     def questions(self) -> tuple[PlannedQuestion, ...]:
         """Return every question in every arm: session by session, within a session in a random order."""

@@ -82,11 +82,11 @@ def make_conversations(
         seed: Seed.
     """
     if count < 1:
-        raise ValueError(f"at least one conversation, not {count}")
+        raise ValueError(f"conversations must be at least 1, not {count}")
     if sessions < SMALLEST_SESSIONS:
-        raise ValueError(f"a conversation has {SMALLEST_SESSIONS} sessions or more, not {sessions}")
+        raise ValueError(f"a conversation must have at least {SMALLEST_SESSIONS} sessions, not {sessions}")
     if not 1 <= facts <= len(pool().facts):
-        raise ValueError(f"a conversation has 1 to {len(pool().facts)} facts, not {facts}")
+        raise ValueError(f"a conversation must have 1 to {len(pool().facts)} facts, not {facts}")
     return tuple(_conversation(number, sessions, facts, seed) for number in range(1, count + 1))
 
 

@@ -31,7 +31,8 @@ def _notes(result: MemoryResult) -> list[str]:
         f"Retrieval returns the {design.top_k} nearest records of an actor's facts and preferences; a window keeps the "
         f"last {plural(design.window, 'turn')}.",
         "Shares and means count facts, not questions: a fact asked for again is the same case. Intervals: Wilson's "
-        "with the effective sample size over facts; where facts were asked for several times, n too small below six.",
+        "with the effective sample size over facts; where facts were asked for several times, at least six facts are "
+        "needed for an interval.",
     ]
     if design.mode == AGENT:
         notes.append(
@@ -42,8 +43,8 @@ def _notes(result: MemoryResult) -> list[str]:
     else:
         notes.append(
             "No agent was asked: recalled means that the value is in what a model would be given, its context or the "
-            "records. Proactive retrieval searches for each question as it is asked; reactive retrieval is taken to "
-            "search exactly when memory is needed, with the script's query, and sends the context twice. Tokens are "
+            "records. Proactive retrieval searches for each question as it is asked; reactive retrieval is assumed "
+            "to search exactly when memory is needed, with the script's query, and sends the context twice. Tokens are "
             "estimated at four characters each."
         )
     notes += [

@@ -123,7 +123,9 @@ class MemoryResult(StudyRecord):
         """Return one question by its position in the order."""
         question = next((question for question in self.asked if question.position == position), None)
         if question is None:
-            raise StudyError(f"The study has no question {position}", on=self.study_id)
+            raise StudyError(
+                f"The study has no question {position}", on=self.study_id, try_="a position of result.questions()"
+            )
         return question
 
     def __repr__(self) -> str:

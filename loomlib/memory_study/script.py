@@ -166,7 +166,9 @@ class ScriptedConversation:
         """Return a stored conversation; raise `StudyError` with what is wrong."""
         if stored.get("format") != FORMAT:
             raise StudyError(
-                f"The format of the conversation is not {FORMAT}", on=str(stored.get("name") or "its file")
+                f"The format of the conversation is not {FORMAT}",
+                on=str(stored.get("name") or "its file"),
+                try_=f'"format": "{FORMAT}", if the file was written for this release',
             )
         try:
             return cls(
@@ -175,7 +177,11 @@ class ScriptedConversation:
                 questions=tuple(ScriptedQuestion(**_read(question)) for question in stored["questions"]),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise StudyError(f"The conversation cannot be read: {error}", on=str(stored.get("name", ""))) from error
+            raise StudyError(
+                f"The conversation cannot be read: {error}",
+                on=str(stored.get("name", "")),
+                try_="correct that place; the shipped conversations show the format",
+            ) from error
 
 
 def shipped_conversations() -> tuple[str, ...]:
@@ -198,7 +204,7 @@ def read_conversation(source: str | os.PathLike[str]) -> ScriptedConversation:
         known = ", ".join(shipped_conversations())
         raise StudyError("The conversation cannot be read", on=name, try_=f"a file, or one of {known}") from error
     if not isinstance(stored, dict):
-        raise StudyError("A conversation is a JSON object", on=name)
+        raise StudyError("A conversation is a JSON object", on=name, try_=f'{{"format": "{FORMAT}", …}}')
     return ScriptedConversation.read(cast("dict[str, Any]", stored))
 
 

@@ -208,7 +208,8 @@ def eval_notes(run: EvalRun, comparison: Comparison | None = None) -> Listing:
     items = [
         ("Asked:", f"{cases}, {plural(run.repeats, 'time')} each, every one in a session of its own; "
          f"{number(reused, 0)} of {answers} answers are stored ones of the same version.", ""),
-        ("Failures:", "a case without an answer, or that a judge could not judge, is in no rate and no mean.", ""),
+        ("Failures:", "cases without an answer, and cases that a judge could not judge, are excluded from rates "
+         "and means.", ""),
         ("Intervals:", "95 %, over cases; repeats of a case are one cluster. Rates by Wilson.", ""),
     ]  # fmt: skip
     if any("simulated" in label for label in run.labels):

@@ -145,7 +145,7 @@ def _parameter(statement: ast.stmt, comments: Mapping[int, str], path: str) -> P
         default = ()
     if default is not None and not isinstance(default, str | int | float | bool):
         raise ReportError(
-            f"The default of {name} is neither a text nor a number",
+            f"The default of {name} is neither a string nor a number",
             on=f"{ast.unparse(value)} in {path}",
             try_="for a list, a comma-separated string",
         )

@@ -122,7 +122,7 @@ def _document(answer: bytes) -> Mapping[str, Any]:
         raise LoomError(
             f"The check's process did not report in the expected form: {one_line(str(error))}",
             on="the agent's process",
-            try_="running the agent with `loom invoke`; its log shows whether it starts",
+            try_="run the agent with `loom invoke`; its log shows whether it starts",
         ) from error
     return cast("Mapping[str, Any]", document)
 

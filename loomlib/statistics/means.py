@@ -182,7 +182,7 @@ def _constant(mean: float, n: int, confidence: float, method: str) -> Estimate:
 
 def _codes(clusters: Sequence[Hashable], n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     if len(clusters) != n:
-        raise ValueError(f"each value has its cluster, not {len(clusters)} for {n}")
+        raise ValueError(f"each value needs a cluster: got {len(clusters)} for {n}")
     known: dict[Hashable, int] = {}
     codes = np.fromiter((known.setdefault(cluster, len(known)) for cluster in clusters), dtype=np.intp, count=n)
     return codes, np.bincount(codes, minlength=len(known))

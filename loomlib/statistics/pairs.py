@@ -69,7 +69,7 @@ def mcnemar(won: int, lost: int, *, exact: bool = False) -> float:
         The p-value; 1 when no case differs.
     """
     if won < 0 or lost < 0:
-        raise ValueError("flips are counted from 0")
+        raise ValueError("counts of flips must not be negative")
     n, fewer = won + lost, min(won, lost)
     if n == 0:
         return 1.0
@@ -144,7 +144,9 @@ def paired_bootstrap(
     sample = _differences(differences)
     n = int(sample.size)
     if n < SMALLEST_N or sample.min() == sample.max():
-        reason = TOO_SMALL if n < SMALLEST_N else f"all {n} cases differ by the same: resamples would too"
+        reason = (
+            TOO_SMALL if n < SMALLEST_N else f"all {n} cases differ by the same amount, so every resample would too"
+        )
         return Estimate.missing(
             reason, n=n, confidence=confidence, method=BOOTSTRAP_METHOD, needed_n=SMALLEST_N if n < SMALLEST_N else None
         )

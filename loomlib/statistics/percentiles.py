@@ -155,7 +155,7 @@ def estimate_paired_difference(
         confidence: Confidence level of the interval.
     """
     if len(first) != len(second):
-        raise ValueError(f"pairs need two samples of one length, not {len(first)} and {len(second)}")
+        raise ValueError(f"pairs need two samples of the same length, not {len(first)} and {len(second)}")
     return estimate_percentile(np.subtract(first, second), 0.5, seed=seed, confidence=confidence)
 
 

@@ -52,7 +52,7 @@ def cases_for_flips(difference: float, *, differing: float, power: float = POWER
     _check(difference, power, level)
     size = abs(difference)
     if not size <= differing <= 1:
-        raise ValueError(f"the share of differing cases lies between the difference and 1, not at {differing}")
+        raise ValueError(f"the share of differing cases must be between the difference and 1, not {differing}")
     normal = NormalDist()
     root = normal.inv_cdf(1 - level / 2) * math.sqrt(differing)
     root += normal.inv_cdf(power) * math.sqrt(differing - size * size)
@@ -89,6 +89,6 @@ def _z(level: float, power: float) -> float:
 
 def _check(difference: float, power: float, level: float) -> None:
     if difference == 0 or difference != difference:
-        raise ValueError("a difference to be found is not 0")
+        raise ValueError("the difference to detect must not be 0")
     if not (0.5 <= power < 1 and 0 < level < 0.5):
         raise ValueError("power must be between 0.5 and 1, and the level between 0 and 0.5")

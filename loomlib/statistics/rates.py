@@ -157,14 +157,14 @@ def _chances(passed: NDArray[np.intp], tried: NDArray[np.intp], k: int, *, at_le
 def _counts(passes: Counts, tries: Counts) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     passed, tried = np.asarray(passes, dtype=np.intp), np.asarray(tries, dtype=np.intp)
     if passed.shape != tried.shape:
-        raise ValueError(f"each case has its passes and its tries, not {passed.size} and {tried.size}")
+        raise ValueError(f"each case needs its passes and its tries: got {passed.size} and {tried.size}")
     if (passed < 0).any() or (passed > tried).any():
-        raise ValueError("a case passes between none and all of its tries")
+        raise ValueError("the passes of a case must be between 0 and its tries")
     return passed[tried > 0], tried[tried > 0]
 
 
 def _check_case(passes: int, tries: int, k: int) -> None:
     if not 0 <= passes <= tries:
-        raise ValueError(f"{passes} of {tries} tries cannot pass")
+        raise ValueError(f"passes must be between 0 and the {tries} tries, not {passes}")
     if not 1 <= k <= tries:
-        raise ValueError(f"k lies between 1 and the {tries} tries, not at {k}")
+        raise ValueError(f"k must be between 1 and the {tries} tries, not {k}")

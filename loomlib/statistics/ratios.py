@@ -31,13 +31,13 @@ def estimate_ratio(
     """
     part, whole = np.asarray(parts, dtype=np.float64), np.asarray(wholes, dtype=np.float64)
     if part.shape != whole.shape:
-        raise ValueError(f"each part needs its whole, not {part.size} and {whole.size}")
+        raise ValueError(f"each part needs its whole: got {part.size} and {whole.size}")
     if whole.size < SMALLEST_N:
         return Estimate.missing(
             TOO_SMALL, n=int(whole.size), confidence=confidence, method=RATIO_METHOD, needed_n=SMALLEST_N
         )
     if not (np.isfinite(part).all() and np.isfinite(whole).all() and (whole > 0).all() and (part >= 0).all()):
-        raise ValueError("a whole is above 0, and a part neither negative nor missing")
+        raise ValueError("each whole must be above 0, and no part negative or missing")
     random = np.random.Generator(np.random.PCG64(seed))
     at_once = max(1, _CHUNK // whole.size)
     replicates: list[float] = []

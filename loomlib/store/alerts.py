@@ -68,7 +68,9 @@ class Alerts:
             try:
                 connection.execute(alerts.insert().values(values))
             except IntegrityError as error:
-                raise StoreError("An alert of that name exists", on=name, try_="another name, or remove it") from error
+                raise StoreError(
+                    "An alert of that name exists already", on=name, try_="another name, or remove it"
+                ) from error
         record = self.get(scope, name)
         assert record is not None
         return record

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import Final
 
 from sqlalchemy import Connection, Engine, Pool, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
@@ -15,6 +16,8 @@ from ..errors import StoreError
 from ..recovery import is_marked, recover_if_damaged
 from . import sqlite
 from .failures import translated
+
+_ADDRESSES: Final = "sqlite:///path/to/loom.db or postgresql+psycopg://…"
 
 _open_databases: dict[Path, int] = {}
 """How many databases of this process are open on a file: one that is in use is not replaced."""
@@ -33,9 +36,7 @@ class Database:
             parsed = make_url(url)
         except ArgumentError as error:
             # The message omits the address, which may contain a password.
-            raise StoreError(
-                "DATABASE_URL is not a database address", try_="sqlite:///path/to/loom.db or postgresql+psycopg://…"
-            ) from error
+            raise StoreError("DATABASE_URL is not a database address", try_=_ADDRESSES) from error
         self.place = parsed.render_as_string(hide_password=True)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self.file: Path | None = sqlite.file_of(parsed) if self.is_sqlite else None
@@ -52,7 +53,7 @@ class Database:
                 )
         except StoreError as error:
             if isinstance(error.__cause__, NoSuchModuleError):
-                raise StoreError("Unknown kind of database", on=self.place) from error
+                raise StoreError("Unknown kind of database", on=self.place, try_=_ADDRESSES) from error
             raise
         self._writing = self.engine.execution_options(**{sqlite.WRITING: True})
         if self.file is not None:

@@ -61,7 +61,7 @@ class EvalRuns(Leases):
         with self._database.write() as connection:
             changed = connection.execute(update(eval_runs).where(eval_runs.c.id == id).values(values)).rowcount
         if changed == 0:
-            raise StoreError("No such evaluation", on=id)
+            raise StoreError("No such evaluation", on=id, try_="loom runs lists them")
 
     def get_set(self, digest: str) -> StoredSet | None:
         """Return the eval set with this hash, or None."""

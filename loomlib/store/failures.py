@@ -60,7 +60,7 @@ def _translate(error: BaseException, place: str, file: Path | None) -> StoreErro
         )
     if name in _LOCKED:
         return StoreError(
-            "The database stayed locked by another process", on=place, try_="again when that process has ended"
+            "The database stayed locked by another process", on=place, try_="repeat it when that process has ended"
         )
     if name in _UNREACHABLE:
         return StoreError(
@@ -72,7 +72,11 @@ def _translate(error: BaseException, place: str, file: Path | None) -> StoreErro
         return StoreError(
             f"The database contains tables that are not Loom's: {text}", on=place, try_="another DATABASE_URL"
         )
-    return StoreError(f"The database reported an error: {text}", on=place)
+    return StoreError(
+        f"The database reported an error: {text}",
+        on=place,
+        try_="correct what the error names, or another DATABASE_URL",
+    )
 
 
 def _family(name: str) -> str:

@@ -121,7 +121,7 @@ class Invocations:
             StoreError: There is no such invocation.
         """
         if status not in ("complete", "error"):
-            raise ValueError(f"an invocation ends complete or error, not {status!r}")
+            raise ValueError(f"the final status must be complete or error, not {status!r}")
         values: dict[str, Any] = {
             "status": status,
             "response": response,
@@ -300,7 +300,11 @@ class Invocations:
         with self._database.write() as connection:
             changed = connection.execute(update(invocations).where(invocations.c.id == id).values(values)).rowcount
         if changed == 0:
-            raise StoreError("No such invocation", on=f"id {id} in {self._database.where}")
+            raise StoreError(
+                "No such invocation",
+                on=f"id {id} in {self._database.where}",
+                try_="agent.history lists the stored ones",
+            )
 
 
 def _rows() -> Select[Any]:

@@ -48,7 +48,7 @@ class Leases:
             # SQLite ignores FOR UPDATE; its write transactions are exclusive.
             record = connection.execute(select(table).where(table.c.id == id).with_for_update()).mappings().first()
             if record is None:
-                raise StoreError(f"No such {self._noun}", on=id)
+                raise StoreError(f"No such {self._noun}", on=id, try_=f"the id of a stored {self._noun}")
             if (holder := _holder(record)) and _holds(holder, me, is_valid=record["lease_until"] > now):
                 raise StoreError(
                     f"The {self._noun} is being run by process {holder.pid} on {holder.host}",
@@ -80,7 +80,11 @@ class Leases:
         with self._database.write() as connection:
             renewed = connection.execute(mine.values(lease_until=until)).rowcount
         if renewed == 0:
-            raise StoreError(f"The {self._noun} was taken over by another process", on=lease.id)
+            raise StoreError(
+                f"The {self._noun} was taken over by another process",
+                on=lease.id,
+                try_="wait until that process has ended, then resume",
+            )
         return Lease(id=lease.id, token=lease.token, until=until)
 
     def release(self, lease: Lease) -> None:

@@ -87,7 +87,11 @@ class Measurements:
         with self._database.write() as connection:
             changed = connection.execute(change.values(values)).rowcount
         if changed == 0:
-            raise StoreError("The measurement is closed already, or was never planned", on=f"{study_id} #{position}")
+            raise StoreError(
+                "The measurement is closed already, or was never planned",
+                on=f"{study_id} #{position}",
+                try_="resume the study, which plans its own measurements",
+            )
 
     def amend(self, study_id: str, position: int, **measured: Any) -> None:
         """Add fields that became known later, such as a cold start from late logs; the state stays."""
@@ -95,7 +99,7 @@ class Measurements:
         with self._database.write() as connection:
             changed = connection.execute(change).rowcount
         if changed == 0:
-            raise StoreError("No such measurement", on=f"{study_id} #{position}")
+            raise StoreError("No such measurement", on=f"{study_id} #{position}", try_="a position of the study's plan")
 
     def reopen(self, study_id: str, position: int) -> bool:
         """Move a measurement of a killed process from running back to planned, so that it is measured again."""

@@ -72,4 +72,4 @@ class Studies(Leases):
         with self._database.write() as connection:
             changed = connection.execute(update(studies).where(studies.c.id == id).values(values)).rowcount
         if changed == 0:
-            raise StoreError("No such study", on=id)
+            raise StoreError("No such study", on=id, try_="the id of a stored study")

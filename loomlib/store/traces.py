@@ -62,7 +62,9 @@ class StoredTraces:
                     # invocation.
                     if connection.execute(change).rowcount == 0:
                         raise StoreError(
-                            "No such invocation", on=f"id {invocation_id} in {self._database.where}"
+                            "No such invocation",
+                            on=f"id {invocation_id} in {self._database.where}",
+                            try_="the id of a stored invocation",
                         ) from error
 
     def note(self, invocation_id: int, **details: Any) -> bool:

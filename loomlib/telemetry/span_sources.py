@@ -75,7 +75,7 @@ class NamedSource:
                 raise PluginError(
                     f"The span source {self.name!r} failed: {type(error).__name__}: {error}",
                     on=f"session {request.session_id}",
-                    try_="asking without it: inv.trace()",
+                    try_="inv.trace() without this source",
                 ) from error
         return records
 

@@ -72,7 +72,7 @@ class AgentApprovals:
             raise LoomError("There is no such approval", on=f"{wanted} of {name}", try_=pending)
         if approval.state not in ("pending", "approved"):
             at = "" if approval.decided_at is None else f" at {timestamp(approval.decided_at)}"
-            raise LoomError(f"It is already decided: {approval.state}{at}", on=wanted, try_="asking the agent again")
+            raise LoomError(f"It is already decided: {approval.state}{at}", on=wanted, try_="ask the agent again")
         payload: dict[str, Any] = {
             "approval": {"id": approval.id, "decision": decision, "note": note},
             "actor": approval.actor,

@@ -51,7 +51,7 @@ class AguiClient:
         transport: AguiTransport = "sse",
     ) -> None:
         if transport not in get_args(AguiTransport):
-            raise ValueError(f'transport is "sse" or "websocket", not {transport!r}')
+            raise ValueError(f'transport must be "sse" or "websocket", not {transport!r}')
         self._bearer, self.transport = bearer, transport
         self._invoker = context.invoker if transport == "sse" else context.invoker.agui_over_websocket()
         self._context, self._entry, self._qualifier = context, entry, qualifier

@@ -30,7 +30,11 @@ def stored_row(context: Context, invocation_id: int) -> InvocationRow:
     """
     row = context.store.invocations.get(invocation_id)
     if row is None:
-        raise LoomError("The invocation is not stored, so nothing else is known about it", on=str(invocation_id))
+        raise LoomError(
+            "The invocation is not stored, so nothing else is known about it",
+            on=str(invocation_id),
+            try_="the id of a stored invocation: agent.history lists them",
+        )
     return row
 
 

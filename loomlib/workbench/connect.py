@@ -51,7 +51,7 @@ def connect(
         StoreError: The database cannot be opened.
     """
     if where not in ("local", "aws"):
-        raise ValueError(f'where is "local" or "aws", not {where!r}')
+        raise ValueError(f'where must be "local" or "aws", not {where!r}')
     if settings is None:
         settings = Settings.load(
             region=region, profile=profile, home=None if home is None else str(home), database_url=database_url

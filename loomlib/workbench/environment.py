@@ -181,7 +181,7 @@ class AwsEnvironment:
         raise NotSupportedError(
             "Deploying to AWS is not part of this release",
             on=what,
-            try_='deploying with the AgentCore toolkit, then bench.register("arn:…")',
+            try_='deploy with the AgentCore toolkit, then bench.register("arn:…")',
         )
 
     def issuer_address(self) -> str:

@@ -34,8 +34,8 @@ PathText = str | os.PathLike[str]
 ROWS: Final = 10_000
 """Default limit of a table's rows; the newest come first."""
 _NO_EVENTS: Final = (
-    "No events. An agent writes them with CreateEvent: bedrock_agentcore's MemorySessionManager does, "
-    "or the blueprint that remembers."
+    "No events. An agent writes them with CreateEvent: bedrock_agentcore's MemorySessionManager does, and so does the "
+    "blueprint assistant_with_memory."
 )
 
 

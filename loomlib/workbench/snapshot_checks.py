@@ -87,7 +87,7 @@ def _code_of(context: Context, what: str | Path) -> _Code:
                         raise LoomError(
                             "The agent's package is no longer stored",
                             on=entry.name,
-                            try_="the folder of its code, or deploying it again",
+                            try_="the folder of its code, or deploy the agent again",
                         ) from error
                 else:
                     return _Code(entry.name, code.package, code.role_arn, code.warmup, code.environment)

@@ -398,7 +398,7 @@ def test_steps_activities_and_subagents_are_followed() -> None:
     assert [each.partition(": ")[2] for each in run.problems] == [
         "STEP_FINISHED of a step that was not started",
         "ACTIVITY_DELTA of an activity that has no snapshot",
-        "RUN_FINISHED of another run than the one that was started",
+        "RUN_FINISHED of a run that is not the one that was started",
     ]
 
 

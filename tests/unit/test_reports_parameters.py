@@ -104,7 +104,7 @@ def test_any_notebook_is_a_report_and_without_a_tagged_cell_it_takes_no_paramete
 
 @pytest.mark.parametrize("source", ["a = [1, 2]", "a = len('x')", "a = {'b': 1}"])
 def test_a_default_that_is_no_scalar_is_refused(tmp_path: Path, source: str) -> None:
-    with pytest.raises(ReportError, match="neither a text nor a number"):
+    with pytest.raises(ReportError, match="neither a string nor a number"):
         read_parameters(_write(tmp_path / "made.ipynb", source))
 
 

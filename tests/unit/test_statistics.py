@@ -123,7 +123,7 @@ def test_what_a_pair_shares_cancels() -> None:
 
 
 def test_pairs_of_two_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="the same length"):
         estimate_paired_difference([1.0], [1.0, 2.0], seed=0)
 
 

@@ -135,7 +135,7 @@ def test_a_blocked_event_loop_is_the_clients_own_delay() -> None:
         ({"tasks": 4.1}, "4.1 tasks ran or waited on 2 processors"),
         ({"steal_share": 0.06}, "6 % of CPU time taken by the hypervisor"),
         ({"throttled_share": 0.2}, "stopped at the CPU limit 20 % of the time"),
-        ({"delay_p95_ms": 11.0}, "one wake-up of the client in 20 more than 11 ms late"),
+        ({"delay_p95_ms": 11.0}, "1 in 20 wake-ups of the client more than 11 ms late"),
         ({"tasks": None, "load_1_min": 19.0}, "load average 19 on 2 processors"),
     ],
 )
@@ -180,7 +180,7 @@ def test_a_quiet_or_unknown_machine_changes_nothing(store: Store, conditions: Ma
     result = study(store, conditions)
     assert "overloaded" not in " ".join(result.sentences())
     assert result.gate(900).outcome == "passed"
-    assert any(note.startswith("The machine meanwhile (2 processors): ") for note in result.method().notes)
+    assert any(note.startswith("The machine during the measurement (2 processors): ") for note in result.method().notes)
 
 
 def test_each_run_of_a_study_stores_its_conditions(store: Store) -> None:

@@ -173,7 +173,7 @@ def test_an_actor_is_forgotten_only_when_the_id_was_typed(told: Watched) -> None
         assert told.ask("forget_for_good", typed=typed) == {"failed": True}
     done = told.ask("forget_for_good", typed="ben")
     assert done["verified"] is True
-    assert told.panel.status.startswith("ben is forgotten: 1 event")
+    assert told.panel.status.startswith("All data of ben was deleted: 1 event")
     assert done["elsewhere"]
     assert told.ask("verify")["verified"] is True
     told.ask("choose", actor="anna", session="")

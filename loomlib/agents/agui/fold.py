@@ -128,7 +128,7 @@ class AguiFold:
         elif self._status not in ("running", "not started") and event.type not in ("RAW", "CUSTOM"):
             self._report(f"{event.type} after the run has ended")
         elif event.type == "RUN_FINISHED" and self._run_id and event.text("runId") not in ("", self._run_id):
-            self._report("RUN_FINISHED of another run than the one that was started")
+            self._report("RUN_FINISHED of a run that is not the one that was started")
 
     def _apply(self, event: AguiEvent) -> None:
         kind = event.type
@@ -158,7 +158,7 @@ class AguiFold:
         known = self._messages.get(id)
         if step in ("START", "CHUNK") and known is None:
             if not id:
-                self._report(f"{event.type} without a messageId to begin with")
+                self._report(f"{event.type} without a messageId at its beginning")
                 return
             known = self._messages[id] = GrowingMessage(id, event.text("role") or "assistant", kind)
             self._history.note("message", id)

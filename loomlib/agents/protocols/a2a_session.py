@@ -121,7 +121,7 @@ def _read(results: Sequence[Mapping[str, Any]], method: str) -> tuple[str, str |
 
 
 async def _refuse(method: str, _params: Mapping[str, Any], _call: MeasuredCall | None) -> Mapping[str, Any]:
-    raise ProtocolError(f"A client of A2A has no method {method}", code=METHOD_NOT_FOUND)
+    raise ProtocolError(f"The A2A client has no method {method}", code=METHOD_NOT_FOUND)
 
 
 def _ignore(_method: str, _params: Mapping[str, Any], _call: MeasuredCall | None) -> None:

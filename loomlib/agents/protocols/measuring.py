@@ -50,7 +50,7 @@ async def measure(
         async with asyncio.timeout(timeout_s):
             result = await send()
     except TimeoutError:
-        call.fail("timeout", f"The result was not there within {time_limit(timeout_s)}")
+        call.fail("timeout", f"No result arrived within {time_limit(timeout_s)}")
     except asyncio.CancelledError:
         call.fail("cancelled", "The caller cancelled before the result came")
     except ProtocolError as error:

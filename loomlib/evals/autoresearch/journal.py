@@ -48,7 +48,9 @@ class Journal:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise EvalError("Another process writes to this journal", on=self.path.name) from error
+                raise EvalError(
+                    "Another process writes to this journal", on=self.path.name, try_="wait for it, or another journal"
+                ) from error
             yield
 
     def read(self) -> JournalEntries:

@@ -68,7 +68,9 @@ class ModelProposer:
         values = next((dict(values) for name, values in answer.calls if name == form.name), nothing)
         kind, tool, text = (str(values.get(name, "")).strip() for name in ("kind", "tool", "text"))
         if kind not in ("system_prompt", "tool_description") or not text or (kind == "tool_description" and not tool):
-            raise EvalError("The model returned no proposal in the required form", on=self.model_id)
+            raise EvalError(
+                "The model returned no proposal in the required form", on=self.model_id, try_="another model"
+            )
         why = str(values.get("why", ""))
         by = " (simulated model)" if answer.is_simulated else ""
         if kind == "system_prompt":

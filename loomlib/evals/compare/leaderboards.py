@@ -64,7 +64,7 @@ class Leaderboard:
         first = [standing.name for standing in self.standings if standing.place == 1]
         marks = f" ({', '.join(self.labels)})" if self.labels else ""
         tests = len(self.standings) * (len(self.standings) - 1) // 2
-        lead = f"{first[0]} leads" if len(first) == 1 else f"{', '.join(first)} share the first place"
+        lead = f"{first[0]} leads" if len(first) == 1 else f"{', '.join(first)} share first place"
         sentences = [f"{lead} by {self.evaluator}{marks}, {self.measure} on {plural(self.n, 'shared case')}."]
         if tests > 1:
             sentences.append(f"Places are based on {tests} paired tests with p-values adjusted for all of them (Holm).")

@@ -145,7 +145,9 @@ class Fields:
         try:
             return plain(value)
         except NotPlainError as problem:
-            self.problems.add((*path, *problem.path), str(problem), "keep to plain, finite values below 100 levels")
+            self.problems.add(
+                (*path, *problem.path), str(problem), "use plain, finite values nested less than 100 levels deep"
+            )
             return None
 
     def rest(self) -> dict[str, Any]:

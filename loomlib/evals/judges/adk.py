@@ -186,12 +186,20 @@ def make_adk(criterion: str, **options: Any) -> Evaluator:
     model, wanted_model = _model(str(models.pop("judge_model", "") or ""))
     samples = models.pop("num_samples", 1 if criterion in ASKED_ONCE else ADK_SAMPLES)
     if not isinstance(samples, int) or samples < 1:
-        raise EvalError("num_samples must be an integer of at least 1", on=f"{_PREFIX}{criterion}: {samples!r}")
+        raise EvalError(
+            "num_samples must be an integer of at least 1",
+            on=f"{_PREFIX}{criterion}: {samples!r}",
+            try_=f"num_samples={ADK_SAMPLES}",
+        )
     rubrics = config.pop("rubrics", ())
     with_texts = [config.pop(name, False) for name in _WITH_TEXTS]
     unknown_options = [name for name in (*config, *models) if name not in (*_NOT_USED, "stop_signal")]
     if unknown_options:
-        raise EvalError(f"Unknown option of this criterion: {', '.join(unknown_options)}", on=_PREFIX + criterion)
+        raise EvalError(
+            f"Unknown option of this criterion: {', '.join(unknown_options)}",
+            on=_PREFIX + criterion,
+            try_="remove it from the criterion",
+        )
     if isinstance(judge, TurnRubricJudge):
         judge = replace(judge, rubrics=tuple(_rubric(rubric, criterion) for rubric in rubrics))
     least = 0.5 if threshold is None else float(threshold)
@@ -228,7 +236,11 @@ def _exact(criterion: str, config: dict[str, Any], threshold: float | None) -> E
     elif not config.get("include_intermediate_responses_in_final", True):
         config.clear()
     if config:
-        raise EvalError(f"Unknown option of this criterion: {', '.join(config)}", on=_PREFIX + criterion)
+        raise EvalError(
+            f"Unknown option of this criterion: {', '.join(config)}",
+            on=_PREFIX + criterion,
+            try_="remove it from the criterion",
+        )
     return cast("Evaluator", EVALUATOR_FACTORIES[EXACT[criterion]](name=_PREFIX + criterion, **options))
 
 

@@ -131,7 +131,9 @@ def _read(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"Cannot read the recorded verdicts: {error}", on=str(path)) from error
+        raise SettingsError(
+            f"Cannot read the recorded verdicts: {error}", on=str(path), try_="a file that RecordingJudge wrote"
+        ) from error
     verdicts: dict[tuple[str, int], dict[str, Any]] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -141,12 +143,14 @@ def _read(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
         except (ValueError, RecursionError) as error:
             if number == len(lines) or (line.startswith("{") and isinstance(error, ValueError)):
                 continue
-            raise SettingsError(f"Line {number} is not valid JSON: {error}", on=str(path)) from error
+            raise SettingsError(
+                f"Line {number} is not valid JSON: {error}", on=str(path), try_="remove the line, or record again"
+            ) from error
         entry = cast("dict[str, Any]", verdict) if isinstance(verdict, dict) else {}
         if not isinstance(entry.get("question"), str) or not isinstance(entry.get("values"), dict):
             raise SettingsError(f"Line {number} is not a verdict", on=str(path), try_='{"question": …, "values": {…}}')
         sample: object = entry.get("sample", 0)
         if not isinstance(sample, int) or isinstance(sample, bool):
-            raise SettingsError(f"The sample in line {number} is not an integer", on=str(path))
+            raise SettingsError(f"The sample in line {number} is not an integer", on=str(path), try_='"sample": 0')
         verdicts[entry["question"], sample] = entry
     return verdicts

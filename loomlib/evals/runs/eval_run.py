@@ -157,7 +157,9 @@ class EvalRun:
         with self._location.open() as store:
             row = store.eval_runs.get_set(self._row.set_digest)
         if row is None:
-            raise EvalError("The eval set of the run is not in the store", on=self.id)
+            raise EvalError(
+                "The eval set of the run is not in the store", on=self.id, try_="evaluate the set again, in a new run"
+            )
         return read_set(row)
 
     @cached_property

@@ -176,7 +176,7 @@ def _evaluation(
     clients: Clients | None,
 ) -> OwnThread[RunSnapshot, EvalRun]:
     if not evalset.cases:
-        raise EvalError("The set has no cases", on=evalset.name)
+        raise EvalError("The set has no cases", on=evalset.name, try_="a set with at least one case")
     as_called = as_target(target)
     choices = _listed(evaluators)
     run_evaluators = RunEvaluators(evalset, choices, connect=_connector(as_called, clients))

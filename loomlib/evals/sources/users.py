@@ -135,7 +135,11 @@ class Actor:
         self._model.left = _MAX_CALLS
         reply: Any = self._actor.act(answer or "(no answer)").structured_output
         if reply is None:
-            raise EvalError("The simulated user returned no reply in the required form", on=self._user.model.model_id)
+            raise EvalError(
+                "The simulated user returned no reply in the required form",
+                on=self._user.model.model_id,
+                try_="another model",
+            )
         return None if reply.stop or not isinstance(reply.message, str) or not reply.message.strip() else reply.message
 
     def _construct(self) -> Any:

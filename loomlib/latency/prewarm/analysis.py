@@ -172,7 +172,7 @@ def findings(result: PrewarmResult) -> list[StudyFinding]:
         study_findings.append(
             StudyFinding(
                 kind="rare pings",
-                title="Pings are rarer than the idle time-out",
+                title="The pings are further apart than the idle time-out",
                 evidence=", ".join(arm_key(every) for every in slow),
                 advice="The session ends between two pings; each ping starts a new one.",
             )

@@ -88,7 +88,7 @@ def findings(result: ProtocolResult) -> list[StudyFinding]:
                 kind="different answers",
                 title="The ways did not get the same answer",
                 evidence=", ".join(f"{way} {bytes_text(size)}" for way, size in sizes.items()),
-                advice="Part of the differences in bytes and times is that of the answers, not of the protocols.",
+                advice="Part of the differences in bytes and times comes from the answers, not from the protocols.",
             )
         )
     if opened := sum(call.is_reused is False for call in result.calls):
@@ -97,7 +97,7 @@ def findings(result: ProtocolResult) -> list[StudyFinding]:
                 kind="new connections",
                 title="Some calls opened a connection",
                 evidence=f"{plural(opened, 'call')} of {len(result.calls)}",
-                advice="Their times and bytes contain the connection's, with TLS its handshake too.",
+                advice="Their times and bytes include opening the connection and, with TLS, its handshake.",
             )
         )
     return found
@@ -139,8 +139,8 @@ def method(result: ProtocolResult) -> StudyMethod:
         f"Each way has a warm session and an open connection after {plural(design.warm_ups, 'untimed call')}; then one "
         f"call at a time, the ways in randomized blocks (seed {design.seed}).",
         f"Differences: median of the differences to {HTTP_JSON} in the same block; {PERCENTILE_METHOD} "
-        f"({percent(CONFIDENCE)} intervals). Each interval stands alone: of twenty without any difference, one "
-        "excludes 0.",
+        f"({percent(CONFIDENCE)} intervals). Intervals are not adjusted for each other: of twenty "
+        "comparisons without any difference, about one excludes 0.",
         "Bytes are those of the TCP connection in both directions: heads with signature and trace context, chunk and "
         "frame headers and TLS records included, TCP and IP headers not. Opening the connection is not part of a call.",
         "Framing is the share of the received bytes that is not the answer's text.",
@@ -151,7 +151,8 @@ def method(result: ProtocolResult) -> StudyMethod:
         "Failed calls have no times and no bytes; they are counted.",
     ]
     limits = [
-        "The servers are those of the SDKs: part of a difference is that of an SDK and its threads, not of a protocol.",
+        "The servers are those of the SDKs: part of a difference comes from an SDK and its threads, not from a "
+        "protocol.",
         "A long answer makes framing smaller, a finer stream makes it larger.",
     ]
     if result.scope == "local":

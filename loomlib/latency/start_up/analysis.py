@@ -202,14 +202,14 @@ _PARTS_NOTES = (
     "to the first health check.",
     "First request: what is left of the cost. On V1 these are imports and connections that the agent makes when it is "
     "first used; on V2 also the first touch of the snapshot's memory, of which each session copies what it writes.",
-    "The process and the service read one clock, and the process reports its own times.",
+    "The process and the service read the same clock, and the process reports its own times.",
 )
 
 
 _PROCESS_NOTES = (
     "“python agent.py” is the agent's process alone: it is started on this machine in a copy of the agent's folder, "
-    "asked for its first ping, then called over HTTP. It has no AgentCore before it, no isolation around it and sends "
-    "no telemetry; one thing is changed, that its server listens on a socket that is already open. Its first call "
+    "asked for its first ping, then called over HTTP. There is no AgentCore in front of it and no isolation, and it "
+    "sends no telemetry. One thing is changed: its server listens on a socket that is already open. Its first call "
     "counts from the start of the process to the end of the first answer.",
     "Sessions do not import optional format checkers of jsonschema that JupyterLab installs and AWS's image lacks; "
     "the process imports what is there.",

@@ -151,7 +151,9 @@ class LocalIssuer:
                 "claims": dict(asked.get("claims") or {}),
             }
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RefusedError("ValidationException", 400, "The request for a token has another form") from error
+            raise RefusedError(
+                "ValidationException", 400, "The request for a token does not have the expected form"
+            ) from error
         return {"token": self.issue(arguments.pop("user"), **arguments)}
 
     @property

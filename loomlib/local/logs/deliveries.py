@@ -49,7 +49,7 @@ class LogDeliveries:
         with self._logs.backend_lock:
             sources: dict[str, Any] = self._logs.backend(place).delivery_sources
             if name in sources and sources[name].resource_arns != [arn]:
-                raise RefusedError("ConflictException", 400, f"The delivery source {name} is of another resource")
+                raise RefusedError("ConflictException", 400, f"The delivery source {name} belongs to another resource")
             sources[name] = DeliverySource(
                 account_id=place.account_id,
                 region=place.region,

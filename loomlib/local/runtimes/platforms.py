@@ -69,7 +69,7 @@ def warm_up_of(document: Mapping[str, Any]) -> WarmUp | None:
     action: Mapping[str, Any] = warmup["action"]
     post: Mapping[str, Any] = action.get("httpPost") or {}
     if not post:
-        raise invalid("The warm-up hook has no action that the local AgentCore knows: only httpPost")
+        raise invalid("The warm-up hook needs the action httpPost; the local AgentCore supports no other")
     path = str(post["path"])
     if not path.startswith("/"):
         raise invalid(f"The path of the warm-up hook must begin with /, not {path!r}")

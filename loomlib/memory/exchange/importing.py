@@ -161,7 +161,9 @@ def time_of(text: Any) -> datetime:
     try:
         at = datetime.fromisoformat(str(text))
     except ValueError as error:
-        raise SettingsError(f"The export has an invalid time: {error}") from error
+        raise SettingsError(
+            "The export has an invalid time", on=repr(str(text)[:80]), try_="a time such as 2026-11-22T05:00:00+00:00"
+        ) from error
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 

@@ -28,9 +28,9 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     check_manifest(first, str(path))
     if first.get("version") != VERSION:
         raise SettingsError(
-            f"The export has version {first.get('version')}; this Loom reads version {VERSION}",
+            f"The export has version {first.get('version')}; this release of Loom reads version {VERSION}",
             on=str(path),
-            try_="a newer Loom",
+            try_="a newer release of Loom",
         )
     return first
 

@@ -58,7 +58,11 @@ class ScratchData:
             )
             self.records.update({made[f"r{place}"]: who for place, (who, _) in enumerate(batch) if f"r{place}" in made})
             if refused:
-                raise LoomError("A record of the isolation test was refused", on=next(iter(refused.values())))
+                raise LoomError(
+                    "A record of the isolation test was refused",
+                    on=next(iter(refused.values())),
+                    try_="patterns=, with namespaces that the memory accepts",
+                )
 
     def write_events(self, subjects: Sequence[IsolationSubject], token: str) -> None:
         """Write one event for each actor, all in sessions with the same id, without extraction.

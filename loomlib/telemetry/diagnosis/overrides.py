@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from loomlib.errors import SettingsError
 from loomlib.toml_files import read_toml
+
+_FORMS: Final = {bool: "true or false", list: "a list of strings", str: "a string, in double quotes"}
 
 
 def read_table(path: Path) -> dict[str, Any]:
@@ -43,14 +45,18 @@ def override(document: dict[str, Any], changes: Mapping[str, Any], where: str) -
             if key == "thresholds":
                 continue
             if not isinstance(value, wanted):
-                raise SettingsError(f"{key} must be of type {wanted.__name__}", on=f"{where}, rules.{name}")
+                raise SettingsError(
+                    f"{key} must be of type {wanted.__name__}", on=f"{where}, rules.{name}", try_=_FORMS[wanted]
+                )
             rule[key] = list(map(str, cast("list[object]", value))) if isinstance(value, list) else value
 
 
 def _table(tables: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
     section: object = tables.get(name, {})
     if not isinstance(section, dict):
-        raise SettingsError(f"{name} must be a table", on=where)
+        raise SettingsError(
+            f"{name} must be a table", on=where, try_="a line [general] or [rules.NAME] above the settings"
+        )
     return cast("dict[str, Any]", section)
 
 
@@ -58,7 +64,7 @@ def _numbers(into: dict[str, Any], changes: Mapping[str, Any], where: str) -> No
     _check_keys(changes, into, where)
     for key, value in changes.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-            raise SettingsError(f"{key} must be a number of at least 0", on=f"{value!r} in {where}")
+            raise SettingsError(f"{key} must be a number of at least 0", on=f"{value!r} in {where}", try_=f"{key} = 5")
         into[key] = value
 
 

@@ -162,7 +162,7 @@ def test_an_authorizer_is_a_value(bench: loom.Workbench) -> None:
 def test_an_authorizer_without_rules_is_refused_at_once() -> None:
     with pytest.raises(ValueError, match="at least one of audience"):
         loom.JwtAuthorizer(discovery_url="https://example.com/.well-known/openid-configuration")
-    with pytest.raises(TypeError, match="clients is a list"):
+    with pytest.raises(TypeError, match="clients must be a list"):
         loom.JwtAuthorizer(discovery_url="https://example.com/.well-known/openid-configuration", clients="web")
 
 

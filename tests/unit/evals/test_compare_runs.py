@@ -193,7 +193,7 @@ def test_runs_that_no_test_parts_share_a_place() -> None:
     found = leaderboard({"low": WORSE, "high": BASELINE, "nearly": run([True] * 79 + [False] * 21)})
     assert [(each.place, each.name) for each in found.standings] == [(1, "high"), (1, "nearly"), (3, "low")]
     assert found.standings[0].tied_with == ("nearly",)
-    assert found.sentences()[0] == "high, nearly share the first place by exact, pass rate on 100 shared cases."
+    assert found.sentences()[0] == "high, nearly share first place by exact, pass rate on 100 shared cases."
     assert list(found.table().index) == ["1", "1", "3"]
     assert json.loads(json.dumps(found.summary()))["n"] == 100
 

@@ -84,7 +84,7 @@ def test_the_notes_of_a_report_name_the_isolation_of_sessions(store: Store) -> N
     target = CallableTarget(answer, labels=("local AgentCore", "sessions: bubblewrap, network open"))
     notes = str(eval_notes(loom.evaluate(target, sums(2), Says(), store=store)))
     assert notes.count("Isolation of sessions: bubblewrap, network open.") == 1
-    assert "The machine meanwhile" in notes
+    assert "The machine during the measurement" in notes
 
 
 def test_a_run_that_its_budget_stopped_keeps_the_conditions_of_both_parts(store: Store) -> None:

@@ -66,7 +66,9 @@ class EvalRunDisplay(Display):
         run: EvalRun = self.value
         judgements = run.judgements_at([(form.count("place"), form.count("repeat"))])
         if not judgements:
-            raise EvalError("The case has no answer yet", on=run.id)
+            raise EvalError(
+                "The case has no answer yet", on=run.id, try_="wait until it is answered, or resume the run"
+            )
         self.show_code(f"{self._line(run)}\nrun[{judgements[0].case_id!r}][{judgements[0].repeat}]")
         # Its trace is the workbench's to read, which a run does not know: the Evaluate panel has it.
         return {**case_details(run, judgements[0]), "invocation": None}

@@ -53,7 +53,7 @@ class Sealer:
             raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
             plain = self._opened().decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose.encode())
         except (ValueError, InvalidTag) as error:
-            raise SealError(f"Not sealed here as {purpose}") from error
+            raise SealError(f"Not encrypted here as {purpose}") from error
         return json.loads(plain)
 
     def _opened(self) -> Any:
@@ -75,7 +75,9 @@ def _key(file: Path) -> bytes:
         if len(key) == _KEY_BYTES:
             file.chmod(0o600)
             return key
-        set_aside(file, f"it holds {len(key)} bytes, a key has {_KEY_BYTES}; what it sealed cannot be opened any more")
+        set_aside(
+            file, f"it holds {len(key)} bytes, a key has {_KEY_BYTES}; what it encrypted can no longer be decrypted"
+        )
     key = secrets.token_bytes(_KEY_BYTES)
     write_private(file, key)
     return key

@@ -146,7 +146,9 @@ class EvaluatePanel(CaptureActions, CompareActions):
         run = self._known(form.text("run"))
         judgements = run.judgements_at([(form.count("place"), form.count("repeat"))])
         if not judgements:
-            raise EvalError("The case has no answer yet", on=run.id)
+            raise EvalError(
+                "The case has no answer yet", on=run.id, try_="wait until it is answered, or resume the run"
+            )
         judgement = judgements[0]
         code = f"run = bench.evals.run({run.id!r})\nrun[{judgement.case_id!r}][{judgement.repeat}]"
         self.show_code(f"{connect_code(self.bench)}{code}")

@@ -232,8 +232,12 @@ class Keeping(MemoryView):
     def _publish_forgotten(self) -> Mapping[str, Any]:
         result = self._forgotten
         assert result is not None
-        outcome = f"{result.actor_id} is forgotten" if result.is_verified else f"NOT all of {result.actor_id} is gone"
-        self.say(f"{outcome}: {_counted(result.rows(), 'deleted')} deleted.")
+        counted, actor = _counted(result.rows(), "deleted"), result.actor_id
+        self.say(
+            f"All data of {actor} was deleted: {counted}."
+            if result.is_verified
+            else f"NOT all data of {actor} was deleted, only {counted}."
+        )
         return {
             "actor": result.actor_id, "verified": result.is_verified, "rows": result.rows(),
             "failures": list(result.failures[:20]), "elsewhere": list(result.may_still_hold),

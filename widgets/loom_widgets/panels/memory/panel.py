@@ -89,7 +89,7 @@ class MemoryPanel(Reading, Keeping):
         strategies = [item for item in form.texts("strategies") if item in STRATEGIES]
         made = f"strategies={strategies!r}, event_expiry_days={days}"
         self.show_call(f"memory = bench.memories.create({name!r}, {made})", memory=False)
-        self.say(f"Making {name} …")
+        self.say(f"Creating {name} …")
         memory = self.bench.memories.create(
             name, strategies=strategies, event_expiry_days=days, progress=self.progress_callback(cancel)
         )
