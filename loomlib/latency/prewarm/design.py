@@ -48,7 +48,7 @@ class PrewarmDesign:
         if not self.ping_every_s or len(set(self.ping_every_s)) < len(self.ping_every_s):
             raise ValueError("ping_every_s must name each arm once")
         if any(every < 0 or every >= self.gap_s for every in self.ping_every_s):
-            raise ValueError(f"each of ping_every_s must be 0 (no pings) or less than gap_s, which is {time_limit(self.gap_s)}")
+            raise ValueError(f"ping_every_s must be 0 (no pings) or less than gap_s, which is {time_limit(self.gap_s)}")
 
     @property
     def is_scaled(self) -> bool:
