@@ -31,7 +31,7 @@ from .resources import Place
 from .resources.engine import ResourceEngine
 from .wire import (
     Encoded,
-    EventStream,
+    EncodedStream,
     Receive,
     RefusedError,
     Scope,
@@ -183,7 +183,7 @@ class Router:
             result = await handler(await asyncio.to_thread(_parameters, match, body))
         else:
             result = await handler(_parameters(match, body))
-        if isinstance(result, EventStream):
+        if isinstance(result, EncodedStream):
             kind = (b"content-type", b"application/vnd.amazon.eventstream")
             await send_body(send, result, 200, [kind, named, *result.headers])
             return None

@@ -48,12 +48,12 @@ class Encoded(bytes):
     """A result that is already encoded for the wire."""
 
 
-class EventStream(bytes):
+class EncodedStream(bytes):
     """A result that is a complete event stream, with further headers of its answer."""
 
     headers: Headers
 
-    def __new__(cls, frames: bytes, headers: Headers = ()) -> EventStream:
+    def __new__(cls, frames: bytes, headers: Headers = ()) -> EncodedStream:
         """Make it of encoded events."""
         stream = super().__new__(cls, frames)
         stream.headers = headers

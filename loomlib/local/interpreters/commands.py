@@ -60,7 +60,7 @@ class CommandOutput:
             await parts.aclose()
 
 
-class Command:
+class CommandTask:
     """One command that runs as a task."""
 
     def __init__(self, process: SessionProcess, command: str, limit_bytes: int) -> None:
@@ -90,9 +90,9 @@ class Tasks:
     """The commands of a session that run as tasks."""
 
     def __init__(self) -> None:
-        self._commands: dict[str, Command] = {}
+        self._commands: dict[str, CommandTask] = {}
 
-    def start(self, process: SessionProcess, command: str, limit_bytes: int) -> Command:
+    def start(self, process: SessionProcess, command: str, limit_bytes: int) -> CommandTask:
         """Start a command.
 
         Raises:
@@ -105,11 +105,11 @@ class Tasks:
                     "ServiceQuotaExceededException", 402, f"{_MOST_TASKS} tasks run in the session; stop some"
                 )
             del self._commands[ended[0]]
-        task = Command(process, command, limit_bytes)
+        task = CommandTask(process, command, limit_bytes)
         self._commands[task.id] = task
         return task
 
-    def find(self, task_id: str) -> Command | None:
+    def find(self, task_id: str) -> CommandTask | None:
         """Return a task."""
         return self._commands.get(task_id)
 

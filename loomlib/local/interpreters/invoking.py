@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 
 from ..models.reply import encode_event
 from ..resources import Place
-from ..wire import EventStream, conflict, invalid
-from .commands import Command, CommandOutput
+from ..wire import EncodedStream, conflict, invalid
+from .commands import CommandOutput, CommandTask
 from .languages import node_program
 from .pool import InterpreterPool
 from .session import InterpreterEndedError, InterpreterSession
@@ -53,7 +53,7 @@ class CodeInvocations:
             "writeFiles": self._write_files,
         }
 
-    async def invoke_code_interpreter(self, parameters: Mapping[str, Any], *, place: Place) -> EventStream:
+    async def invoke_code_interpreter(self, parameters: Mapping[str, Any], *, place: Place) -> EncodedStream:
         """Do what the request's tool does, and answer with an event stream of one result."""
         if not parameters.get("sessionId"):
             raise invalid("sessionId is missing: start a session with StartCodeInterpreterSession")
@@ -68,7 +68,7 @@ class CodeInvocations:
         except InterpreterEndedError as ended:
             result = _ended(str(ended))
         header = (b"x-amzn-code-interpreter-session-id", session.plan.session_id.encode())
-        return EventStream(encode_event("result", result), [header])
+        return EncodedStream(encode_event("result", result), [header])
 
     async def _execute_code(self, session: InterpreterSession, arguments: Mapping[str, Any]) -> Result:
         language, runtime = arguments.get("language") or "python", arguments.get("runtime")
@@ -214,7 +214,7 @@ def _command(arguments: Mapping[str, Any]) -> str:
     return command
 
 
-def _task(session: InterpreterSession, arguments: Mapping[str, Any]) -> Command:
+def _task(session: InterpreterSession, arguments: Mapping[str, Any]) -> CommandTask:
     task = session.tasks.find(arguments["taskId"])
     if task is None:
         raise invalid(f"Task {arguments['taskId']} not found in session {session.plan.session_id}")

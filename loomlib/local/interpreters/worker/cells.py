@@ -20,7 +20,7 @@ from types import CodeType
 from typing import Any
 
 
-class Cells:
+class CellNamespace:
     """The namespace of a session and the cells that were executed in it."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ def show(failure: BaseException, name: str) -> None:
 
 def serve(channel: socket) -> None:
     """Execute cells until the other end closes the channel."""
-    cells, own = Cells(), os.getpid()
+    cells, own = CellNamespace(), os.getpid()
     while head := channel.recv(8, _WAIT_ALL):
         request = json.loads(channel.recv(int.from_bytes(head, "big"), _WAIT_ALL))
         code = cells.execute(request["code"])

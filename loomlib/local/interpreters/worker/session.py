@@ -37,7 +37,7 @@ _SIGPIPE, _SIGXFSZ = 13, 25  # which Python ignores
 _WAIT_ALL = 0x100  # MSG_WAITALL
 
 
-class Output:
+class StreamOutput:
     """What is read from one of the cells' streams, up to a limit."""
 
     def __init__(self, descriptor: int) -> None:
@@ -88,7 +88,7 @@ class CellProcess:
         for descriptor in (stdout_end, stderr_end):
             os.close(descriptor)
         other.close()
-        self.stdout, self.stderr = Output(stdout), Output(stderr)
+        self.stdout, self.stderr = StreamOutput(stdout), StreamOutput(stderr)
         # A process that a cell has forked may keep the socket open when this one ends.
         self.exit = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else -1
 
@@ -154,7 +154,7 @@ class CellProcess:
         return 128 - code if code < 0 else code
 
 
-class Cells:
+class CellQueue:
     """The cells of a session, one at a time."""
 
     def __init__(self) -> None:
@@ -185,7 +185,7 @@ def main() -> None:
     if port != "-":
         bootstrap.announce(lifeline_fd, int(port.rstrip("+")))
     bootstrap.keep_limits(limits)
-    cells = Cells()
+    cells = CellQueue()
 
     def work(channel: socket, words: list[bytes], _: list[int]) -> None:
         operation, arguments = words[0].decode(), json.loads(words[1])
