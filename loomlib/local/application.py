@@ -15,6 +15,7 @@ from .access.bodies import Body
 from .access.errors import AccessRefusedError
 from .access.permissions import require
 from .admin import AdminRoutes
+from .browsers import BrowserStreams, StreamPath
 from .contract import AgentProcessError, SessionEndedError
 from .error_forms import protocol_of
 from .guard import Caller, Guard
@@ -67,6 +68,7 @@ class Application:
         commands: Answers InvokeAgentRuntimeCommand.
         endpoints: Passes requests on to servers inside sessions.
         sockets: Answers WebSockets.
+        browsers: Answers the live view of browsers.
         models: Answers Converse and ConverseStream, and InvokeModel in the formats that are known.
         routers: Routers by the service name that clients sign for, in the order in which they are asked.
         moto: Answers what no router does.
@@ -89,6 +91,7 @@ class Application:
         commands: Commands,
         endpoints: SessionEndpoints,
         sockets: WebSockets,
+        browsers: BrowserStreams,
         models: ConverseModel,
         routers: Mapping[str, Sequence[Router]],
         moto: MotoFallback,
@@ -107,7 +110,7 @@ class Application:
         self._commands, self._endpoints, self._sockets = commands, endpoints, sockets
         self._check_place, self._explain = check_place, explain
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
-        self._identity = identity
+        self._identity, self._browsers = identity, browsers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; every failure becomes an AWS error."""
@@ -227,6 +230,11 @@ class Application:
                         unquote(parts[2]), caller, scope, headers, receive, send, request_id
                     )
                     return
+            if (stream := StreamPath.of(path)) is not None:
+                place = Place(caller.region, account_id)
+                require(caller.principal, stream.action, [self._browsers.arn(stream, place)], service)
+                await self._browsers.show(stream, place, scope["method"], send)
+                return
             if path.endswith(RESOURCE_METADATA) and len(parts) == 6 and scope["method"] == "GET":
                 await self._invoke.resource_metadata(unquote(parts[2]), caller, scope, send)
                 return

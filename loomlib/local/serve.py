@@ -30,6 +30,7 @@ from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .application import Application
 from .aws_names.proxy import AwsNames
+from .browsers import BROWSER, BROWSER_PROFILE, BrowserBehaviour, BrowserPlane, BrowserStreams, ProfileBehaviour
 from .cloudformation import Stacks
 from .evaluations import EVALUATOR, EvaluationPlane
 from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBehaviour
@@ -211,6 +212,7 @@ async def _serve(
     settings = extraction_settings(state)
     long_term = LongTermMemory(home, memory, MemoryDirectory(resources), settings, memory_logs.extracted)
     events = EventPlane(memory, on_event=long_term.wake)
+    browsers = BrowserPlane(resources, sessions.place, home=home, url=state.url)
     engine = ResourceEngine(
         resources,
         [
@@ -218,6 +220,8 @@ async def _serve(
             (AGENT_RUNTIME_ENDPOINT, EndpointBehaviour(resources)),
             (MEMORY, MemoryBehaviour(on_deleted=on_deleted)),
             (EVALUATOR, Behaviour()),
+            (BROWSER, BrowserBehaviour(browsers.end_browser)),
+            (BROWSER_PROFILE, ProfileBehaviour(home)),
             (GATEWAY, GatewayBehaviour(resources, url=state.url)),
             (CODE_INTERPRETER, CodeInterpreterBehaviour(on_deleted=interpreters.end_of)),
             (GATEWAY_TARGET, GatewayTargetBehaviour()),
@@ -239,7 +243,7 @@ async def _serve(
             ApplicationLogs(logs, deliveries.groups),
         ),
     )
-    explain = partial(explain_failure, home)
+    explain, streams = partial(explain_failure, home), BrowserStreams(browsers)
     endpoints = SessionEndpoints(invoke, sessions, quotas)
     BoundedProtocol.most_connections = most_connections()
     application = Application(
@@ -248,6 +252,7 @@ async def _serve(
         invoke=invoke,
         endpoints=endpoints,
         commands=Commands(invoke, sessions, quotas),
+        browsers=streams,
         sockets=WebSockets(
             guard=guard,
             account_id=state.account_id,
@@ -255,6 +260,7 @@ async def _serve(
             invoke=invoke,
             endpoints=endpoints,
             sessions=sessions,
+            browsers=streams,
             quotas=quotas,
             frame_bytes=limits.frame,
             most_open=BoundedProtocol.most_connections // 2,
@@ -271,6 +277,7 @@ async def _serve(
                     "bedrock-agentcore",
                     EvaluationPlane(models),
                     events,
+                    browsers,
                     *long_term.planes,
                     interpreters,
                     CodeInvocations(interpreters),
@@ -351,6 +358,7 @@ async def _serve(
         leases.ended.set()  # releases the leases that are still held
         await aws_names.close()
         await interpreters.close()
+        await browsers.close()
         await sessions.close()
         await engine.close()
         server.should_exit = True

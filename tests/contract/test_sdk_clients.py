@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from loomlib import local
+from loomlib.local.browsers.chromium import find_chromium
 
 SCRIPTS = Path(__file__).parent / "scripts"
 NOT_IMPLEMENTED = "501 NotImplementedException"
+BROWSER = "READY wss://bedrock-agentcore.us-east-1.amazonaws.com/browser-streams/aws.browser.v1"
 REFUSED_BY_THE_SDK = "InvalidRegionError"
 """The SDK takes no gateway whose host is not of AWS."""
 
@@ -41,8 +43,8 @@ EXPECTED = {
     "PolicyEngineClient.list_policy_engines": NOT_IMPLEMENTED,
     "KnowledgeBaseClient.list_knowledge_bases": "answered",
     "ConfigBundleClient.list_configuration_bundles": NOT_IMPLEMENTED,
-    "BrowserClient.start": NOT_IMPLEMENTED,
-    "BrowserClient.list_browsers": NOT_IMPLEMENTED,
+    "BrowserClient.browser_session": BROWSER if find_chromium() else NOT_IMPLEMENTED,
+    "BrowserClient.list_browsers": "answered",
     "CodeInterpreter.code_session": "42 the answer",
     "CodeInterpreter.strands_tool": "[{'type': 'text', 'text': '42'}]",
     "CodeInterpreter.list_code_interpreters": "answered",

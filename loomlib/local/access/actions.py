@@ -38,6 +38,14 @@ _NAMED_IN_BODY = {
     "secretsmanager": ("SecretId", "secret:{}"),
     "ssm": ("Name", "parameter/{}"),
 }
+_KINDS = {
+    **{"memoryId": "memory", "agentRuntimeId": "runtime", "evaluatorId": "evaluator"},
+    **dict.fromkeys(("profileId", "profileIdentifier"), "browser-profile"),
+}
+_TOOLS = {
+    "code-interpreter": ("codeInterpreterIdentifier", "codeInterpreterId"),
+    "browser": ("browserIdentifier", "browserId"),
+}
 _GROUP_MEMBERS = ("logGroupName", "logGroupIdentifier", "logGroupNamePrefix", "logGroupNames", "logGroupIdentifiers")
 
 Action = tuple[str, Sequence[str]]
@@ -67,26 +75,27 @@ def agentcore_action(operation: str, path_parameters: Mapping[str, Any], region:
         account_id: The account.
     """
     start = f"arn:aws:bedrock-agentcore:{region}:{account_id}"
-    for member, kind in (("memoryId", "memory"), ("agentRuntimeId", "runtime"), ("evaluatorId", "evaluator")):
+    for member, kind in _KINDS.items():
         if member in path_parameters:
             identifier = unquote(str(path_parameters[member]))
             return f"bedrock-agentcore:{operation}", [
                 identifier if identifier.startswith("arn:") else f"{start}:{kind}/{identifier}"
             ]
-    if named := path_parameters.get("codeInterpreterIdentifier") or path_parameters.get("codeInterpreterId"):
-        return f"bedrock-agentcore:{operation}", [_code_interpreter(unquote(str(named)), region, account_id)]
+    for kind, members in _TOOLS.items():
+        if named := next((path_parameters[member] for member in members if member in path_parameters), None):
+            return f"bedrock-agentcore:{operation}", [_tool(kind, unquote(str(named)), region, account_id)]
     named = next((unquote(str(value)) for value in path_parameters.values() if "arn" in str(value)), f"{start}:*")
     return f"bedrock-agentcore:{operation}", [named]
 
 
-def _code_interpreter(identifier: str, region: str, account_id: str) -> str:
-    """Return the ARN of a code interpreter: AWS's own belong to the account `aws`."""
+def _tool(kind: str, identifier: str, region: str, account_id: str) -> str:
+    """Return the ARN of a code interpreter or a browser: AWS's own belong to the account `aws`."""
     if identifier.startswith("arn:"):
         return identifier
     start = f"arn:aws:bedrock-agentcore:{region}"
     if identifier.startswith("aws."):
-        return f"{start}:aws:code-interpreter/{identifier}"
-    return f"{start}:{account_id}:code-interpreter-custom/{identifier}"
+        return f"{start}:aws:{kind}/{identifier}"
+    return f"{start}:{account_id}:{kind}-custom/{identifier}"
 
 
 @lru_cache(maxsize=1_000)

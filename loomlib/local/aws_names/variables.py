@@ -15,6 +15,8 @@ _PROXIES: Final = (*_SET, "ALL_PROXY", "all_proxy")
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """AWS's SDKs and curl prefer their own to the others, where a shell or AWS's configuration has it."""
 _LOCAL: Final = ("127.0.0.1", "localhost")
+NODE_HOOK: Final = Path(__file__).with_name("websockets.cjs")
+"""What Node.js programs load first: it leads their WebSockets to the service."""
 _AWS_NAMES: Final = {
     "BEDROCK_AGENTCORE_CP_ENDPOINT": "https://bedrock-agentcore-control.{region}.amazonaws.com",
     "BEDROCK_AGENTCORE_DP_ENDPOINT": "https://bedrock-agentcore.{region}.amazonaws.com",
@@ -44,4 +46,15 @@ def shell_environment(state: ServiceState, user: Mapping[str, str]) -> dict[str,
     variables |= {name: address.format(region=state.region) for name, address in _AWS_NAMES.items()}
     variables |= dict.fromkeys((EXPORTED_PROXY, *_SET), url) | {"NO_PROXY": without, "no_proxy": without}
     variables |= dict.fromkeys(_CERTIFICATES, str(trust(state.home, tuple(also))))
+    variables["NODE_OPTIONS"] = node_options(user.get("NODE_OPTIONS", ""))
     return variables
+
+
+def node_options(former: str = "") -> str:
+    """Return the options of Node.js programs whose WebSockets to AWS's addresses reach the service.
+
+    Args:
+        former: The options that they have already.
+    """
+    own = f'--require="{NODE_HOOK}"'
+    return " ".join(filter(None, (former.replace(own, "").strip(), own)))

@@ -143,6 +143,29 @@ async def _rest(reading: Sequence[asyncio.Future[None]]) -> None:
         task.cancel()
 
 
+async def spawn(process: SessionProcess, command: str, *, output: int, errors: int, status: int) -> socket.socket:
+    """Start a command in a shell inside a session; return the channel whose closing kills it.
+
+    Args:
+        process: The session's process.
+        command: What the shell is given.
+        output: The descriptor of its standard output.
+        errors: The descriptor of its errors.
+        status: The descriptor that its exit code is written to.
+
+    Raises:
+        OSError: The process has ended.
+    """
+    variables = (f"{name}={value}" for name, value in process.environment.items() if name not in _OF_THE_BOOTSTRAP)
+    channel = process.open_channel()
+    try:
+        await ask_channel(channel, ["run", str(process.folder), _SHELL, command, *variables], [output, errors, status])
+    except BaseException:
+        channel.close()
+        raise
+    return channel
+
+
 async def connect_port(process: SessionProcess, port: int) -> socket.socket:
     """Return a socket that is connected to a port of a session's own loopback.
 

@@ -54,6 +54,7 @@ class AgentProcess(SessionProcess):
         port: The service's port.
         control: The socket over which sessions are requested that are forked from this process.
         bootstrap: What the interpreter runs, with the script as its last argument.
+        may_nest: Whether it may make namespaces within its own, as Chromium does for its renderers.
         on_signal: Called with each byte that the process sends over its lifeline, the socket pair whose closing shows
             it that the service has ended.
         on_endpoint: Called with the socket on which the agent reaches the service, if it has a network of its own.
@@ -78,6 +79,7 @@ class AgentProcess(SessionProcess):
         port: int = 0,
         control: socket.socket | None = None,
         bootstrap: Path = _BOOTSTRAP,
+        may_nest: bool = False,
     ) -> None:
         isolated = isolation.level == "bubblewrap"
         if mounts and not isolated:
@@ -119,7 +121,7 @@ class AgentProcess(SessionProcess):
                         mounts=mounts or {},
                         files={"/etc/resolv.conf": RESOLVER} if isolation.network_program else {},
                         own_network=isolation.has_own_network,
-                        may_nest=control is not None,
+                        may_nest=may_nest or control is not None,
                     )
                     command, descriptors = isolating(isolation.program, view, environment, command)
                     variables = {MARK: mark}

@@ -12,11 +12,13 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from ...recovery import is_full_disk
 from ..access.permissions import require
+from ..browsers import BrowserStreams, StreamPath
 from ..contract import AgentCall
 from ..guard import TOKEN_SUBPROTOCOL, Caller, Guard
 from ..identity.inbound import USER_HEADER
 from ..protocols import SESSION_HEADER, agent_headers
 from ..quotas import QuotaKeeper
+from ..resources import Place
 from ..runtimes.endpoints import OPERATION as PROXY_OPERATION
 from ..runtimes.endpoints import SessionEndpoints
 from ..runtimes.endpoints import connect as connect_to
@@ -49,6 +51,7 @@ class WebSockets:
         invoke: Finds the version that an ARN and a qualifier mean.
         endpoints: Admits callers to servers inside sessions.
         sessions: The sessions.
+        browsers: Answers the automation of browsers.
         quotas: Counts an opening as an invocation.
         frame_bytes: Largest frame; None means no limit except that of a message.
         most_open: Largest number of open WebSockets.
@@ -64,6 +67,7 @@ class WebSockets:
         invoke: Invoke,
         endpoints: SessionEndpoints,
         sessions: SessionPool,
+        browsers: BrowserStreams,
         quotas: QuotaKeeper,
         frame_bytes: int | None,
         most_open: int,
@@ -71,7 +75,7 @@ class WebSockets:
     ) -> None:
         self._guard, self._account_id, self._check_place = guard, account_id, check_place
         self._invoke, self._endpoints = invoke, endpoints
-        self._sessions, self._quotas, self._explain = sessions, quotas, explain
+        self._sessions, self._quotas, self._explain, self._browsers = sessions, quotas, explain, browsers
         self._largest, self._most_open, self._open = largest(frame_bytes), most_open, 0
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,21 +89,25 @@ class WebSockets:
             caller = self._guard.admit(scope)
             if caller.signature is not None or caller.service != "bedrock-agentcore":
                 caller.verify_handshake(scope)
-            parts = scope["raw_path"].decode("latin-1").split("/")
-            to = read_port_address(scope["raw_path"].decode("latin-1"))
+            raw_path = scope["raw_path"].decode("latin-1")
+            parts, to, stream = raw_path.split("/"), read_port_address(raw_path), StreamPath.of(raw_path)
             is_socket = len(parts) == 4 and parts[1] == "runtimes" and parts[3] == "ws"
-            if caller.service != "bedrock-agentcore" or not (is_socket or to):
+            if caller.service != "bedrock-agentcore" or not (is_socket or to or stream):
                 raise not_implemented(f"a WebSocket at {scope['path']}")
-            arn = unquote(parts[2])
-            if caller.key is not None:  # else the runtime's authorizer decides
-                self._check_place(arn, region=caller.region, account_id=caller.account_id or self._account_id)
+            arn, place = unquote(parts[2]), Place(caller.region, caller.account_id or self._account_id)
+            if stream is not None:
+                require(caller.principal, stream.action, [self._browsers.arn(stream, place)], caller.service)
+            elif caller.key is not None:  # else the runtime's authorizer decides
+                self._check_place(arn, **place._asdict())
                 operation = PROXY_OPERATION if to else _OPERATION
                 require(caller.principal, f"bedrock-agentcore:{operation}", [arn], caller.service)
             if self._open >= self._most_open:
                 raise RefusedError("ThrottlingException", 429, f"{self._open:,} WebSockets are open already")
             self._open += 1
             try:
-                if to is not None:
+                if stream is not None:
+                    await self._browsers.automate(stream, place, receive, send)
+                elif to is not None:
                     await self._serve_port(to, caller, scope, receive, send, request_id)
                 else:
                     await self._serve(arn, caller, scope, receive, send, request_id)

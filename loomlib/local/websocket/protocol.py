@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
+
+from ..browsers import PREFIX as BROWSER_STREAMS
 
 MESSAGE_BYTES: Final = 16 * 2**20
 """Largest message, however many frames it has: what uvicorn, the agent's server, takes by default."""
@@ -17,6 +20,12 @@ def largest(frame_bytes: int | None) -> tuple[int, int]:
 
 class ServedWebSocket(WebSocketsSansIOProtocol):
     """One WebSocket of a client."""
+
+    def handle_connect(self, event: Request) -> None:
+        """Begin a WebSocket; AgentCore's limit of frames is that of runtimes, and a browser's clients send larger ones."""
+        if event.path.startswith(BROWSER_STREAMS):
+            self.conn.max_fragment_size = None
+        super().handle_connect(event)
 
     async def send(self, message: Any) -> None:
         """Send a message of the application; a refusal of the opening request completes it, as an acceptance does."""

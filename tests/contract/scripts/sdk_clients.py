@@ -57,6 +57,16 @@ def code_interpreter():
         return f"{event['result']['structuredContent']['stdout']} {session.download_file('copied.txt')}"
 
 
+def browser():
+    """A session and the address of its automation, as `browser_session` has it."""
+    from bedrock_agentcore.tools.browser_client import browser_session
+
+    with browser_session(REGION) as session:
+        url, headers = session.generate_ws_headers()
+        assert headers["Authorization"] and session.generate_live_view_url()
+        return f"{session.get_session()['status']} {url.split('/sessions/')[0]}"
+
+
 def strands_tool():
     from strands_tools.code_interpreter import AgentCoreCodeInterpreter
     from strands_tools.code_interpreter.models import ExecuteCodeAction, LanguageType
@@ -108,7 +118,7 @@ calls = {
     "PolicyEngineClient.list_policy_engines": lambda: client("PolicyEngineClient").list_policy_engines(),
     "KnowledgeBaseClient.list_knowledge_bases": lambda: client("KnowledgeBaseClient").list_knowledge_bases(),
     "ConfigBundleClient.list_configuration_bundles": lambda: client("ConfigBundleClient").list_configuration_bundles(),
-    "BrowserClient.start": lambda: client("BrowserClient").start(),
+    "BrowserClient.browser_session": browser,
     "BrowserClient.list_browsers": lambda: client("BrowserClient").list_browsers(),
     "CodeInterpreter.code_session": code_interpreter,
     "CodeInterpreter.strands_tool": strands_tool,

@@ -1,0 +1,16 @@
+"""AgentCore Browser: sessions of a headless Chromium behind the boundary of agents' sessions."""
+
+from .plane import BrowserPlane
+from .resources import BROWSER, BROWSER_PROFILE, BrowserBehaviour, ProfileBehaviour
+from .streams import PREFIX, BrowserStreams, StreamPath
+
+__all__ = [
+    "BROWSER",
+    "BROWSER_PROFILE",
+    "PREFIX",
+    "BrowserBehaviour",
+    "BrowserPlane",
+    "BrowserStreams",
+    "ProfileBehaviour",
+    "StreamPath",
+]

@@ -1,0 +1,219 @@
+"""The data plane of AgentCore Browser: sessions are started, read, listed, changed and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ..paging import page_request
+from ..resources import Place, ResourceRecord
+from ..resources.store import ResourceStore
+from ..sessions.place import SessionPlace
+from ..wire import RefusedError, conflict, not_found
+from .chromium import INSTALL, BrowserStartError, find_chromium
+from .resources import BROWSER, refuse_members
+from .session import BrowserSession, SessionSettings
+
+_log = logging.getLogger(__name__)
+_TIMEOUT_S: Final = 3_600
+"""botocore's model: "Defaults to 3600 seconds"."""
+_VIEWPORT: Final = (1_456, 819)
+"""AWS documents no default; its samples use this size."""
+_MOST_RUNNING: Final = 32
+_MOST_ENDED: Final = 1_000
+_NOT_IMPLEMENTED: Final = ("extensions", "proxyConfiguration")
+
+
+class BrowserPlane:
+    """All browser sessions of a service.
+
+    Args:
+        resources: Has the browsers that were created.
+        sessions: The folder, the isolation and the limits of sessions.
+        home: The home folder.
+        url: The service's address.
+    """
+
+    def __init__(self, resources: ResourceStore, sessions: SessionPlace, *, home: Path, url: str) -> None:
+        self._resources, self._sessions, self._home, self._url = resources, sessions, home, url
+        self._running: dict[str, BrowserSession] = {}
+        self._known: dict[str, BrowserSession] = {}  # also those that have ended, the oldest first
+        self._tokens: dict[tuple[Place, str], tuple[str, asyncio.Future[BrowserSession]]] = {}
+        self._closing = False
+
+    async def start_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+        """Start a browser and return its session once it answers."""
+        browser = self.browser(parameters["browserIdentifier"], place)
+        token, digest = parameters.get("clientToken") or "", _digest(parameters)
+        if token and (former := self._tokens.get((place, token))) is not None:
+            if former[0] != digest:
+                raise conflict("clientToken was used already, with other parameters")
+            session = await asyncio.shield(former[1])
+            return self._shown(session, "browserIdentifier", "sessionId", "createdAt", "streams")
+        starting: asyncio.Future[BrowserSession] = asyncio.get_running_loop().create_future()
+        if token:
+            self._tokens[place, token] = digest, starting
+        try:
+            session = await self._start(browser, parameters, place)
+        except BaseException as failure:
+            self._tokens.pop((place, token), None)
+            if not starting.done():
+                starting.set_exception(failure) if isinstance(failure, RefusedError) else starting.cancel()
+                starting.exception() if not starting.cancelled() else None
+            raise
+        starting.set_result(session)
+        return self._shown(session, "browserIdentifier", "sessionId", "createdAt", "streams")
+
+    async def get_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+        """Return a session, also one that has ended."""
+        return self._shown(self.session(parameters["browserIdentifier"], parameters["sessionId"], place))
+
+    async def list_browser_sessions(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+        """Return the sessions of a browser, the newest first."""
+        browser = self.browser(parameters["browserIdentifier"], place)
+        request = page_request(parameters, "ListBrowserSessions", str, size=10)
+        wanted = parameters.get("status")
+        found = [
+            session
+            for session in reversed(self._known.values())
+            if (session.settings.place, session.settings.browser_id) == (place, browser.id)
+            and (wanted is None or (wanted == "READY") == session.is_ready)
+            and (request.after is None or session.id < request.after[0])
+        ]
+        names = ("browserIdentifier", "sessionId", "name", "status", "createdAt", "lastUpdatedAt")
+        shown = [self._shown(session, *names) for session in found[: request.fetch]]
+        return request.page("items", shown, lambda index: [found[index].id])
+
+    async def stop_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+        """End a session; one that has ended stays as it is."""
+        session = self.session(parameters["browserIdentifier"], parameters["sessionId"], place)
+        await session.end("The session was stopped")
+        return self._shown(session, "browserIdentifier", "sessionId", "lastUpdatedAt")
+
+    async def update_browser_stream(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+        """Let the automation stream's commands pass, or wait while a person has control."""
+        session = self.ready_session(parameters["browserIdentifier"], parameters["sessionId"], place)
+        update: Mapping[str, Any] = parameters["streamUpdate"].get("automationStreamUpdate") or {}
+        if update.get("streamStatus") == "DISABLED":
+            session.automated.clear()
+        elif update.get("streamStatus") == "ENABLED":
+            session.automated.set()
+        session.touch()
+        shown = self._shown(session, "browserIdentifier", "sessionId", "streams")
+        return {**shown, "updatedAt": session.updated_at}
+
+    def browser(self, identifier: str, place: Place) -> ResourceRecord:
+        """Return a browser by its id or its ARN.
+
+        Raises:
+            RefusedError: There is none in the caller's region and account.
+        """
+        for preset in BROWSER.presets_in(place.region):
+            if identifier in (preset.id, preset.arn):
+                return preset
+        record = self._resources.find("Browser", place, identifier)
+        if record is None:
+            raise not_found(f"Browser not found: {identifier}")
+        return record
+
+    def session(self, identifier: str, session_id: str, place: Place) -> BrowserSession:
+        """Return a session of a browser.
+
+        Raises:
+            RefusedError: There is none.
+        """
+        browser, session = self.browser(identifier, place), self._known.get(session_id)
+        if session is None or (session.settings.place, session.settings.browser_id) != (place, browser.id):
+            raise not_found(f"Browser session not found: {session_id}")
+        return session
+
+    def ready_session(self, identifier: str, session_id: str, place: Place) -> BrowserSession:
+        """Return a session that runs.
+
+        Raises:
+            RefusedError: There is none, or it has ended.
+        """
+        session = self.session(identifier, session_id, place)
+        if not session.is_ready:
+            raise conflict(f"Browser session {session_id} is TERMINATED: {session.why_ended}")
+        return session
+
+    async def end_browser(self, record: ResourceRecord) -> None:
+        """End the sessions of a browser that was deleted."""
+        ending = [session for session in self._running.values() if session.settings.browser_id == record.id]
+        await asyncio.gather(*(session.end("The browser was deleted") for session in ending))
+
+    async def close(self) -> None:
+        """End all sessions."""
+        self._closing = True
+        await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in [*self._running.values()]))
+
+    async def _start(self, browser: ResourceRecord, parameters: Mapping[str, Any], place: Place) -> BrowserSession:
+        refuse_members(parameters, "StartBrowserSession", *_NOT_IMPLEMENTED)
+        if self._closing or len(self._running) >= _MOST_RUNNING:
+            raise RefusedError(
+                "ServiceQuotaExceededException", 402, f"{len(self._running)} browser sessions run already on this machine"
+            )
+        program = await asyncio.to_thread(find_chromium)
+        if program is None:
+            raise RefusedError(
+                "NotImplementedException", 501, f"A browser session needs Chromium, which this machine lacks: {INSTALL}"
+            )
+        size: Mapping[str, int] = parameters.get("viewPort") or {}
+        settings = SessionSettings(
+            place=place,
+            browser_id=browser.id,
+            name=parameters.get("name") or "",
+            timeout_s=parameters.get("sessionTimeoutSeconds") or _TIMEOUT_S,
+            viewport=(size["width"], size["height"]) if size else _VIEWPORT,
+        )
+        session = BrowserSession(self._sessions, settings, self._forget)
+        self._running[session.id] = session
+        try:
+            await session.start(program, lambda _: None)
+        except (BrowserStartError, OSError) as failure:
+            del self._running[session.id]
+            _log.error("A browser session did not start: %s", failure)
+            raise RefusedError("NotImplementedException", 501, f"The browser did not start: {failure}") from failure
+        except BaseException:
+            del self._running[session.id]
+            raise
+        self._known[session.id] = session
+        return session
+
+    def _forget(self, session: BrowserSession) -> None:
+        """Keep what is known of a session that has ended, of the newest ones."""
+        self._running.pop(session.id, None)
+        ended = [known for known in self._known.values() if not known.is_ready]
+        for known in ended[:-_MOST_ENDED]:
+            del self._known[known.id]
+        for key, (_, started) in list(self._tokens.items()):
+            if started.done() and started.result().id not in self._known:
+                del self._tokens[key]
+        _log.info("Browser session %s has ended: %s", session.id, session.why_ended)
+
+    def _shown(self, session: BrowserSession, *names: str) -> dict[str, Any]:
+        members = {**session.shown(), "streams": self._streams(session)}
+        return {name: members[name] for name in names if name in members} if names else members
+
+    def _streams(self, session: BrowserSession) -> Mapping[str, Any]:
+        path = f"/browser-streams/{session.settings.browser_id}/sessions/{session.id}"
+        status = "ENABLED" if session.automated.is_set() else "DISABLED"
+        automation = f"{self._url.replace('http', 'ws', 1)}{path}/automation"
+        return {
+            "automationStream": {"streamEndpoint": automation, "streamStatus": status},
+            "liveViewStream": {"streamEndpoint": f"{self._url}{path}/live-view"},
+        }
+
+
+def _digest(parameters: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in parameters.items() if name not in ("clientToken", *_TRACE)}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+_TRACE: Sequence[str] = ("traceId", "traceParent")
