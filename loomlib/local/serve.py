@@ -7,14 +7,13 @@ them half-initialised.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -79,6 +78,7 @@ from .runtimes.invoke import Invoke
 from .runtimes.resource import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT, EndpointBehaviour, RuntimeBehaviour
 from .sandbox.isolation import choose
 from .sandbox.limits import Limits
+from .server import ServiceServer, until_started
 from .sessions import OtlpTarget, SessionPool
 from .state import ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
 from .trace_settings import TraceSettings
@@ -321,7 +321,7 @@ async def _serve(
         check_place=engine.check_place,
         explain=explain,
     )
-    server = _Server(
+    server = ServiceServer(
         uvicorn.Config(
             application,
             http=BoundedProtocol,
@@ -347,7 +347,7 @@ async def _serve(
     serving = loop.create_task(server.serve(sockets=[listener]))
     aws_names = AwsNames(home, state.port)
     try:
-        await _until_started(server, serving)
+        await until_started(server, serving)
         state = replace(state, aws_names_port=await aws_names.start())
         write_state(state)
         if on_ready:
@@ -383,32 +383,6 @@ def _make_model(options: ServiceOptions, settings: Mapping[str, str]) -> Convers
     finally:
         for name in added:
             del os.environ[name]
-
-
-class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: sessions must end before connections do."""
-
-    async def serve_also(self, listener: socket.socket) -> Callable[[], None]:
-        """Answer requests on a further listening socket, until the returned function is called."""
-        loop = asyncio.get_running_loop()
-        serving = await loop.create_server(self._protocol, sock=listener)
-        return serving.close
-
-    def _protocol(self) -> asyncio.Protocol:
-        protocol = cast(Callable[..., asyncio.Protocol], self.config.http_protocol_class)
-        return protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        yield
-
-
-async def _until_started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
-    while not server.started:
-        if serving.done():
-            await serving
-            raise RuntimeError("uvicorn stopped before it served")
-        await asyncio.sleep(0.001)
 
 
 def _region() -> str:

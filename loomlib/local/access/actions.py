@@ -39,7 +39,9 @@ _NAMED_IN_BODY = {
     "ssm": ("Name", "parameter/{}"),
 }
 _KINDS = {
-    **{"memoryId": "memory", "agentRuntimeId": "runtime", "evaluatorId": "evaluator"},
+    "memoryId": "memory",
+    "agentRuntimeId": "runtime",
+    "evaluatorId": "evaluator",
     **dict.fromkeys(("profileId", "profileIdentifier"), "browser-profile"),
 }
 _TOOLS = {

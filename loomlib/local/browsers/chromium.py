@@ -39,7 +39,8 @@ _FLAGS: Final = (
 )
 # Where the browser shares this machine's loopback; the names and the addresses that lead there.
 _NO_LOOPBACK: Final = ", ".join(
-    f"MAP {name} ~NOTFOUND" for name in ("localhost", "*.localhost", "127.*", "0.0.0.0", "[::1]", "[::]", "[::ffff:7f*")
+    f"MAP {name} ~NOTFOUND"
+    for name in ("localhost", "*.localhost", "127.*", "0.0.0.0", "[::1]", "[::]", "[::ffff:7f*")  # noqa: S104
 )
 _TAIL_LINES, _TAIL_LINE_LENGTH, _READ_BYTES = 20, 400, 16_384
 _NO_NESTING: Final = "No usable sandbox"
@@ -65,7 +66,7 @@ class Chromium:
 
 
 def find_chromium() -> Path | None:
-    """Return the browser of this machine: a Chromium or Chrome on the path, or the one that Playwright has downloaded."""
+    """Return this machine's browser: a Chromium or Chrome on the path, or the one that Playwright has downloaded."""
     for name in _NAMES:
         if program := shutil.which(name):
             return _DEBIAN if name == "chromium" and _DEBIAN.exists() else Path(program).resolve()

@@ -1,8 +1,8 @@
 """The Chrome DevTools Protocol over Chromium's pipe, shared by several clients.
 
 The pipe has one connection. Each client gets a session of its own with the browser target
-(`Target.attachToBrowserTarget`), whose messages carry its id: they are relayed without it, so that a client sees what it
-would see on a connection of its own. No port listens, so neither a page nor another user can reach the protocol.
+(`Target.attachToBrowserTarget`), whose messages carry its id: they are relayed without it, so that a client sees what
+it would see on a connection of its own. No port listens, so neither a page nor another user can reach the protocol.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DevTools(asyncio.Protocol):
         self._received = bytearray()
         self._number = 0
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._channels: dict[str, Channel] = {}
+        self._channels: dict[str, DevToolsChannel] = {}
         self._may_write = asyncio.Event()
         self._may_write.set()
 
@@ -71,14 +71,14 @@ class DevTools(asyncio.Protocol):
         finally:
             self._waiting.pop(self._number, None)
 
-    async def channel(self) -> Channel:
+    async def channel(self) -> DevToolsChannel:
         """Return a new client's view of the browser.
 
         Raises:
             BrowserGoneError: The browser ended.
         """
         session = str((await self.command("Target.attachToBrowserTarget"))["sessionId"])
-        channel = Channel(self, session)
+        channel = DevToolsChannel(self, session)
         self._channels[session] = channel
         return channel
 
@@ -93,7 +93,7 @@ class DevTools(asyncio.Protocol):
             raise BrowserGoneError("The browser has ended")
         self._transport.write(json.dumps(message).encode() + _END)
 
-    async def leave(self, channel: Channel) -> None:
+    async def leave(self, channel: DevToolsChannel) -> None:
         """End a client's view, with all that it attached to."""
         sessions = [session for session, owner in self._channels.items() if owner is channel]
         for session in sessions:
@@ -154,7 +154,7 @@ class DevTools(asyncio.Protocol):
         channel = self._channels.get(session)
         if channel is None:
             return
-        parameters = message.get("params") or {}
+        parameters: dict[str, Any] = message.get("params") or {}
         if message.get("method") == "Target.attachedToTarget":
             self._channels[parameters["sessionId"]] = channel
         elif message.get("method") == "Target.detachedFromTarget":
@@ -165,7 +165,7 @@ class DevTools(asyncio.Protocol):
         channel.put(encoded)
 
 
-class Channel:
+class DevToolsChannel:
     """One client's view of a browser.
 
     Attributes:

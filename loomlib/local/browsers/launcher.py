@@ -4,8 +4,12 @@ It runs in the session, under `sessions.bootstrap`, which answers the service's 
 """
 
 import signal
-import socket  # noqa: F401 - the bootstrap lets this import wait for the session's network
+import socket
+import sys
 
-print("ready", flush=True)  # noqa: T201 - the service reads it
-while True:
-    signal.pause()
+if __name__ == "__main__":
+    # The bootstrap has let the import of `socket` wait for the session's network.
+    sys.stdout.write(f"{socket.__name__} is imported\n")
+    sys.stdout.flush()
+    while True:
+        signal.pause()

@@ -157,7 +157,9 @@ class BrowserPlane:
         refuse_members(parameters, "StartBrowserSession", *_NOT_IMPLEMENTED)
         if self._closing or len(self._running) >= _MOST_RUNNING:
             raise RefusedError(
-                "ServiceQuotaExceededException", 402, f"{len(self._running)} browser sessions run already on this machine"
+                "ServiceQuotaExceededException",
+                402,
+                f"{len(self._running)} browser sessions run already",
             )
         program = await asyncio.to_thread(find_chromium)
         if program is None:

@@ -33,7 +33,9 @@ BROWSER: Final = Resource(
         ),
     ),
 )
-BROWSER_PROFILE: Final = Resource(noun="BrowserProfile", arn="browser-profile/{id}")
+BROWSER_PROFILE: Final = Resource(
+    noun="BrowserProfile", arn="browser-profile/{id}", aliases={"profileId": "id", "profileArn": "arn"}
+)
 NOT_IMPLEMENTED: Final = ("browserSigning", "enterprisePolicies", "certificates", "filesystemConfigurations")
 """Members that would change what a browser does, which is not done here."""
 

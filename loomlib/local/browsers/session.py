@@ -16,7 +16,7 @@ from typing import Any, Final
 from ..resources import Place
 from ..sessions.place import SessionPlace
 from .chromium import Chromium, remove_files, start_chromium
-from .devtools import BrowserGoneError, Channel, CommandError
+from .devtools import BrowserGoneError, CommandError, DevToolsChannel
 
 _START_WITHIN_S: Final = 50.0
 """AWS's SDKs give up on an answer after 60 s."""
@@ -53,7 +53,7 @@ class _Running:
     chromium: Chromium
     mark: str
     folder: Path
-    clients: set[Channel] = field(default_factory=set[Channel])
+    clients: set[DevToolsChannel] = field(default_factory=set[DevToolsChannel])
 
 
 class BrowserSession:
@@ -106,7 +106,12 @@ class BrowserSession:
         try:
             await asyncio.to_thread(fill, profile)
             chromium = await start_chromium(
-                self._sessions, program, mark, profile=profile, viewport=self.settings.viewport, within_s=_START_WITHIN_S
+                self._sessions,
+                program,
+                mark,
+                profile=profile,
+                viewport=self.settings.viewport,
+                within_s=_START_WITHIN_S,
             )
         except BaseException:
             await asyncio.to_thread(remove_files, self._sessions, mark)
@@ -137,7 +142,7 @@ class BrowserSession:
         """Record that it was changed."""
         self.updated_at = datetime.now(UTC)
 
-    async def channel(self) -> Channel:
+    async def channel(self) -> DevToolsChannel:
         """Return a view of the browser for one client.
 
         Raises:
@@ -225,7 +230,7 @@ class BrowserSession:
         task.add_done_callback(self._tasks.discard)
 
 
-async def attach_page(channel: Channel) -> str:
+async def attach_page(channel: DevToolsChannel) -> str:
     """Return the id of a session with the page that was opened last."""
     targets = (await channel.command("Target.getTargets"))["targetInfos"]
     pages = [target["targetId"] for target in targets if target["type"] == "page"]

@@ -10,8 +10,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from ..resources import Place
-from ..wire import Receive, RefusedError, Scope, Send, conflict, send_body
-from .devtools import BrowserGoneError, Channel, CommandError
+from ..wire import Receive, RefusedError, Send, conflict, send_body
+from .devtools import BrowserGoneError, CommandError, DevToolsChannel
 from .plane import BrowserPlane
 from .session import BrowserSession
 
@@ -115,7 +115,7 @@ class BrowserStreams:
         await send_body(send, page.encode(), 200, _PAGE_HEADERS)
 
 
-async def _relay(session: BrowserSession, channel: Channel, receive: Receive, send: Send) -> None:
+async def _relay(session: BrowserSession, channel: DevToolsChannel, receive: Receive, send: Send) -> None:
     from_client = asyncio.ensure_future(_to_browser(session, channel, receive))
     to_client = asyncio.ensure_future(_to_client(session, channel, send))
     tasks = (from_client, to_client)
@@ -133,7 +133,7 @@ async def _relay(session: BrowserSession, channel: Channel, receive: Receive, se
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _to_browser(session: BrowserSession, channel: Channel, receive: Receive) -> tuple[int, str] | None:
+async def _to_browser(session: BrowserSession, channel: DevToolsChannel, receive: Receive) -> tuple[int, str] | None:
     """Pass a client's commands on; return how to close the WebSocket, None when the client has."""
     while True:
         message = await receive()
@@ -148,7 +148,7 @@ async def _to_browser(session: BrowserSession, channel: Channel, receive: Receiv
             return _GOING_AWAY, session.why_ended or str(failure)
 
 
-async def _to_client(session: BrowserSession, channel: Channel, send: Send) -> tuple[int, str] | None:
+async def _to_client(session: BrowserSession, channel: DevToolsChannel, send: Send) -> tuple[int, str] | None:
     """Pass the browser's messages on; return how to close the WebSocket."""
     try:
         while True:

@@ -22,7 +22,7 @@ class ServedWebSocket(WebSocketsSansIOProtocol):
     """One WebSocket of a client."""
 
     def handle_connect(self, event: Request) -> None:
-        """Begin a WebSocket; AgentCore's limit of frames is that of runtimes, and a browser's clients send larger ones."""
+        """Begin a WebSocket; the limit of frames is that of runtimes, and a browser's clients send larger ones."""
         if event.path.startswith(BROWSER_STREAMS):
             self.conn.max_fragment_size = None
         super().handle_connect(event)

@@ -63,7 +63,8 @@ def browser():
 
     with browser_session(REGION) as session:
         url, headers = session.generate_ws_headers()
-        assert headers["Authorization"] and session.generate_live_view_url()
+        assert headers["Authorization"]
+        assert session.generate_live_view_url()
         return f"{session.get_session()['status']} {url.split('/sessions/')[0]}"
 
 

@@ -1,0 +1,43 @@
+"""The HTTP server of the service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable, Generator
+from typing import cast
+
+import uvicorn
+
+
+class ServiceServer(uvicorn.Server):
+    """uvicorn without its signal handlers: sessions must end before connections do."""
+
+    async def serve_also(self, listener: socket.socket) -> Callable[[], None]:
+        """Answer requests on a further listening socket, until the returned function is called."""
+        loop = asyncio.get_running_loop()
+        serving = await loop.create_server(self._protocol, sock=listener)
+        return serving.close
+
+    def _protocol(self) -> asyncio.Protocol:
+        protocol = cast(Callable[..., asyncio.Protocol], self.config.http_protocol_class)
+        return protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Leave the signals to the service."""
+        yield
+
+
+async def until_started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+    """Wait until a server answers requests.
+
+    Raises:
+        RuntimeError: It stopped before.
+    """
+    while not server.started:
+        if serving.done():
+            await serving
+            raise RuntimeError("uvicorn stopped before it served")
+        await asyncio.sleep(0.001)
