@@ -9,7 +9,7 @@ from math import log10
 from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import exact, milliseconds, percent, size
-from loomlib.presentation.theme import styled
+from loomlib.presentation.theme import SHARES, styled
 
 from .floor import Floor
 from .measurements import Measurement, of_scenario
@@ -51,9 +51,11 @@ def _calls(measurements: Sequence[Measurement]) -> dict[str, Any]:
                     "name": scenario.value,
                     "x": [call.position for call in calls],
                     "y": [call.duration_ms for call in calls],
-                    "customdata": [[call.block, call.ttft_ms, call.attempt] for call in calls],
-                    "hovertemplate": "call %{x}, block %{customdata[0]}<br>%{y:.1f} ms, first byte "
-                    "%{customdata[1]:.1f} ms<extra>" + scenario.value + "</extra>",
+                    "customdata": [
+                        [call.block, milliseconds(call.duration_ms), milliseconds(call.ttft_ms)] for call in calls
+                    ],
+                    "hovertemplate": "call %{x}, block %{customdata[0]}<br>%{customdata[1]}, first byte "
+                    "%{customdata[2]}<extra>" + scenario.value + "</extra>",
                     "marker": _marker(scenario),
                 }
             )
@@ -103,14 +105,18 @@ def _distribution(measurements: Sequence[Measurement]) -> dict[str, Any]:
                         "dash": _DASHES[scenario],
                     },
                     "marker": _marker(scenario),
-                    "hovertemplate": "%{y:.0%} within %{x:.1f} ms<extra>" + scenario.value + "</extra>",
+                    "customdata": [
+                        [percent(rank / len(durations)), milliseconds(duration)]
+                        for rank, duration in enumerate(durations, 1)
+                    ],
+                    "hovertemplate": "%{customdata[0]} within %{customdata[1]}<extra>" + scenario.value + "</extra>",
                 }
             )
     return {
         "traces": traces,
         "title": "Share of calls answered within a time",
         "xaxis": {"title": {"text": "whole answer, ms"}, **_scale(everything)},
-        "yaxis": {"title": {"text": "share of calls"}, "range": [0, 1.04], "tickformat": ".0%"},
+        "yaxis": {"title": {"text": "share of calls"}, "range": [0, 1.04], **SHARES},
     }
 
 
@@ -131,7 +137,8 @@ def _time(measurements: Sequence[Measurement], floor: Floor) -> dict[str, Any]:
                     "textposition": "inside",
                     "insidetextanchor": "middle",
                     "insidetextfont": {"color": "#111"},
-                    "hovertemplate": "%{y}: %{x:.1%}<extra>" + part.label + "</extra>",
+                    "customdata": [],
+                    "hovertemplate": "%{y}: %{customdata[0]}<extra>" + part.label + "</extra>",
                     "marker": {
                         "color": PART_COLOURS[part.key],
                         "pattern": {"shape": PART_PATTERNS[part.key], "fgcolor": "rgba(0,0,0,0.25)", "size": 6},
@@ -139,12 +146,13 @@ def _time(measurements: Sequence[Measurement], floor: Floor) -> dict[str, Any]:
                 },
             )
             bar["x"].append(part.share)
+            bar["customdata"].append([percent(part.share)])
             bar["y"].append(scenario.value)
             bar["text"].append(percent(part.share) if part.share >= 0.04 else "")
     return {
         "traces": [bars[key] for key in PART_COLOURS if key in bars],
         "title": "Where the time goes, measured from outside the agent",
-        "xaxis": {"title": {"text": "share of the scenario's time"}, "range": [0, 1], "tickformat": ".0%"},
+        "xaxis": {"title": {"text": "share of the scenario's time"}, "range": [0, 1], **SHARES},
         "yaxis": {"categoryorder": "array", "categoryarray": [scenario.value for scenario in reversed(Scenario)]},
         "barmode": "stack",
         "height": 300,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aws.memory_shapes import MemoryEvent, MemoryRecord, MemoryStrategy
-from ..presentation.formats import number
+from ..presentation.formats import number, timestamp
 from ..presentation.theme import PALETTE, SYMBOLS, shown, styled
 
 if TYPE_CHECKING:
@@ -148,7 +148,8 @@ def draw_timeline(entries: Sequence[TimelineEntry], *, title: str, subtitle: str
                 "x": [entry.at for entry in marks],
                 "y": [shown(lane)] * len(marks),
                 "text": [f"{shown(entry.what)}: {shown(entry.text, 160)}" for entry in marks],
-                "hovertemplate": "%{text}<br>%{x}<extra></extra>",
+                "customdata": [[timestamp(entry.at)] for entry in marks],
+                "hovertemplate": "%{text}<br>%{customdata[0]}<extra></extra>",
                 "marker": {
                     "size": 10,
                     "color": PALETTE[index % len(PALETTE)],

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from loomlib.presentation.theme import PALETTE, SYMBOLS, styled
+from loomlib.presentation.formats import milliseconds, number, percent, plural
+from loomlib.presentation.theme import PALETTE, SHARES, SYMBOLS, styled
 from loomlib.statistics import Estimate
 
 from .design import AGENT
@@ -36,8 +37,9 @@ def figures(result: MemoryResult) -> dict[str, go.Figure]:
             lambda question: float(question.is_recalled),
             title=f"Share of facts in {where}, by how long ago they were stated",
             xaxis={"title": {"text": "sessions since it was stated"}, "dtick": 1},
-            yaxis={"title": {"text": "share of questions"}, "range": [-0.04, 1.04], "tickformat": ".0%"},
-            hover="%{y:.0%} after %{x} sessions",
+            yaxis={"title": {"text": "share of questions"}, "range": [-0.04, 1.04], **SHARES},
+            form=percent,
+            hover="%{customdata[1]} after %{x} sessions",
         ),
         "growth": _lines(
             result,
@@ -47,7 +49,8 @@ def figures(result: MemoryResult) -> dict[str, go.Figure]:
             title="Input tokens of a question as the history grows",
             xaxis={"title": {"text": "session in which it is asked"}, "dtick": 1},
             yaxis={"title": {"text": "mean input tokens of a question"}, "rangemode": "tozero"},
-            hover="%{y:,.0f} tokens in session %{x}",
+            form=lambda tokens: plural(round(tokens), "token"),
+            hover="%{customdata[1]} in session %{x}",
         ),
         "latency": _latency(result),
     }
@@ -64,7 +67,7 @@ def _recall(result: MemoryResult, where: str) -> go.Figure:
         result,
         traces,
         title=f"Share of facts in {where}: the value that holds now, and former values (95 % intervals)",
-        xaxis={"range": [-0.02, 1.02], "tickformat": ".0%"},
+        xaxis={"range": [-0.02, 1.02], **SHARES},
         yaxis={"categoryorder": "array", "categoryarray": [str(arm) for arm in reversed(result.design.arms)]},
         height=140 + 50 * len(result.design.arms),
     )
@@ -93,8 +96,8 @@ def _intervals(name: str, shares: Sequence[tuple[str, Estimate]], style: int) ->
                 "arrayminus": [value - low for _, value, low, _, _ in known],
                 "thickness": 1.4,
             },
-            "customdata": [[n] for *_, n in known],
-            "hovertemplate": "%{y}: %{x:.0%} of %{customdata[0]} facts<extra>" + name + "</extra>",
+            "customdata": [[percent(value), plural(n, "fact")] for _, value, _, _, n in known],
+            "hovertemplate": "%{y}: %{customdata[0]} of %{customdata[1]}<extra>" + name + "</extra>",
             "marker": {"color": PALETTE[style], "symbol": SYMBOLS[style], "size": 10},
         }
     ]
@@ -106,29 +109,33 @@ def _lines(
     x: Callable[[AskedQuestion], int],
     y: Callable[[AskedQuestion], float],
     *,
+    form: Callable[[float], str],
     hover: str,
     **layout: Any,
 ) -> go.Figure:
     """Draw one line per arm through the means of `y` at each `x`; hover shows the number of questions."""
     traces: list[dict[str, Any]] = []
-    for number, arm in enumerate(result.design.arms):
+    for place, arm in enumerate(result.design.arms):
         groups: dict[int, list[float]] = defaultdict(list)
         for question in questions:
             if question.arm == arm:
                 groups[x(question)].append(y(question))
         if groups:
             at = sorted(groups)
+            means = [sum(groups[value]) / len(groups[value]) for value in at]
             traces.append(
                 {
                     "type": "scatter",
                     "mode": "lines+markers",
                     "name": str(arm),
                     "x": at,
-                    "y": [sum(groups[value]) / len(groups[value]) for value in at],
-                    "customdata": [[len(groups[value])] for value in at],
+                    "y": means,
+                    "customdata": [
+                        [number(len(groups[value])), form(mean)] for value, mean in zip(at, means, strict=True)
+                    ],
                     "hovertemplate": hover + ", n %{customdata[0]}<extra>" + str(arm) + "</extra>",
-                    "line": {"color": PALETTE[number % len(PALETTE)], "dash": _DASHES[number % len(_DASHES)]},
-                    "marker": {"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 8},
+                    "line": {"color": PALETTE[place % len(PALETTE)], "dash": _DASHES[place % len(_DASHES)]},
+                    "marker": {"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 8},
                 }
             )
     return _figure(result, traces, legend_y=-0.25, **layout)
@@ -137,7 +144,7 @@ def _lines(
 def _latency(result: MemoryResult) -> go.Figure:
     """Draw the latency of every question, one row per condition, so that mixtures are visible."""
     traces: list[dict[str, Any]] = []
-    for number, arm in enumerate(result.design.arms):
+    for place, arm in enumerate(result.design.arms):
         times = [
             question.duration_ms
             for question in result.asked
@@ -155,12 +162,13 @@ def _latency(result: MemoryResult) -> go.Figure:
                     "fillcolor": "rgba(0,0,0,0)",
                     "line": {"width": 1},
                     "marker": {
-                        "color": PALETTE[number % len(PALETTE)],
-                        "symbol": SYMBOLS[number % len(SYMBOLS)],
+                        "color": PALETTE[place % len(PALETTE)],
+                        "symbol": SYMBOLS[place % len(SYMBOLS)],
                         "size": 5,
                     },
                     "showlegend": False,
-                    "hovertemplate": "%{x:.1f} ms<extra>" + str(arm) + "</extra>",
+                    "customdata": [[milliseconds(time)] for time in times],
+                    "hovertemplate": "%{customdata[0]}<extra>" + str(arm) + "</extra>",
                 }
             )
     timed = "the whole answer" if result.design.mode == AGENT else "fetching what the model is given"

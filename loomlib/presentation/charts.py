@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import plotly.graph_objects as go
 
-from .formats import cell, interval
+from .formats import cell, interval, percent, signed
 from .html import fragment
 from .theme import plain
 
@@ -63,6 +63,7 @@ def _rows(trace: Mapping[str, Any], layout: Mapping[str, Any]) -> Iterator[list[
     bases = _list(trace.get("base")) if trace.get("type") == "bar" else []
     name = plain(trace.get("name"))
     x_ticks, y_ticks = _ticks(layout.get("xaxis")), _ticks(layout.get("yaxis"))
+    x_shares, y_shares = _shares(layout.get("xaxis")), _shares(layout.get("yaxis"))
     x_errors, y_errors = _errors(trace.get("error_x")), _errors(trace.get("error_y"))
     whole = zip_longest(xs, ys, bases, notes, x_errors, y_errors)
     for x, y, base, note, x_error, y_error in islice(whole, max(len(xs), len(ys))):
@@ -70,8 +71,8 @@ def _rows(trace: Mapping[str, Any], layout: Mapping[str, Any]) -> Iterator[list[
             continue
         yield [
             name,
-            _value(x, x_ticks) + _interval(x, x_error),
-            _value(y, y_ticks) + _interval(y, y_error),
+            _value(x, x_ticks, x_shares, x_error),
+            _value(y, y_ticks, y_shares, y_error),
             _value(base, {}),
             plain(note),
         ]
@@ -100,10 +101,10 @@ def _errors(error: Mapping[str, Any] | None) -> list[tuple[Any, Any]]:
     return list(zip(_list((error or {}).get("arrayminus")) or up, up, strict=False))
 
 
-def _interval(value: Any, error: tuple[Any, Any] | None) -> str:
-    if error is None or error[0] is None or error[1] is None or not isinstance(value, int | float):
-        return ""
-    return f" [{interval(value - error[0], value + error[1], of=value)}]"
+def _shares(axis: Mapping[str, Any] | None) -> str:
+    """Return `%` for an axis of shares, `+%` for one of their differences, nothing for others."""
+    form = str((axis or {}).get("tickformat") or "")
+    return form.strip(".0") if form.endswith("%") else ""
 
 
 def _list(values: Any) -> list[Any]:
@@ -114,11 +115,20 @@ def _list(values: Any) -> list[Any]:
     return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
-def _value(value: Any, ticks: Mapping[Any, str]) -> str:
+def _value(value: Any, ticks: Mapping[Any, str], shares: str = "", error: tuple[Any, Any] | None = None) -> str:
     if value is None:
         return ""
     if isinstance(value, str | bool):
         return ticks.get(value) or plain(value)
-    if isinstance(value, int | float) and value in ticks and value == int(value):
-        return ticks[value]
-    return cell(value) if isinstance(value, int | float | date) else plain(value)
+    if not isinstance(value, int | float):
+        return cell(value) if isinstance(value, date) else plain(value)
+    if value in ticks and value == int(value) and not shares:
+        text = ticks[value]
+    elif "+" in shares:
+        text = signed(value, percent)
+    else:
+        text = percent(value) if shares else cell(value)
+    if error is None or error[0] is None or error[1] is None:
+        return text
+    kind = "share" if shares else "number"
+    return f"{text} [{interval(value - error[0], value + error[1], kind, of=value)}]"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape, unescape
 from typing import Any
 
-from .formats import NARROW_SPACE
+from .formats import NARROW_SPACE, percent
 
 INK = "#767b84"
 """Text and axes: about 4.5 : 1 on white and on a dark page alike, since a chart cannot know which it is on."""
@@ -19,6 +19,13 @@ _PLOTLY_TAGS = re.compile(r"</?(?:b|i|em|sub|sup|br|span|a)\b[^<>]*>")
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's colours (Color Universal Design, 2008), distinguishable for colour-blind readers."""
+SHARES: Mapping[str, Any] = {
+    "tickformat": ".0%",
+    "tickmode": "array",
+    "tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1],
+    "ticktext": [percent(fifth / 5) for fifth in range(6)],
+}
+"""Settings of an axis of shares from 0 to 1; the chart's table shows its values as percentages."""
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "star")
 """One for each colour of the palette, so that colour never carries meaning alone."""
 

@@ -7,6 +7,7 @@ from html import escape
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from loomlib.presentation.formats import exact, milliseconds
 from loomlib.presentation.theme import styled
 from loomlib.telemetry.traces.part_styles import PART_COLOURS
 
@@ -22,6 +23,7 @@ _LINES = (
     ("second_ms", "model, 2nd call", PART_COLOURS["model"], "diamond"),
     ("tools_ms", "tools", PART_COLOURS["tools"], "triangle-up"),
 )
+_TICKS_MS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
 
 
 def scaling_figure(
@@ -53,7 +55,8 @@ def scaling_figure(
                     "y": [getattr(run, name) for run in runs],
                     "marker": look | {"size": 6, "opacity": 0.5},
                     "showlegend": False,
-                    "hovertemplate": f"{label}: %{{x}} tools, %{{y:.0f}} ms<extra></extra>",
+                    "customdata": [[milliseconds(getattr(run, name))] for run in runs],
+                    "hovertemplate": f"{label}: %{{x}} tools, %{{customdata[0]}}<extra></extra>",
                 }
             )
     note = list(published)
@@ -81,8 +84,8 @@ def scaling_figure(
             yaxis={
                 "title": {"text": "ms"},
                 "type": "log",
-                "tickvals": [10, 30, 100, 300, 1000, 3000, 10000, 30000],
-                "ticktext": ["10", "30", "100", "300", "1 000", "3 000", "10 000", "30 000"],
+                "tickvals": list(_TICKS_MS),
+                "ticktext": [exact(tick) for tick in _TICKS_MS],
             },
             height=460,
         )
@@ -100,5 +103,6 @@ def _line(
         "y": list(y),
         "line": line,
         "marker": marker,
-        "hovertemplate": f"{name}: %{{x}} tools, %{{y:.0f}} ms<extra></extra>",
+        "customdata": [[milliseconds(value)] for value in y],
+        "hovertemplate": f"{name}: %{{x}} tools, %{{customdata[0]}}<extra></extra>",
     }

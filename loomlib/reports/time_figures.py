@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from loomlib.presentation.formats import milliseconds, number
 from loomlib.presentation.theme import shown, styled
 from loomlib.telemetry.traces import PARTS, Bar
 from loomlib.telemetry.traces.figures import WHOLE_LANE, lane
@@ -44,7 +45,8 @@ def every_invocation(views: Sequence[TraceView], *, subtitle: str) -> go.Figure:
                     "name": PART_NAMES[name],
                     "x": places,
                     "y": amounts,
-                    "hovertemplate": f"invocation %{{x}}: {PART_NAMES[name]} %{{y:.1f}} ms<extra></extra>",
+                    "customdata": [[milliseconds(amount)] for amount in amounts],
+                    "hovertemplate": f"invocation %{{x}}: {PART_NAMES[name]} %{{customdata[0]}}<extra></extra>",
                     "marker": part_marker(name),
                 }
             )
@@ -80,7 +82,7 @@ def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
     bars = {bar.span_id: (place, bar) for place, bar in enumerate(drawn, 1)}
     taken: dict[str, int] = {}
     notes: list[dict[str, Any]] = []
-    for number, finding in zip(numbers, view.findings().findings, strict=False):
+    for mark, finding in zip(numbers, view.findings().findings, strict=False):
         named = [bars[span_id] for span_id in finding.span_ids if span_id in bars]
         place, bar = max(named, key=lambda entry: entry[1].duration_ms, default=(0, None))
         named_lane = WHOLE_LANE if bar is None else lane(place, bar)
@@ -90,7 +92,7 @@ def annotated(view: TraceView, numbers: Sequence[str]) -> go.Figure:
             {
                 "x": end_ms,
                 "y": named_lane,
-                "text": f"<b>{number}</b>",
+                "text": f"<b>{mark}</b>",
                 "showarrow": False,
                 "xanchor": "left",
                 "xshift": 3 + 18 * taken[named_lane],
@@ -115,7 +117,8 @@ def token_growth(cycles: Sequence[Mapping[str, Any]], *, subtitle: str) -> go.Fi
             "x": labels,
             "y": [cycle[key] for cycle in known],
             "marker": part_marker(part),
-            "hovertemplate": f"turn %{{x}}: %{{y}} {name}<extra></extra>",
+            "customdata": [[number(cycle[key])] for cycle in known],
+            "hovertemplate": f"turn %{{x}}: %{{customdata[0]}} {name}<extra></extra>",
         }
         for key, name, part in series
         if known

@@ -10,7 +10,7 @@ import pytest
 
 from loomlib.presentation.charts import MOST_ROWS, Chart
 from loomlib.presentation.formats import number
-from loomlib.presentation.theme import plain, shown, styled
+from loomlib.presentation.theme import SHARES, plain, shown, styled
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
@@ -52,6 +52,22 @@ def test_intervals_ticks_times_and_notes_are_in_the_table() -> None:
         ["recall", "0.50 [0.40–0.70]", "reactive", "first second"],
         ["then", "2026-11-22 05:00:00 UTC", "proactive", "–"],
     ]
+
+
+def test_shares_are_percentages_in_the_table_and_on_the_axis() -> None:
+    axis = {**SHARES, "title": {"text": "share"}}
+    drawn = chart({"type": "bar", "x": [1, 0.425, 0.0004], "y": ["a", "b", "c"]}, xaxis=axis)
+    assert [row[0] for row in cells(drawn.numbers_html())[1:]] == ["100 %", "42.5 %", "0.04 %"]
+    assert drawn.layout.xaxis.ticktext[1] == "20 %"
+    marks = {
+        "type": "scatter",
+        "x": [0.5],
+        "error_x": {"type": "data", "array": [0.2], "arrayminus": [0.1]},
+        "y": ["a"],
+    }
+    assert cells(chart(marks, xaxis=axis).numbers_html())[1] == ["50 % [40–70]", "a"]
+    change = chart({"type": "bar", "x": [0.025, -0.01], "y": ["a", "b"]}, xaxis={"tickformat": "+.0%"})
+    assert [row[0] for row in cells(change.numbers_html())[1:]] == ["+2.5 %", "−1 %"]
 
 
 def test_hostile_text_is_text_and_reads_as_it_was_written() -> None:

@@ -152,6 +152,8 @@ def _own_formats(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 found = re.search(r"\{\w*:[^}]*[,eEfFgG%]\}", template) is not None
             case ast.BinOp(left=ast.Constant(value=str() as template), op=ast.Mod()):
                 found = re.search(r"%[.\d]*[efg]", template) is not None
+            case ast.Constant(value=str() as text):
+                found = re.search(r"%\{[^}]*:[^}]*\}", text) is not None  # plotly's
             case ast.JoinedStr(values=parts):
                 found = any(_is_bare(value, text) for value, text in pairwise(parts))
             case _:
@@ -183,7 +185,8 @@ def test_no_text_formats_a_number_by_itself() -> None:
 @pytest.mark.parametrize(
     "code",
     ["f'{wait_s:g} s'", "f'{ms:.1f} ms'", "f'{n:,}'", "f'{share:.1%}'", "f'{ms:>8.{digits}f}'", "f'{round(ms, 1)} ms'",
-     "f'within {self.timeout_s} s'", "'%.2f s' % wait", "'{:,}'.format(count)", "format(ms, '.1f')"],
+     "f'within {self.timeout_s} s'", "'%.2f s' % wait", "'{:,}'.format(count)", "format(ms, '.1f')",
+     "'%{y:.1f} ms'", "f'{name}: %{{x:.1%}}'"],
 )  # fmt: skip
 def test_a_format_of_its_own_is_found(code: str) -> None:
     assert _MAY_FORMAT.search(code)

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.presentation.formats import number
-from loomlib.presentation.theme import PALETTE, SYMBOLS, shown, styled
+from loomlib.presentation.theme import PALETTE, SHARES, SYMBOLS, shown, styled
 from loomlib.statistics.estimates import Estimate
 
 from ..compare.comparison import Comparison
+from ..compare.estimate_text import interval_text
 from ..compare.summaries import EvaluatorSummary
 from ..values.case_states import CASE_STATES, states_of_outcomes
-from .usage import median_usage, usage_of
+from .usage import amount, median_usage, usage_of
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -70,7 +71,8 @@ def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
                 "textposition": "top center",
                 "error_y": _bars([estimate]),
                 "marker": _marker(place, size=11),
-                "hovertemplate": f"{shown(name)}<br>%{{y:.1%}}, {axis.label} %{{x:.4g}}<extra></extra>",
+                "customdata": [[_text(run.summary()[evaluator]), shown(amount(x, axis.unit))]],
+                "hovertemplate": f"{shown(name)}<br>%{{customdata[0]}}, median %{{customdata[1]}}<extra></extra>",
             }
         )
     return _figure(
@@ -80,7 +82,7 @@ def draw_runs(runs: Mapping[str, EvalRun], evaluator: str) -> go.Figure:
             subtitle=f"{shown(evaluator)}, with 95 % intervals; up and to the left is better",
             empty="No run with a known quality and cost.",
             xaxis={"title": {"text": f"{axis.label}, median of a case"}, "rangemode": "tozero"},
-            yaxis={"title": {"text": shown(evaluator)}, "range": [-0.04, 1.12], "tickformat": ".0%"},
+            yaxis={"title": {"text": shown(evaluator)}, "range": [-0.04, 1.12], **SHARES},
         )
     )
 
@@ -96,20 +98,21 @@ def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
     traces: list[dict[str, Any]] = []
     names: dict[str, None] = {}
     for place, (label, run) in enumerate(runs.items()):
-        known = [(evaluator.evaluator, _measure(evaluator)) for evaluator in run.summary().evaluators]
-        known = [(name, estimate) for name, estimate in known if estimate.value is not None]
-        names |= dict.fromkeys(name for name, _ in known)
+        known = [(evaluator.evaluator, _measure(evaluator), _text(evaluator)) for evaluator in run.summary().evaluators]
+        known = [row for row in known if row[1].value is not None]
+        names |= dict.fromkeys(name for name, *_ in known)
         traces.append(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "name": label,
-                "x": [estimate.value for _, estimate in known],
-                "y": [shown(name) for name, _ in known],
-                "error_x": _bars([estimate for _, estimate in known]),
+                "x": [estimate.value for _, estimate, _ in known],
+                "y": [shown(name) for name, *_ in known],
+                "error_x": _bars([estimate for _, estimate, _ in known]),
                 # The baseline's mark is open and larger, so that equal ones do not hide each other.
                 "marker": _marker(place) if not place else {**_marker(place, size=14), "symbol": "square-open"},
-                "hovertemplate": f"%{{y}}: %{{x:.1%}}<extra>{label}</extra>",
+                "customdata": [[text] for *_, text in known],
+                "hovertemplate": f"%{{y}}: %{{customdata[0]}}<extra>{label}</extra>",
             }
         )
     return styled(
@@ -117,7 +120,7 @@ def _quality(runs: Mapping[str, EvalRun], subtitle: str) -> dict[str, Any]:
         title="Quality by evaluator: pass rate, or mean score without a threshold",
         subtitle=subtitle,
         empty="No scores, or too few cases.",
-        xaxis={"range": [-0.02, 1.02], "tickformat": ".0%"},
+        xaxis={"range": [-0.02, 1.02], **SHARES},
         yaxis={"categoryorder": "array", "categoryarray": [shown(name) for name in reversed(names)]},
         height=140 + 46 * max(2, len(names)),
         legend_y=-0.28,
@@ -147,7 +150,8 @@ def _taken(run: EvalRun, subtitle: str) -> dict[str, Any]:
             "x": [x for x, _, _ in dots[state]],
             "y": [y for _, y, _ in dots[state]],
             "text": [name for _, _, name in dots[state]],
-            "hovertemplate": f"%{{text}}: %{{x:.4g}} {unit}<extra>{state}</extra>",
+            "customdata": [[shown(amount(x, unit))] for x, _, _ in dots[state]],
+            "hovertemplate": f"%{{text}}: %{{customdata[0]}}<extra>{state}</extra>",
             "marker": {"color": _COLOURS[state], "symbol": _SYMBOL_OF[state], "size": 7, "opacity": 0.8},
         }
         for state in reversed(lanes)
@@ -177,7 +181,8 @@ def _differences(comparison: Comparison, subtitle: str) -> dict[str, Any]:
             "y": [shown(evaluator.evaluator) for evaluator in known],
             "error_x": _bars([evaluator.difference for evaluator in known]),
             "text": [evaluator.verdict for evaluator in known],
-            "hovertemplate": "%{y}: %{x:+.1%}, %{text}<extra></extra>",
+            "customdata": [[evaluator.change] for evaluator in known],
+            "hovertemplate": "%{y}: %{customdata[0]}, %{text}<extra></extra>",
             "marker": _marker(0),
         }
     ]
@@ -245,6 +250,11 @@ def _flips(comparison: Comparison, subtitle: str) -> dict[str, Any]:
 
 def _measure(summary: EvaluatorSummary) -> Estimate:
     return summary.pass_rate if summary.has_bar else summary.mean
+
+
+def _text(summary: EvaluatorSummary) -> str:
+    """Return what a table says of the measure, with its interval."""
+    return interval_text(_measure(summary), percent=summary.has_bar)
 
 
 def _bars(estimates: Sequence[Estimate]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from loomlib.presentation.formats import milliseconds, money, number
+
 if TYPE_CHECKING:
     from ..runs.eval_run import EvalRun
 
@@ -16,6 +18,11 @@ _LABELS: Final[Mapping[str, str]] = {
     TOKENS: "model tokens (input and output)",
     MS: "duration of the answer, ms",
 }
+
+
+def amount(value: float, unit: str) -> str:
+    """Return an amount of a unit as text: `$0.042`, `1 200 model tokens`, `2.35 s`."""
+    return {USD: money, MS: milliseconds}[unit](value) if unit != TOKENS else f"{number(value)} {TOKENS}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

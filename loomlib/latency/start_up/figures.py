@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from loomlib.presentation.formats import milliseconds
-from loomlib.presentation.theme import styled
+from loomlib.presentation.formats import milliseconds, percent
+from loomlib.presentation.theme import SHARES, styled
 
 from .parts import PARTS, platform_starts, process_starts
 from .result import StartUpResult
@@ -54,8 +54,8 @@ def figures(result: StartUpResult) -> dict[str, go.Figure]:
                 ],
                 "textposition": "inside",
                 "insidetextanchor": "middle",
-                "customdata": [[milliseconds(part.mean_ms)] for _, part in known],
-                "hovertemplate": f"%{{y}}: {label} %{{x:.1%}}, mean %{{customdata[0]}}<extra></extra>",
+                "customdata": [[milliseconds(part.mean_ms), percent(part.share)] for _, part in known],
+                "hovertemplate": f"%{{y}}: {label} %{{customdata[1]}}, mean %{{customdata[0]}}<extra></extra>",
                 "marker": {
                     "color": colour,
                     "pattern": {"shape": pattern, "fgcolor": "rgba(0,0,0,0.25)", "size": 6},
@@ -66,7 +66,7 @@ def figures(result: StartUpResult) -> dict[str, go.Figure]:
         traces,
         title="Where the time of a new session goes",
         subtitle=escape(result.title()),
-        xaxis={"title": {"text": "share of what a new session costs"}, "tickformat": ".0%", "range": [0, 1]},
+        xaxis={"title": {"text": "share of what a new session costs"}, **SHARES, "range": [0, 1]},
         yaxis={"autorange": "reversed"},
         barmode="stack",
         empty="The parts of a start are not recorded here.",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from loomlib.presentation.formats import milliseconds, percent
 from loomlib.presentation.theme import GRID, INK, PLOT_FONT, shown
 
 from .bars import Bar
@@ -114,10 +115,15 @@ def draw_breakdown(breakdowns: Sequence[tuple[str, Breakdown]], *, title: str = 
                     "y": list(range(len(parts))),
                     "width": 0.6,
                     "customdata": [
-                        [part_time.share, part_time.certainty, shown(part_time.derived_from, 160)]
+                        [
+                            milliseconds(part_time.duration_ms),
+                            percent(part_time.share),
+                            part_time.certainty,
+                            shown(part_time.derived_from, 160),
+                        ]
                         for part_time in parts
                     ],
-                    "hovertemplate": "%{x:.1f} ms, %{customdata[0]:.1%}<br>%{customdata[1]}: %{customdata[2]}"
+                    "hovertemplate": "%{customdata[0]}, %{customdata[1]}<br>%{customdata[2]}: %{customdata[3]}"
                     f"<extra>{name}</extra>",
                     "marker": {"color": PART_COLOURS[part], "pattern": _pattern(part)},
                 }
@@ -159,7 +165,8 @@ def _bars(part: str, pieces: Sequence[_Piece]) -> dict[str, Any]:
         "width": 0.72,
         "text": [piece.label for piece in pieces],
         "textposition": "none",
-        "hovertemplate": "%{text}<br>after %{base:.1f} ms, took %{x:.1f} ms<extra></extra>",
+        "customdata": [[milliseconds(piece.start_ms), milliseconds(piece.duration_ms)] for piece in pieces],
+        "hovertemplate": "%{text}<br>after %{customdata[0]}, took %{customdata[1]}<extra></extra>",
         "marker": {
             "color": PART_COLOURS[part],
             "pattern": _pattern(part),
