@@ -80,7 +80,14 @@ def list_providers(clients: Clients, *, region: str | None = None) -> Iterator[C
 def create_api_key_provider(
     clients: Clients, name: str, api_key: str, *, region: str | None = None
 ) -> CredentialProvider:
-    """Create a provider of an API key and return it."""
+    """Create a provider of an API key and return it.
+
+    Args:
+        clients: The connection.
+        name: The provider's name, unique in the account and region.
+        api_key: The secret; AWS stores it in Secrets Manager.
+        region: The region, if it is not the connection's.
+    """
     with translated("Creating a credential provider", on=name):
         control = clients.control(region)
         control.create_api_key_credential_provider(name=name, apiKey=api_key)
@@ -98,7 +105,18 @@ def create_oauth2_provider(
     options: Mapping[str, Any] | None = None,
     region: str | None = None,
 ) -> CredentialProvider:
-    """Create a provider of an OAuth2 client and return it; `options` are further members of its configuration."""
+    """Create a provider of an OAuth2 client and return it.
+
+    Args:
+        clients: The connection.
+        name: The provider's name, unique in the account and region.
+        vendor: A vendor of AWS's list, such as `GoogleOauth2` or `CustomOauth2`.
+        client_id: The client's id at the vendor.
+        client_secret: The client's secret; AWS stores it in Secrets Manager.
+        discovery_url: The issuer's metadata, which `CustomOauth2` needs.
+        options: Further members of the vendor's configuration, in AWS's form.
+        region: The region, if it is not the connection's.
+    """
     config: dict[str, Any] = {"clientId": client_id, "clientSecret": client_secret, **(options or {})}
     if discovery_url:
         config["oauthDiscovery"] = {"discoveryUrl": discovery_url}
@@ -113,6 +131,11 @@ def create_oauth2_provider(
 
 def delete_provider(clients: Clients, name: str, *, region: str | None = None) -> None:
     """Delete a provider with its secret and its tokens.
+
+    Args:
+        clients: The connection.
+        name: The provider's name.
+        region: The region, if it is not the connection's.
 
     Raises:
         ResourceNotFoundError: There is no such provider.
@@ -142,7 +165,17 @@ def token_status(
     return_url: str,
     region: str | None = None,
 ) -> TokenStatus:
-    """Return whether a workload gets a user's token; without one this begins an authorization session."""
+    """Return whether a workload gets a user's token; if not, begin an authorization session.
+
+    Args:
+        clients: The connection.
+        provider: The OAuth2 provider's name.
+        user: The user's id, as the workload names it.
+        workload: The name of the workload identity.
+        scopes: The scopes that are asked for.
+        return_url: Where the user's browser is sent after consent; the workload identity must allow it.
+        region: The region, if it is not the connection's.
+    """
     data = clients.data(region)
     with translated("Reading the status of a token", on=provider):
         token = data.get_workload_access_token_for_user_id(workloadName=workload, userId=user)

@@ -76,7 +76,14 @@ def deploy_package(
 
 
 def upload_package(clients: Clients, name: str, package: Package, *, bucket: str | None = None) -> tuple[str, str]:
-    """Upload a package and return its bucket and key. A missing bucket is created, with public access blocked."""
+    """Upload a package and return its bucket and key. A missing bucket is created, with public access blocked.
+
+    Args:
+        clients: The connection.
+        name: The runtime's name, the folder of the package in the bucket.
+        package: The package; the first 16 digits of its digest name the object.
+        bucket: The bucket; `loom-code-ACCOUNT-REGION` by default.
+    """
     where = bucket or f"loom-code-{clients.account_id()}-{clients.region}"
     key = f"{name}/{package.digest[:16]}.zip"
     s3 = clients.s3()

@@ -103,7 +103,16 @@ def error_class(status: int, code: str = "") -> type[AwsError]:
 def error_from_response(
     status: int, *, what: str, on: str, code: str = "", message: str = "", request_id: str = ""
 ) -> AwsError:
-    """Build the error for an HTTP response, with AWS's message."""
+    """Build the error for an HTTP response, with AWS's message.
+
+    Args:
+        status: The HTTP status.
+        what: The operation that failed.
+        on: What it failed on.
+        code: AWS's error code; the class of the error follows from it and from `status`.
+        message: AWS's message; long ones are cut in the middle.
+        request_id: AWS's id of the request.
+    """
     kind = error_class(status, code)
     text = bounded(message.strip()) or f"HTTP {status}"
     if kind is AgentFailedError and text.startswith(LIMIT_REACHED):
@@ -127,12 +136,26 @@ def _authorization_advice(status: int, text: str) -> str:
 
 
 def failure(kind: type[AwsError], what: str, *, on: str = "", try_: str = "", code: str = "") -> AwsError:
-    """Build an error of `kind`, with the advice for its kind unless `try_` is given."""
+    """Build an error of `kind`, with the advice for its kind unless `try_` is given.
+
+    Args:
+        kind: The class of the error.
+        what: What failed.
+        on: What it failed on.
+        try_: What to try, instead of the advice for the class.
+        code: The error code, for programs.
+    """
     return kind(bounded(what), on=on, try_=try_ or _ADVICE.get(kind, ""), code=code)
 
 
 def unreachable(what: str, address: str, *, on: str = "") -> AwsError:
-    """Build the error for an address that accepts no connection; on loopback, a local AgentCore that has stopped."""
+    """Build the error for an address that accepts no connection; on loopback, a local AgentCore that has stopped.
+
+    Args:
+        what: What failed.
+        address: The address that accepts no connection; it decides the advice.
+        on: What it failed on.
+    """
     return failure(TransportError, what, on=on, try_=_START_AGAIN if is_loopback(address) else "")
 
 

@@ -109,6 +109,15 @@ def evaluate(
     More than ten ids take several requests. A result with an error is returned, not raised. Needs
     `bedrock-agentcore:Evaluate`.
 
+    Args:
+        clients: The connection.
+        evaluator_id: An evaluator's id, such as `Builtin.Helpfulness`.
+        spans: The spans and their messages, in the form of ADOT.
+        trace_ids: Traces to judge, for an evaluator of the level TRACE.
+        span_ids: Spans to judge, for an evaluator of the level TOOL_CALL.
+        references: What is expected, for evaluators that compare.
+        region: The region, if it is not the connection's.
+
     Raises:
         RequestRejectedError: AWS would reject the request; nothing is sent.
         AwsError: The request failed.
@@ -133,7 +142,13 @@ def evaluate(
 
 
 def evaluator_level(clients: Clients, evaluator_id: str, *, region: str | None = None) -> str:
-    """Return an evaluator's level: SESSION, TRACE or TOOL_CALL (GetEvaluator, unless it is one of AWS's own)."""
+    """Return an evaluator's level: SESSION, TRACE or TOOL_CALL (GetEvaluator, unless it is one of AWS's own).
+
+    Args:
+        clients: The connection.
+        evaluator_id: An evaluator's id.
+        region: The region, if it is not the connection's.
+    """
     if evaluator_id in BUILTIN_LEVELS:
         return BUILTIN_LEVELS[evaluator_id]
     with translated("Reading an evaluator", on=evaluator_id):

@@ -50,11 +50,21 @@ def filter_events(
     prefix: str | None = None,
     most_pages: int | None = None,
 ) -> list[StoredEvent]:
-    """Return the events of `group` that contain `term`, from `start_ms` to `end_ms` (both inclusive), oldest first.
+    """Return the events of a log group that contain a term, oldest first.
 
-    `streams` or `prefix` limits them to some streams (the service accepts one of the two). The term is sent as one
-    quoted term and checked again here, because backends match JSON patterns and several terms differently. An event
-    that two pages repeat is returned once.
+    The term is sent as one quoted term and checked again here, because backends match JSON patterns and several terms
+    differently. An event that two pages repeat is returned once.
+
+    Args:
+        clients: The connection.
+        group: The log group's name.
+        region: The region, if it is not the connection's.
+        term: A text that the events contain; every event by default.
+        start_ms: Start of the time range in Unix milliseconds, inclusive.
+        end_ms: End of the time range in Unix milliseconds, inclusive.
+        streams: Only these streams; the service accepts either this or `prefix`.
+        prefix: Only streams whose names begin with this.
+        most_pages: The most pages to read; no limit by default.
 
     Raises:
         ResourceNotFoundError: The group does not exist.
@@ -83,7 +93,14 @@ def filter_events(
 def list_streams(
     clients: Clients, group: str, *, region: str | None = None, limit: int | None = None
 ) -> list[LogStream]:
-    """Return the streams of `group`, most recent event first, without the streams of AWS's access checks."""
+    """Return the streams of `group`, most recent event first, without the streams of AWS's access checks.
+
+    Args:
+        clients: The connection.
+        group: The log group's name.
+        region: The region, if it is not the connection's.
+        limit: The most streams; all by default.
+    """
     streams: list[LogStream] = []
     query: dict[str, Any] = {"logGroupName": group, "orderBy": "LastEventTime", "descending": True}
     with translated("Listing log streams", on=group):
@@ -107,7 +124,14 @@ def list_streams(
 
 
 def first_event_ms(clients: Clients, group: str, stream: str, *, region: str | None = None) -> int | None:
-    """Return the time of a stream's first event (Unix milliseconds), or None when it is empty or missing."""
+    """Return the time of a stream's first event (Unix milliseconds), or None when it is empty or missing.
+
+    Args:
+        clients: The connection.
+        group: The log group's name.
+        stream: The stream's exact name.
+        region: The region, if it is not the connection's.
+    """
     with translated("Describing a log stream", on=stream):
         page: dict[str, Any] = clients.logs(region).describe_log_streams(
             logGroupName=group, logStreamNamePrefix=stream, limit=50
@@ -117,7 +141,14 @@ def first_event_ms(clients: Clients, group: str, stream: str, *, region: str | N
 
 
 def has_stream(clients: Clients, group: str, prefix: str, *, region: str | None = None) -> bool:
-    """Return whether the group has a stream whose name begins with `prefix`."""
+    """Return whether the group has a stream whose name begins with `prefix`.
+
+    Args:
+        clients: The connection.
+        group: The log group's name.
+        prefix: The beginning of a stream's name.
+        region: The region, if it is not the connection's.
+    """
     with translated("Looking for log streams", on=group):
         page: dict[str, Any] = clients.logs(region).describe_log_streams(
             logGroupName=group, logStreamNamePrefix=prefix, limit=1
@@ -126,7 +157,13 @@ def has_stream(clients: Clients, group: str, prefix: str, *, region: str | None 
 
 
 def group_exists(clients: Clients, group: str, *, region: str | None = None) -> bool:
-    """Return whether a log group has exactly that name."""
+    """Return whether a log group has exactly that name.
+
+    Args:
+        clients: The connection.
+        group: The log group's exact name.
+        region: The region, if it is not the connection's.
+    """
     with translated("Looking for a log group", on=group):
         groups: dict[str, Any] = clients.logs(region).describe_log_groups(logGroupNamePrefix=group, limit=50)
     return any(item["logGroupName"] == group for item in groups.get("logGroups", ()))

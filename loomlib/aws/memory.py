@@ -46,6 +46,11 @@ def list_memories(clients: Clients, *, region: str | None = None) -> Iterator[Me
 def describe_memory(clients: Clients, memory_id: str, *, region: str | None = None) -> MemoryDescription:
     """Return the memory with its strategies.
 
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        region: The region, if it is not the connection's.
+
     Raises:
         ResourceNotFoundError: There is no such memory.
     """
@@ -64,7 +69,18 @@ def create_memory(
     region: str | None = None,
     tags: Mapping[str, str] | None = None,
 ) -> MemoryDescription:
-    """Create a memory and return it while it is CREATING; `strategies` are in AWS's form."""
+    """Create a memory and return it while it is CREATING.
+
+    Args:
+        clients: The connection.
+        name: The memory's name.
+        strategies: What is extracted, in AWS's form; without strategies events are stored and nothing is extracted.
+        event_expiry_days: Days until an event expires.
+        description: A description, shown in AWS's console.
+        role_arn: The role of strategies with models of your own.
+        region: The region, if it is not the connection's.
+        tags: Tags of the memory.
+    """
     request: dict[str, Any] = {"name": name, "eventExpiryDuration": event_expiry_days}
     if strategies:
         request["memoryStrategies"] = [dict(strategy) for strategy in strategies]
@@ -88,6 +104,13 @@ def wait_until_active(
     progress: Callable[[str], None] | None = None,
 ) -> MemoryDescription:
     """Wait until the memory is ACTIVE and return it.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        region: The region, if it is not the connection's.
+        wait_s: The most seconds to wait.
+        progress: Called with a line of progress.
 
     Raises:
         ServiceFailedError: Creation failed.
@@ -116,7 +139,13 @@ def wait_until_active(
 
 
 def delete_memory(clients: Clients, memory_id: str, *, region: str | None = None) -> None:
-    """Delete a memory with its contents; no error when it is gone."""
+    """Delete a memory with its contents; no error when it is gone.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        region: The region, if it is not the connection's.
+    """
     try:
         with translated("Deleting a memory", on=memory_id):
             clients.control(region).delete_memory(memoryId=memory_id)
@@ -125,7 +154,13 @@ def delete_memory(clients: Clients, memory_id: str, *, region: str | None = None
 
 
 def iter_actors(clients: Clients, memory_id: str, *, region: str | None = None) -> Iterator[str]:
-    """Yield the ids of all actors."""
+    """Yield the ids of all actors.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        region: The region, if it is not the connection's.
+    """
     request = {"memoryId": memory_id}
     for shape in pages(clients.data(region).list_actors, "actorSummaries", request, "Listing actors", memory_id):
         yield str(shape["actorId"])
@@ -137,6 +172,14 @@ def iter_sessions(
     """Yield an actor's sessions; an unknown actor has none.
 
     Sessions whose events are deleted stay listed for about a day; `with_events` leaves them out.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        actor_id: The actor's id.
+        with_events: Leave out sessions without events, which stay listed for about a day after their events were
+            deleted.
+        region: The region, if it is not the connection's.
     """
     request: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id}
     if with_events:
@@ -163,8 +206,15 @@ def iter_events(
 ) -> Iterator[MemoryEvent]:
     """Yield a session's events, newest first.
 
-    A `branch` includes the events before it forked, unless `parents` is false. With `since`, no page is requested after
-    one that lies entirely before it.
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        actor_id: The actor's id.
+        session_id: The session's id.
+        branch: Only events of this branch.
+        parents: Include the events before the branch forked.
+        since: Only events from this time on; no page is requested after one that lies entirely before it.
+        region: The region, if it is not the connection's.
     """
     request: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id}
     if branch is not None:
@@ -191,7 +241,20 @@ def iter_records(
     filters: Sequence[Mapping[str, Any]] = (),
     region: str | None = None,
 ) -> Iterator[MemoryRecord]:
-    """Yield the records of exactly one `namespace`, or of a `path` and everything below it (give one of the two)."""
+    """Yield the records of one namespace, or of a path and everything below it.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        namespace: The exact namespace; give this or `path`.
+        path: The beginning of the namespaces.
+        strategy_id: Only records of this strategy.
+        filters: Metadata filters, as ListMemoryRecords takes them.
+        region: The region, if it is not the connection's.
+
+    Raises:
+        ValueError: Both or neither of `namespace` and `path` are given.
+    """
     request: dict[str, Any] = {"memoryId": memory_id, **_place(namespace, path)}
     if strategy_id:
         request["memoryStrategyId"] = strategy_id
@@ -214,7 +277,22 @@ def retrieve_records(
     filters: Sequence[Mapping[str, Any]] = (),
     region: str | None = None,
 ) -> list[MemoryRecord]:
-    """Return the records nearest in meaning to `query`, best first, with their scores."""
+    """Return the records nearest in meaning to a query, best first, with their scores.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        query: The text whose meaning is compared.
+        namespace: The exact namespace; give this or `path`.
+        path: The beginning of the namespaces.
+        strategy_id: Only records of this strategy.
+        top_k: The most records.
+        filters: Metadata filters, as RetrieveMemoryRecords takes them.
+        region: The region, if it is not the connection's.
+
+    Raises:
+        ValueError: Both or neither of `namespace` and `path` are given.
+    """
     criteria: dict[str, Any] = {"searchQuery": query, "topK": top_k}
     if strategy_id:
         criteria["memoryStrategyId"] = strategy_id
@@ -229,6 +307,12 @@ def retrieve_records(
 def get_record(clients: Clients, memory_id: str, record_id: str, *, region: str | None = None) -> MemoryRecord:
     """Return one record.
 
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        record_id: The record's id.
+        region: The region, if it is not the connection's.
+
     Raises:
         ResourceNotFoundError: There is no such record.
     """
@@ -240,7 +324,13 @@ def get_record(clients: Clients, memory_id: str, record_id: str, *, region: str 
 def iter_failed_extractions(
     clients: Clients, memory_id: str, *, region: str | None = None
 ) -> Iterator[FailedExtraction]:
-    """Yield the extractions that failed and can be started again."""
+    """Yield the extractions that failed and can be started again.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        region: The region, if it is not the connection's.
+    """
     call = clients.data(region).list_memory_extraction_jobs
     request = {"memoryId": memory_id, "maxResults": JOBS_PAGE}
     for shape in pages(call, "jobs", request, "Listing extraction jobs", memory_id):

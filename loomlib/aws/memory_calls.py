@@ -19,7 +19,15 @@ _FIRST_PAUSE_S: Final = 0.2
 
 
 def pages(call: Callable[..., Any], items: str, request: Mapping[str, Any], what: str, on: str) -> Iterator[Any]:
-    """Yield the items of all pages; a page is requested when the previous one is consumed."""
+    """Yield the items of all pages; a page is requested when the previous one is consumed.
+
+    Args:
+        call: The listing's method of a boto3 client.
+        items: The member of the response that holds the items.
+        request: The request without paging; `maxResults` is 100 unless it is in here.
+        what: The operation, for errors.
+        on: What it is done on, for errors.
+    """
     for page in whole_pages(call, items, request, what, on):
         yield from page
 
@@ -27,7 +35,15 @@ def pages(call: Callable[..., Any], items: str, request: Mapping[str, Any], what
 def whole_pages(
     call: Callable[..., Any], items: str, request: Mapping[str, Any], what: str, on: str
 ) -> Iterator[list[Any]]:
-    """Yield the pages of a listing."""
+    """Yield the pages of a listing.
+
+    Args:
+        call: The listing's method of a boto3 client.
+        items: The member of the response that holds the items.
+        request: The request without paging; `maxResults` is 100 unless it is in here.
+        what: The operation, for errors.
+        on: What it is done on, for errors.
+    """
     query = {"maxResults": PAGE, **request}
     while True:
         answer = with_retries(call, query, what, on)
@@ -39,7 +55,20 @@ def whole_pages(
 
 
 def with_retries(call: Callable[..., Any], request: Mapping[str, Any], what: str, on: str) -> dict[str, Any]:
-    """Call and return the response; when throttled, retry after growing pauses with jitter."""
+    """Call and return the response; when throttled, retry after growing pauses with jitter.
+
+    There are up to six attempts, with pauses of about 0.2, 0.4, 0.8, 1.6 and 3.2 s.
+
+    Args:
+        call: A method of a boto3 client.
+        request: Its arguments.
+        what: The operation, for errors.
+        on: What it is done on, for errors.
+
+    Raises:
+        ThrottledError: The last attempt was throttled too.
+        AwsError: The request failed for another reason.
+    """
     for tried in range(_THROTTLED_TRIES):
         try:
             with translated(what, on=on):

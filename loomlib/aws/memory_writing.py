@@ -27,7 +27,16 @@ def iter_event_shapes(
     payloads: bool = True,
     region: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a session's events as the service returns them, newest first."""
+    """Yield a session's events as the service returns them, newest first.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        actor_id: The actor's id.
+        session_id: The session's id.
+        payloads: Whether to read the events' contents; ids and times are always returned.
+        region: The region, if it is not the connection's.
+    """
     request = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "includePayloads": payloads}
     try:
         yield from pages(clients.data(region).list_events, "events", request, "Listing events", session_id)
@@ -38,14 +47,27 @@ def iter_event_shapes(
 def iter_record_shapes(
     clients: Clients, memory_id: str, path: str, *, region: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the records of a path and everything below it as the service returns them."""
+    """Yield the records of a path and everything below it as the service returns them.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        path: The beginning of the namespaces.
+        region: The region, if it is not the connection's.
+    """
     request = {"memoryId": memory_id, "namespacePath": path}
     call = clients.data(region).list_memory_records
     yield from pages(call, "memoryRecordSummaries", request, "Listing memory records", path)
 
 
 def create_event(clients: Clients, request: Mapping[str, Any], *, region: str | None = None) -> dict[str, Any]:
-    """Create an event (in AWS's form) and return its shape."""
+    """Create an event (in AWS's form) and return its shape.
+
+    Args:
+        clients: The connection.
+        request: The event, as CreateEvent takes it.
+        region: The region, if it is not the connection's.
+    """
     answer = with_retries(
         clients.data(region).create_event, request, "Creating an event", str(request.get("actorId", ""))
     )
@@ -63,6 +85,13 @@ def create_records(
     """Create records (BatchCreateMemoryRecords); return the new ids and the failure reasons by request identifier.
 
     Repeating a call with the same `token` and records creates nothing twice.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        records: The records, as BatchCreateMemoryRecords takes them, at most 100; each has a `requestIdentifier`.
+        token: The client token: repeating a call with the same token and records creates nothing twice.
+        region: The region, if it is not the connection's.
     """
     request = {"memoryId": memory_id, "records": list(records), "clientToken": token}
     answer = with_retries(clients.data(region).batch_create_memory_records, request, "Creating records", memory_id)
@@ -80,7 +109,16 @@ def create_records(
 def delete_event(
     clients: Clients, memory_id: str, actor_id: str, session_id: str, event_id: str, *, region: str | None = None
 ) -> None:
-    """Delete an event; no error when it is gone."""
+    """Delete an event; no error when it is gone.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        actor_id: The actor's id.
+        session_id: The session's id.
+        event_id: The event's id.
+        region: The region, if it is not the connection's.
+    """
     request = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "eventId": event_id}
     try:
         with_retries(clients.data(region).delete_event, request, "Deleting an event", event_id)
@@ -91,7 +129,14 @@ def delete_event(
 def delete_records(
     clients: Clients, memory_id: str, record_ids: Sequence[str], *, region: str | None = None
 ) -> dict[str, str]:
-    """Delete records in batches; return the failure reasons by id. A record that is gone is not a failure."""
+    """Delete records in batches; return the failure reasons by id. A record that is gone is not a failure.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        record_ids: Ids of the records, any number; they are sent in batches of 100.
+        region: The region, if it is not the connection's.
+    """
     stayed: dict[str, str] = {}
     for start in range(0, len(record_ids), BATCH):
         batch = [{"memoryRecordId": record_id} for record_id in record_ids[start : start + BATCH]]
@@ -106,7 +151,16 @@ def delete_records(
 def get_event(
     clients: Clients, memory_id: str, actor_id: str, session_id: str, event_id: str, *, region: str | None = None
 ) -> dict[str, Any] | None:
-    """Return an event's shape, or None when this actor and session has no such event."""
+    """Return an event's shape, or None when this actor and session has no such event.
+
+    Args:
+        clients: The connection.
+        memory_id: The memory's id.
+        actor_id: The actor's id.
+        session_id: The session's id.
+        event_id: The event's id.
+        region: The region, if it is not the connection's.
+    """
     request = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "eventId": event_id}
     try:
         return with_retries(clients.data(region).get_event, request, "Reading an event", event_id)["event"]

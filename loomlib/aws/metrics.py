@@ -36,6 +36,14 @@ def metric_totals(
     """Return the metrics of `namespace` with a dimension whose value contains `about`; those without data are left out.
 
     CloudWatch has them by the minute, some minutes late.
+
+    Args:
+        clients: The connection.
+        namespace: CloudWatch's namespace of the metrics.
+        about: A part of a dimension's value, such as a runtime's id.
+        start: Start of the time range.
+        end: End of the time range.
+        region: The region, if it is not the connection's.
     """
     metrics = [
         metric

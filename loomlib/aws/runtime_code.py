@@ -29,6 +29,11 @@ class DeployedCode:
 def read_code(clients: Clients, runtime_id: str, *, region: str | None = None) -> DeployedCode:
     """Return the package that the runtime's newest version was deployed from.
 
+    Args:
+        clients: The connection.
+        runtime_id: The runtime's id.
+        region: The region, if it is not the connection's.
+
     Raises:
         NotSupportedError: The runtime is a container image.
         ResourceNotFoundError: There is no such runtime, or its package is no longer in S3.
@@ -60,6 +65,13 @@ def read_code(clients: Clients, runtime_id: str, *, region: str | None = None) -
 
 def call_once(clients: Clients, arn: str, session_id: str, payload: bytes, *, limit_bytes: int) -> bytes:
     """Invoke a runtime and return at most `limit_bytes` of its answer; nothing is stored.
+
+    Args:
+        clients: The connection.
+        arn: The runtime's ARN.
+        session_id: The session's id.
+        payload: The request's body, JSON.
+        limit_bytes: Where to stop reading; up to one chunk more may be returned.
 
     Raises:
         AgentFailedError: The agent did not start or did not answer; the message has its last log lines.

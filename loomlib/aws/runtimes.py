@@ -37,6 +37,11 @@ class RuntimeDescription:
 def describe_runtime(clients: Clients, runtime_id: str, *, region: str | None = None) -> RuntimeDescription:
     """Return the runtime as it is now (GetAgentRuntime).
 
+    Args:
+        clients: The connection.
+        runtime_id: The runtime's id.
+        region: The region, if it is not the connection's.
+
     Raises:
         ResourceNotFoundError: There is no such runtime.
     """
@@ -54,7 +59,13 @@ def describe_runtime(clients: Clients, runtime_id: str, *, region: str | None = 
 
 
 def list_endpoints(clients: Clients, runtime_id: str, *, region: str | None = None) -> list[str]:
-    """Return the names of the runtime's endpoints, DEFAULT first; only DEFAULT, with a warning, when listing fails."""
+    """Return the names of the runtime's endpoints, DEFAULT first; only DEFAULT, with a warning, when listing fails.
+
+    Args:
+        clients: The connection.
+        runtime_id: The runtime's id.
+        region: The region, if it is not the connection's.
+    """
     names: list[str] = []
     query: dict[str, Any] = {"agentRuntimeId": runtime_id}
     try:
@@ -76,6 +87,12 @@ def served_version(clients: Clients, runtime_id: str, endpoint: str, *, region: 
     """Return the version that the endpoint serves.
 
     Empty while it is being updated, and, with a warning, when it is unknown.
+
+    Args:
+        clients: The connection.
+        runtime_id: The runtime's id.
+        endpoint: The endpoint's name.
+        region: The region, if it is not the connection's.
     """
     try:
         with translated("Describing the runtime's endpoint", on=f"{runtime_id}/{endpoint}"):
@@ -90,7 +107,13 @@ def served_version(clients: Clients, runtime_id: str, endpoint: str, *, region: 
 
 
 def find_runtime(clients: Clients, name: str, *, region: str | None = None) -> str | None:
-    """Return the id of the runtime of that name (unique in an account and region), or None."""
+    """Return the id of the runtime of that name (unique in an account and region), or None.
+
+    Args:
+        clients: The connection.
+        name: The runtime's name; a runtime that is being deleted does not count.
+        region: The region, if it is not the connection's.
+    """
     query: dict[str, Any] = {"maxResults": 100}
     with translated("Listing runtimes", on=name):
         while True:
@@ -156,7 +179,13 @@ def _state(runtime: RuntimeDescription) -> str:
 
 
 def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = None) -> None:
-    """Delete the runtime; no error when it is gone."""
+    """Delete the runtime; no error when it is gone.
+
+    Args:
+        clients: The connection.
+        runtime_id: The runtime's id.
+        region: The region, if it is not the connection's.
+    """
     try:
         with translated("Deleting the runtime", on=runtime_id):
             clients.control(region).delete_agent_runtime(agentRuntimeId=runtime_id, clientToken=_token())
@@ -167,7 +196,14 @@ def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = No
 def runtime_variables(
     clients: Clients, runtime_id: str, names: Collection[str], *, region: str | None = None
 ) -> dict[str, str]:
-    """Return the named environment variables of a runtime, those that it has; other values are discarded."""
+    """Return the named environment variables of a runtime, those that it has; other values are discarded.
+
+    Args:
+        clients: The connection.
+        runtime_id: The runtime's id.
+        names: Names of environment variables.
+        region: The region, if it is not the connection's.
+    """
     with translated("Reading the runtime", on=runtime_id):
         answer: dict[str, Any] = clients.control(region).get_agent_runtime(agentRuntimeId=runtime_id)
     variables: Mapping[str, Any] = answer.get("environmentVariables") or {}

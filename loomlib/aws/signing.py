@@ -47,6 +47,17 @@ def sign_invocation(
     """Build the request of one invocation, and sign it (SigV4) with the current credentials unless there is a token.
 
     It may use the network to refresh credentials, and it hashes the body: call it in a worker thread.
+
+    Args:
+        clients: The connection.
+        arn: The runtime's ARN.
+        region: The runtime's region.
+        qualifier: The endpoint's name.
+        session_id: The runtime session, 33 to 256 characters.
+        body: The request's body.
+        content_type: The body's media type.
+        headers: Further header fields; they replace those of the same name.
+        bearer: A token that is sent instead of a signature.
     """
     endpoint = clients.data_endpoint(region).rstrip("/")
     url = f"{endpoint}/runtimes/{quote(arn, safe='')}/invocations?qualifier={quote(qualifier, safe='')}"
@@ -73,6 +84,16 @@ def sign_get(
     """Build a GET below a runtime's address: "ws" opens a WebSocket, the path of an agent card reads it (GetAgentCard).
 
     It may use the network to refresh credentials: call it in a worker thread.
+
+    Args:
+        clients: The connection.
+        path: The path below the runtime's address.
+        arn: The runtime's ARN.
+        region: The runtime's region.
+        qualifier: The endpoint's name.
+        session_id: The runtime session, 33 to 256 characters.
+        headers: Further header fields.
+        bearer: A token that is sent instead of a signature.
     """
     endpoint = clients.data_endpoint(region).rstrip("/")
     url = f"{endpoint}/runtimes/{quote(arn, safe='')}/{path}?qualifier={quote(qualifier, safe='')}"

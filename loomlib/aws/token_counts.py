@@ -24,6 +24,13 @@ def count_tokens(
 
     CountTokens accepts foundation models only, so the prefix of a cross-region inference profile is removed.
 
+    Args:
+        clients: The connection.
+        model: The model's id, or that of an inference profile.
+        messages: The messages, as Converse takes them.
+        system: The texts of the system prompt.
+        region: The region, if it is not the connection's.
+
     Raises:
         RequestRejectedError: The model cannot count tokens.
         AwsError: The request failed.

@@ -37,6 +37,18 @@ class Agents:
         """Insert or update the agent of this `scope` and `arn` and return it.
 
         `registered_at` keeps the time of the first registration.
+
+        Args:
+            scope: The environment: "local" or "aws".
+            arn: The runtime's ARN.
+            runtime_id: The runtime's id.
+            region: The runtime's region.
+            account_id: The account that owns the runtime.
+            name: The runtime's name.
+            status: Its status when it was last read, such as READY.
+            log_group: Its log group.
+            available_qualifiers: Names of its endpoints.
+            raw_metadata: The service's description of it.
         """
         now = datetime.now(UTC)
         values: dict[str, Any] = {

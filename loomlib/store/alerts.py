@@ -60,6 +60,12 @@ class Alerts:
     def add(self, scope: str, name: str, rule: Mapping[str, Any], *, at: datetime) -> AlertRow:
         """Store a new alert.
 
+        Args:
+            scope: The environment: "local" or "aws".
+            name: The alert's name, unique in its scope.
+            rule: The rule as JSON.
+            at: The time of creation.
+
         Raises:
             StoreError: The name is taken.
         """
@@ -96,6 +102,11 @@ class Alerts:
 
     def note_state(self, id: int, state: str, *, at: datetime) -> str | None:
         """Store the alert's state.
+
+        Args:
+            id: The alert's id.
+            state: The state that the check found.
+            at: The time of the check.
 
         Returns:
             The previous state when it changed ("" when there was none), else None.
@@ -150,7 +161,18 @@ class Alerts:
         sentence: str,
         reading: Mapping[str, Any],
     ) -> None:
-        """Add an entry to the history."""
+        """Add an entry to the history.
+
+        Args:
+            scope: The environment: "local" or "aws".
+            alert: The alert's name.
+            at: The time of the event.
+            kind: What happened: a change of state or a notification.
+            state: The alert's state.
+            before: Its state before; None when it had none.
+            sentence: The text that was shown or sent.
+            reading: The figures that decided, as JSON.
+        """
         new = alert_events.insert().values(
             scope=scope, alert=alert, at=at, kind=kind, state=state, before=before, sentence=sentence,
             reading=dict(reading),
@@ -159,7 +181,13 @@ class Alerts:
             connection.execute(new)
 
     def events(self, scope: str, alert: str | None = None, *, limit: int = 100) -> tuple[AlertEventRow, ...]:
-        """Return the history, of one alert or of all, newest first."""
+        """Return the history, of one alert or of all, newest first.
+
+        Args:
+            scope: The environment: "local" or "aws".
+            alert: The name of an alert; None for all.
+            limit: The most entries.
+        """
         chosen = select(alert_events).where(alert_events.c.scope == scope)
         if alert is not None:
             chosen = chosen.where(alert_events.c.alert == alert)

@@ -135,7 +135,13 @@ class EvalAnswers:
     def of_run(
         self, run_id: str, *, after: tuple[int, int] = (-1, -1), limit: int
     ) -> list[tuple[StoredResult, StoredAnswer]]:
-        """Return up to `limit` results of the run after (repeat, place) with their answers, in order."""
+        """Return up to `limit` results of the run after (repeat, place) with their answers, in order.
+
+        Args:
+            run_id: The run.
+            after: The (repeat, place) of the last result that was read before; the default begins at the first one.
+            limit: The most results.
+        """
         repeat, place = after
         chosen = (
             select(eval_results, eval_answers)

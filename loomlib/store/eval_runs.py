@@ -44,7 +44,13 @@ class EvalRuns(Leases):
     def list(
         self, *, agent_arn: str | None = None, set_digest: str | None = None, limit: int | None = 100
     ) -> tuple[EvalRunRow, ...]:
-        """Return runs, newest first; only those of one agent and of one set where given."""
+        """Return runs, newest first; only those of one agent and of one set where given.
+
+        Args:
+            agent_arn: Only runs of this agent.
+            set_digest: Only runs of the eval set with this digest.
+            limit: The most runs; None for all.
+        """
         chosen = select(*_RUN).order_by(eval_runs.c.created_at.desc(), eval_runs.c.id.desc()).limit(limit)
         if agent_arn is not None:
             chosen = chosen.where(eval_runs.c.agent_arn == agent_arn)

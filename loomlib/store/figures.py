@@ -66,7 +66,13 @@ class FigureQueries:
         self._database = database
 
     def outcomes(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> tuple[OutcomeCount, ...]:
-        """Count the invocations by agent, status and failure class; abandoned ones count as interrupted."""
+        """Count the invocations by agent, status and failure class; abandoned ones count as interrupted.
+
+        Args:
+            agent_ids: Ids of the agents in the store.
+            since: Only invocations that were sent at this time or later; None for no bound.
+            until: Only invocations that were sent before this time; None for no bound.
+        """
         Invocations(self._database).close_abandoned()
         agent, status, failure = invocations.c.agent_id, invocations.c.status, invocations.c.failure
         counted = select(agent, status, failure, func.count()).group_by(agent, status, failure)
@@ -93,7 +99,13 @@ class FigureQueries:
         )
 
     def sessions(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> dict[int, int]:
-        """Count the sessions of each agent that got a request."""
+        """Count the sessions of each agent that got a request.
+
+        Args:
+            agent_ids: Ids of the agents in the store.
+            since: Only invocations that were sent at this time or later; None for no bound.
+            until: Only invocations that were sent before this time; None for no bound.
+        """
         count = func.count(invocations.c.session_id.distinct())
         chosen = select(invocations.c.agent_id, count).where(_sent_within(agent_ids, since, until))
         return {agent: count for agent, count in self._all(chosen.group_by(invocations.c.agent_id))}
@@ -102,6 +114,11 @@ class FigureQueries:
         """Return the known cold-start latencies in milliseconds by agent.
 
         There is one per session: that of its first invocation.
+
+        Args:
+            agent_ids: Ids of the agents in the store.
+            since: Only invocations that were sent at this time or later; None for no bound.
+            until: Only invocations that were sent before this time; None for no bound.
         """
         earlier = invocations.alias("earlier")
         opened_before = (
@@ -117,7 +134,13 @@ class FigureQueries:
         return _by_agent(self._all(chosen))
 
     def durations(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> dict[int, Sequence[float]]:
-        """Return the durations of complete responses in milliseconds, by agent."""
+        """Return the durations of complete responses in milliseconds, by agent.
+
+        Args:
+            agent_ids: Ids of the agents in the store.
+            since: Only invocations that were sent at this time or later; None for no bound.
+            until: Only invocations that were sent before this time; None for no bound.
+        """
         durations: dict[int, Sequence[float]] = {}
         with self._database.read() as connection:
             for agent_id in agent_ids:  # one column per query: building row tuples would take most of the time
@@ -132,7 +155,13 @@ class FigureQueries:
         return durations
 
     def calls(self, agent_id: int, since: Moment, until: Moment) -> tuple[TimedCall, ...]:
-        """Return the finished invocations of an agent in the order of their requests."""
+        """Return the finished invocations of an agent in the order of their requests.
+
+        Args:
+            agent_id: The agent's id in the store.
+            since: Only invocations that were sent at this time or later; None for no bound.
+            until: Only invocations that were sent before this time; None for no bound.
+        """
         columns = (
             invocations.c.client_invoke_time, invocations.c.created_at, invocations.c.client_duration_ms,
             invocations.c.status, invocations.c.failure,
@@ -154,7 +183,13 @@ class FigureQueries:
         return tuple(sorted(calls, key=lambda call: call.asked_s))
 
     def costs(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> tuple[CostSum, ...]:
-        """Sum the known costs by agent and currency."""
+        """Sum the known costs by agent and currency.
+
+        Args:
+            agent_ids: Ids of the agents in the store.
+            since: Only invocations that were sent at this time or later; None for no bound.
+            until: Only invocations that were sent before this time; None for no bound.
+        """
         costs = invocation_costs.c
         chosen = (
             select(
@@ -188,6 +223,12 @@ class FigureQueries:
 
         Excluded are those that never reached the agent, which cost nothing, and those whose trace is known to stay
         incomplete.
+
+        Args:
+            agent_id: The agent's id in the store.
+            since: Only invocations that were sent at this time or later; None for no bound.
+            until: Only invocations that were sent before this time; None for no bound.
+            limit: The most ids.
         """
         settled = select(traces.c.invocation_id).where(
             traces.c.invocation_id == invocations.c.id, traces.c.is_complete, traces.c.state != "found"
@@ -204,7 +245,14 @@ class FigureQueries:
         return tuple(id for (id,) in self._all(chosen))
 
     def unstarted(self, agent_id: int, since: Moment, until: Moment, *, limit: int) -> tuple[int, ...]:
-        """Return the ids of answered first invocations of sessions whose start was not looked up, newest first."""
+        """Return the ids of answered first invocations of sessions whose start was not looked up, newest first.
+
+        Args:
+            agent_id: The agent's id in the store.
+            since: Only invocations that were sent at this time or later; None for no bound.
+            until: Only invocations that were sent before this time; None for no bound.
+            limit: The most ids.
+        """
         earlier = invocations.alias("earlier")
         opened_before = select(earlier.c.id).where(
             earlier.c.session_id == invocations.c.session_id, earlier.c.id < invocations.c.id
@@ -228,7 +276,16 @@ class FigureQueries:
         is_simulated: bool,
         currency: str,
     ) -> None:
-        """Store the cost of an invocation, replacing an earlier one; rounded to 10⁻¹² of the currency."""
+        """Store the cost of an invocation, replacing an earlier one; rounded to 10⁻¹² of the currency.
+
+        Args:
+            invocation_id: The invocation.
+            known: The sum of the items whose cost is known, in `currency`.
+            unknown: Number of items whose cost is unknown.
+            is_estimate: Whether an item is estimated.
+            is_simulated: Whether the tokens are those of a scripted model, which nobody bills.
+            currency: The currency's ISO 4217 code.
+        """
         values: dict[str, Any] = {
             "known_picos": int((known * _PICOS).to_integral_value()),
             "unknown_items": unknown,

@@ -44,7 +44,18 @@ class Invocations:
         payload_digest: str | None = None,
         load: LoadRow | None = None,
     ) -> int:
-        """Store a new, pending invocation and return its id. Call it before the request is sent."""
+        """Store a new, pending invocation and return its id. Call it before the request is sent.
+
+        Args:
+            agent_id: The agent's id in the store.
+            session_id: The runtime session.
+            qualifier: The endpoint's name.
+            prompt: The prompt, if the request has one.
+            client_invoke_time: When the request is sent, in Unix seconds; set later when it is not known yet.
+            labels: Labels of the invocation, such as "evaluation".
+            payload_digest: Digest of a payload that is sent instead of a prompt.
+            load: The load on this machine at that time.
+        """
         writer = this_process()
         new = invocations.insert().values(
             agent_id=agent_id,
@@ -83,6 +94,14 @@ class Invocations:
         """Store what has arrived so far and set the state to `streaming`.
 
         Writes the whole text: call it a few times a second.
+
+        Args:
+            id: The invocation.
+            response: The whole text so far.
+            chunk_offsets_ms: When each chunk arrived, in ms after the request was sent.
+            bytes_received: Bytes of the body so far.
+            client_invoke_time: When the request was sent, in Unix seconds, if it is known now.
+            ttft_ms: Time to the first byte in ms, if it is known now.
         """
         known = {"client_invoke_time": client_invoke_time, "ttft_ms": ttft_ms}
         self._change(
@@ -115,6 +134,24 @@ class Invocations:
         content_type: str | None = None,
     ) -> None:
         """Set the final state: `complete`, or `error` with its class in `failure`.
+
+        Args:
+            id: The invocation.
+            status: `complete` or `error`.
+            response: The whole text, or what arrived of it.
+            client_done_time: When the last byte was read, in Unix seconds.
+            client_duration_ms: Time from sending the request to the last byte, by a monotonic clock.
+            client_invoke_time: When the request was sent, in Unix seconds; None if it was never sent.
+            ttft_ms: Time to the first byte.
+            connect_ms: Time to open the connection; None on a connection that was reused.
+            connection_reused: Whether the connection was open already.
+            chunk_offsets_ms: When each chunk arrived, in ms after the request was sent.
+            bytes_received: Bytes of the body.
+            failure: The failure's class, one of `loomlib.agents.FAILURES`.
+            error_message: The failure's message.
+            request_id: AWS's id of the request.
+            trace_id: The id of the trace, as the response's header states it.
+            content_type: The response's media type.
 
         Raises:
             ValueError: `status` is neither of the two.
@@ -152,7 +189,16 @@ class Invocations:
         skew_low_ms: float | None = None,
         skew_high_ms: float | None = None,
     ) -> None:
-        """Store the outcome of the search for the agent's start (`state`) and its result (Unix seconds, ms)."""
+        """Store the outcome of the search for the agent's start.
+
+        Args:
+            id: The invocation.
+            state: The outcome, one of `loomlib.telemetry.START_STATES`.
+            agent_start_time: When the agent started, in Unix seconds of its own clock.
+            cold_start_latency_ms: Time from sending the request to the agent's start.
+            skew_low_ms: Lower bound of the error of `cold_start_latency_ms`, from the difference of the two clocks.
+            skew_high_ms: Upper bound of that error.
+        """
         self._change(
             id,
             start_state=state,

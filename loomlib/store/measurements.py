@@ -57,6 +57,11 @@ class Measurements:
     def claim(self, study_id: str, position: int, *, session_id: str | None = None) -> bool:
         """Move a measurement from planned to running and store the time.
 
+        Args:
+            study_id: The study.
+            position: The measurement's position in the plan.
+            session_id: The session that it will use, if it is known.
+
         Returns:
             False when it is not planned (any more): do not take it.
         """

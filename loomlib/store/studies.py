@@ -43,7 +43,13 @@ class Studies(Leases):
     def list(
         self, agent: str | None = None, *, scope: str | None = None, limit: int | None = 100
     ) -> tuple[StudyRow, ...]:
-        """Return studies, newest first; only those of the agent with the ARN `agent` and of `scope` where given."""
+        """Return studies, newest first.
+
+        Args:
+            agent: Only studies of the agent with this ARN.
+            scope: Only studies of this environment.
+            limit: The most studies; None for all.
+        """
         chosen = select(studies).order_by(studies.c.created_at.desc(), studies.c.id.desc()).limit(limit)
         if agent is not None:
             chosen = chosen.where(studies.c.agent_arn == agent)
@@ -61,7 +67,18 @@ class Studies(Leases):
         finished_at: datetime | None = None,
         environment: Mapping[str, Any] | None = None,
     ) -> None:
-        """Set the state, and the end time and the environment where given."""
+        """Set the state, and the end time and the environment where given.
+
+        Args:
+            id: The study.
+            state: One of `STUDY_STATES`.
+            finished_at: When the study ended.
+            environment: What the study was measured with, as JSON.
+
+        Raises:
+            ValueError: The state is unknown.
+            StoreError: There is no such study.
+        """
         if state not in STUDY_STATES:
             raise ValueError(f"a study is {', '.join(STUDY_STATES)}, not {state!r}")
         values: dict[str, Any] = {"state": state}

@@ -38,8 +38,15 @@ class StoredTraces:
     ) -> None:
         """Store the collected trace of an invocation, replacing an earlier one.
 
-        `records` are the span and message records as the service stored them, one JSON text per record. A trace that
-        is not `is_complete` is fetched again at the next read.
+        Args:
+            invocation_id: The invocation.
+            session_id: The runtime session.
+            trace_id: The trace's id, if a span states it.
+            state: The outcome of the search, one of `loomlib.telemetry.TRACE_STATES`.
+            is_complete: Whether the trace has all its spans; an incomplete one is fetched again at the next read.
+            span_count: Number of spans among the records.
+            records: The span and message records as the service stored them, one JSON text per record.
+            details: What else was learned, as JSON.
         """
         values: dict[str, Any] = {
             "session_id": session_id,

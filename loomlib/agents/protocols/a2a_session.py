@@ -103,7 +103,14 @@ class A2aSession:
     async def ask(
         self, prompt: str, payload: Mapping[str, Any] | None, *, timeout_s: float | None, labels: Sequence[str] = ()
     ) -> CallOutcome:
-        """Send a message and wait for the result; a payload is the parameters of message/send."""
+        """Send a message and wait for the result.
+
+        Args:
+            prompt: The message's text.
+            payload: The parameters of message/send, sent instead.
+            timeout_s: The limit of the request, in seconds; None for no limit.
+            labels: Labels stored with the invocation.
+        """
         params = dict(payload) if payload else message_params(prompt)
         return await self.call("message/send", params, prompt=prompt, timeout_s=timeout_s, labels=labels)
 

@@ -184,6 +184,11 @@ class HttpChannel:
 async def read_json(request: SignedRequest, *, what: str, on: str) -> Mapping[str, Any]:
     """Return the JSON object that a GET reads; runs on the engine's loop.
 
+    Args:
+        request: The signed request.
+        what: The operation, for errors.
+        on: What it is done on, for errors.
+
     Raises:
         AwsError: It cannot be read.
     """

@@ -143,7 +143,13 @@ class JsonRpcPeer:
         return future.result()
 
     async def notify(self, method: str, params: Mapping[str, Any], call: MeasuredCall | None = None) -> None:
-        """Send a notification; one that cannot be sent is dropped, as JSON-RPC allows."""
+        """Send a notification; one that cannot be sent is dropped, as JSON-RPC allows.
+
+        Args:
+            method: The notification's method.
+            params: Its parameters.
+            call: The call that it belongs to, which notes its time and size.
+        """
         with contextlib.suppress(LoomError):
             await self.channel.send({"jsonrpc": "2.0", "method": method, "params": dict(params)}, call)
 

@@ -212,6 +212,12 @@ class McpSession:
     ) -> CallOutcome:
         """Call the tool that a payload, or a prompt as JSON, names: `{"tool": …, "arguments": {…}}`.
 
+        Args:
+            prompt: The call as JSON, unless there is a payload.
+            payload: The call, with the members `tool` and `arguments`.
+            timeout_s: The limit of the call, in seconds; None for no limit.
+            labels: Labels stored with the invocation.
+
         Raises:
             InvalidArgumentsError: It names none.
         """

@@ -57,13 +57,25 @@ class MeasuredCall:
             self.line = Timeline.begin()
 
     def sent(self, message: Mapping[str, Any], at_ns: int, size: int) -> None:
-        """Note a message; the first one starts the clock."""
+        """Note a message; the first one starts the clock.
+
+        Args:
+            message: The JSON-RPC message.
+            at_ns: When it was handed to the network, by the monotonic clock.
+            size: Its length in bytes.
+        """
         if not self._sent:
             self._sent, self.line.sent_ns = True, at_ns
         self._note(SENT, message, at_ns, size)
 
     def received(self, message: Mapping[str, Any], at_ns: int, size: int) -> None:
-        """Note a received message."""
+        """Note a received message.
+
+        Args:
+            message: The JSON-RPC message.
+            at_ns: When its last byte was read, by the monotonic clock.
+            size: Its length in bytes.
+        """
         if self.line.first_byte_ns is None:
             self.line.first_byte_ns = at_ns
         self.line.offsets_ms.append(self.line.offset_ms(at_ns))

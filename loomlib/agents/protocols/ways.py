@@ -74,7 +74,13 @@ class WayCaller(Protocol):
         ...
 
     async def ask(self, prompt: str, *, labels: Sequence[str] = (), timeout_s: float | None = None) -> WayAnswer:
-        """Send a prompt and return the answer; a failure is an answer too."""
+        """Send a prompt and return the answer; a failure is an answer too.
+
+        Args:
+            prompt: The prompt.
+            labels: Labels stored with the invocation.
+            timeout_s: The limit of the call, in seconds; None for the settings'.
+        """
         ...
 
     async def close(self) -> None:

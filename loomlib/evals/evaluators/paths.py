@@ -80,7 +80,13 @@ class PathJudgement(BaseEvaluator):
         return ToolMatching(self.arguments)
 
     def compare(self, expected: Sequence[ExpectedTool], actual: Sequence[ToolUse], case: EvalCase) -> Score:
-        """Return the score of one trajectory."""
+        """Return the score of one trajectory.
+
+        Args:
+            expected: The expected calls, in order.
+            actual: The calls of the answer, in order.
+            case: The case, for errors.
+        """
         raise TypeError(f"{type(self).__name__} must implement compare()")
 
     def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Judged:

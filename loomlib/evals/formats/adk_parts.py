@@ -18,7 +18,13 @@ def both(name: str) -> tuple[str, str]:
 
 
 def parts_of(content: object, path: Path, problems: Problems) -> list[Mapping[str, Any]]:
-    """Return the parts of a content; none when there is no content."""
+    """Return the parts of a content; none when there is no content.
+
+    Args:
+        content: A `Content` of ADK as JSON.
+        path: Where the value stands in the document, for messages.
+        problems: Collects what is wrong; nothing is raised.
+    """
     if content is None:
         return []
     fields = Fields(content, path, problems, what="a content")
@@ -45,7 +51,13 @@ class Named:
 
 
 def named(value: object, path: Path, problems: Problems) -> Named:
-    """Read a `FunctionCall`, a `FunctionResponse`, or the old form of a call (`tool_name`, `tool_input`)."""
+    """Read a `FunctionCall`, a `FunctionResponse`, or the old form of a call (`tool_name`, `tool_input`).
+
+    Args:
+        value: The call or response as JSON.
+        path: Where the value stands in the document, for messages.
+        problems: Collects what is wrong; nothing is raised.
+    """
     fields = Fields(value, path, problems, what="a call")
     name = fields.text("name", "tool_name", required=True)
     if name is not None and not name.strip():
@@ -60,7 +72,13 @@ def named(value: object, path: Path, problems: Problems) -> Named:
 
 
 def tools_of_parts(parts: Sequence[Mapping[str, Any]], problems: Problems, path: Path) -> tuple[ExpectedTool, ...]:
-    """Return the calls among the parts of events, each with its response."""
+    """Return the calls among the parts of events, each with its response.
+
+    Args:
+        parts: The parts as JSON; a response belongs to the call of its id.
+        problems: Collects what is wrong; nothing is raised.
+        path: Where the value stands in the document, for messages.
+    """
     calls, responses = (
         [
             named(value, path, problems)

@@ -44,7 +44,13 @@ def is_scenario(document: Mapping[str, Any]) -> bool:
 
 
 def read_document(document: Mapping[str, Any], name: str, problems: Problems) -> EvalSet | None:
-    """Return the set of a parsed dataset; None when `problems` has an entry."""
+    """Return the set of a parsed dataset; None when `problems` has an entry.
+
+    Args:
+        document: The dataset as JSON.
+        name: The name of the set; the dataset has none.
+        problems: Collects what is wrong; nothing is raised.
+    """
     fields = Fields(document, (), problems)
     cases = [read_scenario(value, path, problems) for value, path in fields.items("scenarios")]
     report_duplicates([case.id if case else None for case in cases], ("scenarios",), "scenario_id", problems)
@@ -53,7 +59,13 @@ def read_document(document: Mapping[str, Any], name: str, problems: Problems) ->
 
 
 def read_scenario(value: object, path: Path, problems: Problems) -> EvalCase | None:
-    """Return one scenario as a case; None when it is invalid."""
+    """Return one scenario as a case; None when it is invalid.
+
+    Args:
+        value: The scenario as JSON.
+        path: Where the value stands in the document, for messages.
+        problems: Collects what is wrong; nothing is raised.
+    """
     before = problems.count
     fields = Fields(value, path, problems, what="a scenario")
     fields.take("schema_type")

@@ -108,7 +108,13 @@ def read_head(fields: Fields, name: str) -> dict[str, Any]:
 
 
 def read_case(value: object, path: Path, problems: Problems) -> EvalCase | None:
-    """Return one case; None when it is invalid."""
+    """Return one case; None when it is invalid.
+
+    Args:
+        value: The case as JSON.
+        path: Where the value stands in the document, for messages.
+        problems: Collects what is wrong; nothing is raised.
+    """
     before = problems.count
     fields = Fields(value, path, problems, what="a case")
     if problems.count > before:
@@ -155,7 +161,13 @@ def _scenario(fields: Fields, name: str) -> UserScenario:
 
 
 def read_tool(value: object, path: Path, problems: Problems) -> ExpectedTool:
-    """Read an expected tool: its name, or an object."""
+    """Read an expected tool: its name, or an object.
+
+    Args:
+        value: The tool as JSON.
+        path: Where the value stands in the document, for messages.
+        problems: Collects what is wrong; nothing is raised.
+    """
     fields = Fields({"name": value} if isinstance(value, str) else value, path, problems, what="a tool's name or")
     name = fields.text("name", required=True)
     if name is not None and not name.strip():
@@ -186,7 +198,13 @@ def read_rubrics(fields: Fields, name: str = "rubrics") -> tuple[Rubric, ...]:
 
 
 def read_evaluator(value: object, path: Path, problems: Problems) -> EvaluatorChoice:
-    """Read an evaluator: its name, or an object with its options and threshold."""
+    """Read an evaluator: its name, or an object with its options and threshold.
+
+    Args:
+        value: The evaluator as JSON.
+        path: Where the value stands in the document, for messages.
+        problems: Collects what is wrong; nothing is raised.
+    """
     fields = Fields({"name": value} if isinstance(value, str) else value, path, problems, what="an evaluator")
     choice = EvaluatorChoice(
         name=fields.text("name", required=True) or "?",

@@ -87,7 +87,11 @@ def case_documents(
     """Yield the documents of cases (Loom's format) of the rows, each with the line of its first row.
 
     Cells hold plain values or texts of them; a missing one is None. Rows that cannot be understood become problems.
-    `start` cases came before them.
+
+    Args:
+        rows: The rows, each with its line in the file if it has one.
+        problems: Collects what is wrong.
+        start: Number of cases that came before, from which missing ids are counted.
     """
     current: dict[str, Any] | None = None
     current_line: int | None = None

@@ -68,7 +68,13 @@ class JudgeInput:
 
 
 def of_turn(case: EvalCase, answer: CaseAnswer, index: int) -> JudgeInput:
-    """Return the input for one turn: its prompt after the conversation so far."""
+    """Return the input for one turn: its prompt after the conversation so far.
+
+    Args:
+        case: The case.
+        answer: Its answer.
+        index: The turn's index, from 0.
+    """
     turn: Turn | None = case.turns[index] if index < len(case.turns) else None
     prompts = prompts_of(case, answer)
     return JudgeInput(

@@ -71,7 +71,13 @@ def session_of(case: EvalCase, answer: CaseAnswer) -> str:
 
 
 def trace_of(case: EvalCase, answer: CaseAnswer, turn: int) -> str:
-    """Return the trace id of a turn (32 hexadecimal digits), or a derived one when it is unknown."""
+    """Return the trace id of a turn (32 hexadecimal digits), or a derived one when it is unknown.
+
+    Args:
+        case: The case.
+        answer: Its answer.
+        turn: The turn's index, from 0.
+    """
     known = answer.turns[turn].trace_id
     return known if len(known) == 32 else _id(f"{session_of(case, answer)} {turn}", 32)
 

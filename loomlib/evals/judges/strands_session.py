@@ -47,7 +47,13 @@ def evaluation_data(library: Any, evaluator: str, case: EvalCase, answer: CaseAn
 
 
 def session_of(library: Any, case: EvalCase, answer: CaseAnswer) -> Any:
-    """Return the conversation as a `Session` with one trace for each turn; times only give the order."""
+    """Return the conversation as a `Session` with one trace for each turn; times only give the order.
+
+    Args:
+        library: The imported package `strands_evals`.
+        case: The case.
+        answer: Its answer.
+    """
     types: Any = library.types.trace
     session_id = next((turn.session_id for turn in answer.turns if turn.session_id), "session")
     prompts = prompts_of(case, answer)

@@ -33,7 +33,13 @@ class AgentWithWays(Protocol):
         ...
 
     def way_caller(self, way: str, session_id: str, *, tool: str = "ask") -> WayCaller:
-        """Return a caller that is not open yet."""
+        """Return a caller that is not open yet.
+
+        Args:
+            way: The way's name, such as "HTTP JSON".
+            session_id: The runtime session.
+            tool: The tool that an MCP call names.
+        """
         ...
 
 
