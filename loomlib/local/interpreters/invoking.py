@@ -17,6 +17,7 @@ from .pool import InterpreterPool
 from .session import InterpreterEndedError, InterpreterSession
 
 _OUTPUT_BYTES: Final = 1 << 20  # as in `worker/session.py`
+_KILLED: Final = 137  # a shell's exit code of a command that was killed
 _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "executeCode": ("code",),
     "executeCommand": ("command",),
@@ -84,6 +85,7 @@ class CodeInvocations:
         cut: object = answer.get("cut")
         notes += [_cut(name) for name in ("stdout", "stderr") if isinstance(cut, list) and name in cut]
         if answer.get("ended"):
+            session.check_limits()
             notes.append(f"The Python process ended with exit code {exit_code}; its variables are lost")
         return _executed(
             stdout,
@@ -111,8 +113,8 @@ class CodeInvocations:
         begun = time.monotonic()
         output = CommandOutput(_OUTPUT_BYTES)
         await output.run(session.process, command)
-        if session.why_ended and output.exit_code < 0:
-            raise InterpreterEndedError(session.why_ended)
+        if output.exit_code < 0 or output.exit_code == _KILLED:
+            session.check_limits()
         return _executed(output.stdout, _with_cuts(output), output.exit_code, time.monotonic() - begun)
 
     async def _start_command(self, session: InterpreterSession, arguments: Mapping[str, Any]) -> Result:

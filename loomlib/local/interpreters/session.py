@@ -143,6 +143,17 @@ class InterpreterSession:
             raise InterpreterEndedError(self.why_ended or f"The session's process failed: {failure}") from failure
         return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
 
+    def check_limits(self) -> None:
+        """End the session if the kernel has killed one of its processes at a limit; the watch looks once a second.
+
+        Raises:
+            InterpreterEndedError: It has.
+        """
+        if name := self._shared.cgroups.reached(self.mark):
+            self._on_limit(name)
+        if self.status != READY:
+            raise InterpreterEndedError(self.why_ended)
+
     def next_number(self) -> int:
         """Return a number that no earlier cell has."""
         return next(self._numbers)
