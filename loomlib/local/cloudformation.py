@@ -79,6 +79,13 @@ class Stacks:
     ) -> dict[str, Any]:
         """Call an operation of a type's service from a thread of moto's.
 
+        Args:
+            kind: The resource's type.
+            operation: The operation's name, such as CreateAgentRuntime.
+            parameters: Its parameters, checked against botocore's model.
+            region: The stack's region.
+            account_id: The stack's account.
+
         Raises:
             RefusedError: The service refuses it, or the caller is not the owner.
         """

@@ -190,7 +190,14 @@ class KeyIssuer(Protocol):
     """Issues a key for each session's process."""
 
     def issue(self, runtime: RuntimeVersion, *, qualifier: str, session_id: str, mark: str) -> SessionKey:
-        """Return a new key."""
+        """Return a new key.
+
+        Args:
+            runtime: The version of the runtime that the session runs.
+            qualifier: The endpoint.
+            session_id: The session that the key ends with.
+            mark: The mark of the session's process, unique among all processes of the service.
+        """
         ...
 
     def end(self, mark: str) -> None:
@@ -202,5 +209,12 @@ class LogSink(Protocol):
     """Takes log lines in order; never blocks and never drops one."""
 
     def write(self, *, group: str, stream: str, timestamp_ms: int, message: str) -> None:
-        """Append a line to a stream."""
+        """Append a line to a stream.
+
+        Args:
+            group: The log group.
+            stream: The stream's name.
+            timestamp_ms: The event's time in Unix milliseconds.
+            message: The line.
+        """
         ...

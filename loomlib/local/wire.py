@@ -93,7 +93,14 @@ async def send_body(send: Send, body: bytes, status: int, headers: Headers) -> N
 
 
 async def send_refusal(send: Send, refused: RefusedError, request_id: str, *, protocol: str = "rest-json") -> None:
-    """Send an AWS error in the form of a protocol (see `error_forms.protocol_of`)."""
+    """Send an AWS error in the form of a protocol (see `error_forms.protocol_of`).
+
+    Args:
+        send: ASGI's channel of the response.
+        refused: The error, with its code, status and message.
+        request_id: The id of the request.
+        protocol: The protocol of the service, which decides the error's form.
+    """
     headers, body = error_form(protocol, refused.code, refused.message, request_id, refused.members)
     if isinstance(refused, ChallengeError):
         # AgentCore's runtimes answer 401 as JSON-RPC, whatever their protocol is.

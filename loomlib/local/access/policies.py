@@ -83,6 +83,11 @@ def decision(statements: Iterable[Statement], action: str, resources: Sequence[s
     """Return whether statements allow (True) or deny (False) an action on all resources; None when none of them speaks.
 
     A statement with a condition denies, but does not allow: conditions are not evaluated.
+
+    Args:
+        statements: The statements of all policies that apply.
+        action: The IAM action, such as `bedrock-agentcore:InvokeAgentRuntime`; case makes no difference.
+        resources: ARNs of everything that the call touches.
     """
     allowed = dict.fromkeys(resources, False)
     for statement in statements:

@@ -64,7 +64,14 @@ class Logs:
         self._thread.start()
 
     def write(self, *, group: str, stream: str, timestamp_ms: int, message: str) -> None:
-        """Append a line to a stream."""
+        """Append a line to a stream.
+
+        Args:
+            group: The log group.
+            stream: The stream's name.
+            timestamp_ms: The event's time in Unix milliseconds.
+            message: The line.
+        """
         self._arrived.append(
             Line(self.keys.stored(group), stream, timestamp_ms, message, time.monotonic() + self._delay_s)
         )

@@ -113,7 +113,13 @@ def read_journal(
 
 
 def find_entries(connection: sqlite3.Connection, memory_id: str, event_ids: Sequence[str]) -> list[JournalEntry]:
-    """Return those of these events of a memory that still exist, oldest first."""
+    """Return those of these events of a memory that still exist, oldest first.
+
+    Args:
+        connection: The memory database.
+        memory_id: The memory's id.
+        event_ids: Ids of events; those that were deleted are left out.
+    """
     statement = f"SELECT {_COLUMNS} FROM events WHERE seq=? AND memory_id=? AND event_id=?"  # noqa: S608
     rows = [
         connection.execute(statement, (int(event_id.partition("#")[2], 16), memory_id, event_id)).fetchone()

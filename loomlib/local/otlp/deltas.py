@@ -25,6 +25,12 @@ class Deltas:
         """Return the increase since a series' last point: a number or a histogram point; None without one.
 
         Gauges, deltas and sums that may fall are returned unchanged.
+
+        Args:
+            resource: The resource's attributes.
+            metric: The metric, with its kind, name and temporality.
+            point: The data point.
+            attributes: The point's attributes, sorted.
         """
         kind = metric["kind"]
         is_number = kind in ("sum", "gauge")

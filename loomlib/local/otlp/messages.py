@@ -19,6 +19,11 @@ def split_messages(span: dict[str, Any], scope_name: str, session_id: str) -> di
 
     The span is changed in place.
 
+    Args:
+        span: The span, as the service stores it.
+        scope_name: The name of the span's instrumentation scope.
+        session_id: The runtime session.
+
     Returns:
         The log record that carries the events; None when there are none.
     """

@@ -17,7 +17,14 @@ Buckets = list[tuple[float, int]]
 
 
 def bucket_middles(bounds: Sequence[float], counts: Sequence[int], low: object, high: object) -> Buckets:
-    """Return midpoints and counts of a histogram's non-empty buckets, bounded by `low` and `high`."""
+    """Return midpoints and counts of a histogram's non-empty buckets.
+
+    Args:
+        bounds: Upper bounds of all buckets but the last, ascending.
+        counts: Number of values in each bucket, one more than `bounds`.
+        low: The smallest value, which bounds the first bucket, if it is known.
+        high: The largest value, which bounds the last bucket, if it is known.
+    """
     middles: Buckets = []
     for index, count in enumerate(counts):
         if not count:
@@ -36,6 +43,12 @@ def exponential_middles(
 
     Bucket i covers (base^i, base^(i+1)] with base = 2^(2^-scale). Source: OpenTelemetry metrics data model,
     "ExponentialHistogram".
+
+    Args:
+        scale: The scale; one more halves the buckets.
+        zero: Number of values that are zero.
+        positive: Offset of the first bucket and the counts of positive values.
+        negative: Offset of the first bucket and the counts of negative values, by size.
     """
     middles: Buckets = []
     for sign, (offset, counts) in ((-1.0, negative), (1.0, positive)):

@@ -95,6 +95,16 @@ class TelemetryReader:
 
         Only events that contain every text of `containing` are returned. A trace id or session id among these texts
         selects the records of that trace or session, and those that link to it.
+
+        Args:
+            group: The log group.
+            begin_ms: The earliest time in Unix milliseconds, inclusive.
+            end_ms: The latest time in Unix milliseconds, inclusive.
+            streams: Names of streams; all by default.
+            containing: Texts that an event must contain.
+            after: The (time, id) of the event before the first one to return.
+            before: The (time, id) of the event after the last one to return.
+            newest_first: Whether the order is descending.
         """
         with self._open() as database:
             if database is None:

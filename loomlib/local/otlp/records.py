@@ -58,6 +58,11 @@ class Recorder:
     def record(self, decoded: Decoded, signal: Signal, origin: Origin) -> tuple[list[Record], list[str]]:
         """Build the records of a request.
 
+        Args:
+            decoded: The request.
+            signal: "traces", "logs" or "metrics".
+            origin: Who sent it: session and log groups.
+
         Returns:
             The records, and for each one that was refused the reason.
         """

@@ -95,7 +95,13 @@ class TelemetryWriter:
                 self._database.execute("DELETE FROM places WHERE id = ?", (number,))
 
     def prune(self, *, records: int = KEPT_RECORDS, age_ms: int = KEPT_MS, size_bytes: int = KEPT_BYTES) -> None:
-        """Delete the oldest records beyond a limit."""
+        """Delete the oldest records beyond a limit.
+
+        Args:
+            records: The most records to keep.
+            age_ms: The most age of a record, by the time at which it became visible.
+            size_bytes: The most bytes of the database file.
+        """
         run = self._database.execute
         first, last = run("SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM records").fetchone()
         self._delete("SELECT id FROM records WHERE id <= ?", last - records)

@@ -82,7 +82,15 @@ class Resource:
         return given or self.unnamed.format(suffix=new_suffix().lower())
 
     def arn_of(self, *, id: str, name: str, region: str, account_id: str, parent: ResourceRecord | None = None) -> str:
-        """Return the ARN of a resource that a client of `region` creates."""
+        """Return the ARN of a resource that a client of `region` creates.
+
+        Args:
+            id: The resource's id.
+            name: The resource's name.
+            region: The region, which decides the partition too.
+            account_id: The account that owns the resource.
+            parent: The resource that it belongs to.
+        """
         partition = partition_of(region) if self.partitioned else "aws"
         path = self.arn.format(id=id, name=name, parent=parent.id if parent else "")
         return f"arn:{partition}:bedrock-agentcore:{region}:{account_id}:{path}"

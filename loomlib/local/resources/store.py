@@ -84,7 +84,15 @@ class ResourceStore:
     def find(
         self, kind: str, place: Place, key: str, *, parent: str = "", by_name: bool = False
     ) -> ResourceRecord | None:
-        """Return a resource of a place by its ARN, its id or, with `by_name`, its name."""
+        """Return a resource of a place by its ARN, its id or its name.
+
+        Args:
+            kind: The noun of the resource's declaration.
+            place: Region and account.
+            key: The ARN, or the id.
+            parent: The ARN of the resource that it belongs to.
+            by_name: Whether `key` is a name instead of an id.
+        """
         if key.startswith("arn:"):
             record = self.of_arn(key)
             return record if record and record.kind == kind and record.place == place else None
@@ -99,7 +107,13 @@ class ResourceStore:
         return self._record(("id", kind, id))
 
     def of_token(self, kind: str, place: Place, token: str) -> ResourceRecord | None:
-        """Return the resource that a request with this client token created."""
+        """Return the resource that a request with this client token created.
+
+        Args:
+            kind: The noun of the resource's declaration.
+            place: Region and account.
+            token: The client token of the request that created it.
+        """
         return self._record(("token", kind, *place, token))
 
     def records(self, kind: str, *, place: Place | None = None, parent: str | None = None) -> list[ResourceRecord]:

@@ -51,7 +51,14 @@ class SessionPlace:
         )
 
     def environment(self, runtime: RuntimeVersion, *, qualifier: str, session_id: str, mark: str) -> dict[str, str]:
-        """Return the variables of a session's process, with a key that is issued for it."""
+        """Return the variables of a session's process, with a key that is issued for it.
+
+        Args:
+            runtime: The version of the runtime that the session runs.
+            qualifier: The endpoint.
+            session_id: The session.
+            mark: The mark of the session's process.
+        """
         service, otlp = self.service_environment, self.otlp
         if self.keys is not None:
             key = self.keys.issue(runtime, qualifier=qualifier, session_id=session_id, mark=mark)

@@ -211,7 +211,13 @@ class SessionPool:
         await self._snapshots.end(runtime_id, version)
 
     async def stop(self, runtime_id: str, qualifier: str, session_id: str) -> bool:
-        """End one session and wait until its processes have ended; return False when there is none."""
+        """End one session and wait until its processes have ended; return False when there is none.
+
+        Args:
+            runtime_id: The runtime's id.
+            qualifier: The endpoint.
+            session_id: The session.
+        """
         session = self._sessions.get((runtime_id, qualifier, session_id))
         if session is None:
             return False

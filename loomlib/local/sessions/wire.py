@@ -94,7 +94,18 @@ class AgentConnection(asyncio.Protocol):
         return bool(self._chunks) or self._complete
 
     async def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> AnswerHead:
-        """Send a request and return the response head. Raise `ConnectionClosedError` or `NotHttpError`."""
+        """Send a request and return the response head.
+
+        Args:
+            method: The HTTP method.
+            path: The path with its query.
+            headers: The header fields; `content-length` is added.
+            body: The request's body.
+
+        Raises:
+            ConnectionClosedError: The agent closed the connection.
+            NotHttpError: The agent answered something that is not HTTP.
+        """
         if self._failure is not None:
             raise self._failure
         assert self._transport is not None

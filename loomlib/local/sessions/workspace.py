@@ -53,7 +53,13 @@ def record_path(sessions: Path, mark: str) -> Path:
 
 
 def write_record(sessions: Path, mark: str, pid: int) -> None:
-    """Write a session's process id to disk, so that a later service can end it if this one is killed."""
+    """Write a session's process id to disk, so that a later service can end it if this one is killed.
+
+    Args:
+        sessions: The folder of the sessions.
+        mark: The mark of the session's process, the file's name.
+        pid: The process id.
+    """
     record_path(sessions, mark).write_text(json.dumps({"pid": pid, "start_ticks": start_ticks(pid)}), "ascii")
 
 

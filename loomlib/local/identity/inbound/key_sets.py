@@ -100,6 +100,14 @@ class KeySets:
     async def find(self, discovery_url: str, kid: str | None, algorithm: str) -> tuple[KeySet, IssuerKey | None]:
         """Return an issuer's keys and the one of a token's header; unknown keys are looked for in a newer set.
 
+        Args:
+            discovery_url: The address of the issuer's metadata.
+            kid: The key id of the token's header, if it has one.
+            algorithm: The algorithm of the token's header, such as RS256.
+
+        Returns:
+            The issuer's keys, and the token's key or None.
+
         Raises:
             IssuerError: The keys cannot be read.
         """

@@ -111,7 +111,14 @@ class TokenClient:
         return await self._token(client, target.form(grant_type="client_credentials"))
 
     async def code(self, client: Client, *, code: str, verifier: str, redirect_uri: str) -> StoredToken:
-        """Return the token for an authorization code."""
+        """Return the token for an authorization code.
+
+        Args:
+            client: The OAuth2 client of the credential provider.
+            code: The authorization code.
+            verifier: PKCE's code verifier (RFC 7636).
+            redirect_uri: The address that the code was sent to.
+        """
         form: Form = {
             "grant_type": "authorization_code",
             "code": code,

@@ -76,7 +76,15 @@ class ConsentSessions:
     def begin(
         self, provider: ResourceRecord, key: TokenKey, target: TokenRequest, *, return_url: str, custom_state: str
     ) -> ConsentSession:
-        """Return a new session."""
+        """Return a new session.
+
+        Args:
+            provider: The credential provider.
+            key: What the token will be stored under: workload, user, scopes.
+            target: The authorization request's own parameters, such as scopes.
+            return_url: Where the browser is sent after consent.
+            custom_state: A text that the return address gets back.
+        """
         self._drop_old()
         session = ConsentSession(
             uri=_URI + secrets.token_urlsafe(32),
@@ -124,6 +132,12 @@ def authorization_request(
     session: ConsentSession, metadata: Mapping[str, Any], *, client_id: str, redirect_uri: str
 ) -> str:
     """Return the authorization server's address for a session (RFC 6749, section 4.1.1, with PKCE).
+
+    Args:
+        session: The authorization session.
+        metadata: The authorization server's metadata (RFC 8414).
+        client_id: The client's id at the authorization server.
+        redirect_uri: The address that the code is sent to.
 
     Raises:
         RefusedError: The metadata names none.

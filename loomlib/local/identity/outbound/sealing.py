@@ -86,6 +86,11 @@ def _key(file: Path) -> bytes:
 def opened_object(sealer: Sealer, text: str, purpose: str) -> dict[str, Any]:
     """Return a sealed JSON object.
 
+    Args:
+        sealer: Has the key.
+        text: The encrypted text.
+        purpose: What it was encrypted for; a text does not open for another purpose.
+
     Raises:
         SealError: The text does not open, or holds something else.
     """

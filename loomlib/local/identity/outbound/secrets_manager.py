@@ -43,6 +43,11 @@ def remove_managed(name: str, *, region: str, account_id: str) -> None:
 def find_external(secret_id: str, *, region: str, account_id: str) -> str:
     """Return the ARN of a user's secret.
 
+    Args:
+        secret_id: The secret's name or ARN.
+        region: The region of the caller.
+        account_id: The account of the caller.
+
     Raises:
         RefusedError: There is no such secret.
     """
@@ -54,6 +59,12 @@ def find_external(secret_id: str, *, region: str, account_id: str) -> str:
 
 def read_external(secret_id: str, json_key: str, *, region: str, account_id: str) -> str:
     """Return one value of a user's secret, which is a JSON object.
+
+    Args:
+        secret_id: The secret's name or ARN.
+        json_key: The member of the secret's JSON object.
+        region: The region of the caller.
+        account_id: The account of the caller.
 
     Raises:
         RefusedError: There is no such secret, or it does not have the key.

@@ -134,6 +134,12 @@ class OutboundIdentity:
         """Return the IAM action of an identity operation, and the ARNs of all that it touches.
 
         AWS asks for permission on the directory and the vault themselves as well as on what is in them.
+
+        Args:
+            operation: The operation's name.
+            body: The request's body.
+            region: The region of the caller.
+            account_id: The account of the caller.
         """
         start = f"arn:aws:bedrock-agentcore:{region}:{account_id}"
         try:

@@ -55,6 +55,12 @@ class WorkloadTokens:
     def issue(self, name: str, place: Place, *, user_id: str = "", user_token: str = "") -> str:
         """Return a token for a workload, for a user's id, or for a user's JWT.
 
+        Args:
+            name: The workload identity's name.
+            place: Its region and account.
+            user_id: The user's id, as the workload names it.
+            user_token: The user's JWT instead; the token ends with it.
+
         Raises:
             RefusedError: The user's token is not a JWT, or has expired.
         """

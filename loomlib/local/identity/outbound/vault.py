@@ -33,7 +33,13 @@ class StoredToken:
 
     @classmethod
     def of(cls, answer: Mapping[str, Any], now: float, *, former_refresh: str = "") -> StoredToken | None:
-        """Return the token of a token endpoint's answer; None when it holds none."""
+        """Return the token of a token endpoint's answer; None when it holds none.
+
+        Args:
+            answer: The token endpoint's JSON.
+            now: The current time in Unix seconds, from which the lifetime counts.
+            former_refresh: The refresh token to keep when the answer has none.
+        """
         nested: Any = answer.get("authed_user")  # Slack's form of a user's token
         given = answer
         if not answer.get("access_token") and isinstance(nested, dict):

@@ -356,7 +356,16 @@ class Shortlist:
         self._rest[row] = _rest(vector, self._kept[row])
 
     def approximate(self, question: _Matrix, rows: NDArray[np.intp], size: int) -> _Scores:
-        """Return the cosines of some of the first `size` rows as far as the strongest directions tell."""
+        """Return the cosines of some of the first `size` rows as far as the strongest directions tell.
+
+        Args:
+            question: The question's vector.
+            rows: Indices of the rows to compare.
+            size: Number of rows in use.
+
+        Returns:
+            One value for each of `rows`, in their order.
+        """
         projected = question @ self._directions
         if rows.size < size * _GATHERED_SHARE:
             return self._kept[rows] @ projected

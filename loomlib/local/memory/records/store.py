@@ -253,7 +253,14 @@ class RecordsStore:
         return [_record(row) for row in self.rows(statement, (*values, limit))]
 
     def in_slot(self, memory_id: str, namespace: str, strategy_id: str, slot: str) -> list[LongTermRecord]:
-        """Return the records of a slot, the oldest first; "allergy:*" is every slot that begins with "allergy:"."""
+        """Return the records of a slot, the oldest first; "allergy:*" is every slot that begins with "allergy:".
+
+        Args:
+            memory_id: The memory's id.
+            namespace: The exact namespace.
+            strategy_id: The strategy that extracted the records.
+            slot: What a record is about, such as "home"; "allergy:*" is every slot that begins with "allergy:".
+        """
         matching, bounds = (
             ("slot>=? AND slot<?", [slot[:-1], slot[:-2] + ";"]) if slot.endswith(":*") else ("slot=?", [slot])
         )
@@ -285,7 +292,14 @@ class RecordsStore:
         return rows[0] if rows else None
 
     def note_answer(self, memory_id: str, token: str, request: str, answer: str) -> None:
-        """Store the response to a client token for a day."""
+        """Store the response to a client token for a day.
+
+        Args:
+            memory_id: The memory's id.
+            token: The client token.
+            request: The request or its digest: another one with the same token is refused.
+            answer: The response as JSON.
+        """
         with self.transaction() as db:
             db.execute("DELETE FROM tokens WHERE created_at<?", (now_ms() - _TOKEN_VALID_MS,))
             db.execute("INSERT INTO tokens VALUES (?,?,?,?,?)", (memory_id, token, request, answer, now_ms()))

@@ -30,7 +30,13 @@ class NativeFormat(Protocol):
         ...
 
     def events(self, kind: str, payload: JsonObject, message_id: str) -> Iterator[Mapping[str, object]]:
-        """Yield the events of the model's own format for one of ConverseStream."""
+        """Yield the events of the model's own format for one of ConverseStream.
+
+        Args:
+            kind: The kind of the ConverseStream event, such as contentBlockDelta.
+            payload: The event's content.
+            message_id: The id of the whole answer.
+        """
         ...
 
 

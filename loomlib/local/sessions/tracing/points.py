@@ -87,7 +87,13 @@ class Points:
         self._observed.append(series)
 
     def record(self, series: Series, value: float, attributes: Mapping[str, Any] | None = None) -> None:
-        """Record one measurement. Thread-safe."""
+        """Record one measurement. Thread-safe.
+
+        Args:
+            series: The instrument.
+            value: The measured value; what is not a finite number is ignored.
+            attributes: The measurement's attributes.
+        """
         if self._is_stopped or not _is_number(value):
             return
         key = _key(attributes)
