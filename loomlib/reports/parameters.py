@@ -18,6 +18,8 @@ from pathlib import Path
 
 from loomlib.deprecation import warn_renamed
 from loomlib.errors import ReportError, UnknownParameterError
+from loomlib.presentation.formats import number
+from loomlib.presentation.text import one_line
 
 from .notebook import read_notebook, source_of, tags_of
 
@@ -27,18 +29,31 @@ _CREDENTIAL_NAME = re.compile(r"secret|token|passw|credential|api_?key|access_?k
 _CREDENTIAL_VALUE = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----|^Bearer\s")
 _HOW_TO_TAG = "tag the one cell that assigns the defaults `parameters` (JupyterLab: Property Inspector, Cell Tags)"
 _RENAMED = {("recall_study", "lives"): "conversations"}
+_RANGE = re.compile(r"(?:^|; )(-?\d{1,18}) to (-?\d{1,18})$")
+"""The end of a comment that states the range of a whole number: `first calls of new sessions; 0 to 100000`."""
+_INT64 = (-(2**63), 2**63 - 1)
+"""The range of a whole number whose comment states none: what databases and arrays hold."""
 _TYPES = ("str", "int", "float", "bool")
 _TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter of a report: its default, its type (from annotation or default), and its comment."""
+    """One parameter of a report: its default, its type (from annotation or default), and its comment.
+
+    The comment of a whole number may end with its range, as in `first calls of new sessions; 0 to 100000`.
+    """
 
     name: str
     type_name: str
     default: Value
     comment: str = ""
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The least and the largest whole number that the parameter takes."""
+        stated = _RANGE.search(self.comment)
+        return (int(stated[1]), int(stated[2])) if stated else _INT64
 
     def __str__(self) -> str:
         text = f"{self.name}: {self.type_name} = {self.default!r}"
@@ -88,7 +103,8 @@ def bind_parameters(
 
     Raises:
         UnknownParameterError: The notebook has no parameter of that name.
-        ReportError: A value has the wrong type, or looks like a credential (the executed notebook shows parameters).
+        ReportError: A value has the wrong type, is outside its range, or looks like a credential (the executed notebook
+            shows parameters).
     """
     known = {parameter.name: parameter for parameter in parameters}
     bound: dict[str, Value] = {}
@@ -164,17 +180,24 @@ def _coerce(parameter: Parameter, value: Value) -> Value:
         if parameter.type_name == "bool":
             return _TRUTHS[text.lower()]
         if parameter.type_name == "int":
-            return int(text)
-        if parameter.type_name == "float":
-            number = float(text)
-            if not math.isfinite(number):
+            least, most = parameter.range
+            if not least <= (count := int(text)) <= most:
                 raise ValueError(text)
-            return number
+            return count
+        if parameter.type_name == "float":
+            amount = float(text)
+            if not math.isfinite(amount):
+                raise ValueError(text)
+            return amount
     except (ValueError, KeyError) as error:
-        article = {"bool": "true or false", "int": "a whole number", "float": "a number"}[parameter.type_name]
+        accepted = {"bool": "true or false", "int": "a whole number", "float": "a number"}[parameter.type_name]
+        if parameter.type_name == "int" and _RANGE.search(parameter.comment):
+            accepted += " from {} to {}".format(*map(number, parameter.range))
+        elif parameter.type_name == "int":
+            accepted += " of at most 64 bits"
         raise ReportError(
-            f"The parameter {parameter.name} takes {article}",
-            on=f"{parameter.name}={value}",
+            f"The parameter {parameter.name} takes {accepted}",
+            on=one_line(f"{parameter.name}={value}"),
             try_=f"-p {parameter.name}={parameter.default}",
         ) from error
     return str(value)

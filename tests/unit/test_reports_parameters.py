@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from loomlib.errors import ReportError, UnknownParameterError
 from loomlib.reports import Parameter, bind_parameters, describe_parameters, find_report, read_parameters
+from loomlib.reports.catalogue import report_notebooks
 
 CELL = """agent: str = "calculator"  # name, id or ARN
 cold: int = 10  # cold calls
@@ -125,7 +126,36 @@ def test_every_bundled_report_has_typed_commented_offline_parameters() -> None:
         assert "=" not in parameter.comment, "papermill's own inspection stumbles over it"
 
 
-@given(st.integers())
+@pytest.mark.parametrize("text", ["99999999999999999999", "-1", "100001", "9" * 5000])
+def test_a_whole_number_outside_its_range_is_refused_in_three_parts(text: str) -> None:
+    parameters = read_parameters(find_report("latency_study"))
+    with pytest.raises(ReportError) as caught:
+        bind_parameters(parameters, {"cold": text}, report="latency_study")
+    assert (
+        str(caught.value).splitlines()[0].startswith("The parameter cold takes a whole number from 0 to 100\u202f000")
+    )
+    assert f"cold={text}"[:40] in str(caught.value)
+    assert "-p cold=10" in str(caught.value)
+    assert len(str(caught.value)) < 400
+    for accepted in ("0", "100000"):
+        assert bind_parameters(parameters, {"cold": accepted}) == {"cold": int(accepted)}
+
+
+def test_a_whole_number_without_a_stated_range_has_64_bits() -> None:
+    with pytest.raises(ReportError, match="a whole number of at most 64 bits"):
+        bind_parameters([Parameter(name="n", type_name="int", default=1)], {"n": str(2**63)})
+
+
+def test_every_whole_number_of_a_bundled_report_states_its_range_and_its_default_is_within() -> None:
+    for report in report_notebooks():
+        for parameter in read_parameters(find_report(report)):
+            if parameter.type_name == "int":
+                least, most = parameter.range
+                assert most < 2**33, f"{report}: {parameter}"
+                assert least <= int(parameter.default or 0) <= most, f"{report}: {parameter}"
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
 def test_every_whole_number_comes_through_as_itself(value: int) -> None:
     assert bind_parameters([Parameter(name="n", type_name="int", default=1)], {"n": str(value)}) == {"n": value}
 
