@@ -18,6 +18,8 @@ from .admin import AdminRoutes
 from .browsers import BrowserStreams, StreamPath
 from .contract import AgentProcessError, SessionEndedError
 from .error_forms import protocol_of
+from .gateway_paths import gateway_path
+from .gateways import Gateways
 from .guard import Caller, Guard
 from .identity.inbound import RESOURCE_METADATA
 from .identity.local_issuer import LocalIssuer
@@ -69,6 +71,7 @@ class Application:
         endpoints: Passes requests on to servers inside sessions.
         sockets: Answers WebSockets.
         browsers: Answers the live view of browsers.
+        gateways: Answers calls of gateways.
         models: Answers Converse and ConverseStream, and InvokeModel in the formats that are known.
         routers: Routers by the service name that clients sign for, in the order in which they are asked.
         moto: Answers what no router does.
@@ -92,6 +95,7 @@ class Application:
         endpoints: SessionEndpoints,
         sockets: WebSockets,
         browsers: BrowserStreams,
+        gateways: Gateways,
         models: ConverseModel,
         routers: Mapping[str, Sequence[Router]],
         moto: MotoFallback,
@@ -107,7 +111,7 @@ class Application:
     ) -> None:
         self._account_id, self._region, self._issuers, self._outward = account_id, region, issuers, outward
         self._guard, self._invoke, self._models = guard, invoke, models
-        self._commands, self._endpoints, self._sockets = commands, endpoints, sockets
+        self._commands, self._endpoints, self._sockets, self._gateways = commands, endpoints, sockets, gateways
         self._check_place, self._explain = check_place, explain
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
         self._identity, self._browsers = identity, browsers
@@ -200,6 +204,9 @@ class Application:
             await self._converse(path, headers, receive, send, request_id)
             return
         account_id = caller.account_id or self._account_id
+        if service == "bedrock-agentcore" and gateway_path(scope) is not None:
+            await self._gateways.answer(caller, scope, receive, send, request_id)
+            return
         if service == "bedrock-agentcore":
             parts = path.removesuffix("/").split("/")  # an agent card's URL ends with a slash
             if len(parts) > 3 and parts[1] in ("runtimes", "memories") and caller.region:

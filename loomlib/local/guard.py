@@ -17,6 +17,7 @@ from .access.keys import Key, Keyring, SessionPrincipal
 from .access.signatures import EMPTY, Signature, check_body, declared_payload, read_signature, verify
 from .access.unsigned import UnsignedRequest, read_unsigned
 from .aws_names.hosts import is_served
+from .gateway_paths import gateway_path
 from .wire import Receive, RefusedError, Scope
 
 TOKEN_SUBPROTOCOL = "base64UrlBearerAuthorization"  # noqa: S105 - a name
@@ -38,7 +39,7 @@ class Caller:
             anyone may read.
         region: The region of the scope; empty when there is none.
         key: The key that the request names; None when it names none.
-        bearer: The token of a call to a runtime, not verified.
+        bearer: The token of a call to a runtime or a gateway, not verified.
         signature: Its signature; None with a bearer token.
         unsigned: The operation that needs no signature, if it is one.
         fields: Its header fields by lower-case names.
@@ -189,11 +190,12 @@ class Guard:
         path = scope["raw_path"].decode("latin-1")
         if path.startswith(_PUBLIC_PATHS):
             return Caller(service="public", key=None, fields=fields)
-        if path.startswith(_RUNTIME_PATHS) and (bearer := _bearer(fields)) is not None:
+        own = path.startswith(_RUNTIME_PATHS) or gateway_path(scope) is not None
+        if own and (bearer := _bearer(fields)) is not None:
             return Caller(service="bedrock-agentcore", key=None, bearer=bearer, fields=fields)
         signature = read_signature(fields, query)
-        if signature is None and path.startswith(_RUNTIME_PATHS):
-            # Which answer this gets is decided by the runtime: one with an authorizer names its issuer.
+        if signature is None and own:
+            # Which answer this gets is decided by the runtime or the gateway: its authorizer names its issuer.
             return Caller(service="bedrock-agentcore", key=None, fields=fields)
         if signature is None:
             may_be_unsigned = "authorization" not in fields and scope["type"] == "http"

@@ -47,8 +47,10 @@ from .wire import (
 Handler = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 RegionalHandler = Callable[[Mapping[str, Any], Place], Awaitable[Mapping[str, Any]]]
 _PATTERNS = {
+    # An MCP server of this machine is reached over HTTP; AWS takes https only.
+    "McpServerTargetConfigurationEndpointString": r"https://.*|http://(127\.0\.0\.1|localhost)[:/].*",
     # The model's own lacks digits, and so excludes OAuth2 credential providers, which can be tagged.
-    "TaggableResourcesArn": r"arn:[^:]*:bedrock-agentcore:[a-z0-9-]+:[0-9]{12}:[a-z0-9-]+/[^/]+(/[a-z0-9-]+/[^/]+)*"
+    "TaggableResourcesArn": r"arn:[^:]*:bedrock-agentcore:[a-z0-9-]+:[0-9]{12}:[a-z0-9-]+/[^/]+(/[a-z0-9-]+/[^/]+)*",
 }
 _BODY_LIMIT_BYTES = 6_000_000
 _LARGE_BODY_BYTES = 1_000_000

@@ -32,7 +32,9 @@ from .aws_names.proxy import AwsNames
 from .browsers import BROWSER, BROWSER_PROFILE, BrowserBehaviour, BrowserPlane, BrowserStreams, ProfileBehaviour
 from .cloudformation import Stacks
 from .evaluations import EVALUATOR, EvaluationPlane
-from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBehaviour
+from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayOperations, Gateways, GatewayTargetBehaviour
+from .gateways.credentials import TargetCredentials
+from .gateways.targets import Targets
 from .guard import Guard, listening_socket
 from .identity.inbound import CognitoPools, InboundAuthorizer, UserTokens
 from .identity.local_issuer import LocalIssuer
@@ -199,6 +201,7 @@ async def _serve(
     identity = OutboundIdentity(
         home, resources, url=state.url, issuer=web_issuer, local_issuer=issuer, verify=users.verify
     )
+    targets = Targets(TargetCredentials(identity, keys, state.url), state.url)
     moto = MotoFallback(logs, AssumedRoles(keys))
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
@@ -224,7 +227,7 @@ async def _serve(
             (BROWSER_PROFILE, ProfileBehaviour(home)),
             (GATEWAY, GatewayBehaviour(resources, url=state.url)),
             (CODE_INTERPRETER, CodeInterpreterBehaviour(on_deleted=interpreters.end_of)),
-            (GATEWAY_TARGET, GatewayTargetBehaviour()),
+            (GATEWAY_TARGET, GatewayTargetBehaviour(resources, targets.read_tools)),
             *identity.resources,
         ],
         account_id=state.account_id,
@@ -266,13 +269,21 @@ async def _serve(
             most_open=BoundedProtocol.most_connections // 2,
             explain=explain,
         ),
+        gateways=Gateways(resources, targets, inbound),
         issuers=(issuer, web_issuer),
         outward=OutwardUses(logs),
         identity=identity,
         models=models,
         routers={
             "bedrock-agentcore": (
-                Router("bedrock-agentcore-control", resources=engine, regional=identity.control_handlers),
+                Router(
+                    "bedrock-agentcore-control",
+                    resources=engine,
+                    regional={
+                        **identity.control_handlers,
+                        "SynchronizeGatewayTargets": GatewayOperations(engine).synchronize,
+                    },
+                ),
                 Router(
                     "bedrock-agentcore",
                     EvaluationPlane(models),

@@ -62,7 +62,7 @@ async def ask(
     shown = _shown(url)
     if fault := check_address(url):
         raise IssuerError(f"{shown} is refused: {fault}")
-    connector = aiohttp.TCPConnector(resolver=_Resolver(here=is_here(urlsplit(url))), force_close=True)
+    connector = aiohttp.TCPConnector(resolver=CheckedResolver(here=is_here(urlsplit(url))), force_close=True)
     wanted = {"Accept": "application/json", **(headers or {})}
     try:
         async with (
@@ -98,8 +98,12 @@ def _shown(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-class _Resolver(AbstractResolver):
-    """Resolves names, and refuses those that lead to the other side of loopback."""
+class CheckedResolver(AbstractResolver):
+    """Resolves names, and refuses those that lead to the other side of loopback.
+
+    Args:
+        here: Whether names must lead to this machine rather than to a public address.
+    """
 
     def __init__(self, *, here: bool) -> None:
         self._here, self._names = here, ThreadedResolver()
@@ -107,6 +111,11 @@ class _Resolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
+        """Return the allowed addresses of a name.
+
+        Raises:
+            OSError: It has none.
+        """
         results = await self._names.resolve(host, port, family)
         allowed = [item for item in results if self._allows(ipaddress.ip_address(item["host"].partition("%")[0]))]
         if not allowed:
@@ -114,6 +123,7 @@ class _Resolver(AbstractResolver):
         return allowed
 
     async def close(self) -> None:
+        """Release the resolver."""
         await self._names.close()
 
     def _allows(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ..identity.inbound import check_authorizer
-from ..identity.outbound import runtime_identity
+from ..identity.outbound import linked_identity
 from ..protocols import check_header_allowlist, check_protocol
 from ..resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError, new_id
 from ..resources.store import ResourceStore
@@ -57,7 +57,7 @@ class RuntimeBehaviour(Behaviour):
         draft.record = self._checked(draft)
         await self._deployments.fetch(draft.record)
         runtime = draft.record
-        draft.also.append(runtime_identity(runtime))
+        draft.also.append(linked_identity(runtime))
         draft.also.append(
             ResourceRecord(
                 kind=AGENT_RUNTIME_ENDPOINT.noun,
@@ -131,7 +131,7 @@ class RuntimeBehaviour(Behaviour):
         """End the runtime's sessions and delete its files."""
         if version is None:
             await self._sessions.stop_runtime(record.id)
-            if identity := self._store.of_arn(runtime_identity(record).arn):
+            if identity := self._store.of_arn(linked_identity(record).arn):
                 await asyncio.to_thread(self._store.remove, identity)
         else:
             await self._sessions.end_version(record.id, str(version))
@@ -142,7 +142,7 @@ class RuntimeBehaviour(Behaviour):
         return {
             "platformVersion": platform_of(record.document),
             "lifecycleConfiguration": _LIFECYCLE | (record.document.get("lifecycleConfiguration") or {}),
-            "workloadIdentityDetails": {"workloadIdentityArn": runtime_identity(record).arn},
+            "workloadIdentityDetails": {"workloadIdentityArn": linked_identity(record).arn},
         }
 
     def _checked(self, draft: Draft) -> ResourceRecord:

@@ -2,12 +2,13 @@
 
 from .authorizer import RESOURCE_METADATA, USER_HEADER, InboundAuthorizer, decision_group
 from .cognito import CognitoPools
-from .rules import check_authorizer
+from .rules import AuthorizerRules, check_authorizer
 from .user_tokens import UserTokens
 
 __all__ = [
     "RESOURCE_METADATA",
     "USER_HEADER",
+    "AuthorizerRules",
     "CognitoPools",
     "InboundAuthorizer",
     "UserTokens",

@@ -47,37 +47,38 @@ OAUTH2_PROVIDER = Resource(
 )
 
 
-def runtime_identity(runtime: ResourceRecord) -> ResourceRecord:
-    """Return the workload identity of a runtime, which has the runtime's id as its name."""
-    start = runtime.arn.partition(":runtime/")[0]
+def linked_identity(owner: ResourceRecord) -> ResourceRecord:
+    """Return the workload identity of a runtime or a gateway, which has its owner's id as its name."""
+    start = ":".join(owner.arn.split(":")[:5])
     return ResourceRecord(
         kind=WORKLOAD_IDENTITY.noun,
-        region=runtime.region,
-        id=runtime.id,
-        name=runtime.id,
-        arn=f"{start}:{DIRECTORY}/workload-identity/{runtime.id}",
+        region=owner.region,
+        id=owner.id,
+        name=owner.id,
+        arn=f"{start}:{DIRECTORY}/workload-identity/{owner.id}",
         document={},
-        internal={"linked": runtime.arn},
-        created_at=runtime.created_at,
-        updated_at=runtime.created_at,
+        internal={"linked": owner.arn},
+        created_at=owner.created_at,
+        updated_at=owner.created_at,
     )
 
 
-def give_runtimes_identities(store: ResourceStore) -> None:
-    """Add the workload identities of runtimes that an older release created."""
+def give_identities(store: ResourceStore) -> None:
+    """Add the workload identities of runtimes and gateways that an older release created."""
     missing = [
         identity
-        for runtime in store.records("AgentRuntime")
-        if store.of_arn((identity := runtime_identity(runtime)).arn) is None
+        for noun in ("AgentRuntime", "Gateway")
+        for owner in store.records(noun)
+        if store.of_arn((identity := linked_identity(owner)).arn) is None
     ]
     if missing:
         store.put(missing)
 
 
 def discovery_urls(store: ResourceStore) -> Iterator[str]:
-    """Yield the addresses of issuers' metadata that runtimes' authorizers and OAuth2 credential providers name."""
-    for runtime in store.records("AgentRuntime"):
-        for version in store.versions(runtime):
+    """Yield the addresses of issuers' metadata that authorizers and OAuth2 credential providers name."""
+    for owner in (*store.records("AgentRuntime"), *store.records("Gateway")):
+        for version in store.versions(owner) or [owner]:
             configuration: dict[str, Any] = version.document.get("authorizerConfiguration") or {}
             if authorizer := configuration.get("customJWTAuthorizer"):
                 yield authorizer["discoveryUrl"]
@@ -88,10 +89,10 @@ def discovery_urls(store: ResourceStore) -> Iterator[str]:
 
 
 class WorkloadIdentityBehaviour(Behaviour):
-    """Shows return URLs, and keeps the identities of runtimes."""
+    """Shows return URLs, and keeps the identities of runtimes and gateways."""
 
     async def before_delete(self, record: ResourceRecord, version: int | None) -> None:
-        """Refuse to delete the identity of a runtime."""
+        """Refuse to delete the identity of a runtime or a gateway."""
         if record.internal.get("linked"):
             raise invalid("WorkloadIdentity is linked to a service and cannot be deleted by the caller")
 

@@ -28,7 +28,7 @@ from .providers import (
     ApiKeyProviderBehaviour,
     Oauth2ProviderBehaviour,
     WorkloadIdentityBehaviour,
-    give_runtimes_identities,
+    give_identities,
 )
 from .sealing import Sealer
 from .tokens import WorkloadTokens
@@ -90,7 +90,7 @@ class OutboundIdentity:
         self.web_identity = WebIdentity(issuer)
         self._restored = False
         self._restoring = threading.Lock()
-        give_runtimes_identities(store)
+        give_identities(store)
 
     @property
     def resources(self) -> Sequence[tuple[Resource, Behaviour]]:

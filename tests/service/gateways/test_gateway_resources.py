@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from waiting import wait_until
 
 ROLE = "arn:aws:iam::123456789012:role/loom"
 LAMBDA = {"lambdaArn": "arn:aws:lambda:us-east-1:123456789012:function:f", "toolSchema": {"inlinePayload": []}}
@@ -39,6 +40,8 @@ def test_an_update_ends(aws: Any, gateway: dict[str, Any]) -> None:
     target = {"gatewayIdentifier": identity, "targetId": made["targetId"]}
     updated = aws.control.update_gateway_target(**target, name="second", targetConfiguration=TARGET)
     assert (updated["status"], updated["name"]) == ("UPDATING", "second")
+    settled = ("READY", "FAILED", "UPDATE_UNSUCCESSFUL")
+    wait_until(lambda: aws.control.get_gateway_target(**target)["status"] in settled, what="the end of UPDATING")
     assert aws.control.get_gateway_target(**target)["status"] == "READY"
     aws.control.create_gateway_target(gatewayIdentifier=identity, name="first", targetConfiguration=TARGET)
 

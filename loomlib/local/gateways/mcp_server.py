@@ -1,0 +1,188 @@
+"""MCP servers as targets, over Streamable HTTP (MCP specification 2025-06-18, "Transports")."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, cast
+
+from .requests import Answer, request
+from .tools import TargetError, Tool, ToolResult
+
+VERSION: Final = "2025-06-18"
+_SESSION: Final = "mcp-session-id"
+_ACCEPT: Final = "application/json, text/event-stream"
+_MOST_TOOLS: Final = 1_000
+_MOST_SESSIONS: Final = 1_000
+_LIST_TIMEOUT_S: Final = 30.0
+
+Credentials = Callable[[str, bytes], Awaitable[Mapping[str, str]]]
+"""Returns the headers that authorize a POST of a body to an address."""
+
+
+class McpServers:
+    """Clients of MCP servers; a session with a server is opened at first use and shared by all later calls.
+
+    Args:
+        here: The address of this service.
+    """
+
+    def __init__(self, here: str) -> None:
+        self._here = here
+        self._sessions: OrderedDict[str, str] = OrderedDict()
+        self._ids = itertools.count(1)
+
+    async def tools(self, url: str, credentials: Credentials) -> list[Tool]:
+        """Return all tools of a server, in a session of their own.
+
+        Args:
+            url: The server's address.
+            credentials: Authorizes requests.
+
+        Raises:
+            TargetError: The server did not answer as an MCP server.
+        """
+        session = await self._open(url, credentials, _LIST_TIMEOUT_S)
+        tools: list[Tool] = []
+        cursor: str | None = None
+        while True:
+            parameters = {"cursor": cursor} if cursor else {}
+            result = await self._ask(url, credentials, session, "tools/list", parameters, _LIST_TIMEOUT_S)
+            listed: Any = result.get("tools")
+            if not isinstance(listed, list):
+                raise TargetError(f"{url} listed no tools: its answer has no list named tools")
+            tools.extend(_tool(url, item) for item in cast("list[Any]", listed))
+            if len(tools) > _MOST_TOOLS:
+                raise TargetError(f"{url} has more than {_MOST_TOOLS:,} tools")
+            former, cursor = cursor, result.get("nextCursor")
+            if not cursor or cursor == former:
+                return tools
+
+    async def call(
+        self, url: str, credentials: Credentials, name: str, arguments: Mapping[str, Any], timeout_s: float
+    ) -> ToolResult:
+        """Call a tool; a session that the server has ended is opened again, once.
+
+        Args:
+            url: The server's address.
+            credentials: Authorizes requests.
+            name: The tool's name at the server.
+            arguments: Its arguments.
+            timeout_s: How long the call may take.
+
+        Raises:
+            TargetError: The server did not answer as an MCP server.
+        """
+        parameters = {"name": name, "arguments": dict(arguments)}
+        session = self._sessions.get(url)
+        if session is not None:
+            try:
+                return _result(url, await self._ask(url, credentials, session, "tools/call", parameters, timeout_s))
+            except _SessionEndedError:
+                self._sessions.pop(url, None)
+        session = await self._open(url, credentials, timeout_s)
+        self._sessions[url] = session
+        if len(self._sessions) > _MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+        return _result(url, await self._ask(url, credentials, session, "tools/call", parameters, timeout_s))
+
+    async def _open(self, url: str, credentials: Credentials, timeout_s: float) -> str:
+        """Return the id of a new session, "" for a server without sessions."""
+        parameters = {
+            "protocolVersion": VERSION,
+            "capabilities": {},
+            "clientInfo": {"name": "agentcore-gateway", "version": "1.0.0"},
+        }
+        number = next(self._ids)
+        body = {"jsonrpc": "2.0", "id": number, "method": "initialize", "params": parameters}
+        answer = await self._send(url, credentials, "", body, timeout_s)
+        _answered(url, answer, number)
+        session = answer.headers.get(_SESSION, "")
+        await self._send(
+            url, credentials, session, {"jsonrpc": "2.0", "method": "notifications/initialized"}, timeout_s
+        )
+        return session
+
+    async def _ask(
+        self,
+        url: str,
+        credentials: Credentials,
+        session: str,
+        method: str,
+        parameters: Mapping[str, Any],
+        timeout_s: float,
+    ) -> dict[str, Any]:
+        number = next(self._ids)
+        body = {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
+        return _answered(url, await self._send(url, credentials, session, body, timeout_s), number)
+
+    async def _send(
+        self, url: str, credentials: Credentials, session: str, message: Mapping[str, Any], timeout_s: float
+    ) -> Answer:
+        body = json.dumps(message).encode()
+        headers = {"content-type": "application/json", "accept": _ACCEPT, "mcp-protocol-version": VERSION}
+        if session:
+            headers[_SESSION] = session
+        headers |= await credentials(url, body)
+        answer = await request("POST", url, headers=headers, body=body, timeout_s=timeout_s, here=self._here)
+        if answer.status == 404 and session:
+            raise _SessionEndedError(f"{url} has ended the session")
+        if not 200 <= answer.status < 300:
+            raise TargetError(f"{url} answered {answer.status}")
+        return answer
+
+
+class _SessionEndedError(TargetError):
+    """The server does not know the session any more."""
+
+
+def _answered(url: str, answer: Answer, number: int) -> dict[str, Any]:
+    """Return the result of a JSON-RPC request from its answer, which is JSON or a stream of events."""
+    if answer.headers.get("content-type", "").startswith("text/event-stream"):
+        parts = [line.removeprefix("data:") for line in answer.text.splitlines() if line.startswith("data:")]
+    else:
+        parts = [answer.text]
+    for part in parts:
+        try:
+            message = json.loads(part)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(message, dict):
+            continue
+        document = cast("dict[str, Any]", message)
+        if document.get("id") != number:
+            continue
+        if isinstance(error := document.get("error"), dict):
+            raise TargetError(f"{url} answered the error {cast('dict[str, Any]', error).get('message')}")
+        if isinstance(result := document.get("result"), dict):
+            return cast("dict[str, Any]", result)
+    raise TargetError(f"{url} did not answer as an MCP server")
+
+
+def _tool(url: str, item: Any) -> Tool:
+    entry = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+    name, schema = entry.get("name"), entry.get("inputSchema")
+    if not isinstance(name, str) or not name or not isinstance(schema, dict):
+        raise TargetError(f"{url} listed a tool without a name or an inputSchema")
+    output: Any = entry.get("outputSchema")
+    return Tool(
+        name=name,
+        description=str(entry.get("description") or ""),
+        input_schema=cast("dict[str, Any]", schema),
+        output_schema=cast("dict[str, Any]", output) if isinstance(output, dict) else None,
+        request={"kind": "mcp", "url": url},
+    )
+
+
+def _result(url: str, given: Mapping[str, Any]) -> ToolResult:
+    content: Any = given.get("content")
+    if not isinstance(content, list):
+        raise TargetError(f"{url} answered a call without content")
+    structured: Any = given.get("structuredContent")
+    return ToolResult(
+        content=cast("list[dict[str, Any]]", content),
+        structured=cast("dict[str, Any]", structured) if isinstance(structured, dict) else None,
+        is_error=given.get("isError") is True,
+    )

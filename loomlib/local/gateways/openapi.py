@@ -1,0 +1,239 @@
+"""Tools from an OpenAPI document: one for each operation, with one flat object of arguments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast
+from urllib.parse import quote, urlencode
+
+from .tools import TargetError, Tool
+
+_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_VERSIONS: Final = ("3.0", "3.1")  # AgentCore developer guide, "OpenAPI schema targets"
+_DEEPEST: Final = 30
+_MOST_VALUES: Final = 50_000
+_JSON: Final = "application/json"
+
+Document = Mapping[str, Any]
+
+
+def openapi_tools(text: str) -> list[Tool]:
+    """Return the tools of an OpenAPI document in JSON or YAML.
+
+    Args:
+        text: An OpenAPI 3.0 or 3.1 document whose operations have an `operationId`.
+
+    Raises:
+        TargetError: The document cannot be read, or lacks what a gateway needs.
+    """
+    document = _read(text)
+    version = str(document.get("openapi", ""))
+    if not version.startswith(_VERSIONS):
+        raise TargetError(f"OpenAPI {version or 'without a version'} is not supported, only 3.0 and 3.1")
+    paths = _object(document.get("paths"))
+    if not paths:
+        raise TargetError("The OpenAPI document has no paths")
+    tools: dict[str, Tool] = {}
+    references = _References(document)
+    for path, item in paths.items():
+        entry = _object(item)
+        for method in (name for name in _METHODS if name in entry):
+            tool = _tool(document, references, path, entry, method)
+            if tool.name in tools:
+                raise TargetError(f"The OpenAPI document has two operations with the operationId {tool.name}")
+            tools[tool.name] = tool
+    if not tools:
+        raise TargetError("The OpenAPI document has no operations")
+    return list(tools.values())
+
+
+def openapi_request(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, str, dict[str, str], bytes | None]:
+    """Return the method, the address, the headers and the body of a call.
+
+    Args:
+        tool: A tool of `openapi_tools`.
+        arguments: Its arguments by name; those that the document does not have are left out.
+
+    Raises:
+        TargetError: A parameter of the path is missing.
+    """
+    request = tool.request
+    path = str(request["path"])
+    for name in request["path_names"]:
+        if name not in arguments:
+            raise TargetError(f"The argument {name} is missing, which is a part of the path")
+        path = path.replace(f"{{{name}}}", quote(_text(arguments[name]), safe=""))
+    query = [
+        (name, _text(value))
+        for name in request["query_names"]
+        if name in arguments
+        for value in (arguments[name] if isinstance(arguments[name], list) else [arguments[name]])
+    ]
+    headers = {name: _text(arguments[name]) for name in request["header_names"] if name in arguments}
+    if any(character in value for value in headers.values() for character in "\r\n\0"):
+        raise TargetError("An argument that is sent as a header has a line break")
+    url = f"{request['server']}{path}" + (f"?{urlencode(query)}" if query else "")
+    body: bytes | None = None
+    if (names := request["body_names"]) is not None:
+        given = {name: arguments[name] for name in names if name in arguments}
+        whole = request["body_whole"]
+        body = json.dumps(arguments.get(whole) if whole else given).encode()
+        headers["content-type"] = _JSON
+    return str(request["method"]), url, headers, body
+
+
+def _read(text: str) -> Document:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        import yaml  # only a document in YAML costs its import
+
+        try:
+            document = yaml.safe_load(text)
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            raise TargetError(f"The OpenAPI document is neither JSON nor YAML: {str(error)[:200]}") from error
+    if not isinstance(document, dict):
+        raise TargetError("The OpenAPI document is not an object")
+    return cast("dict[str, Any]", document)
+
+
+def _tool(document: Document, references: _References, path: str, item: Document, method: str) -> Tool:
+    operation = _object(item[method])
+    name = operation.get("operationId")
+    where = f"{method.upper()} {path}"
+    if not isinstance(name, str) or not name:
+        raise TargetError(f"{where} has no operationId, which becomes the name of its tool")
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    places: dict[str, list[str]] = {"path": [], "query": [], "header": []}
+    for parameter in _parameters(references, item, operation):
+        place, known = str(parameter.get("in", "")), str(parameter.get("name", ""))
+        if place not in places or not known:
+            if parameter.get("required"):
+                raise TargetError(f"{where} needs the parameter {known} in {place}, which a gateway cannot send")
+            continue
+        places[place].append(known)
+        schema = references.resolved(parameter.get("schema") or {"type": "string"})
+        if "description" in parameter:
+            schema = {**schema, "description": parameter["description"]}
+        properties[known] = schema
+        if parameter.get("required") or place == "path":
+            required.append(known)
+    body_names, whole = _body(references, operation, where, properties, required)
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = list(dict.fromkeys(required))
+    return Tool(
+        name=name,
+        description=str(operation.get("description") or operation.get("summary") or ""),
+        input_schema=schema,
+        request={
+            "kind": "openapi",
+            "method": method.upper(),
+            "server": _server(document, item, operation),
+            "path": path,
+            "path_names": places["path"],
+            "query_names": places["query"],
+            "header_names": places["header"],
+            "body_names": body_names,
+            "body_whole": whole,
+        },
+    )
+
+
+def _parameters(references: _References, item: Document, operation: Document) -> Iterator[Document]:
+    """Yield the parameters of an operation, of which its own replace those of its path."""
+    named: dict[tuple[str, str], Document] = {}
+    for holder in (item, operation):
+        for parameter in holder.get("parameters") or ():
+            resolved = references.resolved(parameter)
+            named[str(resolved.get("in")), str(resolved.get("name"))] = resolved
+    yield from named.values()
+
+
+def _body(
+    references: _References, operation: Document, where: str, properties: dict[str, Any], required: list[str]
+) -> tuple[list[str] | None, str]:
+    """Add the arguments of the body; return their names, and the one argument that is the whole body."""
+    given = operation.get("requestBody")
+    if given is None:
+        return None, ""
+    body = references.resolved(given)
+    content = _object(body.get("content"))
+    if _JSON not in content:
+        raise TargetError(f"{where} takes {', '.join(content) or 'no content'}; a gateway sends {_JSON} only")
+    schema = references.resolved(_object(content[_JSON]).get("schema") or {"type": "object"})
+    fields = _object(schema.get("properties"))
+    if schema.get("type") != "object" or not fields or fields.keys() & properties.keys():
+        properties["body"] = schema
+        if body.get("required"):
+            required.append("body")
+        return ["body"], "body"
+    properties.update(fields)
+    if body.get("required"):
+        required.extend(str(name) for name in schema.get("required") or ())
+    return list(fields), ""
+
+
+def _server(document: Document, item: Document, operation: Document) -> str:
+    servers: Any = operation.get("servers") or item.get("servers") or document.get("servers")
+    server = _object(servers[0] if isinstance(servers, list) and servers else None)
+    url = str(server.get("url", ""))
+    for name, variable in _object(server.get("variables")).items():
+        url = url.replace(f"{{{name}}}", str(_object(variable).get("default", "")))
+    if not url.startswith(("http://", "https://")):
+        raise TargetError("The OpenAPI document has no server with an http or https address")
+    return url.rstrip("/")
+
+
+class _References:
+    """Replaces references within a document by what they name, within a total size.
+
+    Args:
+        document: The document.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self._document, self._left = document, _MOST_VALUES
+
+    def resolved(self, value: Any, within: frozenset[str] = frozenset()) -> Any:
+        """Return a value without references; a schema that contains itself becomes any value there.
+
+        Raises:
+            TargetError: A reference leads nowhere, or the result would be too large.
+        """
+        self._left -= 1
+        if self._left < 0:
+            raise TargetError(f"The schemas of the OpenAPI document have more than {_MOST_VALUES:,} values")
+        if isinstance(value, list):
+            return [self.resolved(item, within) for item in cast("list[Any]", value)]
+        if not isinstance(value, dict):
+            return value
+        given = cast("dict[str, Any]", value)
+        reference = given.get("$ref")
+        if isinstance(reference, str):
+            if reference in within or len(within) > _DEEPEST:
+                return {}
+            return self.resolved(_named(self._document, reference), within | {reference})
+        return {name: self.resolved(item, within) for name, item in given.items()}
+
+
+def _named(document: Document, reference: str) -> Any:
+    if not reference.startswith("#/"):
+        raise TargetError(f"The reference {reference} leads out of the OpenAPI document")
+    found: Any = document
+    for part in reference[2:].split("/"):
+        name = part.replace("~1", "/").replace("~0", "~")
+        if not isinstance(found, dict) or name not in found:
+            raise TargetError(f"The OpenAPI document has no {reference}")
+        found = cast("dict[str, Any]", found)[name]
+    return found
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

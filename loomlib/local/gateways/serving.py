@@ -1,0 +1,283 @@
+"""The MCP endpoint of each gateway: stateless JSON-RPC over HTTP, with JSON answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from ..access.errors import refusal
+from ..access.permissions import require
+from ..gateway_paths import METADATA_PATH, gateway_path
+from ..guard import Caller
+from ..identity.addresses import IssuerError
+from ..identity.inbound import AuthorizerRules, InboundAuthorizer
+from ..resources import Place, ResourceRecord
+from ..resources.engine import ResourceEngine
+from ..resources.store import ResourceStore
+from ..wire import (
+    ChallengeError,
+    Receive,
+    RefusedError,
+    Scope,
+    Send,
+    invalid,
+    not_found,
+    read_body,
+    send_body,
+    send_json,
+)
+from .resources import GATEWAY, GATEWAY_TARGET
+from .search import ToolSearch
+from .targets import Targets
+from .tools import SEPARATOR, TargetError, Tool, ToolResult
+
+VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26")
+"""Versions of MCP, the newest first (AgentCore developer guide, "Use an AgentCore gateway")."""
+
+SEARCH: Final = "x_amz_bedrock_agentcore_search"
+_LARGEST_BYTES: Final = 6_000_000
+_PAGE: Final = 100
+_SERVICE: Final = "bedrock-agentcore"
+_METHOD_NOT_FOUND, _INVALID_PARAMS, _INVALID_REQUEST, _PARSE_ERROR = -32601, -32602, -32600, -32700
+_log = logging.getLogger(__name__)
+
+
+class Gateways:
+    """Answers calls of gateways.
+
+    Args:
+        store: The resources.
+        targets: Calls tools.
+        inbound: Verifies tokens.
+    """
+
+    def __init__(self, store: ResourceStore, targets: Targets, inbound: InboundAuthorizer) -> None:
+        self._store, self._targets, self._inbound = store, targets, inbound
+        self._search = ToolSearch()
+
+    async def answer(self, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        """Answer one request.
+
+        Raises:
+            RefusedError: The gateway does not exist, or the caller may not call it.
+        """
+        path = gateway_path(scope)
+        gateway = self._store.of_id(GATEWAY.noun, path[0]) if path else None
+        if path is None or gateway is None or (caller.region and caller.region != gateway.region):
+            raise not_found(f"Gateway not found: {path[0] if path else ''}")
+        address = f"http://{caller.header('host')}/gateways/{gateway.id}"
+        if path[1] == METADATA_PATH:
+            await self._send_metadata(gateway, address, send)
+            return
+        await self._authorize(caller, gateway, address)
+        named = ((b"x-amzn-requestid", request_id.encode()),)
+        if scope["method"] != "POST":
+            await send_body(send, b"", 405, [(b"allow", b"POST"), *named])
+            return
+        body = await read_body(receive, _LARGEST_BYTES, caller.header("content-length"))
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError):
+            await send_json(send, _error(None, _PARSE_ERROR, "The request is not JSON"), 400, named)
+            return
+        if not isinstance(message, dict):
+            await send_json(send, _error(None, _INVALID_REQUEST, "The request is not a JSON-RPC request"), 400, named)
+            return
+        document = cast("dict[str, Any]", message)
+        if "id" not in document:
+            await send_body(send, b"", 202, named)  # a notification
+            return
+        given = caller.header("mcp-protocol-version")
+        if given and given not in _versions(gateway):
+            text = f"Unsupported protocol version {given}; supported: {', '.join(_versions(gateway))}"
+            await send_json(send, _error(document["id"], _INVALID_REQUEST, text), 400, named)
+            return
+        await send_json(send, await self._result(gateway, document, caller.bearer or ""), headers=named)
+
+    async def _result(self, gateway: ResourceRecord, message: Mapping[str, Any], bearer: str) -> dict[str, Any]:
+        identity, method = message["id"], message.get("method")
+        given: Any = message.get("params")
+        parameters = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        if method == "initialize":
+            result = self._initialized(gateway, parameters)
+        elif method == "ping":
+            result = {}
+        elif method == "tools/list":
+            try:
+                result = self._listed(gateway, parameters.get("cursor"))
+            except ValueError:
+                return _error(identity, _INVALID_PARAMS, "Invalid cursor")
+        elif method == "tools/call":
+            name, arguments = parameters.get("name"), cast("Any", parameters.get("arguments") or {})
+            if not isinstance(name, str) or not isinstance(arguments, dict):
+                return _error(identity, _INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
+            called = await self._called(gateway, name, cast("dict[str, Any]", arguments), bearer)
+            if called is None:
+                return _error(identity, _INVALID_PARAMS, f"Unknown tool: {name}")
+            result = called.shown()
+        else:
+            return _error(identity, _METHOD_NOT_FOUND, f"Method not found: {method}")
+        return {"jsonrpc": "2.0", "id": identity, "result": result}
+
+    def _initialized(self, gateway: ResourceRecord, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        versions = _versions(gateway)
+        wanted = parameters.get("protocolVersion")
+        result: dict[str, Any] = {
+            "protocolVersion": wanted if wanted in versions else versions[0],
+            "capabilities": {"tools": {"listChanged": False}},
+            "serverInfo": {"name": gateway.name, "version": "1.0.0"},
+        }
+        if instructions := _mcp(gateway).get("instructions"):
+            result["instructions"] = instructions
+        return result
+
+    def _listed(self, gateway: ResourceRecord, cursor: Any) -> dict[str, Any]:
+        entries = [tool.shown(target.name) for target, tool in self._tools(gateway)]
+        if _mcp(gateway).get("searchType") == "SEMANTIC":
+            entries.insert(0, _SEARCH_TOOL)
+        if _mcp(gateway).get("disableMcpListToolsPagination"):
+            return {"tools": entries}
+        start = int(cursor) if cursor is not None else 0
+        if not 0 <= start <= len(entries):
+            raise ValueError(cursor)
+        result: dict[str, Any] = {"tools": entries[start : start + _PAGE]}
+        if start + _PAGE < len(entries):
+            result["nextCursor"] = str(start + _PAGE)
+        return result
+
+    async def _called(
+        self, gateway: ResourceRecord, name: str, arguments: Mapping[str, Any], bearer: str
+    ) -> ToolResult | None:
+        """Return what a tool answers; None for a tool that the gateway does not have."""
+        if name == SEARCH and _mcp(gateway).get("searchType") == "SEMANTIC":
+            query = arguments.get("query")
+            if not isinstance(query, str):
+                return ToolResult.of_text("The argument query is missing", is_error=True)
+            entries = [tool.shown(target.name) for target, tool in self._tools(gateway)]
+            found = {"tools": await asyncio.to_thread(self._search.nearest, query, entries)}
+            return ToolResult(content=[{"type": "text", "text": json.dumps(found)}], structured=found)
+        wanted, _, tool_name = name.partition(SEPARATOR)
+        for target, tool in self._tools(gateway):
+            if target.name == wanted and tool.name == tool_name:
+                break
+        else:
+            return None
+        try:
+            return await self._targets.call(gateway, target, tool, arguments, bearer=bearer)
+        except TargetError as error:
+            _log.warning("Gateway %s: %s failed: %s", gateway.id, name, error)
+            shown = gateway.document.get("exceptionLevel") == "DEBUG"
+            # AgentCore developer guide, "Debug your gateway": callers see the cause only with exceptionLevel DEBUG.
+            return ToolResult.of_text(
+                str(error) if shown else "An internal error occurred. Please retry later.", is_error=True
+            )
+
+    def _tools(self, gateway: ResourceRecord) -> list[tuple[ResourceRecord, Tool]]:
+        return [
+            (target, Tool(**stored))
+            for target in self._store.records(GATEWAY_TARGET.noun, parent=gateway.arn)
+            for stored in target.internal.get("tools") or ()
+        ]
+
+    async def _authorize(self, caller: Caller, gateway: ResourceRecord, address: str) -> None:
+        kind: str = gateway.document["authorizerType"]
+        if kind == "NONE":
+            return
+        if kind == "AWS_IAM":
+            if caller.key is None:
+                raise refusal("missing", _SERVICE, "Missing Authentication Token")
+            require(caller.principal, "bedrock-agentcore:InvokeGateway", [gateway.arn], _SERVICE)
+            return
+        challenge = f'Bearer resource_metadata="{address}{METADATA_PATH}"'
+        if caller.bearer is None:
+            raise ChallengeError("Missing Bearer token", challenge)
+        if kind == "CUSTOM_JWT":
+            await self._verify(caller.bearer, gateway, challenge)
+            return
+        raise RefusedError("AccessDeniedException", 403, f"The local AgentCore does not authorize by {kind} yet")
+
+    async def _verify(self, token: str, gateway: ResourceRecord, challenge: str) -> None:
+        from ..identity.inbound.tokens import MalformedTokenError, RefusedTokenError
+
+        rules = _rules(gateway)
+        try:
+            verified = await self._inbound.tokens().verify(token, rules.discovery_url)
+        except (MalformedTokenError, RefusedTokenError, IssuerError) as error:
+            raise ChallengeError(f"Invalid Bearer token: {error}", challenge) from error
+        if failed := [check.message for check in rules.check(verified.claims) if not check.passed]:
+            raise RefusedError("AccessDeniedException", 403, " ".join(failed))
+
+    async def _send_metadata(self, gateway: ResourceRecord, address: str, send: Send) -> None:
+        if gateway.document["authorizerType"] != "CUSTOM_JWT":
+            raise not_found(f"Gateway {gateway.id} has no authorization server")
+        rules = _rules(gateway)
+        document: dict[str, Any] = {
+            "authorization_servers": [rules.discovery_url.partition("/.well-known/")[0]],
+            "resource": f"{address}/mcp",
+            "bearer_methods_supported": ["header"],
+        }
+        if rules.advertised_scopes:
+            document["scopes_supported"] = list(rules.advertised_scopes)
+        await send_json(send, document)
+
+
+class GatewayOperations:
+    """SynchronizeGatewayTargets. While it works the target says UPDATING, where AWS's says SYNCHRONIZING.
+
+    Args:
+        engine: The resources.
+    """
+
+    def __init__(self, engine: ResourceEngine) -> None:
+        self._engine = engine
+
+    async def synchronize(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        """Read the tools of a target again."""
+        identity, where = parameters["gatewayIdentifier"], {"region": place.region, "account_id": place.account_id}
+        answers: list[dict[str, Any]] = []
+        for target_id in parameters["targetIdList"]:
+            named = {"gatewayIdentifier": identity, "targetId": target_id}
+            target = await self._engine.call("GetGatewayTarget", named, **where)
+            if "mcpServer" not in (target["targetConfiguration"].get("mcp") or {}):
+                raise invalid(f"Target {target_id} is not an MCP server, so there is nothing to synchronize")
+            kept = {
+                name: target[name]
+                for name in ("name", "description", "targetConfiguration", "credentialProviderConfigurations")
+                if target.get(name)
+            }
+            answer = await self._engine.call("UpdateGatewayTarget", {**named, **kept}, **where)
+            answers.append({**answer, "status": "SYNCHRONIZING"})
+        return {"targets": answers}
+
+
+_SEARCH_TOOL: Final = {
+    "name": SEARCH,
+    "description": "Finds the tools of this gateway that fit a query in natural language",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"query": {"type": "string", "description": "What the tool should do"}},
+        "required": ["query"],
+    },
+}
+
+
+def _mcp(gateway: ResourceRecord) -> Mapping[str, Any]:
+    configuration: Mapping[str, Any] = gateway.document.get("protocolConfiguration") or {}
+    return configuration.get("mcp") or {}
+
+
+def _versions(gateway: ResourceRecord) -> tuple[str, ...]:
+    """Return the versions of MCP that a gateway accepts: those of its configuration that are known here."""
+    configured = [version for version in _mcp(gateway).get("supportedVersions") or () if version in VERSIONS]
+    return tuple(sorted(configured, reverse=True)) or VERSIONS
+
+
+def _rules(gateway: ResourceRecord) -> AuthorizerRules:
+    return AuthorizerRules.of(gateway.document["authorizerConfiguration"]["customJWTAuthorizer"])
+
+
+def _error(identity: Any, code: int, message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": message}}

@@ -1,0 +1,154 @@
+"""Reads and calls the tools of targets, by the kind of each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from ..resources import ResourceRecord
+from .credentials import TargetCredentials
+from .mcp_server import McpServers
+from .openapi import openapi_request, openapi_tools
+from .requests import check_target, request
+from .schemas import schema_text
+from .tools import TargetError, Tool, ToolResult
+
+CALL_TIMEOUT_S: Final = 300.0
+"""How long a call of a tool may take (AgentCore developer guide, "Quotas": gateway invocation timeout, 5 minutes)."""
+
+_SHOWN_CHARACTERS: Final = 2_000
+
+
+class Targets:
+    """The targets of all gateways.
+
+    Args:
+        credentials: Authorizes requests to targets.
+        here: The address of this service.
+    """
+
+    def __init__(self, credentials: TargetCredentials, here: str) -> None:
+        self._credentials, self._here = credentials, here
+        self._servers = McpServers(here)
+
+    async def read_tools(self, gateway: ResourceRecord, target: ResourceRecord) -> list[Tool]:
+        """Return the tools of a target.
+
+        Raises:
+            TargetError: It has none that can be read, or is of a kind that is not served here.
+        """
+        kind, given = _configuration(target)
+        if kind == "openApiSchema":
+            text = await asyncio.to_thread(schema_text, given, gateway.place)
+            tools = await asyncio.to_thread(openapi_tools, text)
+            for tool in tools:
+                check_target(str(tool.request["server"]))
+            return tools
+        if kind == "mcpServer":
+            url = str(given["endpoint"])
+            check_target(url)
+            return await self._servers.tools(url, self._authorized(gateway, target, ""))
+        if kind == "lambda":
+            return _lambda_tools(await asyncio.to_thread(_lambda_schema, given["toolSchema"], gateway))
+        raise TargetError(f"The local AgentCore does not serve targets of the kind {kind} yet")
+
+    async def call(
+        self,
+        gateway: ResourceRecord,
+        target: ResourceRecord,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        *,
+        bearer: str,
+    ) -> ToolResult:
+        """Call a tool.
+
+        Args:
+            gateway: The gateway.
+            target: The target that has the tool.
+            tool: The tool.
+            arguments: Its arguments.
+            bearer: The caller's token; "" without one.
+
+        Raises:
+            TargetError: The target cannot be called or did not answer.
+        """
+        kind, given = _configuration(target)
+        if kind == "mcpServer":
+            credentials = self._authorized(gateway, target, bearer)
+            return await self._servers.call(str(given["endpoint"]), credentials, tool.name, arguments, CALL_TIMEOUT_S)
+        if kind == "openApiSchema":
+            method, url, headers, body = openapi_request(tool, arguments)
+            added, query = await self._credentials.of(
+                gateway, target, bearer=bearer, method=method, url=url, body=body or b""
+            )
+            answer = await request(
+                method,
+                _with_query(url, query),
+                headers={**headers, **added},
+                body=body,
+                timeout_s=CALL_TIMEOUT_S,
+                here=self._here,
+            )
+            if not 200 <= answer.status < 300:
+                text = f"{method} {tool.request['path']} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}"
+                return ToolResult.of_text(text, is_error=True)
+            return ToolResult.of_text(answer.text)
+        raise TargetError("Lambda functions do not run in the local AgentCore yet")
+
+    def _authorized(self, gateway: ResourceRecord, target: ResourceRecord, bearer: str) -> Any:
+        async def headers(url: str, body: bytes) -> Mapping[str, str]:
+            added, query = await self._credentials.of(gateway, target, bearer=bearer, method="POST", url=url, body=body)
+            if query:
+                raise TargetError("An MCP server takes an API key in a header only")
+            return added
+
+        return headers
+
+
+def _configuration(target: ResourceRecord) -> tuple[str, Mapping[str, Any]]:
+    """Return a target's kind, as the service model names it, and its configuration."""
+    configuration: Mapping[str, Any] = target.document["targetConfiguration"]
+    protocol = next(iter(configuration))
+    kinds = cast("Mapping[str, Any]", configuration[protocol])
+    kind = next(iter(kinds), protocol)
+    return (kind, kinds[kind]) if protocol == "mcp" and kinds else (f"{protocol}.{kind}", {})
+
+
+def _lambda_schema(given: Mapping[str, Any], gateway: ResourceRecord) -> Any:
+    if "inlinePayload" in given:
+        return given["inlinePayload"]
+    try:
+        return json.loads(schema_text(given, gateway.place))
+    except ValueError as error:
+        raise TargetError("The tool schema is not JSON") from error
+
+
+def _lambda_tools(items: Any) -> list[Tool]:
+    tools: list[Tool] = []
+    for item in cast("list[Any]", items) if isinstance(items, list) else []:
+        entry = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+        if not isinstance(entry.get("name"), str) or not isinstance(entry.get("inputSchema"), dict):
+            raise TargetError("A tool of the tool schema has no name or no inputSchema")
+        tools.append(
+            Tool(
+                name=entry["name"],
+                description=str(entry.get("description") or ""),
+                input_schema=entry["inputSchema"],
+                output_schema=entry.get("outputSchema"),
+                request={"kind": "lambda"},
+            )
+        )
+    return tools
+
+
+def _with_query(url: str, added: Mapping[str, str]) -> str:
+    if not added:
+        return url
+    parts = urlsplit(url)
+    return urlunsplit(
+        parts._replace(query=urlencode([*parse_qsl(parts.query, keep_blank_values=True), *added.items()]))
+    )

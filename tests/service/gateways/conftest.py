@@ -1,0 +1,166 @@
+"""Gateways with targets on this machine: an HTTP API, and an MCP server of the MCP SDK."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from waiting import wait_until
+
+ROLE = "arn:aws:iam::123456789012:role/loom"
+OPENAPI = {
+    "openapi": "3.0.1",
+    "info": {"title": "Stock", "version": "1"},
+    "paths": {
+        "/items/{item_id}": {
+            "parameters": [{"name": "item_id", "in": "path", "required": True, "schema": {"type": "string"}}],
+            "get": {
+                "operationId": "readItem",
+                "summary": "Reads one item of the stock",
+                "parameters": [{"name": "fields", "in": "query", "schema": {"$ref": "#/components/schemas/Fields"}}],
+            },
+        },
+        "/items": {
+            "post": {
+                "operationId": "addItem",
+                "description": "Adds an item to the stock",
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Item"}}},
+                },
+            }
+        },
+        "/flood": {"get": {"operationId": "flood"}},
+    },
+    "components": {
+        "schemas": {
+            "Fields": {"type": "array", "items": {"type": "string"}},
+            "Item": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "parts": {"type": "array", "items": {"$ref": "#/components/schemas/Item"}},
+                },
+                "required": ["name"],
+            },
+        }
+    },
+}
+
+
+class Gateway:
+    """One gateway, and JSON-RPC requests to it."""
+
+    def __init__(self, aws: Any, described: dict[str, Any]) -> None:
+        self.aws, self.id, self.url = aws, described["gatewayId"], described["gatewayUrl"]
+
+    def add(self, name: str, mcp: dict[str, Any], **more: Any) -> dict[str, Any]:
+        """Add a target and return it once it is READY or has failed."""
+        made = self.aws.control.create_gateway_target(
+            gatewayIdentifier=self.id, name=name, targetConfiguration={"mcp": mcp}, **more
+        )
+        return self.settled(made["targetId"])
+
+    def settled(self, target_id: str) -> dict[str, Any]:
+        def settled() -> dict[str, Any] | None:
+            shown = self.aws.control.get_gateway_target(gatewayIdentifier=self.id, targetId=target_id)
+            return None if shown["status"] in ("CREATING", "UPDATING") else shown
+
+        found = wait_until(settled, what=f"the end of CREATING of {target_id}")
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def make_gateway(aws: Any) -> Any:
+    def make(authorizer: str = "NONE", **more: Any) -> Gateway:
+        name = f"tools-{uuid.uuid4().hex[:8]}"
+        return Gateway(aws, aws.control.create_gateway(name=name, roleArn=ROLE, authorizerType=authorizer, **more))
+
+    return make
+
+
+class _Stock(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        if parts.path == "/flood":
+            self._answer(200, b"x" * 7_000_000)
+            return
+        found = {"path": parts.path, "query": parse_qs(parts.query), "key": self.headers.get("X-Api-Key")}
+        self._answer(404 if parts.path.endswith("none") else 200, json.dumps(found).encode())
+
+    def do_POST(self) -> None:
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(200, json.dumps({"added": json.loads(content), "who": self.headers.get("Authorization")}).encode())
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="package")
+def stock() -> Iterator[str]:
+    """The address of an HTTP API."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Stock) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def openapi(stock: str) -> str:
+    """An OpenAPI document of `stock`."""
+    return json.dumps({**OPENAPI, "servers": [{"url": stock}]})
+
+
+class McpOnThisMachine:
+    """An MCP server of the SDK whose tools may change."""
+
+    def __init__(self, url: str, server: MCPServer) -> None:
+        self.url, self.server = url, server
+
+
+@pytest.fixture
+def mcp_server() -> Iterator[McpOnThisMachine]:
+    """An MCP server with the tool `add`."""
+    server = MCPServer("sums")
+
+    @server.tool()
+    def add(a: int, b: int) -> int:
+        """Adds two integers."""
+        return a + b
+
+    @server.tool()
+    def fail() -> str:
+        """Always fails."""
+        raise ToolError("no luck")
+
+    with closing(socket.socket()) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        served = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="warning", lifespan="on"))
+        thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        wait_until(lambda: served.started, what="the MCP server")
+        yield McpOnThisMachine(f"http://127.0.0.1:{port}/mcp", server)
+        served.should_exit = True
+        thread.join()
