@@ -17,6 +17,7 @@ _ACCEPT: Final = "application/json, text/event-stream"
 _MOST_TOOLS: Final = 1_000
 _MOST_SESSIONS: Final = 1_000
 _LIST_TIMEOUT_S: Final = 30.0
+_SHOWN_CHARACTERS: Final = 500
 
 Credentials = Callable[[str, bytes], Awaitable[Mapping[str, str]]]
 """Returns the headers that authorize a POST of a body to an address."""
@@ -130,7 +131,7 @@ class McpServers:
         if answer.status == 404 and session:
             raise _SessionEndedError(f"{url} has ended the session")
         if not 200 <= answer.status < 300:
-            raise TargetError(f"{url} answered {answer.status}")
+            raise TargetError(f"{url} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}")
         return answer
 
 

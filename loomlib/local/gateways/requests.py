@@ -69,6 +69,7 @@ async def request(
     """
     # aiohttp takes a tenth of what the service needs to start: only a call of a target costs its import.
     import aiohttp
+    from yarl import URL
 
     from ..identity.documents import CheckedResolver
 
@@ -78,7 +79,7 @@ async def request(
         sent["host"] = parts.netloc
         own = urlsplit(here)
         parts = parts._replace(scheme=own.scheme, netloc=own.netloc)
-    address = urlunsplit(parts)
+    address = URL(urlunsplit(parts), encoded=True)  # the signature is of the path as it is
     connector = aiohttp.TCPConnector(resolver=CheckedResolver(here=is_here(parts)), force_close=True)
     try:
         async with (
