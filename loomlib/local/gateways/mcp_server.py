@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
-from .requests import Answer, request
+from .requests import TargetAnswer, request
 from .tools import TargetError, Tool, ToolResult
 
 VERSION: Final = "2025-06-18"
@@ -121,7 +121,7 @@ class McpServers:
 
     async def _send(
         self, url: str, credentials: Credentials, session: str, message: Mapping[str, Any], timeout_s: float
-    ) -> Answer:
+    ) -> TargetAnswer:
         body = json.dumps(message).encode()
         headers = {"content-type": "application/json", "accept": _ACCEPT, "mcp-protocol-version": VERSION}
         if session:
@@ -139,7 +139,7 @@ class _SessionEndedError(TargetError):
     """The server does not know the session any more."""
 
 
-def _answered(url: str, answer: Answer, number: int) -> dict[str, Any]:
+def _answered(url: str, answer: TargetAnswer, number: int) -> dict[str, Any]:
     """Return the result of a JSON-RPC request from its answer, which is JSON or a stream of events."""
     if answer.headers.get("content-type", "").startswith("text/event-stream"):
         parts = [line.removeprefix("data:") for line in answer.text.splitlines() if line.startswith("data:")]

@@ -19,7 +19,7 @@ _RULE: Final = "a gateway's target is at a public https address or on this machi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class TargetAnswer:
     """An answer of a target.
 
     Attributes:
@@ -53,7 +53,7 @@ def check_target(url: str) -> None:
 
 async def request(
     method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, timeout_s: float, here: str
-) -> Answer:
+) -> TargetAnswer:
     """Send a request to a target and return its answer.
 
     Args:
@@ -93,7 +93,7 @@ async def request(
                 if len(content) > LARGEST_ANSWER_BYTES:
                     raise TargetError(f"{shown(url)} answered more than {LARGEST_ANSWER_BYTES:,} bytes")
             named = {name.lower(): value for name, value in response.headers.items()}
-            return Answer(status=response.status, headers=named, body=bytes(content))
+            return TargetAnswer(status=response.status, headers=named, body=bytes(content))
     except TimeoutError as error:
         raise TargetError(f"{shown(url)} did not answer within {timeout_s:g} s") from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
