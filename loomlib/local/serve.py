@@ -29,7 +29,15 @@ from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .application import Application
 from .aws_names.proxy import AwsNames
-from .browsers import BROWSER, BROWSER_PROFILE, BrowserBehaviour, BrowserPlane, BrowserStreams, ProfileBehaviour
+from .browsers import (
+    BROWSER,
+    BROWSER_PROFILE,
+    BrowserActions,
+    BrowserBehaviour,
+    BrowserPlane,
+    BrowserStreams,
+    ProfileBehaviour,
+)
 from .cloudformation import Stacks
 from .evaluations import EVALUATOR, EvaluationPlane
 from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayOperations, Gateways, GatewayTargetBehaviour
@@ -289,6 +297,7 @@ async def _serve(
                     EvaluationPlane(models),
                     events,
                     browsers,
+                    BrowserActions(browsers),
                     *long_term.planes,
                     interpreters,
                     CodeInvocations(interpreters),

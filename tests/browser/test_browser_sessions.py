@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,9 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import httpx
 import pytest
+from botocore.auth import SigV4Auth, SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
+from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
+from playwright.sync_api import Browser, BrowserContext, Error, Route
 from waiting import wait_until
 
 from loomlib import local
@@ -53,6 +59,14 @@ def session(data: Any, **parameters: Any) -> Iterator[dict[str, Any]]:
     started = data.start_browser_session(**{"browserIdentifier": SYSTEM, "name": "test", **parameters})
     yield started
     data.stop_browser_session(browserIdentifier=started["browserIdentifier"], sessionId=started["sessionId"])
+
+
+def connect(chromium: Browser, state: local.ServiceState, started: dict[str, Any]) -> Browser:
+    """Playwright's browser on a session's automation stream, at the service's own address."""
+    url = started["streams"]["automationStream"]["streamEndpoint"]
+    request = AWSRequest("GET", url)
+    SigV4Auth(Credentials(state.access_key, state.secret_key), "bedrock-agentcore", state.region).add_auth(request)
+    return chromium.browser_type.connect_over_cdp(url, headers=dict(request.headers))
 
 
 def processes_of(home: Path) -> list[str]:
@@ -116,3 +130,138 @@ def test_a_repeated_client_token_starts_one_session(client: Callable[[str], Any]
         assert again["sessionId"] == started["sessionId"]
         with pytest.raises(ClientError, match="ConflictException"):
             data.start_browser_session(browserIdentifier=SYSTEM, name="other", clientToken=token)
+
+
+def test_mouse_and_keyboard_act_on_the_page(
+    browsers: local.ServiceState, client: Callable[[str], Any], chromium: Browser
+) -> None:
+    data = client("bedrock-agentcore")
+    with session(data, viewPort={"width": 640, "height": 480}) as started:
+        browser = connect(chromium, browsers, started)
+        page = browser.contexts[0].pages[0]
+        page.set_content(
+            "<body style='margin:0;height:3000px'><textarea style='width:200px;height:100px' autofocus></textarea>"
+        )
+
+        def act(**action: Any) -> dict[str, Any]:
+            answer = data.invoke_browser(browserIdentifier=SYSTEM, sessionId=started["sessionId"], action=action)
+            assert answer["sessionId"] == started["sessionId"]
+            ((name, result),) = answer["result"].items()
+            assert [name] == list(action)
+            return result
+
+        assert act(mouseClick={"x": 50, "y": 50}) == {"status": "SUCCESS"}
+        act(keyType={"text": "one"})
+        act(keyPress={"key": "enter", "presses": 2})
+        act(keyPress={"key": "x"})
+        assert page.input_value("textarea") == "one\n\nx"
+        act(keyShortcut={"keys": ["ctrl", "a"]})
+        act(keyType={"text": "two"})
+        assert page.input_value("textarea") == "two"
+        act(mouseScroll={"x": 400, "y": 300, "deltaY": -500})
+        page.wait_for_function("scrollY > 0")
+        assert act(screenshot={})["data"].startswith(b"\x89PNG")
+        failed = act(keyPress={"key": "hyper"})
+        assert (failed["status"], "hyper is neither" in failed["error"]) == ("FAILED", True)
+        browser.close()
+
+
+def test_a_person_s_control_keeps_commands_waiting(
+    browsers: local.ServiceState, client: Callable[[str], Any], chromium: Browser
+) -> None:
+    data = client("bedrock-agentcore")
+    with session(data) as started:
+        named = {"browserIdentifier": SYSTEM, "sessionId": started["sessionId"]}
+        browser = connect(chromium, browsers, started)
+        page = browser.contexts[0].pages[0]
+        update = {"automationStreamUpdate": {"streamStatus": "DISABLED"}}
+        shown = data.update_browser_stream(**named, streamUpdate=update)
+        assert shown["streams"]["automationStream"]["streamStatus"] == "DISABLED"
+        with pytest.raises(Error, match="Timeout"):
+            page.goto("data:text/html,blocked", timeout=500)
+        with pytest.raises(Error, match="DISABLED"):
+            connect(chromium, browsers, started)
+        update = {"automationStreamUpdate": {"streamStatus": "ENABLED"}}
+        data.update_browser_stream(**named, streamUpdate=update)
+        page.goto("data:text/html,<p>free")
+        assert page.inner_text("p") == "free"
+        browser.close()
+
+
+def test_the_live_view_is_a_page_with_a_screenshot(browsers: local.ServiceState, client: Callable[[str], Any]) -> None:
+    with session(client("bedrock-agentcore")) as started:
+        url = started["streams"]["liveViewStream"]["streamEndpoint"]
+        assert httpx.get(url).status_code == 403
+        request = AWSRequest("GET", url)
+        keys = Credentials(browsers.access_key, browsers.secret_key)
+        SigV4QueryAuth(keys, "bedrock-agentcore", browsers.region, expires=300).add_auth(request)
+        shown = httpx.get(str(request.url), timeout=60)
+        assert (shown.status_code, "data:image/jpeg;base64," in shown.text) == (200, True)
+        assert "default-src 'none'" in shown.headers["content-security-policy"]
+
+
+def test_a_recording_is_stored_as_screenshots_with_their_addresses(
+    browsers: local.ServiceState, client: Callable[[str], Any], chromium: Browser
+) -> None:
+    s3, control, data = client("s3"), client("bedrock-agentcore-control"), client("bedrock-agentcore")
+    made = control.create_browser(
+        name="recorded",
+        executionRoleArn="arn:aws:iam::123456789012:role/browsers",
+        networkConfiguration={"networkMode": "PUBLIC"},
+        recording={"enabled": True, "s3Location": {"bucket": "recordings", "prefix": "browsers"}},
+    )
+    with pytest.raises(ClientError, match="recordings does not exist"):
+        data.start_browser_session(browserIdentifier=made["browserId"])
+    s3.create_bucket(Bucket="recordings")
+
+    def names() -> list[str]:
+        stored = s3.list_objects_v2(Bucket="recordings", Prefix=f"browsers/{started['sessionId']}/")
+        return [item["Key"].rpartition("/")[2] for item in stored.get("Contents", ())]
+
+    with session(data, browserIdentifier=made["browserId"]) as started:
+        read = data.get_browser_session(browserIdentifier=made["browserId"], sessionId=started["sessionId"])
+        assert read["sessionReplayArtifact"] == f"s3://recordings/browsers/{started['sessionId']}/"
+        wait_until(lambda: "000001.jpg" in names(), what="the first screenshot")
+        browser = connect(chromium, browsers, started)
+        browser.contexts[0].pages[0].goto("data:text/html,<title>Shop</title><h1>Shop")
+        wait_until(lambda: "000002.jpg" in names(), what="the second screenshot")
+        browser.close()
+    assert {"events.jsonl", "index.html"} <= set(names())
+    key = f"browsers/{started['sessionId']}/events.jsonl"
+    events = s3.get_object(Bucket="recordings", Key=key)["Body"].read().decode().splitlines()
+    assert json.loads(events[1])["title"] == "Shop"
+
+
+def test_a_profile_brings_cookies_and_local_storage_into_the_next_session(
+    browsers: local.ServiceState, client: Callable[[str], Any], chromium: Browser
+) -> None:
+    control, data = client("bedrock-agentcore-control"), client("bedrock-agentcore")
+    profile = control.create_browser_profile(name="shop")["profileId"]
+
+    def shop(context: BrowserContext) -> Any:
+        def answer(route: Route) -> None:
+            route.fulfill(body="<p>shop", content_type="text/html")
+
+        page = context.new_page()
+        page.route("https://shop.example/**", answer)
+        page.goto("https://shop.example/")
+        return page
+
+    with session(data) as started:
+        browser = connect(chromium, browsers, started)
+        page = shop(browser.contexts[0])
+        page.evaluate("document.cookie = 'customer=7; max-age=600; secure'; localStorage.setItem('cart', 'apples')")
+        saved = data.save_browser_session_profile(
+            profileIdentifier=profile, browserIdentifier=SYSTEM, sessionId=started["sessionId"]
+        )
+        assert saved["profileIdentifier"] == profile
+        browser.close()
+    read = control.get_browser_profile(profileId=profile)
+    assert (read["status"], read["lastSavedBrowserSessionId"]) == ("READY", started["sessionId"])
+    for configuration, expected in (({"profileIdentifier": profile}, ["customer=7", "apples"]), (None, ["", None])):
+        given = {"profileConfiguration": configuration} if configuration else {}
+        with session(data, **given) as started:
+            browser = connect(chromium, browsers, started)
+            page = shop(browser.contexts[0])
+            assert page.evaluate("[document.cookie, localStorage.getItem('cart')]") == expected
+            browser.close()

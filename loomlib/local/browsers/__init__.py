@@ -1,5 +1,6 @@
 """AgentCore Browser: sessions of a headless Chromium behind the boundary of agents' sessions."""
 
+from .actions import BrowserActions
 from .plane import BrowserPlane
 from .resources import BROWSER, BROWSER_PROFILE, BrowserBehaviour, ProfileBehaviour
 from .streams import PREFIX, BrowserStreams, StreamPath
@@ -8,6 +9,7 @@ __all__ = [
     "BROWSER",
     "BROWSER_PROFILE",
     "PREFIX",
+    "BrowserActions",
     "BrowserBehaviour",
     "BrowserPlane",
     "BrowserStreams",

@@ -7,6 +7,9 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +19,10 @@ from ..resources.store import ResourceStore
 from ..sessions.place import SessionPlace
 from ..wire import RefusedError, conflict, not_found
 from .chromium import INSTALL, BrowserStartError, find_chromium
-from .resources import BROWSER, refuse_members
+from .devtools import BrowserGoneError, CommandError
+from .profiles import ProfileTooLargeError, fill_profile, restore_cookies, save_profile
+from .recording import Recording, RecordingPlace
+from .resources import BROWSER, profile_file, refuse_members
 from .session import BrowserSession, SessionSettings
 
 _log = logging.getLogger(__name__)
@@ -25,6 +31,7 @@ _TIMEOUT_S: Final = 3_600
 _VIEWPORT: Final = (1_456, 819)
 """AWS documents no default; its samples use this size."""
 _MOST_RUNNING: Final = 32
+_STORED_WITHIN_S: Final = 15.0
 _MOST_ENDED: Final = 1_000
 _NOT_IMPLEMENTED: Final = ("extensions", "proxyConfiguration")
 
@@ -44,6 +51,8 @@ class BrowserPlane:
         self._running: dict[str, BrowserSession] = {}
         self._known: dict[str, BrowserSession] = {}  # also those that have ended, the oldest first
         self._tokens: dict[tuple[Place, str], tuple[str, asyncio.Future[BrowserSession]]] = {}
+        self._saving: set[str] = set()
+        self._recordings: dict[str, asyncio.Future[None]] = {}
         self._closing = False
 
     async def start_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
@@ -93,6 +102,8 @@ class BrowserPlane:
         """End a session; one that has ended stays as it is."""
         session = self.session(parameters["browserIdentifier"], parameters["sessionId"], place)
         await session.end("The session was stopped")
+        if (recording := self._recordings.get(session.id)) is not None:
+            await asyncio.wait((recording,), timeout=_STORED_WITHIN_S)
         return self._shown(session, "browserIdentifier", "sessionId", "lastUpdatedAt")
 
     async def update_browser_stream(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
@@ -106,6 +117,31 @@ class BrowserPlane:
         session.touch()
         shown = self._shown(session, "browserIdentifier", "sessionId", "streams")
         return {**shown, "updatedAt": session.updated_at}
+
+    async def save_browser_session_profile(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+        """Save the cookies and the local storage of a session as a profile."""
+        session = self.ready_session(parameters["browserIdentifier"], parameters["sessionId"], place)
+        profile = self._profile(parameters, place)
+        assert profile is not None
+        if profile.id in self._saving:
+            raise conflict(f"{profile.id} is being saved; wait until it is READY")
+        self._saving.add(profile.id)
+        try:
+            await save_profile(session, profile_file(self._home, profile.id))
+        except (BrowserGoneError, CommandError, ProfileTooLargeError) as failure:
+            raise conflict(f"The profile could not be saved: {failure}") from failure
+        finally:
+            self._saving.discard(profile.id)
+        moment = datetime.now(UTC)
+        record = self._resources.of_arn(profile.arn)
+        if record is None:
+            profile_file(self._home, profile.id).unlink(missing_ok=True)
+            raise not_found(f"Browser profile not found: {profile.id}")
+        saved = {"savedAt": moment.timestamp(), "sessionId": session.id, "browserId": session.settings.browser_id}
+        record = replace(record, internal={**record.internal, **saved}, updated_at=moment)
+        await asyncio.to_thread(self._resources.put, [record])
+        shown = self._shown(session, "browserIdentifier", "sessionId")
+        return {**shown, "profileIdentifier": profile.id, "lastUpdatedAt": moment}
 
     def browser(self, identifier: str, place: Place) -> ResourceRecord:
         """Return a browser by its id or its ARN.
@@ -152,6 +188,8 @@ class BrowserPlane:
         """End all sessions."""
         self._closing = True
         await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in [*self._running.values()]))
+        if self._recordings:
+            await asyncio.wait(self._recordings.values(), timeout=_STORED_WITHIN_S)
 
     async def _start(self, browser: ResourceRecord, parameters: Mapping[str, Any], place: Place) -> BrowserSession:
         refuse_members(parameters, "StartBrowserSession", *_NOT_IMPLEMENTED)
@@ -166,6 +204,8 @@ class BrowserPlane:
             raise RefusedError(
                 "NotImplementedException", 501, f"A browser session needs Chromium, which this machine lacks: {INSTALL}"
             )
+        profile = self._profile(parameters, place)
+        target = RecordingPlace.of(browser.document.get("recording"), place)
         size: Mapping[str, int] = parameters.get("viewPort") or {}
         settings = SessionSettings(
             place=place,
@@ -173,24 +213,46 @@ class BrowserPlane:
             name=parameters.get("name") or "",
             timeout_s=parameters.get("sessionTimeoutSeconds") or _TIMEOUT_S,
             viewport=(size["width"], size["height"]) if size else _VIEWPORT,
+            profile_id=profile.id if profile else "",
         )
         session = BrowserSession(self._sessions, settings, self._forget)
+        saved = profile_file(self._home, settings.profile_id) if profile else None
         self._running[session.id] = session
         try:
-            await session.start(program, lambda _: None)
-        except (BrowserStartError, OSError) as failure:
-            del self._running[session.id]
+            if saved is not None and saved.exists():
+                await session.start(program, partial(fill_profile, saved))
+                await restore_cookies(session, saved)
+            else:
+                await session.start(program, lambda _: None)
+        except (BrowserStartError, BrowserGoneError, CommandError, OSError) as failure:
+            self._running.pop(session.id, None)
             _log.error("A browser session did not start: %s", failure)
             raise RefusedError("NotImplementedException", 501, f"The browser did not start: {failure}") from failure
         except BaseException:
-            del self._running[session.id]
+            self._running.pop(session.id, None)
             raise
         self._known[session.id] = session
+        if target is not None:
+            session.recorded_to = target.address(session.id)
+            self._recordings[session.id] = asyncio.ensure_future(Recording(session, target).run())
         return session
+
+    def _profile(self, parameters: Mapping[str, Any], place: Place) -> ResourceRecord | None:
+        """Return the saved profile that a request names, if it names one."""
+        configuration: Mapping[str, str] = parameters.get("profileConfiguration") or {}
+        identifier = parameters.get("profileIdentifier") or configuration.get("profileIdentifier", "")
+        if not identifier:
+            return None
+        record = self._resources.find("BrowserProfile", place, identifier)
+        if record is None:
+            raise not_found(f"Browser profile not found: {identifier}")
+        return record
 
     def _forget(self, session: BrowserSession) -> None:
         """Keep what is known of a session that has ended, of the newest ones."""
         self._running.pop(session.id, None)
+        if (recording := self._recordings.get(session.id)) is not None:
+            recording.add_done_callback(lambda _: self._recordings.pop(session.id, None))
         ended = [known for known in self._known.values() if not known.is_ready]
         for known in ended[:-_MOST_ENDED]:
             del self._known[known.id]

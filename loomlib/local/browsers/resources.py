@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..resources import Behaviour, Draft, Resource, ResourceRecord
-from ..wire import conflict, invalid, not_implemented
+from ..wire import invalid, not_implemented
 
 SYSTEM_BROWSER: Final = "aws.browser.v1"
 _SINCE: Final = datetime(2025, 7, 16, tzinfo=UTC)
@@ -85,10 +85,15 @@ class ProfileBehaviour(Behaviour):
         """Return whether a profile has the name that is asked for."""
         return parameters.get("name") in (None, record.name)
 
-    async def before_delete(self, record: ResourceRecord, version: int | None) -> None:
-        """Refuse to delete a profile that is being saved."""
-        if record.status == "SAVING":
-            raise conflict(f"{record.id} is SAVING; wait until it is READY")
+    def members(self, record: ResourceRecord) -> Mapping[str, Any]:
+        """Return when the profile was saved, and from which session."""
+        if "savedAt" not in record.internal:
+            return {}
+        return {
+            "lastSavedAt": datetime.fromtimestamp(record.internal["savedAt"], UTC),
+            "lastSavedBrowserSessionId": record.internal["sessionId"],
+            "lastSavedBrowserId": record.internal["browserId"],
+        }
 
     async def after_delete(self, record: ResourceRecord, version: int | None) -> None:
         """Remove its files."""

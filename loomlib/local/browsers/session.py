@@ -8,7 +8,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ from .devtools import BrowserGoneError, CommandError, DevToolsChannel
 
 _START_WITHIN_S: Final = 50.0
 """AWS's SDKs give up on an answer after 60 s."""
-_SAVED_WITHIN_S: Final = 5.0
+_IMAGE_WITHIN_S: Final = 10.0
 _ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base32, of which AWS's session ids (ULIDs) are made
 PROFILE: Final = "profile"
 
@@ -36,7 +36,6 @@ class SessionSettings:
         timeout_s: Seconds after which it ends.
         viewport: Width and height of the pages.
         profile_id: The saved profile that it begins with; empty for a new one.
-        recorded_to: The S3 address below which its recording is stored; empty without one.
     """
 
     place: Place
@@ -45,15 +44,13 @@ class SessionSettings:
     timeout_s: int
     viewport: tuple[int, int]
     profile_id: str = ""
-    recorded_to: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Running:
     chromium: Chromium
     mark: str
     folder: Path
-    clients: set[DevToolsChannel] = field(default_factory=set[DevToolsChannel])
 
 
 class BrowserSession:
@@ -67,6 +64,7 @@ class BrowserSession:
         is_ready: Whether it runs.
         automated: Whether the automation stream is enabled; wait for it before passing a command on.
         why_ended: The reason of its end; empty until then.
+        recorded_to: The S3 address below which its recording is stored; empty without one.
     """
 
     def __init__(
@@ -75,7 +73,7 @@ class BrowserSession:
         self.id = new_session_id()
         self.settings = settings
         self.created_at = self.updated_at = datetime.now(UTC)
-        self.why_ended = ""
+        self.why_ended = self.recorded_to = ""
         self.automated = asyncio.Event()
         self.automated.set()
         self._sessions, self._on_ended = sessions, on_ended
@@ -83,6 +81,17 @@ class BrowserSession:
         self._gone = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of a session that runs.
+
+        Raises:
+            BrowserGoneError: It has ended.
+        """
+        if self._running is None or self.why_ended:
+            raise BrowserGoneError(self.why_ended or "The session has not started")
+        return self._running.folder
 
     @property
     def is_ready(self) -> bool:
@@ -161,9 +170,12 @@ class BrowserSession:
         """
         channel = await self.channel()
         try:
-            page = await attach_page(channel)
-            image = await channel.command("Page.captureScreenshot", session=page, format=format, **parameters)
+            page = await asyncio.wait_for(attach_page(channel), _IMAGE_WITHIN_S)
+            taking = channel.command("Page.captureScreenshot", session=page, format=format, **parameters)
+            image = await asyncio.wait_for(taking, _IMAGE_WITHIN_S)
             return base64.b64decode(image["data"])
+        except TimeoutError as failure:
+            raise CommandError("the page shows a dialog, or is busy") from failure
         finally:
             await channel.close()
 
@@ -183,8 +195,8 @@ class BrowserSession:
             members["name"] = settings.name
         if settings.profile_id:
             members["profileConfiguration"] = {"profileIdentifier": settings.profile_id}
-        if settings.recorded_to:
-            members["sessionReplayArtifact"] = settings.recorded_to
+        if self.recorded_to:
+            members["sessionReplayArtifact"] = self.recorded_to
         return members
 
     async def _fit_window(self) -> None:
