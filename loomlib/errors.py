@@ -27,6 +27,7 @@
     │   ├── InvalidArgumentsError           (also ValueError) arguments that do not fit a schema; names the field
     │   └── PeerClosedError                 the server's process or connection ended
     ├── InvocationFailedError               an invocation ended in an error (asked for by raise_for_status)
+    ├── CodeFailedError                     code, a command or a file operation of a code interpreter failed
     ├── StoreError                          the database refused
     │   ├── StoreFullError                  no space left
     │   ├── StoreDamagedError               the file is damaged; opening it again recovers what is readable
@@ -182,6 +183,10 @@ class InvocationFailedError(LoomError):
     def __init__(self, what: str, *, on: str = "", try_: str = "", failure: str = "") -> None:
         super().__init__(what, on=on, try_=try_)
         self.failure = failure
+
+
+class CodeFailedError(LoomError):
+    """Code, a command or a file operation of a code interpreter failed (asked for by raise_for_status)."""
 
 
 class StoreError(LoomError):

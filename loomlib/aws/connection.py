@@ -45,7 +45,7 @@ class Clients:
         self.connection = connection
         self._lock = threading.RLock()
         self._boto: Any = None
-        self._clients: dict[tuple[str, str], Any] = {}
+        self._clients: dict[tuple[str, str, float], Any] = {}
         self._account: str | None = None
 
     @property
@@ -105,28 +105,35 @@ class Clients:
         """Return the client of S3."""
         return self.client("s3", region)
 
-    def client(self, service: str, region: str | None = None) -> Any:
-        """Return the client of a service, in the connection's region unless `region` is given."""
+    def client(self, service: str, region: str | None = None, *, read_timeout_s: float = 60) -> Any:
+        """Return the client of a service.
+
+        Args:
+            service: The service, as boto3 names it.
+            region: Another region than the connection's.
+            read_timeout_s: Seconds without a byte after which a call fails.
+        """
         from botocore.config import Config
 
         where = region or self.region
         with self._lock:
-            if (service, where) not in self._clients:
+            key = (service, where, read_timeout_s)
+            if key not in self._clients:
                 endpoint = self._endpoint(service)
                 config = Config(
                     retries={"total_max_attempts": 1, "mode": "standard"},
                     max_pool_connections=MEASURED_CONNECTIONS,
-                    read_timeout=60,
+                    read_timeout=read_timeout_s,
                     connect_timeout=10,
                     # A bucket name in the host part would leave an address such as 127.0.0.1 without an answer.
                     s3={"addressing_style": "path"} if endpoint else None,
                     proxies=_proxies(endpoint),
                 )
                 with translated("Creating an AWS client", on=service):
-                    self._clients[service, where] = self._session().client(
+                    self._clients[key] = self._session().client(
                         service, region_name=where, endpoint_url=endpoint, config=config
                     )
-            return self._clients[service, where]
+            return self._clients[key]
 
     def data_endpoint(self, region: str | None = None) -> str:
         """Return the address of the data plane as boto3 resolves it, `AWS_ENDPOINT_URL_…` included."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from ..snapshot_check import SnapshotReport
     from .a2a_client import A2aClient
+    from .code_interpreter import CodeInterpreter
     from .mcp_client import McpClient
     from .memory import Memory
     from .plugin_view import PluginView
@@ -272,6 +273,22 @@ class Workbench:
                 progress=progress or WaitLine(),
             )
         return Agent(context.catalog.add(deployed), context)
+
+    def code_interpreter(self, interpreter: str | None = None, *, timeout_s: int = 900) -> CodeInterpreter:
+        """Return a session of a code interpreter, which starts at its first use.
+
+        Examples:
+            >>> with bench.code_interpreter() as code:
+            ...     code.run("x = 20")
+            ...     print(code.run("x + 1").text)
+
+        Args:
+            interpreter: The code interpreter's id or ARN; the one that AWS manages by default.
+            timeout_s: Seconds after which the session ends, whatever runs in it; at most 28,800.
+        """
+        from .code_interpreter import MANAGED, CodeInterpreter
+
+        return CodeInterpreter(self.context, interpreter or MANAGED, timeout_s=timeout_s)
 
     def mcp(
         self,

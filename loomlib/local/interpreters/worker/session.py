@@ -6,6 +6,7 @@ of their own, so that one that crashes, or a cleared context, takes its variable
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import json
 import os
@@ -13,7 +14,7 @@ import select
 import sys
 import time
 from _thread import allocate_lock, start_new_thread
-from socket import socket, socketpair
+from socket import socketpair
 from typing import TYPE_CHECKING, Any, cast
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -187,7 +188,7 @@ def main() -> None:
     bootstrap.keep_limits(limits)
     cells = CellQueue()
 
-    def work(channel: socket, words: list[bytes], _: list[int]) -> None:
+    def work(channel: _socket.socket, words: list[bytes], _: list[int]) -> None:
         operation, arguments = words[0].decode(), json.loads(words[1])
         result = cells.execute(arguments) if operation == "cell" else files.answer(operation, arguments)
         content = json.dumps(result).encode()
