@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
 from .requests import TargetAnswer, request
-from .tools import TargetError, Tool, ToolResult
+from .tools import GatewayTool, TargetError, ToolResult
 
 VERSION: Final = "2025-06-18"
 _SESSION: Final = "mcp-session-id"
@@ -35,7 +35,7 @@ class McpServers:
         self._sessions: OrderedDict[str, str] = OrderedDict()
         self._ids = itertools.count(1)
 
-    async def tools(self, url: str, credentials: Credentials) -> list[Tool]:
+    async def tools(self, url: str, credentials: Credentials) -> list[GatewayTool]:
         """Return all tools of a server, in a session of their own.
 
         Args:
@@ -46,7 +46,7 @@ class McpServers:
             TargetError: The server did not answer as an MCP server.
         """
         session = await self._open(url, credentials, _LIST_TIMEOUT_S)
-        tools: list[Tool] = []
+        tools: list[GatewayTool] = []
         cursor: str | None = None
         while True:
             parameters = {"cursor": cursor} if cursor else {}
@@ -162,13 +162,13 @@ def _answered(url: str, answer: TargetAnswer, number: int) -> dict[str, Any]:
     raise TargetError(f"{url} did not answer as an MCP server")
 
 
-def _tool(url: str, item: Any) -> Tool:
+def _tool(url: str, item: Any) -> GatewayTool:
     entry = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
     name, schema = entry.get("name"), entry.get("inputSchema")
     if not isinstance(name, str) or not name or not isinstance(schema, dict):
         raise TargetError(f"{url} listed a tool without a name or an inputSchema")
     output: Any = entry.get("outputSchema")
-    return Tool(
+    return GatewayTool(
         name=name,
         description=str(entry.get("description") or ""),
         input_schema=cast("dict[str, Any]", schema),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 from urllib.parse import quote, urlencode
 
-from .tools import TargetError, Tool
+from .tools import GatewayTool, TargetError
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _VERSIONS: Final = ("3.0", "3.1")  # AgentCore developer guide, "OpenAPI schema targets"
@@ -18,7 +18,7 @@ _JSON: Final = "application/json"
 Document = Mapping[str, Any]
 
 
-def openapi_tools(text: str) -> list[Tool]:
+def openapi_tools(text: str) -> list[GatewayTool]:
     """Return the tools of an OpenAPI document in JSON or YAML.
 
     Args:
@@ -34,7 +34,7 @@ def openapi_tools(text: str) -> list[Tool]:
     paths = _object(document.get("paths"))
     if not paths:
         raise TargetError("The OpenAPI document has no paths")
-    tools: dict[str, Tool] = {}
+    tools: dict[str, GatewayTool] = {}
     references = _References(document)
     for path, item in paths.items():
         entry = _object(item)
@@ -48,7 +48,7 @@ def openapi_tools(text: str) -> list[Tool]:
     return list(tools.values())
 
 
-def openapi_request(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, str, dict[str, str], bytes | None]:
+def openapi_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[str, str, dict[str, str], bytes | None]:
     """Return the method, the address, the headers and the body of a call.
 
     Args:
@@ -98,7 +98,7 @@ def _read(text: str) -> Document:
     return cast("dict[str, Any]", document)
 
 
-def _tool(document: Document, references: _References, path: str, item: Document, method: str) -> Tool:
+def _tool(document: Document, references: _References, path: str, item: Document, method: str) -> GatewayTool:
     operation = _object(item[method])
     name = operation.get("operationId")
     where = f"{method.upper()} {path}"
@@ -124,7 +124,7 @@ def _tool(document: Document, references: _References, path: str, item: Document
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     if required:
         schema["required"] = list(dict.fromkeys(required))
-    return Tool(
+    return GatewayTool(
         name=name,
         description=str(operation.get("description") or operation.get("summary") or ""),
         input_schema=schema,

@@ -13,7 +13,7 @@ from ..identity.outbound import linked_identity
 from ..resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError
 from ..resources.store import ResourceStore
 from ..wire import invalid, not_implemented
-from .tools import TargetError, Tool
+from .tools import GatewayTool, TargetError
 
 GATEWAY: Final = Resource(noun="Gateway", arn="gateway/{id}", lowercase=True, update="replace")
 GATEWAY_TARGET: Final = Resource(
@@ -31,7 +31,7 @@ _NOT_HERE: Final = {
     "domainOverride": "domains of gateways",
 }
 
-ReadTools = Callable[[ResourceRecord, ResourceRecord], Awaitable[list[Tool]]]
+ReadTools = Callable[[ResourceRecord, ResourceRecord], Awaitable[list[GatewayTool]]]
 """Reads the tools of a gateway's target."""
 
 

@@ -32,7 +32,7 @@ from ..wire import (
 from .resources import GATEWAY, GATEWAY_TARGET
 from .search import ToolSearch
 from .targets import Targets
-from .tools import SEPARATOR, TargetError, Tool, ToolResult
+from .tools import SEPARATOR, GatewayTool, TargetError, ToolResult
 
 VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26")
 """Versions of MCP, the newest first (AgentCore developer guide, "Use an AgentCore gateway")."""
@@ -175,9 +175,9 @@ class Gateways:
                 str(error) if shown else "An internal error occurred. Please retry later.", is_error=True
             )
 
-    def _tools(self, gateway: ResourceRecord) -> list[tuple[ResourceRecord, Tool]]:
+    def _tools(self, gateway: ResourceRecord) -> list[tuple[ResourceRecord, GatewayTool]]:
         return [
-            (target, Tool(**stored))
+            (target, GatewayTool(**stored))
             for target in self._store.records(GATEWAY_TARGET.noun, parent=gateway.arn)
             for stored in target.internal.get("tools") or ()
         ]

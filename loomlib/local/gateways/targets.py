@@ -14,7 +14,7 @@ from .mcp_server import McpServers
 from .openapi import openapi_request, openapi_tools
 from .requests import check_target, request
 from .schemas import schema_text
-from .tools import TargetError, Tool, ToolResult
+from .tools import GatewayTool, TargetError, ToolResult
 
 CALL_TIMEOUT_S: Final = 300.0
 """How long a call of a tool may take (AgentCore developer guide, "Quotas": gateway invocation timeout, 5 minutes)."""
@@ -34,7 +34,7 @@ class Targets:
         self._credentials, self._here = credentials, here
         self._servers = McpServers(here)
 
-    async def read_tools(self, gateway: ResourceRecord, target: ResourceRecord) -> list[Tool]:
+    async def read_tools(self, gateway: ResourceRecord, target: ResourceRecord) -> list[GatewayTool]:
         """Return the tools of a target.
 
         Raises:
@@ -59,7 +59,7 @@ class Targets:
         self,
         gateway: ResourceRecord,
         target: ResourceRecord,
-        tool: Tool,
+        tool: GatewayTool,
         arguments: Mapping[str, Any],
         *,
         bearer: str,
@@ -127,14 +127,14 @@ def _lambda_schema(given: Mapping[str, Any], gateway: ResourceRecord) -> Any:
         raise TargetError("The tool schema is not JSON") from error
 
 
-def _lambda_tools(items: Any) -> list[Tool]:
-    tools: list[Tool] = []
+def _lambda_tools(items: Any) -> list[GatewayTool]:
+    tools: list[GatewayTool] = []
     for item in cast("list[Any]", items) if isinstance(items, list) else []:
         entry = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
         if not isinstance(entry.get("name"), str) or not isinstance(entry.get("inputSchema"), dict):
             raise TargetError("A tool of the tool schema has no name or no inputSchema")
         tools.append(
-            Tool(
+            GatewayTool(
                 name=entry["name"],
                 description=str(entry.get("description") or ""),
                 input_schema=entry["inputSchema"],

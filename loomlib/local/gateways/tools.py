@@ -15,7 +15,7 @@ class TargetError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class GatewayTool:
     """One tool of a target.
 
     Attributes:
@@ -33,7 +33,7 @@ class Tool:
     request: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def stored(self) -> dict[str, Any]:
-        """Return its JSON form, for `Tool(**stored)`."""
+        """Return its JSON form, for `GatewayTool(**stored)`."""
         return asdict(self)
 
     def shown(self, target: str) -> dict[str, Any]:
