@@ -24,14 +24,13 @@ NOT_LISTED: Final = ("blueprints", "migrations", "plotly-", "facts_pool", "__pyc
 
 _WORDS: Final = re.compile(r"[A-Za-z][a-z’']+[,.:;)]? +[(“]?([A-Za-z{][a-z’'_]*)")
 _CODE: Final = re.compile(
-    r"^(SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|DROP|ALTER|VACUUM|filter |fields |import |from |var\(|\.[a-z])"
+    r"^(<[a-z!?]|SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|DROP|ALTER|VACUUM|filter |fields |import |from |var\(|\.[a-z])"
     r"|\\[sdwb(]|\(\?[:P=!i]|[{;]\s*\n|^[a-z-]+: [^.]*;$|^[\w.-]+( [\w.-]+)?, [\w.]+\.[\w.]+",
     re.MULTILINE,
 )
 _SCRIPT_TEXT: Final = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\'(?:[^\'\\\n]|\\.)*\'|//[^\n]*|/\*.*?\*/', re.DOTALL
 )
-_TAG: Final = re.compile(r"<(/?)([a-z][\w-]*)([^<>]*)>", re.DOTALL)
 _SHOWN_ATTRIBUTE: Final = re.compile(r'(?:title|aria-label|placeholder|alt)="([^"]+)"')
 
 
@@ -100,6 +99,8 @@ def python_sentences(source: str) -> Iterator[tuple[int, str, str]]:
                     yield first.lineno, "help", _one_line(help_text)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             listed.add(id(node.value))  # the documentation of an attribute
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("cast", "re.compile", "TypeVar"):
+            listed.update(map(id, node.args[:1]))  # a type or a pattern
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (kind := _kind_of_call(node)):
             arguments = [*node.args, *(word.value for word in node.keywords if word.arg in ("on", "try_", "help"))]
