@@ -197,7 +197,7 @@ class BrowserPlane:
             raise RefusedError(
                 "ServiceQuotaExceededException",
                 402,
-                f"{len(self._running)} browser sessions run already",
+                f"{len(self._running)} browser sessions are running already",
             )
         program = await asyncio.to_thread(find_chromium)
         if program is None:

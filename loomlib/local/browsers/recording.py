@@ -114,7 +114,7 @@ class Recording:
         except BrowserGoneError:
             pass
         except ServiceException as error:  # the bucket was deleted
-            _log.warning("Browser session %s is not recorded any more: %s", self.session.id, error)
+            _log.warning("Browser session %s is no longer recorded: %s", self.session.id, error)
         finally:
             self._finish()
 

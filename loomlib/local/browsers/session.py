@@ -130,7 +130,7 @@ class BrowserSession:
         self._sessions.watch.add(mark, chromium.process.leader, (folder,), limits, self._on_limit)
         self._spawn(self._follow(self._running))
         self._timer = asyncio.get_running_loop().call_later(
-            self.settings.timeout_s, lambda: self._spawn(self.end("The session's time is over"))
+            self.settings.timeout_s, lambda: self._spawn(self.end("The session has reached its time limit"))
         )
         with contextlib.suppress(CommandError, BrowserGoneError):
             await self._fit_window()

@@ -62,10 +62,10 @@ class TargetCredentials:
             if kind == "OAUTH":
                 return await self._token(gateway, provider.get("oauthCredentialProvider") or {}, bearer), {}
         except RefusedError as refused:
-            raise TargetError(f"The credentials of target {target.name} cannot be had: {refused.message}") from refused
+            raise TargetError(f"The credentials of target {target.name} could not be obtained: {refused.message}") from refused
         if kind == "JWT_PASSTHROUGH":
             if not bearer:
-                raise TargetError(f"Target {target.name} takes the caller's token, and the caller has none")
+                raise TargetError(f"Target {target.name} needs the caller's token, but the caller has none")
             return {"authorization": f"Bearer {bearer}"}, {}
         if kind == "GATEWAY_IAM_ROLE":
             return self._signed(gateway, provider.get("iamCredentialProvider") or {}, method, url, body), {}
