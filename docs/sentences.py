@@ -24,7 +24,8 @@ NOT_LISTED: Final = ("blueprints", "migrations", "plotly-", "facts_pool", "__pyc
 
 _WORDS: Final = re.compile(r"[A-Za-z][a-z’']+[,.:;)]? +[(“]?([A-Za-z{][a-z’'_]*)")
 _CODE: Final = re.compile(
-    r"^(<[a-z!?]|SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|DROP|ALTER|VACUUM|filter |fields |import |from |var\(|\.[a-z])"
+    r"^<[a-z!?]"
+    r"|^(SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|DROP|ALTER|VACUUM|filter |fields |import |from |var\(|\.[a-z])"
     r"|\\[sdwb(]|\(\?[:P=!i]|[{;]\s*\n|^[a-z-]+: [^.]*;$|^[\w.-]+( [\w.-]+)?, [\w.]+\.[\w.]+",
     re.MULTILINE,
 )

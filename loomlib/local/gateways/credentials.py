@@ -62,7 +62,9 @@ class TargetCredentials:
             if kind == "OAUTH":
                 return await self._token(gateway, provider.get("oauthCredentialProvider") or {}, bearer), {}
         except RefusedError as refused:
-            raise TargetError(f"The credentials of target {target.name} could not be obtained: {refused.message}") from refused
+            raise TargetError(
+                f"The credentials of target {target.name} could not be obtained: {refused.message}"
+            ) from refused
         if kind == "JWT_PASSTHROUGH":
             if not bearer:
                 raise TargetError(f"Target {target.name} needs the caller's token, but the caller has none")
