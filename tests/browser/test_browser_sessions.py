@@ -8,16 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import boto3
 import httpx
 import pytest
-from botocore.auth import SigV4Auth, SigV4QueryAuth
+from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
-from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 from playwright.sync_api import Browser, BrowserContext, Error, Route
@@ -25,10 +23,10 @@ from waiting import wait_until
 
 from loomlib import local
 
+from .browser_sessions import SYSTEM, client_of, connect, processes_of, session
 from .conftest import CHROMIUM
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no chromium at {CHROMIUM}")]
-SYSTEM = "aws.browser.v1"
 CONTRACT = Path(__file__).parents[1] / "contract" / "scripts" / "browser.py"
 
 
@@ -41,38 +39,7 @@ def browsers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[local.Service
 
 @pytest.fixture
 def client(browsers: local.ServiceState) -> Callable[[str], Any]:
-    def make(name: str) -> Any:
-        return boto3.client(
-            name,
-            endpoint_url=browsers.url,
-            region_name=browsers.region,
-            aws_access_key_id=browsers.access_key,
-            aws_secret_access_key=browsers.secret_key,
-            config=Config(retries={"total_max_attempts": 1}),
-        )
-
-    return make
-
-
-@contextmanager
-def session(data: Any, **parameters: Any) -> Iterator[dict[str, Any]]:
-    started = data.start_browser_session(**{"browserIdentifier": SYSTEM, "name": "test", **parameters})
-    yield started
-    data.stop_browser_session(browserIdentifier=started["browserIdentifier"], sessionId=started["sessionId"])
-
-
-def connect(chromium: Browser, state: local.ServiceState, started: dict[str, Any]) -> Browser:
-    """Playwright's browser on a session's automation stream, at the service's own address."""
-    url = started["streams"]["automationStream"]["streamEndpoint"]
-    request = AWSRequest("GET", url)
-    SigV4Auth(Credentials(state.access_key, state.secret_key), "bedrock-agentcore", state.region).add_auth(request)
-    return chromium.browser_type.connect_over_cdp(url, headers=dict(request.headers))
-
-
-def processes_of(home: Path) -> list[str]:
-    """The command lines of processes that name the home folder, other than the service's own."""
-    lines = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
-    return [line for line in lines if str(home / "sessions") in line and "user-data-dir" in line]
+    return partial(client_of, browsers)
 
 
 def test_the_sdk_and_playwright_work_unchanged_in_the_exported_shell(browsers: local.ServiceState) -> None:
