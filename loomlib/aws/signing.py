@@ -100,6 +100,34 @@ def sign_get(
     return _signed(clients, "GET", endpoint, url, {SESSION_HEADER: session_id, **headers}, b"", region, bearer)
 
 
+def sign_request(
+    clients: Clients,
+    url: str,
+    region: str,
+    method: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    bearer: str | None = None,
+) -> SignedRequest:
+    """Build a JSON-RPC request to any address of AgentCore, signed (SigV4) unless there is a token.
+
+    It may use the network to refresh credentials: call it in a worker thread.
+
+    Args:
+        clients: The connection.
+        url: The address, such as a gateway's.
+        region: The region of the signature.
+        method: The HTTP method.
+        body: The body.
+        headers: Headers of this request.
+        bearer: A token that is sent instead of a signature.
+    """
+    parts = urlsplit(url)
+    wanted = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
+    return _signed(clients, method, f"{parts.scheme}://{parts.netloc}", url, wanted, body, region, bearer)
+
+
 def _signed(
     clients: Clients,
     method: str,

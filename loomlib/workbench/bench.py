@@ -24,6 +24,7 @@ from ..store import Store
 from .agent import Agent
 from .bench_alerts import BenchAlerts
 from .bench_evals import BenchEvals
+from .bench_gateways import BenchGateways
 from .bench_identity import BenchIdentity
 from .bench_memories import Memories, memory_variables
 from .bench_metrics import BenchMetrics
@@ -129,6 +130,11 @@ class Workbench:
     def identity(self) -> BenchIdentity:
         """Tokens of the local issuer, for runtimes with a JWT authorizer, and credential providers of agents."""
         return BenchIdentity(self.context)
+
+    @property
+    def gateways(self) -> BenchGateways:
+        """The account's gateways: list, get, create, delete, and their tools."""
+        return BenchGateways(self.context)
 
     @property
     def memories(self) -> Memories:

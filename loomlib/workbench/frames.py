@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry
 from ..aws.credential_providers import CredentialProvider
+from ..aws.gateways import Gateway, GatewayTarget
 from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
 from ..telemetry import LogEvent
 from .blueprints import Blueprint
@@ -28,6 +29,8 @@ _STUDIES = ("id", "agent", "state", "created_at", "finished_at", "labels")
 _EVAL_RUNS = ("id", "name", "set", "target", "state", "reason", "results", "created_at", "finished_at", "labels")
 _EVAL_SETS = ("name", "cases", "multi-turn", "blueprint", "tags", "description")
 _PROVIDERS = ("name", "kind", "vendor", "created_at", "updated_at", "arn")
+_GATEWAYS = ("name", "status", "authorizer", "search", "url", "created_at", "arn")
+_TARGETS = ("name", "kind", "status", "reason", "updated_at", "id")
 _BLUEPRINTS = ("name", "title", "description", "variant of", "try")
 
 
@@ -48,6 +51,24 @@ def agent_frame(entries: Iterable[AgentEntry]) -> pd.DataFrame:
             )
             for e in entries
         ),
+    )
+
+
+def gateway_frame(gateways: Iterable[Gateway]) -> pd.DataFrame:
+    """Return gateways, one row each."""
+    return _frame(
+        _GATEWAYS,
+        (
+            (item.name, item.status, item.authorizer, item.searches, item.url, item.created_at, item.arn)
+            for item in gateways
+        ),
+    )
+
+
+def target_frame(targets: Iterable[GatewayTarget]) -> pd.DataFrame:
+    """Return the targets of a gateway, one row each."""
+    return _frame(
+        _TARGETS, ((item.name, item.kind, item.status, item.reason, item.updated_at, item.id) for item in targets)
     )
 
 

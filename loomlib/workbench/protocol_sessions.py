@@ -111,6 +111,52 @@ def open_server_mcp(
     return McpClient(make, callbacks, context, timeout_s=timeout_s)
 
 
+def open_gateway_mcp(
+    context: Context,
+    url: str,
+    region: str,
+    callbacks: Callbacks,
+    *,
+    signed: bool,
+    bearer: Bearer | None = None,
+    timeout_s: float | None = None,
+) -> McpClient:
+    """Open an MCP session with a gateway.
+
+    Args:
+        context: The workbench's resources.
+        url: The gateway's address.
+        region: Its region.
+        callbacks: Answers to the gateway's requests and notifications.
+        signed: Whether requests are signed.
+        bearer: A token sent instead of a signature, or a function that returns it.
+        timeout_s: The limit of each call, in seconds.
+    """
+    from ..aws.engine import shared_engine
+    from ..aws.signing import plain_request, sign_request
+
+    if isinstance(bearer, str):
+        check_bearer(bearer)
+    entry = server_entry(context.store, url)
+
+    def request(method: str, body: bytes, headers: Mapping[str, str]) -> SignedRequest:
+        if signed or bearer is not None:
+            return sign_request(context.clients, url, region, method, body, headers, bearer=token_of(bearer))
+        return plain_request(url, {}, method, body, headers)
+
+    def make(session: str | None, own: Callbacks) -> McpSession:
+        return McpSession(
+            HttpChannel(shared_engine(), request, name=entry.name, read_timeout_s=context.settings.read_timeout_s),
+            entry=entry,
+            writer=context.invoker.writer,
+            callbacks=own,
+            session_id=session or new_session_id(),
+            labels=context.labels,
+        )
+
+    return McpClient(make, callbacks, context, timeout_s=timeout_s)
+
+
 def open_agent_a2a(
     context: Context,
     entry: AgentEntry,

@@ -1,0 +1,293 @@
+"""The gateways of an account: list, create, delete, and call the tools behind them; `bench.gateways`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from urllib.parse import quote
+
+from ..agents.protocols import CallbackOptions, Callbacks
+from ..aws import gateways
+from ..aws.authorizers import JwtAuthorizer
+from ..aws.bearer import Bearer
+from ..errors import RequestRejectedError
+from ..json_values import as_list, as_mapping
+from .context import Context
+from .frames import gateway_frame, target_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .agent import Agent
+    from .mcp_client import McpClient
+    from .protocol_call import ProtocolCall
+
+_SEARCH: Final = "x_amz_bedrock_agentcore_search"
+_OWN_ROLE: Final[Mapping[str, Any]] = {
+    "credentialProviderType": "GATEWAY_IAM_ROLE",
+    "credentialProvider": {"iamCredentialProvider": {"service": "bedrock-agentcore"}},
+}
+
+
+class BenchGateways:
+    """The gateways that a workbench can reach; `bench.gateways`.
+
+    Args:
+        context: The workbench's resources.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def table(self, *, region: str | None = None) -> pd.DataFrame:
+        """Return the account's gateways in a region, one row each.
+
+        Args:
+            region: The AWS region; the connection's by default.
+        """
+        return gateway_frame(gateways.list_gateways(self._context.clients, region=region))
+
+    def get(self, key: str, *, region: str | None = None, bearer: Bearer | None = None) -> GatewayView:
+        """Return a gateway.
+
+        Args:
+            key: Its name, id or ARN.
+            region: The AWS region; the connection's by default.
+            bearer: A token for a gateway with a JWT authorizer, or a function that returns it.
+
+        Raises:
+            ResourceNotFoundError: There is none.
+        """
+        return GatewayView(self._context, gateways.find_gateway(self._context.clients, key, region=region), bearer)
+
+    def create(
+        self,
+        name: str,
+        *,
+        authorizer: JwtAuthorizer | str = "AWS_IAM",
+        search: bool = False,
+        role_arn: str | None = None,
+        region: str | None = None,
+    ) -> GatewayView:
+        """Create a gateway.
+
+            gateway = bench.gateways.create("tools", search=True)
+            gateway.add_mcp("sums", "http://127.0.0.1:8000/mcp")
+            gateway.call("sums___add", a=1, b=2).value
+
+        Args:
+            name: Its name: letters, digits and hyphens.
+            authorizer: Who may call it: "AWS_IAM" signed calls, "NONE" anybody, a `loom.JwtAuthorizer` its tokens.
+            search: Whether it gets a tool that finds tools by meaning.
+            role_arn: The role with which it calls its targets; on AWS it must exist.
+            region: The AWS region; the connection's by default.
+
+        Raises:
+            ConflictError: The name is taken.
+        """
+        if isinstance(authorizer, JwtAuthorizer):
+            options: Mapping[str, Any] = {"authorizerConfiguration": authorizer.configuration()}
+            kind = "CUSTOM_JWT"
+        else:
+            options, kind = {}, authorizer
+        made = gateways.create_gateway(
+            self._context.clients,
+            name,
+            authorizer=kind,
+            role_arn=role_arn,
+            searches=search,
+            options=options,
+            region=region,
+        )
+        return GatewayView(self._context, made, None)
+
+    def delete(self, key: str, *, region: str | None = None) -> None:
+        """Delete a gateway with its targets.
+
+        Args:
+            key: Its name, id or ARN.
+            region: The AWS region; the connection's by default.
+
+        Raises:
+            ResourceNotFoundError: There is none.
+        """
+        found = gateways.find_gateway(self._context.clients, key, region=region)
+        gateways.delete_gateway(self._context.clients, found)
+
+
+class GatewayView:
+    """One gateway: its targets and its tools.
+
+    Args:
+        context: The workbench's resources.
+        value: The gateway.
+        bearer: A token, for a gateway with a JWT authorizer.
+    """
+
+    def __init__(self, context: Context, value: gateways.Gateway, bearer: Bearer | None) -> None:
+        self._context, self.value, self._bearer = context, value, bearer
+        self._client: McpClient | None = None
+
+    def __repr__(self) -> str:
+        """Return its name, status and address."""
+        return f"Gateway {self.value.name} ({self.value.status.lower()}, {self.value.authorizer}) at {self.value.url}"
+
+    def __enter__(self) -> Self:
+        """Return this gateway; leaving the block closes its MCP session."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close its MCP session."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the MCP session that `tools` and `call` share."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def targets(self) -> pd.DataFrame:
+        """Return its targets, one row each, with the reason of those that failed."""
+        return target_frame(gateways.list_targets(self._context.clients, self.value))
+
+    def tools(self) -> pd.DataFrame:
+        """Return its tools, one row each, with the JSON schemas of arguments and results."""
+        return self._session().tools()
+
+    def call(self, tool: str, /, **arguments: Any) -> ProtocolCall:
+        """Call a tool and wait for its result, which is stored as an invocation.
+
+        Args:
+            tool: The tool's name, `target___tool`.
+            **arguments: Its arguments, checked against the schema before anything is sent.
+
+        Raises:
+            ToolNotFoundError: The gateway has no such tool.
+            InvalidArgumentsError: The arguments do not fit the tool's schema.
+        """
+        return self._session().call(tool, **arguments)
+
+    def search(self, query: str) -> Sequence[str]:
+        """Return the names of the tools that fit a sentence, the best first.
+
+        Args:
+            query: What the tool should do.
+
+        Raises:
+            ToolNotFoundError: The gateway was created without `search=True`.
+        """
+        result = as_mapping(self._session().call(_SEARCH, query=query).value)
+        return [str(as_mapping(tool).get("name")) for tool in as_list(result.get("tools")) or ()]
+
+    def mcp(self, *, timeout_s: float | None = None, **callbacks: Unpack[CallbackOptions]) -> McpClient:
+        """Open an MCP session of your own with the gateway.
+
+        Args:
+            timeout_s: The limit of each call, in seconds.
+            **callbacks: As in `bench.mcp`.
+        """
+        from .protocol_sessions import open_gateway_mcp
+
+        return open_gateway_mcp(
+            self._context,
+            self.value.url,
+            self.value.region,
+            Callbacks(**callbacks),
+            signed=self.value.authorizer == "AWS_IAM",
+            bearer=self._bearer,
+            timeout_s=timeout_s,
+        )
+
+    def add_openapi(
+        self, name: str, document: str | Path | Mapping[str, Any], *, credentials: Mapping[str, Any] | None = None
+    ) -> gateways.GatewayTarget:
+        """Add an HTTP API by its OpenAPI document; each operation becomes a tool.
+
+        Args:
+            name: The target's name.
+            document: The document as a mapping, its text, its `s3://` address, or its path.
+            credentials: An item of AWS's `credentialProviderConfigurations`, for an API that needs a key or a token.
+
+        Raises:
+            GatewayTargetError: The document cannot be used.
+            RequestRejectedError: The document cannot be read.
+        """
+        if isinstance(document, str) and document.startswith("s3://"):
+            schema: Mapping[str, Any] = {"s3": {"uri": document}}
+        else:
+            schema = {"inlinePayload": _text(document)}
+        return self._add(name, {"openApiSchema": schema}, credentials)
+
+    def add_mcp(self, name: str, url: str, *, credentials: Mapping[str, Any] | None = None) -> gateways.GatewayTarget:
+        """Add an MCP server by its address.
+
+        Args:
+            name: The target's name.
+            url: Its address; AWS takes https only, the local AgentCore http on this machine as well.
+            credentials: An item of AWS's `credentialProviderConfigurations`.
+
+        Raises:
+            GatewayTargetError: The server's tools cannot be read.
+        """
+        return self._add(name, {"mcpServer": {"endpoint": url}}, credentials)
+
+    def add_agent(self, name: str, agent: Agent) -> gateways.GatewayTarget:
+        """Add an agent that speaks MCP; the gateway calls it with its own role.
+
+        Args:
+            name: The target's name.
+            agent: The agent; its protocol is MCP.
+
+        Raises:
+            ProtocolError: The agent speaks another protocol.
+            GatewayTargetError: Its tools cannot be read, for example since the role may not invoke it.
+        """
+        from .protocol_sessions import check_protocol
+
+        check_protocol(agent.entry, "MCP")
+        region, arn = agent.entry.region, quote(str(agent.entry.arn), safe="")
+        host = f"bedrock-agentcore.{region}.amazonaws.com"  # the local AgentCore answers for AWS's name as well
+        url = f"https://{host}/runtimes/{arn}/invocations?qualifier=DEFAULT"
+        return self._add(name, {"mcpServer": {"endpoint": url}}, _OWN_ROLE)
+
+    def remove(self, name: str) -> None:
+        """Delete a target.
+
+        Args:
+            name: The target's name.
+
+        Raises:
+            ResourceNotFoundError: There is none.
+        """
+        gateways.remove_target(self._context.clients, self.value, name)
+
+    def _add(
+        self, name: str, configuration: Mapping[str, Any], credentials: Mapping[str, Any] | None
+    ) -> gateways.GatewayTarget:
+        return gateways.add_target(
+            self._context.clients,
+            self.value,
+            name,
+            configuration,
+            credentials=[credentials] if credentials else [],
+        )
+
+    def _session(self) -> McpClient:
+        if self._client is None:
+            self._client = self.mcp()
+        return self._client
+
+
+def _text(document: str | Path | Mapping[str, Any]) -> str:
+    if isinstance(document, Mapping):
+        return json.dumps(document)
+    if isinstance(document, str) and ("\n" in document or document.lstrip().startswith("{")):
+        return document
+    try:
+        return Path(document).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise RequestRejectedError(
+            "The OpenAPI document cannot be read", on=str(document)[:200], try_="give its path, its text or a mapping"
+        ) from error

@@ -1,0 +1,72 @@
+"""`bench.gateways`: gateways, their targets and tools as a notebook uses them."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loomlib as loom
+from loomlib.aws.gateways import GatewayTargetError
+from loomlib.errors import RequestRejectedError, ResourceNotFoundError, ToolNotFoundError
+
+
+@pytest.fixture
+def bench(aws: Any) -> Iterator[loom.Workbench]:
+    with loom.connect(home=str(aws.state.home)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def name() -> str:
+    return f"tools-{uuid.uuid4().hex[:8]}"
+
+
+def test_a_notebook_makes_a_gateway_calls_its_tools_and_deletes_it(
+    bench: loom.Workbench, name: str, openapi: str, mcp_server: Any
+) -> None:
+    with bench.gateways.create(name, search=True) as gateway:
+        assert repr(gateway).startswith(f"Gateway {name} (ready, AWS_IAM) at http://127.0.0.1:")
+        gateway.add_mcp("sums", mcp_server.url)
+        gateway.add_openapi("stock", json.loads(openapi))
+        targets = gateway.targets().set_index("name")
+        assert list(targets.loc[["sums", "stock"], "kind"]) == ["mcpServer", "openApiSchema"]
+        assert "sums___add" in set(gateway.tools()["name"])
+        assert gateway.search("sum up two numbers")[0] == "sums___add"
+        call = gateway.call("sums___add", a=1, b=2)
+        assert (call.ok, call.value) == (True, 3)
+        with pytest.raises(ToolNotFoundError):
+            gateway.call("sums___subtract", a=1)
+        gateway.remove("stock")
+        assert list(gateway.targets()["name"]) == ["sums"]
+    table = bench.gateways.table().set_index("name")
+    assert (table.loc[name, "status"], bool(table.loc[name, "search"])) == ("READY", True)
+    bench.gateways.delete(name)
+    with pytest.raises(ResourceNotFoundError, match="no such gateway"):
+        bench.gateways.get(name)
+
+
+def test_a_document_is_read_from_a_file_and_its_faults_are_named(
+    bench: loom.Workbench, name: str, openapi: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "stock.json"
+    file.write_text(openapi, "utf-8")
+    gateway = bench.gateways.create(name)
+    assert gateway.add_openapi("stock", file).status == "READY"
+    with pytest.raises(RequestRejectedError, match="cannot be read"):
+        gateway.add_openapi("other", tmp_path / "missing.json")
+    with pytest.raises(GatewayTargetError, match="has no paths"):
+        gateway.add_openapi("empty", {"openapi": "3.0.0"})
+    gateway.remove("empty")
+    bench.gateways.delete(name)
+
+
+def test_a_gateway_with_an_authorizer_is_called_with_a_token(bench: loom.Workbench, name: str, mcp_server: Any) -> None:
+    bench.gateways.create(name, authorizer=bench.identity.authorizer()).add_mcp("sums", mcp_server.url)
+    with bench.gateways.get(name, bearer=lambda: bench.identity.token("alice")) as gateway:
+        assert gateway.call("sums___add", a=20, b=22).value == 42
+    bench.gateways.delete(name)
