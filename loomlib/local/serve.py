@@ -49,7 +49,7 @@ from .identity.local_issuer import LocalIssuer
 from .identity.outbound import OutboundIdentity, discovery_urls
 from .identity.outward_uses import OutwardUses
 from .images import CodeBuild, ImageStore
-from .interpreters import CODE_INTERPRETER, CodeInterpreterBehaviour, CodeInvocations, InterpreterPool
+from .interpreters import CODE_INTERPRETER, CodeInterpreterBehaviour, CodeInvocations, InterpreterPool, InvocationSpans
 from .leases import ServiceLeases
 from .logs.deliveries import LogDeliveries
 from .logs.events import LogEvents
@@ -300,7 +300,7 @@ async def _serve(
                     BrowserActions(browsers),
                     *long_term.planes,
                     interpreters,
-                    CodeInvocations(interpreters),
+                    CodeInvocations(interpreters, InvocationSpans(collector, delay_s=options.log_delay_s)),
                     regional=identity.data_handlers,
                     large={"InvokeCodeInterpreter": _CODE_BYTES},
                 ),

@@ -2,7 +2,8 @@
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, arrivals, ttft,
-websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox, starts.
+websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox, code,
+starts.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from . import (
     bench_adk,
     bench_agui,
+    bench_code_interpreter,
     bench_deploy,
     bench_evals,
     bench_identity,
@@ -61,6 +63,7 @@ WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
 ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "import": bench_import.rows,
     "sandbox": bench_sandbox.sandbox,
+    "code": bench_code_interpreter.rows,
     "starts": bench_snapshots.starts,
     "traces": bench_traces.rows,
     "lookup": bench_intake.lookup,
@@ -80,25 +83,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
 
 def main(chosen: list[str]) -> int:
     """Runs the chosen groups (all by default); 0 when all of them could be measured and missed none of their aims."""
-    known = [
-        "import",
-        "traces",
-        "lookup",
-        "truth",
-        "evals",
-        "adk",
-        "memory",
-        "locomo",
-        "overview",
-        "agui",
-        *WITH_SERVICE,
-        "panels",
-        "learners",
-        "report",
-        "sandbox",
-        "starts",
-        "redaction",
-    ]
+    known = [*ALONE, *WITH_SERVICE]
     wanted = chosen or known
     if unknown := set(wanted) - set(known):
         print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(known)}")

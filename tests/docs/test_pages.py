@@ -15,7 +15,8 @@ PAGES = [
     ROOT / "README.md",
     *(ROOT / "docs" / "pages" / "how-to" / f"{name}.md" for name in (
         "add-blueprint", "add-evaluator", "add-local-operation", "add-panel", "add-report", "add-study",
-        "check-snapshots", "evaluate", "gateways", "measure-latency", "memory", "panels", "protocols",
+        "check-snapshots", "code-interpreter", "evaluate", "gateways", "measure-latency", "memory", "panels",
+        "protocols",
     )),
 ]  # fmt: skip
 FEWER = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -403,3 +405,37 @@ def test_a_session_does_not_see_another_one(aws: Any, tool: Tool) -> None:
     found = text_of(tool("executeCommand", command="cat ../*/private.txt; ls ..; ps -e | wc -l"))
     assert "of the other" not in found
     stop(aws.data, other)
+
+
+# Telemetry
+
+
+@pytest.mark.parametrize("header", ["traceParent", "traceId"])
+def test_an_invocation_is_a_span_below_its_caller_s(aws: Any, session: str, header: str) -> None:
+    trace_id, parent = secrets.token_hex(16), secrets.token_hex(8)
+    given = {
+        "traceParent": f"00-{trace_id}-{parent}-01",
+        "traceId": f"Root=1-{trace_id[:8]}-{trace_id[8:]};Parent={parent};Sampled=1",
+    }[header]
+    named = {"codeInterpreterIdentifier": MANAGED, "sessionId": session}
+    answer = aws.data.invoke_code_interpreter(
+        **named, name="executeCode", arguments={"code": "1 / 0"}, **{header: given}
+    )
+    assert [event["result"]["isError"] for event in answer["stream"]] == [True]
+
+    def written() -> dict[str, Any] | None:
+        logs = aws.client("logs")
+        try:
+            events = logs.filter_log_events(logGroupName="aws/spans", filterPattern=f'"{trace_id}"')["events"]
+        except logs.exceptions.ResourceNotFoundException:
+            return None
+        return json.loads(events[0]["message"]) if events else None
+
+    span = wait_until(written, what="the span")
+    assert span is not None
+    assert (span["name"], span["parentSpanId"]) == ("InvokeCodeInterpreter", parent)
+    assert span["attributes"]["tool.name"] == "executeCode"
+    assert span["attributes"]["toolsession.id"] == session
+    assert span["attributes"]["code_interpreter.exit_code"] == 1
+    assert span["status"]["code"] == "ERROR"
+    assert span["endTimeUnixNano"] >= span["startTimeUnixNano"]

@@ -30,6 +30,11 @@ _IDENTITY_ACTIONS = (
     *("GetWorkloadAccessToken", "GetWorkloadAccessTokenForJWT", "GetWorkloadAccessTokenForUserId"),
     *("GetResourceApiKey", "GetResourceOauth2Token"),
 )
+# Without ListCodeInterpreterSessions: an agent uses the sessions that it starts, and guesses no other's id.
+_CODE_ACTIONS = (
+    *("StartCodeInterpreterSession", "GetCodeInterpreterSession", "StopCodeInterpreterSession"),
+    "InvokeCodeInterpreter",
+)
 _GROUPS = "/aws/bedrock-agentcore/runtimes/"
 _GIVEN = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}")  # ids of memories and runtimes
 
@@ -39,8 +44,9 @@ Statement = Mapping[str, Any]
 def default_statements(principal: SessionPrincipal) -> list[Statement]:
     """Return what a session may do when its runtime's role has no policies here.
 
-    Models, telemetry, its runtime's own log group, the memories and runtimes that its runtime's variables name, and its
-    runtime's own workload identity with the account's credential providers.
+    Models, telemetry, its runtime's own log group, the memories, runtimes and code interpreters that its runtime's
+    variables name, the code interpreter that AWS manages, and its runtime's own workload identity with the account's
+    credential providers.
     """
     arn = f"arn:aws:{{}}:*:{principal.account_id}:{{}}"
     groups = [arn.format("logs", f"log-group:{_GROUPS}{principal.runtime_id}-*")]
@@ -49,6 +55,8 @@ def default_statements(principal: SessionPrincipal) -> list[Statement]:
     runtimes = [
         arn.format("bedrock-agentcore", f"runtime/{identifier}{end}") for identifier in given for end in ("", "/*")
     ]
+    interpreters = ["arn:aws:bedrock-agentcore:*:aws:code-interpreter/aws.codeinterpreter.v1"]
+    interpreters += [arn.format("bedrock-agentcore", f"code-interpreter-custom/{identifier}") for identifier in given]
     directory = arn.format("bedrock-agentcore", "workload-identity-directory/default")
     vault = arn.format("bedrock-agentcore", "token-vault/default")
     identities = [directory, f"{directory}/workload-identity/{principal.runtime_id}", vault]
@@ -60,6 +68,11 @@ def default_statements(principal: SessionPrincipal) -> list[Statement]:
         {"Effect": "Allow", "Action": [f"logs:{name}" for name in logs], "Resource": groups},
         {"Effect": "Allow", "Action": [f"bedrock-agentcore:{name}" for name in _MEMORY_ACTIONS], "Resource": memories},
         {"Effect": "Allow", "Action": [f"bedrock-agentcore:{name}" for name in _RUNTIME_ACTIONS], "Resource": runtimes},
+        {
+            "Effect": "Allow",
+            "Action": [f"bedrock-agentcore:{name}" for name in _CODE_ACTIONS],
+            "Resource": interpreters,
+        },
         {
             "Effect": "Allow",
             "Action": [f"bedrock-agentcore:{name}" for name in _IDENTITY_ACTIONS],

@@ -3,5 +3,6 @@
 from .invoking import CodeInvocations
 from .pool import InterpreterPool
 from .resource import CODE_INTERPRETER, CodeInterpreterBehaviour
+from .spans import InvocationSpans
 
-__all__ = ["CODE_INTERPRETER", "CodeInterpreterBehaviour", "CodeInvocations", "InterpreterPool"]
+__all__ = ["CODE_INTERPRETER", "CodeInterpreterBehaviour", "CodeInvocations", "InterpreterPool", "InvocationSpans"]

@@ -15,6 +15,7 @@ from .commands import CommandOutput, CommandTask
 from .languages import node_program
 from .pool import InterpreterPool
 from .session import InterpreterEndedError, InterpreterSession
+from .spans import InvocationSpans
 
 _OUTPUT_BYTES: Final = 1 << 20  # as in `worker/session.py`
 _KILLED: Final = 137  # a shell's exit code of a command that was killed
@@ -38,10 +39,11 @@ class CodeInvocations:
 
     Args:
         pool: The sessions.
+        spans: Takes a span of each invocation.
     """
 
-    def __init__(self, pool: InterpreterPool) -> None:
-        self._pool = pool
+    def __init__(self, pool: InterpreterPool, spans: InvocationSpans) -> None:
+        self._pool, self._spans = pool, spans
         self._tools: Mapping[str, Callable[[InterpreterSession, Mapping[str, Any]], Awaitable[Result]]] = {
             "executeCode": self._execute_code,
             "executeCommand": self._execute_command,
@@ -58,6 +60,7 @@ class CodeInvocations:
         """Do what the request's tool does, and answer with an event stream of one result."""
         if not parameters.get("sessionId"):
             raise invalid("sessionId is missing: start a session with StartCodeInterpreterSession")
+        began_ns = time.time_ns()
         session = self._pool.find_ready(parameters, place)
         tool: str = parameters["name"]
         arguments: Mapping[str, Any] = parameters.get("arguments") or {}
@@ -68,6 +71,7 @@ class CodeInvocations:
             result = await self._tools[tool](session, arguments)
         except InterpreterEndedError as ended:
             result = _ended(str(ended))
+        self._spans.write(parameters, place, session.plan.arn, began_ns=began_ns, result=result)
         header = (b"x-amzn-code-interpreter-session-id", session.plan.session_id.encode())
         return EncodedStream(encode_event("result", result), [header])
 

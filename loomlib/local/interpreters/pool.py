@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..paging import page_request
-from ..resources import Place
+from ..resources import Place, ResourceRecord
 from ..resources.store import ResourceStore
 from ..sessions import SessionPool
 from ..wire import RefusedError, conflict, invalid, not_found
@@ -40,12 +40,12 @@ class InterpreterPool:
 
     async def start_code_interpreter_session(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """Start a session."""
-        interpreter_id, network = self._interpreter(parameters, place)
+        interpreter = self._interpreter(parameters, place)
         for member in ("certificates", "filesystemConfigurations"):
             if parameters.get(member):
                 raise invalid(f"The local AgentCore does not support {member} of code interpreter sessions")
         token = parameters.get("clientToken") or ""
-        asked = {name: parameters.get(name) for name in ("name", "sessionTimeoutSeconds")} | {"id": interpreter_id}
+        asked = {name: parameters.get(name) for name in ("name", "sessionTimeoutSeconds")} | {"id": interpreter.id}
         if token and (former := self._tokens.get((place, token))):
             if former[1] != asked:
                 raise conflict("clientToken was used already, with other parameters")
@@ -56,12 +56,13 @@ class InterpreterPool:
                 "ServiceQuotaExceededException", 402, f"{_MOST_ACTIVE} code interpreter sessions are active; stop some"
             )
         plan = SessionPlan(
-            interpreter_id=interpreter_id,
+            interpreter_id=interpreter.id,
+            arn=interpreter.arn,
             place=place,
             session_id=_ulid(),
             name=parameters.get("name") or "",
             timeout_s=parameters.get("sessionTimeoutSeconds") or _TIMEOUT_S,
-            has_network=network != "SANDBOX",
+            has_network=interpreter.document["networkConfiguration"]["networkMode"] != "SANDBOX",
         )
         session = InterpreterSession(plan, self._shared, mark=str(uuid.uuid4()), on_end=self._forget_oldest)
         self._sessions[plan.session_id] = session
@@ -76,7 +77,7 @@ class InterpreterPool:
 
     async def list_code_interpreter_sessions(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """List the sessions of a code interpreter, the newest first."""
-        interpreter_id, _ = self._interpreter(parameters, place)
+        interpreter_id = self._interpreter(parameters, place).id
         request = page_request(parameters, "ListCodeInterpreterSessions", str, size=10)
         wanted = parameters.get("status")
         sessions = [
@@ -105,7 +106,7 @@ class InterpreterPool:
         Raises:
             RefusedError: There is none of that code interpreter in the caller's region.
         """
-        interpreter_id, _ = self._interpreter(parameters, place)
+        interpreter_id = self._interpreter(parameters, place).id
         session = self._sessions.get(parameters["sessionId"])
         if session is None or (session.plan.interpreter_id, session.plan.place) != (interpreter_id, place):
             raise not_found(f"Code interpreter session not found: {parameters['sessionId']}")
@@ -132,15 +133,15 @@ class InterpreterPool:
         """End every session and wait until all processes have ended."""
         await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in self._sessions.values()))
 
-    def _interpreter(self, parameters: Mapping[str, Any], place: Place) -> tuple[str, str]:
-        """Return the id and the network mode of the code interpreter that a request names by id or ARN."""
+    def _interpreter(self, parameters: Mapping[str, Any], place: Place) -> ResourceRecord:
+        """Return the code interpreter that a request names by id or ARN."""
         key: str = parameters["codeInterpreterIdentifier"]
         presets = CODE_INTERPRETER.presets_in(place.region)
         record = next((preset for preset in presets if key in (preset.id, preset.arn)), None)
         record = record or self._resources.find(CODE_INTERPRETER.noun, place, key)
         if record is None:
             raise not_found(f"Code interpreter not found: {key}")
-        return record.id, record.document["networkConfiguration"]["networkMode"]
+        return record
 
     def _forget_oldest(self, _: InterpreterSession) -> None:
         ended = [key for key, session in self._sessions.items() if session.status == TERMINATED]

@@ -44,6 +44,7 @@ class SessionPlan:
 
     Attributes:
         interpreter_id: The code interpreter.
+        arn: Its ARN.
         place: Its region and account.
         session_id: The session's id.
         name: Its name; empty without one.
@@ -52,6 +53,7 @@ class SessionPlan:
     """
 
     interpreter_id: str
+    arn: str
     place: Place
     session_id: str
     name: str

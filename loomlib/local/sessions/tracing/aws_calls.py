@@ -21,6 +21,7 @@ _SUPPRESSED = (
     str(getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress_instrumentation")),
 )
 _MODEL_CALLS = frozenset({"Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream"})
+_CODE_CALL = "InvokeCodeInterpreter"
 _STREAMS = ("stream", "body")  # where ConverseStream and InvokeModelWithResponseStream have theirs
 _USAGE = {
     "inputTokens": "gen_ai.usage.input_tokens",
@@ -28,6 +29,8 @@ _USAGE = {
     "cacheReadInputTokens": "gen_ai.usage.cache_read.input_tokens",
     "cacheWriteInputTokens": "gen_ai.usage.cache_creation.input_tokens",
 }
+
+_CODE = {"name": "tool.name", "codeInterpreterIdentifier": "code_interpreter.id", "sessionId": "toolsession.id"}
 
 Call = Callable[[Any, str, Mapping[str, Any]], Any]
 
@@ -69,7 +72,7 @@ class AwsCalls:
             span.end()
             raise
         _note_answer(span, answer)
-        if operation in _MODEL_CALLS:
+        if operation in _MODEL_CALLS or operation == _CODE_CALL:
             _note_result(span, answer)
             for member in _STREAMS:
                 if hasattr(answer.get(member), "_parse_event"):  # an EventStream
@@ -119,6 +122,10 @@ def _described(client: Any, operation: str, parameters: Mapping[str, Any]) -> tu
         "rpc.method": operation,
         "aws.region": client.meta.region_name or "",
     }
+    if operation == _CODE_CALL:
+        for member, attribute in _CODE.items():
+            if isinstance(parameters.get(member), str):
+                attributes[attribute] = parameters[member]
     model = parameters.get("modelId")
     if operation not in _MODEL_CALLS or not isinstance(model, str):
         return f"{service}.{operation}", attributes
@@ -154,8 +161,19 @@ def _note_result(span: Span, answer: Mapping[str, Any]) -> None:
 
 def _note_event(span: Span, event: Any) -> None:
     members = _members(event)
+    if "result" in members:
+        _note_code(span, _members(members["result"]))
     if "messageStop" in members or "metadata" in members:
         _note_result(span, _members(members.get("messageStop") or members.get("metadata")))
+
+
+def _note_code(span: Span, result: Mapping[str, Any]) -> None:
+    """Record how a tool of a code interpreter ended; what it answered belongs to the agent."""
+    code = _members(result.get("structuredContent")).get("exitCode")
+    if isinstance(code, int):
+        span.set_attribute("code_interpreter.exit_code", code)
+    if result.get("isError") is True:
+        span.set_status(Status(StatusCode.ERROR, "The code interpreter answered an error"))
 
 
 def _note_failed_attempt(

@@ -52,6 +52,19 @@ def test_a_model_that_is_asked_without_a_framework_is_a_model_call_with_tokens(r
     assert view.breakdown()["model"].duration_ns > 0
 
 
+def test_cells_of_a_code_interpreter_are_spans_with_their_exit_codes(remembering: loom.Agent) -> None:
+    view = ask(remembering, "compute")
+    cells = [span for span in view.trace.spans if span.name == "Bedrock AgentCore.InvokeCodeInterpreter"]
+    assert [span.attributes["code_interpreter.exit_code"] for span in cells] == [0, 1]
+    assert [span.status == "error" for span in cells] == [False, True]
+    (agent,) = view.trace.of_operation("invoke_agent")
+    for span in cells:
+        assert (span.kind, span.parent_id) == ("client", agent.span_id)
+        assert span.attributes["tool.name"] == "executeCode"
+        assert span.attributes["code_interpreter.id"] == "aws.codeinterpreter.v1"
+        assert len(span.attributes["toolsession.id"]) == 26
+
+
 def test_a_call_that_fails_is_a_failed_span_with_its_status(remembering: loom.Agent) -> None:
     (span,) = (span for span in ask(remembering, "fail").trace.spans if span.name == "S3.HeadObject")
     assert (span.status, span.attributes["http.status_code"]) == ("error", 403)  # the session may not look

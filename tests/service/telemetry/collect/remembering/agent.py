@@ -55,6 +55,14 @@ def fail():
         boto3.client("s3").head_object(Bucket="no-such-bucket", Key="nothing")
 
 
+def compute():
+    from bedrock_agentcore.tools.code_interpreter_client import code_session
+
+    with code_session(os.environ["AWS_REGION"]) as session:
+        for code in ("6 * 7", "1 / 0"):
+            list(session.execute_code(code)["stream"])
+
+
 def instrumented():
     """What an instrumentation of botocore does, under its name."""
     theirs, call = trace.get_tracer("opentelemetry.instrumentation.botocore.s3"), BaseClient._make_api_call
@@ -74,7 +82,8 @@ def instrumented():
 def answer(payload):
     with spans.start_as_current_span("invoke_agent it", attributes={"gen_ai.operation.name": "invoke_agent"}):
         for step in payload["steps"]:
-            {"remember": remember, "think": think, "fail": fail, "instrumented": instrumented}[step]()
+            steps = (remember, think, fail, compute, instrumented)
+            {known.__name__: known for known in steps}[step]()
     return {"result": "done"}
 
 
