@@ -54,6 +54,7 @@ def doctor(command: CommandContext) -> int:
         _guarded("store", lambda: _store(command)),
         _guarded("AgentCore", lambda: _agentcore(command)),
         _guarded("isolation of sessions", local.isolation_sentence),
+        _guarded("browser of sessions", local.browser_sentence),
         _plugins(),
     ]
     well = all(check.ok for check in checks)

@@ -4,6 +4,7 @@ from loomlib.deprecation import renamed_names
 
 from .aws_names.variables import shell_environment
 from .contract import RuntimeInfo, SessionInfo
+from .find_chromium import browser_sentence
 from .foreground import serve_in_foreground
 from .health import ServiceStatus, status
 from .lifecycle import find, isolation_sentence, start, stop
@@ -20,6 +21,7 @@ __all__ = [
     "ServiceState",
     "ServiceStatus",
     "SessionInfo",
+    "browser_sentence",
     "find",
     "hold",
     "isolation_sentence",

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from ..snapshot_check import SnapshotReport
     from .a2a_client import A2aClient
+    from .browser import Browser, BrowserOptions
     from .code_interpreter import CodeInterpreter
     from .mcp_client import McpClient
     from .memory import Memory
@@ -279,6 +280,21 @@ class Workbench:
                 progress=progress or WaitLine(),
             )
         return Agent(context.catalog.add(deployed), context)
+
+    def browser(self, browser: str | None = None, **options: Unpack[BrowserOptions]) -> Browser:
+        """Return a session of a browser, which starts at its first use.
+
+        Examples:
+            >>> with bench.browser() as browser:
+            ...     url, headers = browser.connection()
+
+        Args:
+            browser: The browser's id or ARN; the one that AWS manages by default.
+            options: `timeout_s`, `viewport` and `profile`; see `Browser`.
+        """
+        from .browser import MANAGED_BROWSER, Browser
+
+        return Browser(self.context, browser or MANAGED_BROWSER, **options)
 
     def code_interpreter(self, interpreter: str | None = None, *, timeout_s: int = 900) -> CodeInterpreter:
         """Return a session of a code interpreter, which starts at its first use.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from botocore.exceptions import ClientError
 from playwright.sync_api import Browser, BrowserContext, Error, Route
 from waiting import wait_until
 
+import loomlib as loom
 from loomlib import local
 
 from .browser_sessions import SYSTEM, client_of, connect, processes_of, session
@@ -232,3 +234,19 @@ def test_a_profile_brings_cookies_and_local_storage_into_the_next_session(
             page = shop(browser.contexts[0])
             assert page.evaluate("[document.cookie, localStorage.getItem('cart')]") == expected
             browser.close()
+
+
+def test_a_notebook_drives_a_browser_and_shows_what_it_shows(browsers: local.ServiceState, chromium: Browser) -> None:
+    with loom.connect(home=str(browsers.home)) as bench, bench.browser(viewport=(640, 480)) as opened:
+        assert opened.session_id == ""
+        url, headers = opened.connection()
+        connected = chromium.browser_type.connect_over_cdp(url, headers=headers)
+        connected.contexts[0].pages[0].goto("data:text/html,<body style='background:red'>")
+        image = opened.screenshot()
+        assert struct.unpack(">II", image.png[16:24]) == (640, 480)
+        assert repr(image).startswith("<PageImage: PNG, ")
+        assert "data:image/jpeg" in httpx.get(opened.live_view_url(), timeout=60).text
+        session_id = opened.session_id
+        connected.close()
+    read = client_of(browsers, "bedrock-agentcore").get_browser_session(browserIdentifier=SYSTEM, sessionId=session_id)
+    assert read["status"] == "TERMINATED"

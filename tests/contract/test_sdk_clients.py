@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from loomlib import local
-from loomlib.local.browsers.chromium import find_chromium
+from loomlib.local.find_chromium import find_chromium
 
 SCRIPTS = Path(__file__).parent / "scripts"
 NOT_IMPLEMENTED = "501 NotImplementedException"

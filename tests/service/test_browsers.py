@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from loomlib.local.browsers.chromium import find_chromium
+from loomlib.local.find_chromium import find_chromium
 
 ROLE = "arn:aws:iam::123456789012:role/browsers"
 

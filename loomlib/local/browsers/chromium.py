@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import shlex
-import shutil
 import socket
 import sys
 from collections import deque
@@ -26,10 +25,6 @@ from ..sessions.process import AgentProcess
 from ..sessions.workspace import remove_workspace, write_record
 from .devtools import BrowserGoneError, DevTools
 
-INSTALL: Final = "install it (Debian, Ubuntu: apt-get install chromium) or run `playwright install chromium`"
-_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_DEBIAN: Final = Path("/usr/lib/chromium/chromium")  # what Debian's start script, which reads the user's files, starts
-_PLAYWRIGHT: Final = ".cache/ms-playwright/chromium-*/chrome-linux*/chrome"
 _LAUNCHER: Final = Path(__file__).with_name("launcher.py")
 _READ: Final = ("/etc/fonts", "/etc/chromium")
 _FLAGS: Final = (
@@ -63,14 +58,6 @@ class Chromium:
     process: AgentProcess
     devtools: DevTools
     close: Callable[[], None]
-
-
-def find_chromium() -> Path | None:
-    """Return this machine's browser: a Chromium or Chrome on the path, or the one that Playwright has downloaded."""
-    for name in _NAMES:
-        if program := shutil.which(name):
-            return _DEBIAN if name == "chromium" and _DEBIAN.exists() else Path(program).resolve()
-    return max(Path.home().glob(_PLAYWRIGHT), default=None)
 
 
 async def start_chromium(

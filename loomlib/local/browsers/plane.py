@@ -13,12 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from ..find_chromium import INSTALL, find_chromium
 from ..paging import page_request
 from ..resources import Place, ResourceRecord
 from ..resources.store import ResourceStore
 from ..sessions.place import SessionPlace
 from ..wire import RefusedError, conflict, not_found
-from .chromium import INSTALL, BrowserStartError, find_chromium
+from .chromium import BrowserStartError
 from .devtools import BrowserGoneError, CommandError
 from .profiles import ProfileTooLargeError, fill_profile, restore_cookies, save_profile
 from .recording import Recording, RecordingPlace

@@ -1,0 +1,127 @@
+"""Browser sessions of AgentCore: start, stop, screenshots, and the signed addresses of their streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loomlib.errors import ServiceFailedError
+
+from .connection import Clients
+from .errors import failure, translated
+from .signing import SERVICE
+
+MANAGED_BROWSER: Final = "aws.browser.v1"
+"""The browser that AWS manages; it is in every region."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedBrowser:
+    """A session that was started.
+
+    Attributes:
+        session_id: Its id.
+        automation: The address of its automation stream, a WebSocket of the Chrome DevTools Protocol.
+        live_view: The address of its live view; empty without one.
+    """
+
+    session_id: str
+    automation: str
+    live_view: str = ""
+
+
+def start_browser(
+    clients: Clients,
+    browser: str,
+    *,
+    timeout_s: int,
+    viewport: tuple[int, int] | None = None,
+    profile: str = "",
+) -> StartedBrowser:
+    """Start a session (StartBrowserSession).
+
+    Args:
+        clients: The connection.
+        browser: The browser's id or ARN.
+        timeout_s: Seconds after which the session ends, whatever runs in it; at most 28,800.
+        viewport: Width and height of the pages; the service's own if None.
+        profile: The saved profile that it begins with; empty for a new one.
+
+    Raises:
+        ResourceNotFoundError: There is no such browser or profile.
+    """
+    given: dict[str, Any] = {}
+    if viewport:
+        given["viewPort"] = {"width": viewport[0], "height": viewport[1]}
+    if profile:
+        given["profileConfiguration"] = {"profileIdentifier": profile}
+    with translated("Starting a browser session", on=browser):
+        answer: dict[str, Any] = clients.data().start_browser_session(
+            browserIdentifier=browser, sessionTimeoutSeconds=timeout_s, **given
+        )
+    streams = answer["streams"]
+    live_view: Mapping[str, str] = streams.get("liveViewStream") or {}
+    return StartedBrowser(
+        session_id=answer["sessionId"],
+        automation=streams["automationStream"]["streamEndpoint"],
+        live_view=live_view.get("streamEndpoint", ""),
+    )
+
+
+def stop_browser(clients: Clients, browser: str, session_id: str) -> None:
+    """Stop a session (StopBrowserSession)."""
+    with translated("Stopping the browser session", on=session_id):
+        clients.data().stop_browser_session(browserIdentifier=browser, sessionId=session_id)
+
+
+def browser_screenshot(clients: Clients, browser: str, session_id: str) -> bytes:
+    """Return a PNG image of what a session shows (InvokeBrowser).
+
+    Raises:
+        ConflictError: The session has ended.
+        ServiceFailedError: The browser took none.
+    """
+    what = "Taking a screenshot of the browser session"
+    with translated(what, on=session_id):
+        answer = clients.data().invoke_browser(
+            browserIdentifier=browser, sessionId=session_id, action={"screenshot": {"format": "PNG"}}
+        )
+    result: Mapping[str, Any] = answer["result"]["screenshot"]
+    if "data" not in result:
+        raise failure(ServiceFailedError, f"{what} failed: {result.get('error', 'no image came')}", on=session_id)
+    return bytes(result["data"])
+
+
+def save_browser_profile(clients: Clients, browser: str, session_id: str, profile: str) -> None:
+    """Save the cookies and the local storage of a session as a profile (SaveBrowserSessionProfile)."""
+    with translated("Saving the profile of the browser session", on=session_id):
+        clients.data().save_browser_session_profile(
+            profileIdentifier=profile, browserIdentifier=browser, sessionId=session_id
+        )
+
+
+def automation_headers(clients: Clients, address: str) -> dict[str, str]:
+    """Return the header fields that open an automation stream; their signature is valid for five minutes."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+
+    request = AWSRequest(method="GET", url=address.replace("ws", "http", 1))
+    SigV4Auth(clients.credentials(), SERVICE, clients.region).add_auth(request)
+    return {str(name): str(value) for name, value in request.headers.items()}
+
+
+def presigned_live_view(clients: Clients, address: str, *, expires_s: int) -> str:
+    """Return the address of a live view that a web browser opens without keys.
+
+    Args:
+        clients: The connection.
+        address: The live view's address.
+        expires_s: Seconds for which it is valid; AWS's SDK allows 300.
+    """
+    from botocore.auth import SigV4QueryAuth
+    from botocore.awsrequest import AWSRequest
+
+    request = AWSRequest(method="GET", url=address)
+    SigV4QueryAuth(clients.credentials(), SERVICE, clients.region, expires=expires_s).add_auth(request)
+    return str(request.url)

@@ -1,0 +1,163 @@
+"""Browser sessions from notebooks: `bench.browser()`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypedDict
+
+from ..aws.browsers import (
+    MANAGED_BROWSER,
+    StartedBrowser,
+    automation_headers,
+    browser_screenshot,
+    presigned_live_view,
+    save_browser_profile,
+    start_browser,
+    stop_browser,
+)
+from ..errors import NotSupportedError
+from ..presentation.formats import size
+from .context import Context
+
+_MOST_EXPIRES_S = 300  # what AgentCore's SDK allows
+
+
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    """A screenshot, which a notebook shows.
+
+    Attributes:
+        png: The image.
+    """
+
+    png: bytes
+
+    def save(self, path: str | Path) -> Path:
+        """Write the image to a file and return its path."""
+        file = Path(path)
+        file.write_bytes(self.png)
+        return file
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+    def __repr__(self) -> str:
+        return f"<PageImage: PNG, {size(len(self.png))}>"
+
+
+class BrowserOptions(TypedDict, total=False):
+    """Options of a session; see `Browser`."""
+
+    timeout_s: int
+    viewport: tuple[int, int] | None
+    profile: str
+
+
+class Browser:
+    """A session of a browser, started at the first call and stopped by `close()` or at the end of `with`.
+
+    Playwright, or any other client of the Chrome DevTools Protocol, drives it.
+
+    Examples:
+        >>> from playwright.sync_api import sync_playwright
+        >>> with bench.browser() as browser, sync_playwright() as playwright:
+        ...     url, headers = browser.connection()
+        ...     page = playwright.chromium.connect_over_cdp(url, headers=headers).contexts[0].pages[0]
+        ...     page.goto("https://example.com")
+        ...     browser.screenshot().save("page.png")
+
+    Args:
+        context: The workbench's resources.
+        browser: The browser's id or ARN.
+        timeout_s: Seconds after which the session ends, whatever runs in it; at most 28,800.
+        viewport: Width and height of the pages in pixels; the service's own if None.
+        profile: The id of the saved profile that it begins with; empty for a new one.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        browser: str = MANAGED_BROWSER,
+        *,
+        timeout_s: int = 3_600,
+        viewport: tuple[int, int] | None = None,
+        profile: str = "",
+    ) -> None:
+        self._context, self.browser, self.timeout_s = context, browser, timeout_s
+        self.viewport, self.profile = viewport, profile
+        self._started: StartedBrowser | None = None
+
+    @property
+    def session_id(self) -> str:
+        """The session's id; empty until the first call."""
+        return self._started.session_id if self._started else ""
+
+    def connection(self) -> tuple[str, dict[str, str]]:
+        """Return the address of the Chrome DevTools Protocol and the header fields that open it within five minutes."""
+        address = self._session().automation
+        return address, automation_headers(self._context.clients, address)
+
+    def screenshot(self) -> PageImage:
+        """Return an image of what the browser shows.
+
+        Raises:
+            ConflictError: The session has ended.
+            ServiceFailedError: The browser took none.
+        """
+        return PageImage(browser_screenshot(self._context.clients, self.browser, self._session().session_id))
+
+    def live_view_url(self, *, expires_s: int = _MOST_EXPIRES_S) -> str:
+        """Return the address of a page with the live view: screenshots here; on AWS a stream that its SDK shows.
+
+        Args:
+            expires_s: Seconds for which the address is valid; at most 300.
+
+        Raises:
+            NotSupportedError: The session has no live view.
+        """
+        if not 0 < expires_s <= _MOST_EXPIRES_S:
+            raise ValueError(f"expires_s is from 1 to {_MOST_EXPIRES_S}, not {expires_s}")
+        started = self._session()
+        if not started.live_view:
+            raise NotSupportedError(
+                "This session has no live view", on=started.session_id, try_="take screenshots with .screenshot()"
+            )
+        return presigned_live_view(self._context.clients, started.live_view, expires_s=expires_s)
+
+    def save_profile(self, profile: str) -> None:
+        """Save the session's cookies and local storage, with which a later session can begin.
+
+        Args:
+            profile: The id of a browser profile (CreateBrowserProfile).
+        """
+        save_browser_profile(self._context.clients, self.browser, self._session().session_id, profile)
+
+    def close(self) -> None:
+        """Stop the session with all its pages; without effect if none was started."""
+        if self._started is not None:
+            started, self._started = self._started, None
+            stop_browser(self._context.clients, self.browser, started.session_id)
+
+    def _session(self) -> StartedBrowser:
+        if self._started is None:
+            self._started = start_browser(
+                self._context.clients,
+                self.browser,
+                timeout_s=self.timeout_s,
+                viewport=self.viewport,
+                profile=self.profile,
+            )
+        return self._started
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Browser: {self.browser}, {self.session_id or 'no session yet'}>"
