@@ -461,8 +461,8 @@ def test_garbage_collections_of_warm_calls_are_stored_and_named(store: Store) ->
     result = planned.result()
     assert [call.garbage_collection_ms for call in result.calls] == [66.0] * 6
     assert (
-        "6 of 6 warm calls contain a full garbage collection of Python, 66 ms at the median, which a cold call ends "
-        "before: without it half of them take at most 34 ms."
+        "6 of 6 warm calls contain a full garbage collection of Python, 66 ms at the median; a cold call ends before "
+        "it begins. Without it half of them take at most 34 ms."
     ) in result.sentences()
     assert result.measurements()["garbage_collection_ms"].tolist() == [66.0] * 6
 

@@ -119,5 +119,5 @@ def test_a_study_is_resumed_by_its_own_class_only(store: Store) -> None:
     study(IdleAgent(store), study_id="mine", gaps=1, gap_s=0.15, ping_every_s=(0,)).run(Silent())
     with pytest.raises(StudyError, match="not a latency study"):
         LatencyStudy.resume(ScriptedAgent(store), "mine")
-    with pytest.raises(ValueError, match=r"under 0\.4 s"):
+    with pytest.raises(ValueError, match=r"less than gap_s, which is 0\.4 s"):
         study(ScriptedAgent(store), ping_every_s=(0, 0.5))

@@ -133,7 +133,7 @@ def test_scores_beyond_their_bounds_and_values_that_are_no_numbers_are_refused()
         estimate_mean([0.5] * 6 + [1.5])
     with pytest.raises(ValueError, match="finite"):
         estimate_mean([0.5] * 6 + [float("nan")])
-    with pytest.raises(ValueError, match="its cluster"):
+    with pytest.raises(ValueError, match="needs a cluster"):
         estimate_mean([0.5, 0.6], [1])
 
 

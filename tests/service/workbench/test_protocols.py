@@ -150,7 +150,7 @@ def test_a_run_over_a_websocket_is_stored_like_one_over_sse(assistant: loom.Agen
         assert 0 < (record.ttft_ms or 0) <= record.chunk_offsets_ms[0] <= (record.client_duration_ms or 0)
         assert record.wire is not None
         assert record.bytes_received > 0
-    with pytest.raises(ValueError, match="transport is"):
+    with pytest.raises(ValueError, match="transport must be"):
         assistant.agui(transport="polling")  # type: ignore[arg-type]
 
 
