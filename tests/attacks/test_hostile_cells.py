@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -197,6 +199,35 @@ def test_stopping_a_session_ends_all_of_its_processes(cells: Cells) -> None:
     wait_until(lambda: processes_with(name), what="the processes of the session")
     cells.stop(session)
     assert processes_with(name) == []
+
+
+@pytest.mark.parametrize("how", ["down", "killed"])
+def test_no_process_of_a_cell_outlives_the_service(tmp_path: Path, how: str) -> None:
+    name = f"loom-{uuid.uuid4()}"
+    state, _ = local.start(tmp_path / "home", persistent=True)
+    cells = Cells(state, tmp_path)
+    cells.run(
+        cells.start(), f"import subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 600 #{name}'], start_new_session=True)"
+    )
+    cells.data.close()
+    wait_until(lambda: processes_with(name), what="the process")
+    if how == "killed":
+        os.kill(state.pid, signal.SIGKILL)
+        wait_until(lambda: not processes_with(name), what="the end of the process")
+    local.stop(state.home)
+    assert processes_with(name) == []
+
+
+def test_files_as_large_as_an_event_holds_are_read_and_larger_ones_refused(cells: Cells) -> None:
+    with cells.session() as session:
+        cells.run(session, "open('text', 'w').write('ж' * 7_000_000); open('escapes', 'wb').write(b'\\0' * 10_000_000)")
+        (block,) = cells.invoke(session, "readFiles", paths=["text"])["content"]
+        assert len(block["resource"]["text"]) == 7_000_000
+        for paths in (["escapes"], ["text", "text"]):
+            result = cells.invoke(session, "readFiles", paths=paths)
+            assert result["isError"] is True
+            assert "at most 15,000,000 bytes are read at once" in str(result["content"])
+        assert cells.status(session) == "READY"
 
 
 def processes_with(text: str) -> list[str]:

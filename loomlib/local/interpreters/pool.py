@@ -36,6 +36,7 @@ class InterpreterPool:
     def __init__(self, resources: ResourceStore, sessions: SessionPool) -> None:
         self._resources, self._shared = resources, sessions.place
         self._sessions: dict[str, InterpreterSession] = {}
+        self._closing = False
         self._tokens: dict[tuple[Place, str], tuple[str, Mapping[str, Any]]] = {}
 
     async def start_code_interpreter_session(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
@@ -51,6 +52,8 @@ class InterpreterPool:
                 raise conflict("clientToken was used already, with other parameters")
             if same := self._sessions.get(former[0]):
                 return _started(same)
+        if self._closing:
+            raise conflict("The local AgentCore is stopping")
         if sum(session.status == READY for session in self._sessions.values()) >= _MOST_ACTIVE:
             raise RefusedError(
                 "ServiceQuotaExceededException", 402, f"{_MOST_ACTIVE} code interpreter sessions are active; stop some"
@@ -131,6 +134,7 @@ class InterpreterPool:
 
     async def close(self) -> None:
         """End every session and wait until all processes have ended."""
+        self._closing = True
         await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in self._sessions.values()))
 
     def _interpreter(self, parameters: Mapping[str, Any], place: Place) -> ResourceRecord:

@@ -137,8 +137,9 @@ class InterpreterSession:
                 size = int.from_bytes(head, "big")
                 if not 0 < size <= MOST_ANSWER_BYTES:
                     raise OSError(f"an answer of {size} bytes")
-                answer: Any = json.loads(await _exactly(loop, channel, size))
-        except (OSError, ValueError) as failure:
+                content = await _exactly(loop, channel, size)
+                answer: Any = await asyncio.to_thread(json.loads, content) if size > 1 << 20 else json.loads(content)
+        except (OSError, ValueError, RecursionError) as failure:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_END_SOON_S):
                     await self.gone.wait()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import os
 import shutil
 from typing import Any
 
 MOST_READ_BYTES = 15_000_000
-"""The most that is read at once: with base64 it must fit into one event of a stream, 24 MiB for botocore's parser."""
+"""The most that is read at once."""
+
+_MOST_JSON_BYTES = 22_000_000  # what was read, as JSON: an event of a stream has at most 24 MiB in botocore's parser
 
 
 class FileRefusedError(Exception):
@@ -55,7 +58,7 @@ def place(root: str, path: str) -> str:
 def read(root: str, paths: list[str]) -> list[dict[str, Any]]:
     """Return files' contents: `text` where it is UTF-8, else `blob` in base64."""
     found: list[dict[str, Any]] = []
-    left = MOST_READ_BYTES
+    left, left_json = MOST_READ_BYTES, _MOST_JSON_BYTES
     for path in paths:
         real = place(root, path)
         if not os.path.isfile(real):  # also for a pipe, which would never end
@@ -63,13 +66,14 @@ def read(root: str, paths: list[str]) -> list[dict[str, Any]]:
         with open(real, "rb") as file:
             content = file.read(left + 1)
         left -= len(content)
-        if left < 0:
-            raise FileRefusedError(f"{path}: at most {MOST_READ_BYTES:,} bytes are read at once")
         entry = {"path": os.path.relpath(real, root)}
         try:
             entry["text"] = content.decode()
         except UnicodeDecodeError:
             entry["blob"] = base64.b64encode(content).decode()
+        left_json -= len(json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace"))
+        if min(left, left_json) < 0:
+            raise FileRefusedError(f"{path}: at most {MOST_READ_BYTES:,} bytes are read at once, and fewer of escapes")
         found.append(entry)
     return found
 

@@ -191,13 +191,17 @@ def main() -> None:
     def work(channel: _socket.socket, words: list[bytes], _: list[int]) -> None:
         operation, arguments = words[0].decode(), json.loads(words[1])
         result = cells.execute(arguments) if operation == "cell" else files.answer(operation, arguments)
-        content = json.dumps(result).encode()
+        content = json.dumps(result, ensure_ascii=False).encode("utf-8", "replace")
         channel.sendall(len(content).to_bytes(8, "big") + content)
 
+    network = bootstrap.held_lock()
+
     def answer(descriptor: int) -> None:
+        if port.endswith("+") and network.acquire(timeout=bootstrap.NETWORK_WITHIN_S):
+            network.release()  # for the next request: the network is up
         spawning.answer(descriptor, {b"work": work})
 
-    start_new_thread(bootstrap.follow_the_service, (lifeline_fd, mark, bootstrap.held_lock(), answer))
+    start_new_thread(bootstrap.follow_the_service, (lifeline_fd, mark, network, answer))
     while True:
         time.sleep(3_600)
 
