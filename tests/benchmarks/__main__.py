@@ -1,8 +1,8 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, arrivals, ttft,
-websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox, code,
+them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways, arrivals,
+ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox, code,
 starts.
 """
 
@@ -23,6 +23,7 @@ from . import (
     bench_code_interpreter,
     bench_deploy,
     bench_evals,
+    bench_gateways,
     bench_identity,
     bench_import,
     bench_intake,
@@ -49,6 +50,7 @@ WITH_SERVICE: dict[str, Callable[[Laboratory], Iterator[Row]]] = {
     "cold": bench_sessions.cold,
     "warm": bench_sessions.warm,
     "tokens": bench_identity.tokens,
+    "gateways": bench_gateways.calls,
     "arrivals": bench_streaming.arrivals,
     "ttft": bench_streaming.first_bytes,
     "websocket": bench_websocket.round_trips,
