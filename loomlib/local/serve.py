@@ -381,6 +381,7 @@ async def _serve(
         await browsers.close()
         await sessions.close()
         await engine.close()
+        await targets.close()
         server.should_exit = True
         await serving
         await insights.close()

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
-from .requests import TargetAnswer, request
+from .requests import TargetAnswer, TargetClient
 from .tools import GatewayTool, TargetError, ToolResult
 
 VERSION: Final = "2025-06-18"
@@ -27,11 +27,11 @@ class McpServers:
     """Clients of MCP servers; a session with a server is opened at first use and shared by all later calls.
 
     Args:
-        here: The address of this service.
+        client: Sends requests.
     """
 
-    def __init__(self, here: str) -> None:
-        self._here = here
+    def __init__(self, client: TargetClient) -> None:
+        self._client = client
         self._sessions: OrderedDict[str, str] = OrderedDict()
         self._ids = itertools.count(1)
 
@@ -127,7 +127,7 @@ class McpServers:
         if session:
             headers[_SESSION] = session
         headers |= await credentials(url, body)
-        answer = await request("POST", url, headers=headers, body=body, timeout_s=timeout_s, here=self._here)
+        answer = await self._client.request("POST", url, headers=headers, body=body, timeout_s=timeout_s)
         if answer.status == 404 and session:
             raise _SessionEndedError(f"{url} has ended the session")
         if not 200 <= answer.status < 300:

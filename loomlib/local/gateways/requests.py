@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
+from ...presentation.formats import time_limit
 from ..aws_names.hosts import is_of_aws, is_served
 from ..identity.addresses import check_address, is_here
 from .tools import TargetError
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
 
 LARGEST_ANSWER_BYTES: Final = 6_000_000
 """The most that a target may answer, as AWS Lambda's largest synchronous answer."""
@@ -51,53 +55,79 @@ def check_target(url: str) -> None:
         raise TargetError(f"{shown(url)} is refused: the local AgentCore does not serve {host}")
 
 
-async def request(
-    method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, timeout_s: float, here: str
-) -> TargetAnswer:
-    """Send a request to a target and return its answer.
+class TargetClient:
+    """Sends requests to targets; connections are kept for the next one.
 
     Args:
-        method: HTTP method.
-        url: The address; one of AWS is asked of this service.
-        headers: Header fields.
-        body: The body; None without one.
-        timeout_s: How long the whole answer may take.
         here: The address of this service.
-
-    Raises:
-        TargetError: The address is refused, or the target did not answer in time, answered too much or redirected.
     """
-    # aiohttp takes a tenth of what the service needs to start: only a call of a target costs its import.
-    import aiohttp
-    from yarl import URL
 
-    from ..identity.documents import CheckedResolver
+    def __init__(self, here: str) -> None:
+        self._own = urlsplit(here)
+        self._sessions: dict[bool, ClientSession] = {}
 
-    check_target(url)
-    parts, sent = urlsplit(url), dict(headers)
-    if is_served(parts.hostname or ""):
-        sent["host"] = parts.netloc
-        own = urlsplit(here)
-        parts = parts._replace(scheme=own.scheme, netloc=own.netloc)
-    address = URL(urlunsplit(parts), encoded=True)  # the signature is of the path as it is
-    connector = aiohttp.TCPConnector(resolver=CheckedResolver(here=is_here(parts)), force_close=True)
-    try:
-        async with (
-            asyncio.timeout(timeout_s),
-            aiohttp.ClientSession(connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar()) as session,
-            session.request(method, address, data=body, headers=sent, allow_redirects=False) as response,
-        ):
-            content = bytearray()
-            while part := await response.content.readany():
-                content += part
-                if len(content) > LARGEST_ANSWER_BYTES:
-                    raise TargetError(f"{shown(url)} answered more than {LARGEST_ANSWER_BYTES:,} bytes")
-            named = {name.lower(): value for name, value in response.headers.items()}
-            return TargetAnswer(status=response.status, headers=named, body=bytes(content))
-    except TimeoutError as error:
-        raise TargetError(f"{shown(url)} did not answer within {timeout_s:g} s") from error
-    except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise TargetError(f"{shown(url)} cannot be reached: {type(error).__name__}") from error
+    async def request(
+        self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, timeout_s: float
+    ) -> TargetAnswer:
+        """Send a request to a target and return its answer.
+
+        Args:
+            method: HTTP method.
+            url: The address; one of AWS is asked of this service.
+            headers: Header fields.
+            body: The body; None without one.
+            timeout_s: How long the whole answer may take.
+
+        Raises:
+            TargetError: The address is refused, or the target did not answer in time, answered too much or redirected.
+        """
+        # aiohttp takes a tenth of what the service needs to start: only a call of a target costs its import.
+        import aiohttp
+        from yarl import URL
+
+        check_target(url)
+        parts, sent = urlsplit(url), dict(headers)
+        if is_served(parts.hostname or ""):
+            sent["host"] = parts.netloc
+            parts = parts._replace(scheme=self._own.scheme, netloc=self._own.netloc)
+        address = URL(urlunsplit(parts), encoded=True)  # the signature is of the path as it is
+        session = self._session(here=is_here(parts))
+        try:
+            async with (
+                asyncio.timeout(timeout_s),
+                session.request(method, address, data=body, headers=sent, allow_redirects=False) as response,
+            ):
+                content = bytearray()
+                while part := await response.content.readany():
+                    content += part
+                    if len(content) > LARGEST_ANSWER_BYTES:
+                        response.close()
+                        raise TargetError(f"{shown(url)} answered more than {LARGEST_ANSWER_BYTES:,} bytes")
+                named = {name.lower(): value for name, value in response.headers.items()}
+                return TargetAnswer(status=response.status, headers=named, body=bytes(content))
+        except TimeoutError as error:
+            raise TargetError(f"{shown(url)} did not answer within {time_limit(timeout_s)}") from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise TargetError(f"{shown(url)} cannot be reached: {type(error).__name__}") from error
+
+    async def close(self) -> None:
+        """Close the connections."""
+        for session in self._sessions.values():
+            await session.close()
+
+    def _session(self, *, here: bool) -> ClientSession:
+        if here not in self._sessions:
+            import aiohttp
+
+            from ..identity.documents import CheckedResolver
+
+            self._sessions[here] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(resolver=CheckedResolver(here=here), limit=0),
+                timeout=aiohttp.ClientTimeout(total=None),
+                trust_env=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._sessions[here]
 
 
 def shown(url: str) -> str:

@@ -12,7 +12,7 @@ from ..resources import ResourceRecord
 from .credentials import TargetCredentials
 from .mcp_server import McpServers
 from .openapi import openapi_request, openapi_tools
-from .requests import check_target, request
+from .requests import TargetClient, check_target
 from .schemas import schema_text
 from .tools import GatewayTool, TargetError, ToolResult
 
@@ -31,8 +31,12 @@ class Targets:
     """
 
     def __init__(self, credentials: TargetCredentials, here: str) -> None:
-        self._credentials, self._here = credentials, here
-        self._servers = McpServers(here)
+        self._credentials, self._client = credentials, TargetClient(here)
+        self._servers = McpServers(self._client)
+
+    async def close(self) -> None:
+        """Close the connections to targets."""
+        await self._client.close()
 
     async def read_tools(self, gateway: ResourceRecord, target: ResourceRecord) -> list[GatewayTool]:
         """Return the tools of a target.
@@ -85,13 +89,12 @@ class Targets:
             added, query = await self._credentials.of(
                 gateway, target, bearer=bearer, method=method, url=url, body=body or b""
             )
-            answer = await request(
+            answer = await self._client.request(
                 method,
                 _with_query(url, query),
                 headers={**headers, **added},
                 body=body,
                 timeout_s=CALL_TIMEOUT_S,
-                here=self._here,
             )
             if not 200 <= answer.status < 300:
                 text = f"{method} {tool.request['path']} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}"
