@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from ...presentation.formats import time_limit
 from ..aws_names.hosts import is_of_aws, is_served
 from ..identity.addresses import check_address, is_here
 from .tools import TargetError
@@ -106,7 +105,7 @@ class TargetClient:
                 named = {name.lower(): value for name, value in response.headers.items()}
                 return TargetAnswer(status=response.status, headers=named, body=bytes(content))
         except TimeoutError as error:
-            raise TargetError(f"{shown(url)} did not answer within {time_limit(timeout_s)}") from error
+            raise TargetError(f"{shown(url)} did not answer within {timeout_s:g} s") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise TargetError(f"{shown(url)} cannot be reached: {type(error).__name__}") from error
 
