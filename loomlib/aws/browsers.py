@@ -70,13 +70,24 @@ def start_browser(
 
 
 def stop_browser(clients: Clients, browser: str, session_id: str) -> None:
-    """Stop a session (StopBrowserSession)."""
+    """Stop a session (StopBrowserSession).
+
+    Args:
+        clients: The connection.
+        browser: The browser's id; `aws.browser.v1` is AWS's own.
+        session_id: The session's id.
+    """
     with translated("Stopping the browser session", on=session_id):
         clients.data().stop_browser_session(browserIdentifier=browser, sessionId=session_id)
 
 
 def browser_screenshot(clients: Clients, browser: str, session_id: str) -> bytes:
     """Return a PNG image of what a session shows (InvokeBrowser).
+
+    Args:
+        clients: The connection.
+        browser: The browser's id; `aws.browser.v1` is AWS's own.
+        session_id: The session's id.
 
     Raises:
         ConflictError: The session has ended.
@@ -94,7 +105,14 @@ def browser_screenshot(clients: Clients, browser: str, session_id: str) -> bytes
 
 
 def save_browser_profile(clients: Clients, browser: str, session_id: str, profile: str) -> None:
-    """Save the cookies and the local storage of a session as a profile (SaveBrowserSessionProfile)."""
+    """Save the cookies and the local storage of a session as a profile (SaveBrowserSessionProfile).
+
+    Args:
+        clients: The connection.
+        browser: The browser's id; `aws.browser.v1` is AWS's own.
+        session_id: The session's id.
+        profile: The profile's id; its former content is replaced.
+    """
     with translated("Saving the profile of the browser session", on=session_id):
         clients.data().save_browser_session_profile(
             profileIdentifier=profile, browserIdentifier=browser, sessionId=session_id

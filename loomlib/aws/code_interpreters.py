@@ -64,7 +64,13 @@ def start_code_session(clients: Clients, interpreter: str, *, name: str = "", ti
 
 
 def stop_code_session(clients: Clients, interpreter: str, session_id: str) -> None:
-    """Stop a session (StopCodeInterpreterSession)."""
+    """Stop a session (StopCodeInterpreterSession).
+
+    Args:
+        clients: The connection.
+        interpreter: The code interpreter's id; `aws.codeinterpreter.v1` is AWS's own.
+        session_id: The session's id.
+    """
     with translated("Stopping the code interpreter session", on=session_id):
         clients.data().stop_code_interpreter_session(codeInterpreterIdentifier=interpreter, sessionId=session_id)
 

@@ -81,6 +81,11 @@ def list_gateways(clients: Clients, *, region: str | None = None) -> Iterator[Ga
 def find_gateway(clients: Clients, key: str, *, region: str | None = None) -> Gateway:
     """Return a gateway by its name, id or ARN.
 
+    Args:
+        clients: The connection.
+        key: The gateway's name, id or ARN.
+        region: The region, if it is not the connection's.
+
     Raises:
         ResourceNotFoundError: There is none.
     """
@@ -93,6 +98,11 @@ def find_gateway(clients: Clients, key: str, *, region: str | None = None) -> Ga
 
 def get_gateway(clients: Clients, gateway_id: str, *, region: str | None = None) -> Gateway:
     """Return a gateway by its id.
+
+    Args:
+        clients: The connection.
+        gateway_id: The gateway's id.
+        region: The region, if it is not the connection's.
 
     Raises:
         ResourceNotFoundError: There is none.
@@ -243,6 +253,11 @@ def wait_for_target(clients: Clients, gateway: Gateway, target_id: str, *, wait_
 
 def remove_target(clients: Clients, gateway: Gateway, name: str) -> None:
     """Delete a target by its name.
+
+    Args:
+        clients: The connection.
+        gateway: The gateway that has the target.
+        name: The target's name.
 
     Raises:
         ResourceNotFoundError: There is none.

@@ -81,12 +81,26 @@ def not_implemented(what: str) -> RefusedError:
 
 
 async def send_json(send: Send, document: Mapping[str, Any], status: int = 200, headers: Headers = ()) -> None:
-    """Send a JSON response."""
+    """Send a JSON response.
+
+    Args:
+        send: ASGI's channel of the response.
+        document: The JSON object.
+        status: The HTTP status.
+        headers: Header fields beside content type and content length.
+    """
     await send_body(send, json.dumps(document).encode(), status, ((b"content-type", b"application/json"), *headers))
 
 
 async def send_body(send: Send, body: bytes, status: int, headers: Headers) -> None:
-    """Send a complete response."""
+    """Send a complete response.
+
+    Args:
+        send: ASGI's channel of the response.
+        body: The whole body.
+        status: The HTTP status.
+        headers: Header fields beside the content length.
+    """
     length = (b"content-length", b"%d" % len(body))
     await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
     await send({"type": "http.response.body", "body": body})

@@ -111,7 +111,13 @@ class Logs:
         }
 
     def count_put(self, group: str, stream: str, size_bytes: int) -> None:
-        """Count what a client put into a stream of moto's, so that it is rotated as well."""
+        """Count what a client put into a stream of moto's, so that it is rotated as well.
+
+        Args:
+            group: The log group.
+            stream: The stream's name.
+            size_bytes: Size of the events in bytes.
+        """
         self._put_by_clients.append(((group, stream), size_bytes))
         self._wake.set()
 

@@ -46,7 +46,14 @@ class McpSessionIds:
         return mcp_id if _SESSION_ID.fullmatch(mcp_id) else str(uuid.uuid5(_NAMESPACE, mcp_id))
 
     def remember(self, runtime_id: str, qualifier: str, mcp_id: str, session_id: str) -> None:
-        """Route further requests with this MCP session id to the session."""
+        """Route further requests with this MCP session id to the session.
+
+        Args:
+            runtime_id: The runtime's id.
+            qualifier: The endpoint.
+            mcp_id: The id of the MCP session (`Mcp-Session-Id`).
+            session_id: The session's id.
+        """
         self._sessions[runtime_id, qualifier, mcp_id] = session_id
         self._sessions.move_to_end((runtime_id, qualifier, mcp_id))
         if len(self._sessions) > _REMEMBERED:

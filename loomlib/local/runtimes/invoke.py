@@ -250,7 +250,16 @@ class Invoke:
         return runtime, qualifier
 
     def target_for(self, caller: Caller, arn: str, query: bytes) -> tuple[str, RuntimeVersion]:
-        """Return what is called; a caller without credentials does not learn what exists."""
+        """Return the endpoint's name and the version that a call is for.
+
+        Args:
+            caller: The caller; one without credentials does not learn what exists.
+            arn: The runtime's ARN, or its id.
+            query: The query string, with `qualifier` and, for an id, `accountId`.
+
+        Raises:
+            RefusedError: There is no such runtime or endpoint, or it cannot be called yet.
+        """
         try:
             return self.target(arn, query)
         except RefusedError:

@@ -202,7 +202,13 @@ class EndpointBehaviour(Behaviour):
 
 
 def endpoint_of(store: ResourceStore, runtime: ResourceRecord, name: str) -> ResourceRecord | None:
-    """Return a runtime's endpoint by its name."""
+    """Return a runtime's endpoint by its name.
+
+    Args:
+        store: The stored resources.
+        runtime: The runtime.
+        name: The endpoint's name.
+    """
     return store.find(AGENT_RUNTIME_ENDPOINT.noun, runtime.place, name, parent=runtime.arn, by_name=True)
 
 

@@ -71,7 +71,16 @@ class LocalTokenIssuer(Protocol):
         expires_s: float,
         claims: Mapping[str, Any] | None,
     ) -> str:
-        """Return a signed token."""
+        """Return a signed token.
+
+        Args:
+            user: The subject (`sub`).
+            client: The client (`client_id`).
+            scopes: The scopes.
+            audience: The audience (`aud`); empty leaves the claim out.
+            expires_s: Seconds of validity.
+            claims: Further claims.
+        """
         ...
 
 
