@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
+
+Dial = Callable[[str, int], Awaitable[socket.socket]]
+"""Connects to a host and a port from a session's own network; raises `OSError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

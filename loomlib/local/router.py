@@ -175,7 +175,8 @@ class Router:
         limit_bytes = self._large.get(match.name, self._limit_bytes)
         body = await read_body(receive, limit_bytes, match.request.headers.get("Content-Length"))
         named = (b"x-amzn-requestid", request_id.encode())
-        if match.operation.service_model.metadata["protocol"] == "json":
+        metadata = match.operation.service_model.metadata
+        if metadata["protocol"] == "json":
             result = await handler(_json(body))
             if result is None:
                 return replayed(body)
@@ -185,6 +186,8 @@ class Router:
             result = await handler(await asyncio.to_thread(_parameters, match, body))
         else:
             result = await handler(_parameters(match, body))
+        if result is None and "json" in metadata.get("protocols", ()):  # CodeBuild, whose first protocol is another
+            return replayed(body)
         if isinstance(result, EncodedStream):
             kind = (b"content-type", b"application/vnd.amazon.eventstream")
             await send_body(send, result, 200, [kind, named, *result.headers])

@@ -29,6 +29,7 @@ from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .application import Application
 from .aws_names.proxy import AwsNames
+from .aws_names.variables import session_certificates, session_variables
 from .browsers import (
     BROWSER,
     BROWSER_PROFILE,
@@ -39,6 +40,7 @@ from .browsers import (
     ProfileBehaviour,
 )
 from .cloudformation import Stacks
+from .contract import Dial
 from .evaluations import EVALUATOR, EvaluationPlane
 from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayOperations, Gateways, GatewayTargetBehaviour
 from .gateways.credentials import TargetCredentials
@@ -180,6 +182,14 @@ async def _serve(
     keys = Keyring(Key(access_key=state.access_key, secret_key=state.secret_key))
     quotas = QuotaKeeper(Quotas.of(options.quotas, state.region))
     limits = Limits.of(options.limits)
+    aws_names = AwsNames(home, state.port)
+    state = replace(state, aws_names_port=await aws_names.start())
+    # A session with a network of its own reaches the service at the service's port, and the proxy as well.
+    proxy = state.url if isolation.has_own_network else f"http://127.0.0.1:{state.aws_names_port}"
+
+    async def serve_endpoint(endpoint: socket.socket, dial: Dial) -> Callable[[], None]:
+        return await server.serve_also(endpoint, AwsNames(home, state.port, dial))
+
     sessions = SessionPool(
         home=home,
         sink=logs,
@@ -193,10 +203,11 @@ async def _serve(
         keys=SessionKeys(keys, account_id=state.account_id),
         isolation=isolation,
         limits=limits,
-        readable=[Path(path) for path in options.sandbox_read],
+        readable=[*map(Path, options.sandbox_read), session_certificates(home)],
         writable=[Path(path) for path in options.sandbox_write],
         port=state.port,
-        serve_endpoint=lambda endpoint: server.serve_also(endpoint),
+        serve_endpoint=serve_endpoint,
+        aws_names=lambda: session_variables(home, state.region, proxy, os.environ),
     )
     interpreters = InterpreterPool(resources, sessions)
     models = _make_model(options, model_settings)
@@ -365,10 +376,8 @@ async def _serve(
     sweeper.start()
     long_term.resume()
     serving = loop.create_task(server.serve(sockets=[listener]))
-    aws_names = AwsNames(home, state.port)
     try:
         await until_started(server, serving)
-        state = replace(state, aws_names_port=await aws_names.start())
         write_state(state)
         if on_ready:
             on_ready(state)

@@ -10,18 +10,37 @@ from typing import cast
 
 import uvicorn
 
+from .access.protocol import BoundedProtocol
+from .aws_names.proxy import AwsNames
+
 
 class ServiceServer(uvicorn.Server):
     """uvicorn without its signal handlers: sessions must end before connections do."""
 
-    async def serve_also(self, listener: socket.socket) -> Callable[[], None]:
-        """Answer requests on a further listening socket, until the returned function is called."""
-        loop = asyncio.get_running_loop()
-        serving = await loop.create_server(self._protocol, sock=listener)
-        return serving.close
+    async def serve_also(self, listener: socket.socket, names: AwsNames) -> Callable[[], None]:
+        """Answer requests on a further listening socket, until the returned function is called.
 
-    def _protocol(self) -> asyncio.Protocol:
-        protocol = cast(Callable[..., asyncio.Protocol], self.config.http_protocol_class)
+        Args:
+            listener: The socket.
+            names: Answers for AWS's names on the same socket.
+        """
+        loop = asyncio.get_running_loop()
+
+        def make() -> BoundedProtocol:
+            protocol = self._protocol()
+            protocol.tunnel = names.protocol
+            return protocol
+
+        serving = await loop.create_server(make, sock=listener)
+
+        def stop() -> None:
+            serving.close()
+            names.stop()
+
+        return stop
+
+    def _protocol(self) -> BoundedProtocol:
+        protocol = cast(Callable[..., BoundedProtocol], self.config.http_protocol_class)
         return protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     @contextlib.contextmanager

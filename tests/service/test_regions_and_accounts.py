@@ -22,6 +22,14 @@ with trace.get_tracer("tests").start_as_current_span("begins") as span:
     span.set_attribute("session.id", "SESSION")
 """
 OTHER_REGION, OTHER_ACCOUNT = "eu-west-1", "111122223333"
+DISCOVERY = {
+    "authorizationServerMetadata": {
+        "issuer": "https://example.com",
+        "authorizationEndpoint": "https://example.com/authorize",
+        "tokenEndpoint": "https://example.com/token",
+    }
+}
+LAMBDA = "arn:aws:lambda:eu-west-1:123456789012:function:f"
 Make = Callable[..., Any]
 
 
@@ -101,6 +109,76 @@ def test_a_runtime_is_called_in_its_own_region(aws: Any, client: Make, echo: dic
     assert refused(control.get_agent_runtime, agentRuntimeId=echo["agentRuntimeId"]) == found
     assert refused(control.list_agent_runtime_endpoints, agentRuntimeId=echo["agentRuntimeId"]) == found
     assert aws.invoke(arn)[0]["statusCode"] == 200
+
+
+def test_identities_and_providers_are_of_one_region(aws: Any, client: Make) -> None:
+    control, data = client("bedrock-agentcore-control"), client("bedrock-agentcore")
+    name, found = name_of("identity"), ("ResourceNotFoundException", 404)
+    workload = control.create_workload_identity(name=name)
+    assert f":{OTHER_REGION}:" in workload["workloadIdentityArn"]
+    assert refused(aws.control.get_workload_identity, name=name) == found
+    assert refused(aws.control.delete_workload_identity, name=name) == found
+    assert refused(aws.data.get_workload_access_token, workloadName=name)[0] == found[0]
+    assert name not in {item["name"] for item in aws.control.list_workload_identities()["workloadIdentities"]}
+    for side, value in ((control, "abroad"), (aws.control, "at home")):
+        side.create_api_key_credential_provider(name=name, apiKey=value)
+    aws.control.create_workload_identity(name=name)
+    for side, value in ((data, "abroad"), (aws.data, "at home")):
+        token = side.get_workload_access_token(workloadName=name)["workloadAccessToken"]
+        asked = {"workloadIdentityToken": token, "resourceCredentialProviderName": name}
+        assert side.get_resource_api_key(**asked)["apiKey"] == value
+        other = aws.data if side is data else data
+        assert refused(other.get_resource_api_key, **asked)[1] in (400, 401, 403, 404)
+    secret = {"customOauth2ProviderConfig": {"clientId": "c", "clientSecret": "s", "oauthDiscovery": DISCOVERY}}
+    control.create_oauth2_credential_provider(
+        name=name, credentialProviderVendor="CustomOauth2", oauth2ProviderConfigInput=secret
+    )
+    assert refused(aws.control.get_oauth2_credential_provider, name=name) == found
+    assert aws.control.delete_api_key_credential_provider(name=name)["ResponseMetadata"]["HTTPStatusCode"] == 204
+    assert control.get_api_key_credential_provider(name=name)["name"] == name
+
+
+def test_gateways_are_of_one_region_and_builtin_evaluators_of_all(aws: Any, client: Make) -> None:
+    control, found = client("bedrock-agentcore-control"), ("ResourceNotFoundException", 404)
+    name = name_of("tools")
+    given = {"roleArn": "arn:aws:iam::123456789012:role/loom", "authorizerType": "AWS_IAM"}
+    gateway = control.create_gateway(name=name.replace("_", "-"), **given)
+    aws.control.create_gateway(name=name.replace("_", "-"), **given)
+    tool = {"mcp": {"lambda": {"lambdaArn": LAMBDA, "toolSchema": {"inlinePayload": []}}}}
+    target = {"gatewayIdentifier": gateway["gatewayId"], "name": "first", "targetConfiguration": tool}
+    assert refused(aws.control.create_gateway_target, **target) == found
+    control.create_gateway_target(**target)
+    assert f":{OTHER_REGION}:" in gateway["gatewayArn"]
+    assert refused(aws.control.get_gateway, gatewayIdentifier=gateway["gatewayId"]) == found
+    assert refused(aws.control.list_gateway_targets, gatewayIdentifier=gateway["gatewayId"]) == found
+    assert gateway["gatewayId"] not in {item["gatewayId"] for item in aws.control.list_gateways()["items"]}
+    for side, region in ((control, OTHER_REGION), (aws.control, aws.state.region)):
+        assert side.get_evaluator(evaluatorId="Builtin.Helpfulness")["evaluatorName"] == "Builtin.Helpfulness"
+        assert {item["evaluatorType"] for item in side.list_evaluators()["evaluators"]} >= {"Builtin"}, region
+
+
+def test_image_builds_and_repositories_are_of_one_region(aws: Any, client: Make) -> None:
+    abroad, here, name = client("codebuild"), aws.client("codebuild"), name_of("build")
+    abroad.create_project(
+        name=name,
+        source={"type": "S3", "location": f"nowhere/{name}.zip"},
+        artifacts={"type": "NO_ARTIFACTS"},
+        environment={
+            "type": "ARM_CONTAINER",
+            "image": "aws/codebuild/standard:7.0",
+            "computeType": "BUILD_GENERAL1_SMALL",
+        },
+        serviceRole="arn:aws:iam::123456789012:role/loom",
+    )
+    build = abroad.start_build(projectName=name)["build"]
+    assert f":{OTHER_REGION}:" in build["arn"]
+    assert refused(here.start_build, projectName=name) == ("ResourceNotFoundException", 400)
+    assert here.batch_get_builds(ids=[build["id"]])["buildsNotFound"] == [build["id"]]
+    assert abroad.batch_get_builds(ids=[build["id"]])["builds"][0]["id"] == build["id"]
+    client("ecr").create_repository(repositoryName=name.replace("_", "-"))
+    assert name.replace("_", "-") not in {
+        item["repositoryName"] for item in aws.client("ecr").describe_repositories()["repositories"]
+    }
 
 
 def test_the_key_of_a_role_acts_in_the_role_s_account(aws: Any, client: Make) -> None:

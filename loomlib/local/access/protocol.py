@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import resource
+from collections.abc import Callable
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -27,6 +28,7 @@ HEAD_WITHIN_S: Final = 20.0
 FIRST_BYTE_WITHIN_S: Final = 60.0
 """Time for a client that has connected to begin its first request."""
 
+_CONNECT: Final = b"CONNECT "
 _MOST_CONNECTIONS = 2_000
 _ONCE = frozenset({b"connection", b"upgrade", b"sec-websocket-key", b"sec-websocket-version"})
 
@@ -46,9 +48,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     When there are too many connections, the one that has been idle for the longest gives way, so that idle ones cannot
     keep others out; when none is idle, the new one is refused.
+
+    Where `tunnel` is set, a connection that begins with CONNECT gets the protocol that it returns.
     """
 
     most_connections = _MOST_CONNECTIONS
+    tunnel: Callable[[], asyncio.Protocol] | None = None
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -85,6 +90,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Feed the parser, unless the header fields are too long or too slow."""
         if self._refused:
+            return
+        cycle: Any = self.cycle
+        if self.tunnel is not None and cycle is None and not self._in_head and data.startswith(_CONNECT):
+            self._begin_tunnel(self.tunnel(), data)
             return
         self._active_at = self.loop.time()
         if self._in_head and self._head_bytes > HEAD_BYTES:
@@ -151,6 +160,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_body = False
         if not self._refused:
             super().on_message_complete()
+
+    def _begin_tunnel(self, protocol: asyncio.Protocol, data: bytes) -> None:
+        self._stop_timer()
+        self.connections.discard(self)
+        self.transport.set_protocol(protocol)
+        protocol.connection_made(self.transport)
+        protocol.data_received(data)
 
     def _refuse_head(self) -> None:
         message = (

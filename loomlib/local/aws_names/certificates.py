@@ -97,12 +97,13 @@ class Authority:
         return context
 
 
-def trust(home: Path, also: tuple[Path, ...] = ()) -> Path:
+def trust(home: Path, also: tuple[Path, ...] = (), *, name: str = "trusted.pem") -> Path:
     """Write a file with the certificates that this machine trusts and the authority's, and return it.
 
     Args:
         home: The home folder.
         also: Further files with certificates, such as the one that a variable already names.
+        name: The file's name.
     """
     # The module `ssl` has OpenSSL's defaults, and certifi is what httpx and requests trust otherwise.
     paths = ssl.get_default_verify_paths()
@@ -113,9 +114,10 @@ def trust(home: Path, also: tuple[Path, ...] = ()) -> Path:
         pass
     else:
         files.append(certifi.where())
-    parts = [content for name in dict.fromkeys(files) if (content := _content(name))]
-    file = folder(home) / "trusted.pem"
-    write_private(file, b"\n".join([Authority(home).pem, *dict.fromkeys(parts)]))
+    parts = [content for path in dict.fromkeys(files) if (content := _content(path))]
+    file, content = folder(home) / name, b"\n".join([Authority(home).pem, *dict.fromkeys(parts)])
+    if _content(str(file)) != content:
+        write_private(file, content)
     return file
 
 

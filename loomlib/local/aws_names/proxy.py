@@ -10,6 +10,7 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+from ..contract import Dial
 from .hosts import is_of_aws, is_served
 
 if TYPE_CHECKING:
@@ -30,10 +31,11 @@ class AwsNames:
     Args:
         home: The home folder, which has the certificate authority.
         service_port: The service's own port.
+        dial: Connects to other addresses; from this machine's own network by default.
     """
 
-    def __init__(self, home: Path, service_port: int) -> None:
-        self._home, self._service_port = home, service_port
+    def __init__(self, home: Path, service_port: int, dial: Dial | None = None) -> None:
+        self._home, self._service_port, self._dial = home, service_port, dial
         self._authority: Authority | None = None
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
@@ -43,12 +45,21 @@ class AwsNames:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD_BYTES)
         return int(self._server.sockets[0].getsockname()[1])
 
-    async def close(self) -> None:
-        """Stop listening and end the connections."""
+    def protocol(self) -> asyncio.Protocol:
+        """Return the protocol of one connection that was accepted elsewhere."""
+        loop = asyncio.get_running_loop()
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(_HEAD_BYTES, loop), self._accept, loop)
+
+    def stop(self) -> None:
+        """Stop listening, and begin to end the connections."""
         if self._server is not None:
             self._server.close()
         for task in self._open:
             task.cancel()
+
+    async def close(self) -> None:
+        """Stop listening and end the connections."""
+        self.stop()
         await asyncio.gather(*self._open, return_exceptions=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -82,7 +93,7 @@ class AwsNames:
             return await _refuse(writer, "403 Forbidden")
         try:
             async with asyncio.timeout(_CONNECTED_WITHIN_S):
-                other = await asyncio.open_connection(*(("127.0.0.1", self._service_port) if served else (host, port)))
+                other = await self._reach(host, port, served=served)
         except (OSError, TimeoutError, OverflowError):
             return await _refuse(writer, "502 Bad Gateway")
         try:
@@ -95,6 +106,13 @@ class AwsNames:
             await _splice(reader, writer, *other)
         finally:
             other[1].close()
+
+    async def _reach(self, host: str, port: int, *, served: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if served:
+            return await asyncio.open_connection("127.0.0.1", self._service_port)
+        if self._dial is None:
+            return await asyncio.open_connection(host, port)
+        return await asyncio.open_connection(sock=await self._dial(host, port))
 
     def _context(self, host: str) -> ssl.SSLContext:
         if self._authority is None:

@@ -1,4 +1,4 @@
-"""The environment variables of a shell whose programs reach the service, also under AWS's own addresses."""
+"""The environment variables of shells and sessions whose programs reach the service under AWS's own addresses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from ..sandbox.variables import EXPORTED_PROXY
+from ..sandbox.variables import CERTIFICATE_FILES, EXPORTED_FOLDER, EXPORTED_PROXY
 from ..state import ServiceState
 
 _SET: Final = ("HTTPS_PROXY", "https_proxy", "WSS_PROXY", "wss_proxy")
@@ -58,3 +58,28 @@ def node_options(former: str = "") -> str:
     """
     own = f'--require="{NODE_HOOK}"'
     return " ".join(filter(None, (former.replace(own, "").strip(), own)))
+
+
+def session_certificates(home: Path) -> Path:
+    """Return the file with the certificates that sessions trust."""
+    return home.absolute() / EXPORTED_FOLDER / "sessions.pem"
+
+
+def session_variables(home: Path, region: str, proxy: str, user: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables with which agents in sessions reach the service under AWS's own addresses.
+
+    Args:
+        home: The home folder.
+        region: The service's region.
+        proxy: The address at which a session reaches the proxy.
+        user: The service's own variables, which may name certificates.
+    """
+    from .certificates import trust
+
+    also = tuple(sorted({Path(user[name]) for name in CERTIFICATE_FILES if user.get(name)}))
+    return {
+        **{name: address.format(region=region) for name, address in _AWS_NAMES.items()},
+        **dict.fromkeys(_SET, proxy),
+        **dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(_LOCAL)),
+        **dict.fromkeys(_CERTIFICATES, str(trust(home.absolute(), also, name=session_certificates(home).name))),
+    }

@@ -56,12 +56,10 @@ class CodeBuild:
         task.add_done_callback(self._running.discard)
         return {"build": dict(build)}
 
-    async def batch_get_builds(self, parameters: Mapping[str, Any], *, place: Place) -> Mapping[str, Any] | None:
-        """Return builds by their ids or ARNs; None when moto has them."""
+    async def batch_get_builds(self, parameters: Mapping[str, Any], *, place: Place) -> Mapping[str, Any]:
+        """Return builds by their ids or ARNs; `buildsNotFound` names those that are not of the caller's region."""
         wanted = [str(name).rpartition("build/")[2] for name in parameters.get("ids") or ()]
         here = {name: build for name in wanted if (build := self._builds.get(name)) and place_of(build["arn"]) == place}
-        if not here:
-            return None
         return {
             "builds": [dict(here[name]) for name in wanted if name in here],
             "buildsNotFound": [name for name in wanted if name not in here],

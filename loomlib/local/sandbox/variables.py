@@ -27,7 +27,9 @@ _FOR_THE_SERVICE = FOR_AGENTS | {
 }
 _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
 _CERTIFICATES = frozenset({"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"})
-_CERTIFICATE_FILES = frozenset({"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"})
+
+CERTIFICATE_FILES = frozenset({"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"})
+"""The variables that name files with certificates, of those that reach the service."""
 
 EXPORTED_PROXY = "LOOM_AWS_PROXY"
 """The variable that records which proxy `loom up --export` set."""
@@ -56,7 +58,7 @@ def service_environment(user: Mapping[str, str]) -> dict[str, str]:
         user: The user's variables.
     """
     names = {name for name in user if name in _FOR_THE_SERVICE or name.startswith("LC_")}
-    names -= {name for name in _CERTIFICATE_FILES if Path(user.get(name, "")).parent.name == EXPORTED_FOLDER}
+    names -= {name for name in CERTIFICATE_FILES if Path(user.get(name, "")).parent.name == EXPORTED_FOLDER}
     proxies = {
         name: _without_credentials(value)
         for name, value in user.items()

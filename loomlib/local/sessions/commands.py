@@ -172,8 +172,22 @@ async def connect_port(process: SessionProcess, port: int) -> socket.socket:
     Raises:
         OSError: Nothing listens there, or the process has ended.
     """
+    return await connect_address(process, "127.0.0.1", port)
+
+
+async def connect_address(process: SessionProcess, host: str, port: int) -> socket.socket:
+    """Return a socket that the session itself has connected, so that it reaches what the session may reach.
+
+    Args:
+        process: The session's process.
+        host: A host name or an IPv4 address, as the session resolves it.
+        port: The port.
+
+    Raises:
+        OSError: Nothing listens there, or the process has ended.
+    """
     with contextlib.closing(process.open_channel()) as channel:
-        await ask_channel(channel, ["connect", str(port)])
+        await ask_channel(channel, ["connect", str(port), host])
         await _readable(channel)
         data, control, _, _ = channel.recvmsg(1_000, socket.CMSG_SPACE(array.array("i").itemsize))
     connected: socket.socket | None = None

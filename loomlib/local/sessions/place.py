@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..contract import KeyIssuer, LogSink, RuntimeVersion
+from ..contract import Dial, KeyIssuer, LogSink, RuntimeVersion
 from ..sandbox.bubblewrap import HOME
 from ..sandbox.cgroups import Cgroups
 from ..sandbox.isolation import Isolation
@@ -16,7 +17,7 @@ from ..sandbox.watching import Watch
 from .environment import session_environment
 from .otel import OtlpTarget, otel_environment
 
-ServeEndpoint = Callable[[socket.socket], Awaitable[Callable[[], None]]]
+ServeEndpoint = Callable[[socket.socket, Dial], Awaitable[Callable[[], None]]]
 """Answers requests on a session's own socket; returns a function that stops it."""
 
 
@@ -42,6 +43,11 @@ class SessionPlace:
     port: int = 0
     serve_endpoint: ServeEndpoint | None = None
     keys: KeyIssuer | None = None
+    aws_names: Callable[[], Mapping[str, str]] = dict[str, str]
+
+    async def prepare(self) -> None:
+        """Make the certificates that the variables of sessions name, once, outside the event loop."""
+        await asyncio.to_thread(self.aws_names)
 
     def not_serving(self, runtime: RuntimeVersion) -> str:
         """Return the sentence for an agent that did not answer its first ping in time."""
@@ -59,7 +65,7 @@ class SessionPlace:
             session_id: The session.
             mark: The mark of the session's process.
         """
-        service, otlp = self.service_environment, self.otlp
+        service, otlp = {**self.service_environment, **self.aws_names()}, self.otlp
         if self.keys is not None:
             key = self.keys.issue(runtime, qualifier=qualifier, session_id=session_id, mark=mark)
             service = {**service, **key.environment}

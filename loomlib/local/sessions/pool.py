@@ -9,6 +9,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from ..contract import (
@@ -61,6 +62,8 @@ class SessionPool:
         writable: Further folders that agents may write.
         port: The service's port.
         serve_endpoint: Answers on the socket on which a session with a network of its own reaches the service.
+        aws_names: Returns the variables with which agents reach the service under AWS's own addresses; called once,
+            in a thread, before the first session.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class SessionPool:
         port: int = 0,
         serve_endpoint: ServeEndpoint | None = None,
         keys: KeyIssuer | None = None,
+        aws_names: Callable[[], Mapping[str, str]] = dict[str, str],
     ) -> None:
         folder = (home / "sessions").absolute()
         sweep_leftovers(folder)
@@ -111,6 +115,7 @@ class SessionPool:
             port=port,
             serve_endpoint=serve_endpoint,
             keys=keys,
+            aws_names=cache(aws_names),
         )
         self._snapshots = Snapshots(self._place)
         self._usage = UsageMeter(sink) if logs_usage else None
@@ -204,6 +209,7 @@ class SessionPool:
         Raises:
             SnapshotError: Its process did not start, or its warm-up hook failed.
         """
+        await self._place.prepare()
         await self._snapshots.find(runtime)
 
     async def end_version(self, runtime_id: str, version: str) -> None:

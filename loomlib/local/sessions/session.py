@@ -21,6 +21,7 @@ from ..contract import (
 from ..log_groups import runtime_group
 from .answer import AnswerChunks, AnswerTooLargeError
 from .clocks import SessionClocks
+from .commands import connect_address
 from .connections import Connections
 from .health import Health, ask_health
 from .lifeline import SessionProcess
@@ -84,6 +85,7 @@ class RuntimeSession:
         self._notices = SessionNotices(place.sink, group=self._group, stream=self._stream, session_id=session_id)
         self._times = StartTimes()
         self._running: RunningProcess | None = None
+        self._process: asyncio.Future[SessionProcess] = asyncio.get_running_loop().create_future()
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
         self._start_error: Exception | None = None
@@ -256,6 +258,7 @@ class RuntimeSession:
         return ""
 
     async def _start_process(self) -> RunningProcess:
+        await self._place.prepare()
         snapshot = await self._snapshots.find(self.runtime, self.mark)
         obstacles = snapshot.obstacles if snapshot is not None else reasons_to_boot(self.runtime)
         if snapshot is not None and not obstacles:
@@ -314,6 +317,7 @@ class RuntimeSession:
             on_signal=self._on_signal,
             on_endpoint=self._connect_endpoint,
         )
+        self._process.set_result(process)
         self._times.reachable()
         if self._stopping:
             await process.end(grace_s=0)
@@ -349,6 +353,7 @@ class RuntimeSession:
             on_signal=self._on_signal,
             on_endpoint=self._connect_endpoint,
         )
+        self._process.set_result(process)
         return process, (folder, *storage.values())
 
     def _on_signal(self, signal: bytes) -> None:
@@ -363,8 +368,11 @@ class RuntimeSession:
         self._endpoint_taken = True
         self._spawn(self._serve_endpoint(self._place.serve_endpoint, endpoint))
 
+    async def _dial(self, host: str, port: int) -> socket.socket:
+        return await connect_address(await asyncio.shield(self._process), host, port)
+
     async def _serve_endpoint(self, serve: ServeEndpoint, endpoint: socket.socket) -> None:
-        stop = await serve(endpoint)
+        stop = await serve(endpoint, self._dial)
         try:
             await self._gone.wait()
         finally:

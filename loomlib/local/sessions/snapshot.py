@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..contract import RuntimeVersion
 from ..log_groups import runtime_group
+from .commands import connect_address
 from .connections import Connections
 from .environment import SERVER
 from .health import ask_health
@@ -261,9 +262,14 @@ class Snapshot:
 
         async def serve() -> None:
             assert self._place.serve_endpoint is not None
-            self._stops.append(await self._place.serve_endpoint(endpoint))
+            self._stops.append(await self._place.serve_endpoint(endpoint, self._dial))
 
         self._spawn(serve())
+
+    async def _dial(self, host: str, port: int) -> socket.socket:
+        if self._process is None:
+            raise ConnectionRefusedError("the process has not started")
+        return await connect_address(self._process, host, port)
 
     def _spawn(self, work: object) -> None:
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)  # pyright: ignore

@@ -1,4 +1,4 @@
-"""What the bootstrap does for the service inside a session: run a command there, or connect to one of its ports.
+"""What the bootstrap does for the service inside a session: run a command, or connect to an address from there.
 
 It runs in the agent's process, so it uses the standard library only and imports almost nothing. What it starts is
 inside the session by construction: it has the session's namespaces, limits, control groups and lack of privileges.
@@ -55,7 +55,7 @@ def answer(descriptor: int, further: Mapping[bytes, Further] | None = None) -> N
                 os.close(descriptors.pop())
             wait(channel, pid)
         elif kind == b"connect":
-            connect(channel, int(words[0]))
+            connect(channel, words[1].decode(), int(words[0]))
         elif further is not None and kind in further:
             further[kind](channel, words, descriptors)
     except OSError as failure:
@@ -116,12 +116,12 @@ def wait(channel: socket, pid: int) -> None:
     channel.shutdown(2)
 
 
-def connect(channel: socket, port: int) -> None:
-    """Send back a socket that is connected to a port of the session's own loopback."""
+def connect(channel: socket, host: str, port: int) -> None:
+    """Send back a socket that is connected to an address, as the session's own network reaches it."""
     peer = socket(AF_INET, SOCK_STREAM)
     peer.settimeout(None)
     try:
-        peer.connect(("127.0.0.1", port))
+        peer.connect((host, port))
         channel.sendmsg([CONNECTED], [(SOL_SOCKET, SCM_RIGHTS, peer.fileno().to_bytes(4, sys.byteorder))])
     finally:
         peer.close()
