@@ -14,6 +14,7 @@ from .access.actions import Action, agentcore_action, is_signed_for, model_actio
 from .access.bodies import Body
 from .access.errors import AccessRefusedError
 from .access.permissions import require
+from .access.resource_policies import POLICY_OPERATIONS, ResourcePolicies
 from .admin import AdminRoutes
 from .browsers import BrowserStreams, StreamPath
 from .contract import AgentProcessError, SessionEndedError
@@ -84,6 +85,7 @@ class Application:
         region: The region of requests that name none.
         issuers: The service's own issuers of tokens.
         outward: Records which credentials sessions fetch.
+        policies: The resource-based policies.
     """
 
     def __init__(
@@ -108,7 +110,9 @@ class Application:
         region: str,
         issuers: Sequence[LocalIssuer],
         outward: OutwardUses,
+        policies: ResourcePolicies,
     ) -> None:
+        self._policies = policies
         self._account_id, self._region, self._issuers, self._outward = account_id, region, issuers, outward
         self._guard, self._invoke, self._models = guard, invoke, models
         self._commands, self._endpoints, self._sockets, self._gateways = commands, endpoints, sockets, gateways
@@ -212,11 +216,11 @@ class Application:
             if len(parts) > 3 and parts[1] in ("runtimes", "memories") and caller.region:
                 self._check_place(unquote(parts[2]), region=caller.region, account_id=account_id)
             if parts[1:2] == ["runtimes"] and (to := read_port_address(path)) is not None:
-                _permit(caller, PROXY_OPERATION, parts[2])
+                self._permit(caller, PROXY_OPERATION, parts[2])
                 await self._endpoints.answer(to, caller, scope, headers, receive, send, request_id)
                 return
             if parts[3:] == _CARD_PARTS and parts[1] == "runtimes" and scope["method"] == "GET":
-                _permit(caller, "GetAgentCard", parts[2])
+                self._permit(caller, "GetAgentCard", parts[2])
                 await self._invoke.agent_card(unquote(parts[2]), caller, scope, headers, receive, send, request_id)
                 return
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] != "POST" and parts[3] == "invocations":
@@ -224,15 +228,15 @@ class Application:
                 raise RefusedError("UnknownOperationException", 404, f"No operation matches {scope['method']} {path}")
             if len(parts) == 4 and parts[1] == "runtimes" and scope["method"] == "POST":
                 if parts[3] == "invocations":
-                    _permit(caller, "InvokeAgentRuntime", parts[2])
+                    self._permit(caller, "InvokeAgentRuntime", parts[2])
                     await self._invoke.invoke(unquote(parts[2]), caller, scope, headers, receive, send, request_id)
                     return
                 if parts[3] == "commands":
-                    _permit(caller, "InvokeAgentRuntimeCommand", parts[2])
+                    self._permit(caller, "InvokeAgentRuntimeCommand", parts[2])
                     await self._commands.run(unquote(parts[2]), caller, scope, headers, receive, send, request_id)
                     return
                 if parts[3] == "stopruntimesession":
-                    _permit(caller, "StopRuntimeSession", parts[2])
+                    self._permit(caller, "StopRuntimeSession", parts[2])
                     await self._invoke.stop_session(
                         unquote(parts[2]), caller, scope, headers, receive, send, request_id
                     )
@@ -267,7 +271,10 @@ class Application:
                     action = self._identity.action(match.name, named, caller.region, account_id)
                 else:
                     action = agentcore_action(match.name, match.path_parameters, caller.region, account_id)
-                require(caller.principal, *action, service)
+                if match.name in POLICY_OPERATIONS:  # a policy that denies everything can be removed
+                    require(caller.principal, *action, service)
+                else:
+                    self._policies.require(caller.principal, *action, account_id, service)
             place = {"region": caller.region, "account_id": account_id}
             with self._outward.recording(caller.key, match.name, named, request_id):
                 body = await router.answer(match, receive, send, **place, request_id=request_id)
@@ -281,6 +288,14 @@ class Application:
         if service == "secretsmanager":
             await asyncio.to_thread(self._identity.restore_secrets)
         await self._moto(scope, receive, send)
+
+    def _permit(self, caller: Caller, operation: str, arn: str) -> None:
+        """Refuse a signed call that its key does not permit; without a key the runtime's authorizer decides.
+
+        With a policy on the runtime, the authorizer decides too: the policy may allow what the key does not.
+        """
+        if caller.key is not None and not self._policies.has(unquote(arn)):
+            require(caller.principal, f"bedrock-agentcore:{operation}", [unquote(arn)], caller.service)
 
     def _other_action(self, caller: Caller, scope: Scope) -> Action:
         body: Body = scope["loom.body"]
@@ -331,12 +346,6 @@ async def _send_frames(send: Send, frames: AsyncIterator[bytes], headers: Iterab
     async for frame in frames:
         await send({"type": "http.response.body", "body": frame, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
-
-
-def _permit(caller: Caller, operation: str, arn: str) -> None:
-    """Refuse a signed call that its key does not permit; a call without a key is for the runtime's authorizer."""
-    if caller.key is not None:
-        require(caller.principal, f"bedrock-agentcore:{operation}", [unquote(arn)], caller.service)
 
 
 def _protocol(service: str, scope: Scope) -> str:

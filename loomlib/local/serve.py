@@ -25,6 +25,7 @@ import uvicorn
 from .access.assumed_roles import AssumedRoles
 from .access.keys import Key, Keyring
 from .access.protocol import BoundedProtocol, most_connections
+from .access.resource_policies import ResourcePolicies
 from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .application import Application
@@ -215,7 +216,8 @@ async def _serve(
     deployments = Deployments(home, images, isolation=isolation, exact_python=options.python == "machine")
     issuer, web_issuer = LocalIssuer(home, state.url), LocalIssuer(home, state.url, "sts")
     issuers = (issuer, web_issuer, CognitoPools())
-    inbound = InboundAuthorizer(issuers, logs)
+    policies = ResourcePolicies(resources)
+    inbound = InboundAuthorizer(issuers, logs, policies)
     users = UserTokens(issuers, lambda: discovery_urls(resources), inbound.tokens)
     identity = OutboundIdentity(
         home, resources, url=state.url, issuer=web_issuer, local_issuer=issuer, verify=users.verify
@@ -288,7 +290,8 @@ async def _serve(
             most_open=BoundedProtocol.most_connections // 2,
             explain=explain,
         ),
-        gateways=Gateways(resources, targets, inbound),
+        gateways=Gateways(resources, targets, inbound, policies),
+        policies=policies,
         issuers=(issuer, web_issuer),
         outward=OutwardUses(logs),
         identity=identity,
@@ -297,6 +300,7 @@ async def _serve(
             "bedrock-agentcore": (
                 Router(
                     "bedrock-agentcore-control",
+                    policies,
                     resources=engine,
                     regional={
                         **identity.control_handlers,

@@ -39,7 +39,7 @@ EXPECTED = {
     "EvaluationClient.list_batch_evaluations": NOT_IMPLEMENTED,
     "RecommendationClient.list_recommendations": NOT_IMPLEMENTED,
     "DatasetClient.list_datasets": NOT_IMPLEMENTED,
-    "ResourcePolicyClient.get_resource_policy": NOT_IMPLEMENTED,
+    "ResourcePolicyClient.get_resource_policy": "answered",
     "PolicyEngineClient.list_policy_engines": NOT_IMPLEMENTED,
     "KnowledgeBaseClient.list_knowledge_bases": "answered",
     "ConfigBundleClient.list_configuration_bundles": NOT_IMPLEMENTED,

@@ -25,10 +25,9 @@ def require(principal: SessionPrincipal | None, action: str, resources: Sequence
     Raises:
         RefusedError: No policy allows the action, or one denies it.
     """
-    if principal is None or action in _ALWAYS:
+    if principal is None:
         return
-    statements = role_statements(principal)
-    decided = decision(default_statements(principal) if statements is None else statements, action, resources)
+    decided = identity_decision(principal, action, resources)
     if decided:
         return
     why = (
@@ -41,6 +40,20 @@ def require(principal: SessionPrincipal | None, action: str, resources: Sequence
         service,
         f"User: {principal.arn} is not authorized to perform: {action} on resource: {resources[0]} because {why}",
     )
+
+
+def identity_decision(principal: SessionPrincipal | None, action: str, resources: Sequence[str]) -> bool | None:
+    """Return whether a caller's role allows (True) or denies (False) an action; None when it does neither.
+
+    Args:
+        principal: The session that calls; the owner, who is None, may do everything.
+        action: IAM's name of the action.
+        resources: The ARNs of all resources that it touches.
+    """
+    if principal is None or action in _ALWAYS:
+        return True
+    statements = role_statements(principal)
+    return decision(default_statements(principal) if statements is None else statements, action, resources)
 
 
 def role_statements(principal: SessionPrincipal) -> list[Statement] | None:

@@ -104,7 +104,7 @@ def decision(statements: Iterable[Statement], action: str, resources: Sequence[s
     """
     allowed = dict.fromkeys(resources, False)
     for statement in statements:
-        if not _names(statement, "Action", action, ignore_case=True):
+        if not names_action(statement, action):
             continue
         for resource in resources:
             if not _names(statement, "Resource", resource):
@@ -116,13 +116,25 @@ def decision(statements: Iterable[Statement], action: str, resources: Sequence[s
     return True if all(allowed.values()) else None
 
 
+def names_action(statement: Statement, action: str) -> bool:
+    """Return whether a statement is about an action."""
+    return _names(statement, "Action", action, ignore_case=True)
+
+
 def _names(statement: Statement, member: str, value: str, *, ignore_case: bool = False) -> bool:
     if f"Not{member}" in statement:
-        return not _matches_any(_texts(statement[f"Not{member}"]), value, ignore_case)
-    return _matches_any(_texts(statement.get(member)), value, ignore_case)
+        return not matches_any(texts(statement[f"Not{member}"]), value, ignore_case)
+    return matches_any(texts(statement.get(member)), value, ignore_case)
 
 
-def _matches_any(wildcards: Sequence[str], value: str, ignore_case: bool) -> bool:
+def matches_any(wildcards: Sequence[str], value: str, ignore_case: bool = False) -> bool:
+    """Return whether a text matches one of several patterns with `*` and `?`.
+
+    Args:
+        wildcards: The patterns.
+        value: The text.
+        ignore_case: Whether upper and lower case are the same.
+    """
     return any(_wildcard(text, ignore_case).matches_whole(value) for text in wildcards)
 
 
@@ -132,7 +144,8 @@ def _wildcard(text: str, ignore_case: bool) -> Pattern:
     return Pattern(f"(?i){body}" if ignore_case else body, dot_all=True)
 
 
-def _texts(value: object) -> list[str]:
+def texts(value: object) -> list[str]:
+    """Return the texts of an element that may be one or a list."""
     return [item for item in _listed(value) if isinstance(item, str)]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from ..access.errors import refusal
-from ..access.permissions import require
+from ..access.resource_policies import ResourcePolicies
 from ..gateway_paths import METADATA_PATH, gateway_path
 from ..guard import Caller
 from ..identity.addresses import IssuerError
@@ -41,6 +41,7 @@ SEARCH: Final = "x_amz_bedrock_agentcore_search"
 _LARGEST_BYTES: Final = 6_000_000
 _PAGE: Final = 100
 _SERVICE: Final = "bedrock-agentcore"
+_INVOKE: Final = "bedrock-agentcore:InvokeGateway"
 _METHOD_NOT_FOUND, _INVALID_PARAMS, _INVALID_REQUEST, _PARSE_ERROR = -32601, -32602, -32600, -32700
 _log = logging.getLogger(__name__)
 
@@ -52,10 +53,13 @@ class Gateways:
         store: The resources.
         targets: Calls tools.
         inbound: Verifies tokens.
+        policies: The resource-based policies of gateways.
     """
 
-    def __init__(self, store: ResourceStore, targets: Targets, inbound: InboundAuthorizer) -> None:
-        self._store, self._targets, self._inbound = store, targets, inbound
+    def __init__(
+        self, store: ResourceStore, targets: Targets, inbound: InboundAuthorizer, policies: ResourcePolicies
+    ) -> None:
+        self._store, self._targets, self._inbound, self._policies = store, targets, inbound, policies
         self._search = ToolSearch()
 
     async def answer(self, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
@@ -189,13 +193,14 @@ class Gateways:
         if kind == "AWS_IAM":
             if caller.key is None:
                 raise refusal("missing", _SERVICE, "Missing Authentication Token")
-            require(caller.principal, "bedrock-agentcore:InvokeGateway", [gateway.arn], _SERVICE)
+            self._policies.require(caller.principal, _INVOKE, [gateway.arn], gateway.place.account_id, _SERVICE)
             return
         challenge = f'Bearer resource_metadata="{address}{METADATA_PATH}"'
         if caller.bearer is None:
             raise ChallengeError("Missing Bearer token", challenge)
         if kind == "CUSTOM_JWT":
             await self._verify(caller.bearer, gateway, challenge)
+            self._policies.require_for_token(_INVOKE, [gateway.arn])
             return
         raise RefusedError("AccessDeniedException", 403, f"The local AgentCore does not authorize by {kind} yet")
 

@@ -100,7 +100,8 @@ class WebSockets:
             elif caller.key is not None:  # else the runtime's authorizer decides
                 self._check_place(arn, **place._asdict())
                 operation = PROXY_OPERATION if to else _OPERATION
-                require(caller.principal, f"bedrock-agentcore:{operation}", [arn], caller.service)
+                if not self._invoke.inbound.has_policy(arn):  # else it is decided with the policy
+                    require(caller.principal, f"bedrock-agentcore:{operation}", [arn], caller.service)
             if self._open >= self._most_open:
                 raise RefusedError("ThrottlingException", 429, f"{self._open:,} WebSockets are open already")
             self._open += 1

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from ...access.errors import refusal
 from ...access.permissions import require
+from ...access.resource_policies import ResourcePolicies
 from ...contract import CallIdentity, ClaimCheck, LogSink, RuntimeVersion
 from ...guard import Caller
 from ...log_groups import runtime_group
@@ -54,10 +55,11 @@ class InboundAuthorizer:
     Args:
         issuers: Issuers of this service itself.
         sink: Takes the decisions as log lines.
+        policies: The resource-based policies of runtimes and endpoints; None where there are none.
     """
 
-    def __init__(self, issuers: Sequence[KnownIssuer], sink: LogSink) -> None:
-        self._issuers, self._sink = issuers, sink
+    def __init__(self, issuers: Sequence[KnownIssuer], sink: LogSink, policies: ResourcePolicies | None = None) -> None:
+        self._issuers, self._sink, self._policies = issuers, sink, policies
         self._verifier: TokenVerifier | None = None
         self._rules: dict[tuple[str, str], AuthorizerRules] = {}
 
@@ -95,6 +97,7 @@ class InboundAuthorizer:
                 raise self._unauthenticated(caller, version, qualifier)
             else:
                 identity, details = await self._by_token(caller, caller.bearer, version, qualifier)
+            self._check_policies(caller, version, qualifier, operation)
         except RefusedError as refused:
             checks: Sequence[ClaimCheck] = refused.members.pop("checks", ())
             self._record(version, qualifier, about, refused, None, {"claims": _shown(checks)})
@@ -102,6 +105,20 @@ class InboundAuthorizer:
         if caller.key is None or identity.user_id or caller.principal is not None:
             self._record(version, qualifier, about, None, identity, details)
         return identity
+
+    def has_policy(self, arn: str) -> bool:
+        """Return whether a resource-based policy is attached to a runtime."""
+        return self._policies is not None and self._policies.has(arn)
+
+    def _check_policies(self, caller: Caller, version: RuntimeVersion, qualifier: str, operation: str) -> None:
+        if self._policies is None:
+            return
+        action, arns = f"{_SERVICE}:{operation}", [version.arn, f"{version.arn}/runtime-endpoint/{qualifier}"]
+        if caller.key is None:
+            self._policies.require_for_token(action, arns)
+        else:
+            account_id = version.arn.split(":")[4]
+            self._policies.require(caller.principal, action, arns, account_id, _SERVICE)
 
     def metadata(self, version: RuntimeVersion, host: str, qualifier: str) -> dict[str, Any] | None:
         """Return the metadata of a runtime as a protected resource (RFC 9728), or None without an authorizer.
