@@ -125,7 +125,7 @@ def _store(command: CommandContext) -> str:
 def _agentcore(command: CommandContext) -> str:
     if command.where == "aws":
         with command.connect() as bench:
-            return f"AWS · account {bench.clients.account_id()} · {bench.region}"
+            return f"AWS · account {bench.clients.account_id()} · {bench.clients.region}"
     try:
         status = local.status(command.settings.home)
     except LocalServiceNotRunningError:

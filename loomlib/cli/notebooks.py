@@ -75,10 +75,12 @@ def _prepared(command: CommandContext, parameters: Mapping[str, str], *, local: 
         yield
         return
     with command.connect() as bench:
-        say(f"local AgentCore up · loopback · {bench.metrics.session_count()} sessions")
+        say(f"local AgentCore up · loopback · {bench.telemetry.session_count()} sessions")
         if agent := parameters.get("agent"):
             start = time.perf_counter()
-            target, deployed = bench.find_or_deploy(agent)
+            from ..workbench import find_or_deploy
+
+            target, deployed = find_or_deploy(bench, agent)
             if deployed:
                 say(
                     f"deployed {agent} → runtime/{target.entry.runtime_id}  ({target.status} in {seconds_since(start)})"

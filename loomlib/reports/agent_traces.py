@@ -51,7 +51,7 @@ def chosen_agents(bench: Workbench, names: str = "", *, otherwise: str) -> list[
         otherwise: The agent to use when the catalog is empty.
     """
     named = [name.strip() for name in names.split(",") if name.strip()]
-    known = named or [entry.name for entry in bench.catalog.list()] or [otherwise]
+    known = named or [entry.name for entry in bench.context.catalog.list()] or [otherwise]
     return [bench.ensure_agent(name) if named or len(known) == 1 else bench.agent(name) for name in known]
 
 

@@ -5,7 +5,7 @@ from .agent import Agent
 from .agui_client import agui_conversation
 from .agui_runs import ask_agui, confirm
 from .app_views import view_channel
-from .bench import Workbench
+from .bench import Workbench, find_or_deploy
 from .blueprints import Blueprint, list_blueprints
 from .candidates import AgentCandidates
 from .connect import connect
@@ -16,6 +16,7 @@ from .starts import start_facts
 
 register("Agent.bench", "loomlib.workbench.former_names:agent_bench")
 register("Agent.aevaluate", "loomlib.workbench.former_names:agent_aevaluate")
+register("Agent.check_snapshot", "loomlib.workbench.former_names:agent_check_snapshot")
 register("Invocation.agent", "loomlib.workbench.former_names:invocation_agent")
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "confirm",
     "connect",
     "deploy_servers",
+    "find_or_deploy",
     "list_blueprints",
     "sampling_model",
     "start_facts",

@@ -17,7 +17,7 @@ from ..errors import LoomError
 from ..presentation.html import card
 from .blueprints import find_blueprint
 from .context import Context
-from .frames import log_frame, session_frame
+from .frames import log_frame
 from .invocation import Invocation
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..agents.protocols.ways import WayCaller
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
-    from ..snapshot_check import SnapshotReport
     from .a2a_client import A2aClient
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from .study_target import StudyTarget
 
 _RENAMED = {
+    "sessions": "history.sessions",
     "runtime_id": "entry.runtime_id",
     "qualifiers": "entry.qualifiers",
     "scope": "context.where",
@@ -56,6 +56,11 @@ _RENAMED = {
     "queries": "telemetry.queries",
     "lives": "telemetry.processes",
     "overview": "telemetry.overview",
+}
+_MOVED = {
+    "bench": "Workbench(agent.context)",
+    "aevaluate": "loom.aevaluate(agent, …)",
+    "check_snapshot": "bench.check_snapshot(agent.name)",
 }
 
 
@@ -396,10 +401,6 @@ class Agent:
             return log_frame(reader.agent_logs(arn, endpoint, start=start, end=end, limit=limit))
         return log_frame(reader.session_logs(arn, endpoint, session_id, start=start, end=end, limit=limit))
 
-    def sessions(self) -> pd.DataFrame:
-        """Return the agent's stored sessions, newest first, with their calls, failures and times."""
-        return session_frame(self.context.store.invocations.sessions(self.entry.id))
-
     def end_session(self, session_id: str, *, bearer: str | None = None) -> bool:
         """End a runtime session (StopRuntimeSession); return False when it had ended already.
 
@@ -446,17 +447,6 @@ class Agent:
 
         return evaluate(self, evalset, evaluators, repeats, **options)
 
-    def check_snapshot(self) -> SnapshotReport:
-        """Find what sessions of this agent would share when they are restored from a snapshot (platform V2).
-
-        The deployed code is started twice in a temporary runtime of the local AgentCore (`Workbench.check_snapshot`).
-
-            agent.check_snapshot()
-        """
-        from .snapshot_checks import check_snapshot
-
-        return check_snapshot(self.context, self.arn)
-
     def eval_target(self) -> AgentTarget | SessionTarget:
         """Return this agent as the target of an evaluation (`loomlib.evals.runs.Target`), refreshed.
 
@@ -493,9 +483,8 @@ class Agent:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name in ("bench", "aevaluate"):
-                new = "Workbench(agent.context)" if name == "bench" else "loom.aevaluate(agent, …)"
-                warn_renamed(f"Agent.{name}", new)
+            if name in _MOVED:
+                warn_renamed(f"Agent.{name}", _MOVED[name])
                 return call(f"Agent.{name}", self)
             return renamed_members(self, _RENAMED, name)
 

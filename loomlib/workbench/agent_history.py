@@ -8,7 +8,7 @@ from ..agents import AgentEntry, record_from_row
 from ..errors import LoomError
 from ..store import InvocationRow
 from .context import Context
-from .frames import invocation_frame
+from .frames import invocation_frame, session_frame
 from .invocation import Invocation
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AgentHistory:
-    """The stored invocations of one agent; `agent.history`."""
+    """The stored invocations and sessions of one agent; `agent.history`."""
 
     def __init__(self, context: Context, entry: AgentEntry) -> None:
         self._context, self._entry = context, entry
@@ -53,7 +53,7 @@ class AgentHistory:
         row = self._context.store.invocations.get(id)
         if row is None or row.agent_id != self._entry.id:
             raise LoomError(
-                "The agent has no such invocation", on=f"{id} of {self._entry.name}", try_="agent.sessions()"
+                "The agent has no such invocation", on=f"{id} of {self._entry.name}", try_="agent.history.table()"
             )
         return self._invocation(row)
 
@@ -68,6 +68,10 @@ class AgentHistory:
             limit: The most invocations.
         """
         return [self._invocation(row) for row in reversed(self._rows(session_id, limit))]
+
+    def sessions(self) -> pd.DataFrame:
+        """Return the stored sessions, newest first, with their calls, failures and times."""
+        return session_frame(self._context.store.invocations.sessions(self._entry.id))
 
     def _rows(self, session_id: str | None, limit: int) -> tuple[InvocationRow, ...]:
         return self._context.store.invocations.list(agent_id=self._entry.id, session_id=session_id, limit=limit)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
-from ..agents import Catalog, RuntimeArn
+from ..agents import RuntimeArn
 from ..agents.protocols import CallbackOptions, Callbacks
 from ..aws import Clients
 from ..aws.authorizers import JwtAuthorizer
 from ..aws.deploy import deploy_package
 from ..aws.packages import make_package, runtime_name
 from ..aws.runtime_settings import RuntimeSettings
-from ..deprecation import renamed_members
+from ..deprecation import renamed_members, warn_renamed
 from ..errors import AgentNotFoundError, NotSupportedError
 from ..plugins import find_plugins
 from ..presentation.html import card
@@ -27,7 +28,6 @@ from .bench_evals import BenchEvals
 from .bench_gateways import BenchGateways
 from .bench_identity import BenchIdentity
 from .bench_memories import Memories, memory_variables
-from .bench_metrics import BenchMetrics
 from .bench_telemetry import BenchTelemetry
 from .blueprints import advising_folder, find_blueprint, find_code, list_blueprints
 from .context import Context
@@ -47,15 +47,18 @@ if TYPE_CHECKING:
     from .snapshot_checks import CheckOptions
 
 _RENAMED = {
+    "catalog": "context.catalog",
+    "region": "clients.region",
+    "metrics": "telemetry",
     "account_id": "clients.account_id",
     "add_alert": "alerts.add",
     "alert_history": "alerts.history",
     "check_alerts": "alerts.check",
     "remove_alert": "alerts.remove",
-    "catch_up": "metrics.catch_up",
-    "overview": "metrics.overview",
-    "read_figures": "metrics.read",
-    "session_count": "metrics.session_count",
+    "catch_up": "telemetry.catch_up",
+    "overview": "telemetry.overview",
+    "read_figures": "telemetry.figures",
+    "session_count": "telemetry.session_count",
     "collect_cases": "evals.collect",
     "eval_run": "evals.run",
     "eval_runs": "evals.runs",
@@ -88,11 +91,6 @@ class Workbench:
         return self.context.where
 
     @property
-    def region(self) -> str:
-        """The connection's AWS region."""
-        return self.context.clients.region
-
-    @property
     def labels(self) -> tuple[str, ...]:
         """Provenance labels shown beside every figure from here, such as "local AgentCore"; none on AWS."""
         return self.context.labels
@@ -111,11 +109,6 @@ class Workbench:
     def clients(self) -> Clients:
         """The connection to AWS or the local AgentCore."""
         return self.context.clients
-
-    @property
-    def catalog(self) -> Catalog:
-        """The catalog of registered agents, as values."""
-        return self.context.catalog
 
     @property
     def alerts(self) -> BenchAlerts:
@@ -143,13 +136,8 @@ class Workbench:
         return Memories(self.context)
 
     @property
-    def metrics(self) -> BenchMetrics:
-        """Metrics of the agents: overview, and the lookups that complete it."""
-        return BenchMetrics(self.context)
-
-    @property
     def telemetry(self) -> BenchTelemetry:
-        """Traces of stored invocations, diagnosis rules and prices."""
+        """Overview of the agents, lookups that complete it, traces, diagnosis rules and prices."""
         return BenchTelemetry(self.context)
 
     def environment(self) -> dict[str, str]:
@@ -170,8 +158,8 @@ class Workbench:
         Args:
             refresh: Read each agent's current state from the service first.
         """
-        entries = self.catalog.list()
-        return agent_frame([self.catalog.refresh(entry) for entry in entries] if refresh else entries)
+        entries = self.context.catalog.list()
+        return agent_frame([self.context.catalog.refresh(entry) for entry in entries] if refresh else entries)
 
     def agent(self, key: str) -> Agent:
         """Return the agent of that name, runtime id or ARN.
@@ -179,7 +167,7 @@ class Workbench:
         Raises:
             AgentNotFoundError: The catalog has none; the message lists what it has.
         """
-        return Agent(self.catalog.get(key), self.context)
+        return Agent(self.context.catalog.get(key), self.context)
 
     def register(self, arn: str) -> Agent:
         """Add a deployed runtime to the catalog, with its description and endpoints.
@@ -195,10 +183,10 @@ class Workbench:
         runtime = RuntimeArn.parse(arn)
         if self.where == "local":
             self._check_local(runtime)
-        return Agent(self.catalog.register(runtime), self.context)
+        return Agent(self.context.catalog.register(runtime), self.context)
 
     def _check_local(self, runtime: RuntimeArn) -> None:
-        if (runtime.account_id, runtime.region) == (self.clients.account_id(), self.region):
+        if (runtime.account_id, runtime.region) == (self.clients.account_id(), self.clients.region):
             return
         raise NotSupportedError(
             f"This is the local AgentCore, which has no runtimes of account {runtime.account_id} in {runtime.region}",
@@ -378,19 +366,7 @@ class Workbench:
 
     def ensure_agent(self, key: str) -> Agent:
         """Return the agent of that name; deploy the blueprint or register the ARN when there is none."""
-        return self.find_or_deploy(key)[0]
-
-    def find_or_deploy(self, key: str) -> tuple[Agent, bool]:
-        """Do what `ensure_agent` does, and return also whether the agent had to be deployed."""
-        with contextlib.suppress(AgentNotFoundError):
-            agent = self.agent(key).refresh()
-            if not agent.entry.is_deleted:
-                return agent, False
-        if key.startswith("arn:"):
-            return self.register(key), False
-        if find_blueprint(key) is None:
-            return self.agent(key), False  # raises, listing the agents
-        return self.deploy(key), True
+        return find_or_deploy(self, key)[0]
 
     def panel(self, name: str, **options: Any) -> Any:
         """Return a panel of a plugin; loom-widgets has build, test, operate, evaluate and memory.
@@ -424,6 +400,9 @@ class Workbench:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            if name == "find_or_deploy":
+                warn_renamed("Workbench.find_or_deploy", "loomlib.workbench.find_or_deploy(bench, …)")
+                return partial(find_or_deploy, self)
             return renamed_members(self, _RENAMED, name)
 
     def __enter__(self) -> Self:
@@ -438,7 +417,7 @@ class Workbench:
         return f"<Workbench: {' · '.join(self.labels) or 'AWS'}, {self.store.url}>"
 
     def _repr_html_(self) -> str:
-        entries = self.catalog.list()
+        entries = self.context.catalog.list()
         note = "" if entries else 'No agents yet. bench.deploy("calculator") deploys one in a few seconds.'
         return card(
             "Workbench",
@@ -451,3 +430,21 @@ class Workbench:
             ],
             note=note,
         )
+
+
+def find_or_deploy(bench: Workbench, key: str) -> tuple[Agent, bool]:
+    """Do what `Workbench.ensure_agent` does, and return also whether the agent had to be deployed.
+
+    Args:
+        bench: The workbench.
+        key: The agent's name, runtime id or ARN, or a blueprint's name.
+    """
+    with contextlib.suppress(AgentNotFoundError):
+        agent = bench.agent(key).refresh()
+        if not agent.entry.is_deleted:
+            return agent, False
+    if key.startswith("arn:"):
+        return bench.register(key), False
+    if find_blueprint(key) is None:
+        return bench.agent(key), False  # raises, listing the agents
+    return bench.deploy(key), True

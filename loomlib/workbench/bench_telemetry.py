@@ -1,8 +1,9 @@
-"""Traces of stored invocations, and the rules and prices applied to them."""
+"""Telemetry of a workbench's agents: figures from the store, traces, and the rules and prices applied to them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ..agents import AgentEntry
@@ -10,10 +11,14 @@ from ..store import InvocationRow
 from .context import Context
 from .frames import rows_frame
 from .tracing import find_traces
+from .wait_line import WaitLine
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..metrics import AgentFigures
+    from .catching_up import CaughtUp
+    from .overview import Overview
     from .trace_view import TraceView
 
 
@@ -22,6 +27,86 @@ class BenchTelemetry:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+
+    def overview(
+        self,
+        since: datetime | timedelta | None = None,
+        until: datetime | timedelta | None = None,
+        *,
+        agents: Sequence[str] | None = None,
+    ) -> Overview:
+        """Return invocations, latency, cold starts, error rate and cost of agents over a time window.
+
+        The figures come from the store; AgentCore is not asked. Cold starts and costs are known only of calls that
+        were looked up before; `catch_up()` looks up the others.
+
+            bench.telemetry.overview(since=timedelta(hours=24))
+
+        Args:
+            since: The window's start, or how long ago it was; the beginning by default.
+            until: The window's end, or how long ago it was; now by default.
+            agents: Names, runtime ids or ARNs; all agents by default.
+        """
+        from ..metrics import Window
+        from .overview import Overview
+
+        context, now = self._context, datetime.now(UTC)
+        window = Window.of(since, until, now=now)
+        entries = self._entries(agents)
+        return Overview(
+            title=f"{context.where} · {context.clients.region}" if context.where == "aws" else "local AgentCore",
+            window=window,
+            labels=context.labels,
+            entries=entries,
+            figures=self.figures(entries, since=window.since, until=window.until),
+            taken_at=now,
+        )
+
+    def figures(
+        self, entries: Sequence[AgentEntry], *, since: datetime | None = None, until: datetime | None = None
+    ) -> AgentFigures:
+        """Return the figures of these agents as values (see `loomlib.metrics`).
+
+        Args:
+            entries: The agents.
+            since: The window's start; the beginning by default.
+            until: The window's end; open by default.
+        """
+        from ..metrics import Window, read_figures
+
+        return read_figures(self._context.store, [entry.id for entry in entries], Window(since=since, until=until))
+
+    def catch_up(
+        self,
+        since: datetime | timedelta | None = None,
+        until: datetime | timedelta | None = None,
+        *,
+        agents: Sequence[str] | None = None,
+        limit: int = 50,
+        progress: Callable[[str], None] | None = None,
+    ) -> CaughtUp:
+        """Look up missing data of an overview: agents' starts in logs, traces, and costs.
+
+        On AWS these are reads of CloudWatch. One that fails is counted with its message, and the others go on.
+
+            bench.telemetry.catch_up(); bench.telemetry.overview()
+
+        Args:
+            since: The window's start, or how long ago it was; the beginning by default.
+            until: The window's end, or how long ago it was; now by default.
+            agents: Names, runtime ids or ARNs; all agents by default.
+            limit: The most sessions and the most calls to look up of each agent, newest first.
+            progress: Called with a line for each agent.
+        """
+        from ..metrics import Window
+        from .catching_up import catch_up
+
+        window = Window.of(since, until)
+        return catch_up(self._context, self._entries(agents), window, limit=limit, progress=progress or WaitLine())
+
+    def session_count(self) -> int | None:
+        """Return the number of active runtime sessions, or None on AWS, which has no such operation."""
+        return self._context.environment.session_count()
 
     def rules(self) -> pd.DataFrame:
         """Return the rules of `findings()`: question, threshold, advice and source, one row each.
@@ -54,3 +139,7 @@ class BenchTelemetry:
             progress: Called with a line while spans are waited for.
         """
         return find_traces(self._context, entry, rows, source=source, progress=progress)
+
+    def _entries(self, agents: Sequence[str] | None) -> tuple[AgentEntry, ...]:
+        catalog = self._context.catalog
+        return tuple(catalog.list() if agents is None else (catalog.get(key) for key in agents))

@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from ..evals.runs import EvalRun, aevaluate
+from ..snapshot_check import SnapshotReport
 from .agent import Agent
 from .bench import Workbench
 from .invocation import Invocation
+from .snapshot_checks import check_snapshot
 
 
 def agent_bench(agent: Agent) -> Workbench:
@@ -19,6 +21,11 @@ def agent_bench(agent: Agent) -> Workbench:
 def agent_aevaluate(agent: Agent) -> Callable[..., Awaitable[EvalRun]]:
     """Return `loom.aevaluate` bound to the agent."""
     return partial(aevaluate, agent)
+
+
+def agent_check_snapshot(agent: Agent) -> Callable[[], SnapshotReport]:
+    """Return `Workbench.check_snapshot` bound to the agent."""
+    return partial(check_snapshot, agent.context, agent.arn)
 
 
 def invocation_agent(invocation: Invocation) -> Agent:

@@ -139,7 +139,7 @@ def overview(
 def _place(bench: Workbench, window: Window) -> RegionOverview:
     region = "–"
     try:
-        region = bench.region
+        region = bench.clients.region
         account_id = bench.clients.account_id(anew=True)  # ask again: credentials expire and services stop
         return _known(bench, account_id, region, window)
     except LoomError as error:
@@ -151,14 +151,14 @@ def _place(bench: Workbench, window: Window) -> RegionOverview:
 def _known(
     bench: Workbench, account_id: str, region: str, window: Window, *, state: str = "ok", why: str = ""
 ) -> RegionOverview:
-    entries = [entry for entry in bench.catalog.list() if _at(entry) == (account_id, region)]
+    entries = [entry for entry in bench.context.catalog.list() if _at(entry) == (account_id, region)]
     return RegionOverview(
         where=bench.where,
         account_id=account_id,
         region=region,
         state=state,
         agents=len(entries),
-        figures=bench.metrics.read(entries, since=window.since, until=window.until).total,
+        figures=bench.telemetry.figures(entries, since=window.since, until=window.until).total,
         labels=bench.labels,
         why=why,
     )
@@ -172,7 +172,7 @@ def _others(benches: Sequence[Workbench], places: Sequence[RegionOverview], wind
     for bench, place in zip(benches, places, strict=True):
         if place.state == "failed":
             continue
-        for account_id, region in dict.fromkeys(_at(entry) for entry in bench.catalog.list()):
+        for account_id, region in dict.fromkeys(_at(entry) for entry in bench.context.catalog.list()):
             if (bench.where, account_id, region) in seen or (bench.where, region) in failed_regions:
                 continue
             seen.add((bench.where, account_id, region))

@@ -86,7 +86,7 @@ def _written(answer: object, bench: Workbench) -> str:
 def _predicted(answer: object, bench: Workbench) -> str:
     factor = a_number(answer, "a number: how many times longer the first call of a session takes")
     expect(factor > 0, "a call cannot take less than 0 ms.")
-    known = [row for row in bench.catalog.list() if row.name == "calculator"]
+    known = [row for row in bench.context.catalog.list() if row.name == "calculator"]
     expect(bool(known), 'there is no calculator yet: bench.deploy("calculator").')
     agent = bench.agent("calculator")
     expect(

@@ -20,7 +20,7 @@ _SECONDS: Final = 5
 
 def _slow_trace(bench: Workbench) -> TraceView:
     """Find the newest warm trace of the slow agent in which its tools ran."""
-    if all(row.name != SLOW for row in bench.catalog.list()):
+    if all(row.name != SLOW for row in bench.context.catalog.list()):
         raise NotSolvedError(f"there is no agent called {SLOW} yet; run the cells above.")
     for view in bench.agent(SLOW).telemetry.traces(last=10):
         if len(view.tool_calls()) > 1 and not view.breakdown()["cold_start"].duration_ns:

@@ -56,7 +56,7 @@ again = member.invoke(payload={{"prompt": "Where do I live?", "actor": "anna"}})
 _SEEN = """
 print({
     "agents": sorted(bench.agents()["name"]),
-    "sessions": sorted({*agent.sessions()["session_id"], *member.sessions()["session_id"]}),
+    "sessions": sorted({*agent.history.sessions()["session_id"], *member.history.sessions()["session_id"]}),
     "memories": sorted(bench.memories.table()["name"]),
     "asked": sorted(agent.history.table()["prompt"]),
     "right": [first.ok and "{twice}" in first.text, second.ok and "{thrice}" in second.text],
@@ -66,7 +66,7 @@ print({
     "found": list(memory.search("Where do I live?")["text"]),
     "actors": list(memory.reader.actors()),
     "progress": check.progress().done,
-    "alive": bench.metrics.session_count(),
+    "alive": bench.telemetry.session_count(),
     "ids": [agent.arn, memory.id],
 })
 """

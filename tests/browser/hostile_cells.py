@@ -30,8 +30,8 @@ trace = inv.trace()
 DISPLAYS = [
     "display(agent, inv, broken, broken.sentence(), inv.protocols.agui(), inv.telemetry.layers())",
     "display(*inv.protocols.views())",
-    "display(trace, trace.trajectory(), trace.cost(), inv.telemetry.logs(), agent.logs(limit=500), agent.sessions())",
-    "display(agent.history.table(), bench, bench.agents(), bench.metrics.overview(), agent.telemetry.overview())",
+    "display(trace, trace.trajectory(), trace.cost(), inv.telemetry.logs(), agent.logs(limit=500), agent.history.sessions())",
+    "display(agent.history.table(), bench, bench.agents(), bench.telemetry.overview(), agent.telemetry.overview())",
     """client = memory.reader.clients.data()
 for at in range(0, len(texts), 50):
     some = texts[at : at + 50]
@@ -83,7 +83,7 @@ for n, each in enumerate(texts):  # what a service tells of a runtime that someb
             "agentRuntimeVersion": each, "description": each, "failureReason": each, "tags": {each: each}, each: each})
 strangers = [bench.agent(f"stranger-{n:010d}") for n in range(len(texts))]
 display(strangers[19], strangers[19].invoke("hi"), strangers[19].telemetry.overview())
-display(bench.agents(), bench.metrics.overview(), bench)
+display(bench.agents(), bench.telemetry.overview(), bench)
 display(loom.overview([bench]), *strangers[:3])
 problems = [PluginProblem(distribution=e, version=e, target=f"{e} → {e}", error=e, fix=e) for e in texts]
 display(PluginView(tuple(

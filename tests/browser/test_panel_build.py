@@ -14,7 +14,7 @@ from .panels import CONNECT, end_kernels, panel_of, run_notebook, screenshot
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 _CELLS = [
-    f"{CONNECT}\nfor entry in bench.catalog.list():\n    bench.catalog.remove(entry)",
+    f"{CONNECT}\nfor entry in bench.context.catalog.list():\n    bench.context.catalog.remove(entry)",
     "panel = loom_widgets.build(bench)\npanel",
 ]
 

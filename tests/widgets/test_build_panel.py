@@ -110,7 +110,7 @@ def test_an_agent_goes_out_of_the_catalog_comes_back_by_its_arn_and_is_deleted(
     assert watched.ask("register", arn=f"  {arn}\n")["name"] == "calculator"
     assert "calculator" in names(watched)
     # Deleted behind the panel's back, then refreshed: it says so and goes on.
-    delete_runtime(empty.clients, empty.agent("calculator").entry.runtime_id, region=empty.region)
+    delete_runtime(empty.clients, empty.agent("calculator").entry.runtime_id, region=empty.clients.region)
     watched.ask("refresh")
     assert watched.ask("describe", arn=arn)["gone"] is True
     assert "calculator is DELETED" in watched.panel.status

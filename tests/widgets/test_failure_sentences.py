@@ -99,7 +99,7 @@ def expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[loom.Wo
 def test_an_expired_credential_is_reported_with_what_to_do_and_shows_no_secret(
     expired: loom.Workbench, tmp_path: Path
 ) -> None:
-    expired.catalog.add(
+    expired.context.catalog.add(
         RuntimeDescription(arn=ARN, runtime_id=ARN.rpartition("/")[2], name="shop", version="1", status="READY")
     )
     for name in NAMES:

@@ -65,9 +65,9 @@ def test_the_numbers_are_there_when_the_panel_opens(watched: Watched) -> None:
     ("form", "part"),
     [
         ({"range": "1h"}, "since=timedelta(hours=1)"),
-        ({"range": "all"}, "bench.metrics.overview()"),
+        ({"range": "all"}, "bench.telemetry.overview()"),
         ({"range": "between", "since": "2020-01-01T00:00:00Z", "until": "2020-01-02T00:00:00Z"}, "until=datetime"),
-        ({"range": "between"}, "bench.metrics.overview()"),
+        ({"range": "between"}, "bench.telemetry.overview()"),
     ],
 )
 def test_a_time_window_is_chosen_and_written_as_code(watched: Watched, form: dict[str, str], part: str) -> None:
@@ -100,7 +100,7 @@ def test_what_nobody_has_inspected_is_looked_up(watched: Watched) -> None:
     wait_until(lambda: not watched.panel.busy)
     assert watched.panel.state["missing"] == ""
     assert watched.panel.state["caught"] == "1 of 1 start found · 4 of 4 calls priced"
-    assert "bench.metrics.catch_up()" in watched.panel.code or "bench.metrics.overview()" in watched.panel.code
+    assert "bench.telemetry.catch_up()" in watched.panel.code or "bench.telemetry.overview()" in watched.panel.code
     watched.ask("load", range="all", quiet=True)
     assert watched.panel.state["caught"] == ""
     found = {row["agent"]: row for row in rows(watched, "agents")}

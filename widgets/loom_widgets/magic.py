@@ -24,6 +24,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from loomlib import Agent, Chunk, Invocation, LoomError, Workbench, connect
 from loomlib.presentation.formats import number
 from loomlib.presentation.text import printable
+from loomlib.workbench import find_or_deploy
 
 LONGEST_SHOWN: Final = 200_000
 """Characters of an answer that a cell prints: its notebook keeps them, and a page has to draw them."""
@@ -108,7 +109,7 @@ class AgentMagics(Magics):
         given = self._variables.get(name)
         if isinstance(given, Agent):
             return given
-        agent, deployed = self._bench(variable).find_or_deploy(name)
+        agent, deployed = find_or_deploy(self._bench(variable), name)
         if deployed:
             _say(f"deployed {agent.name} → {agent.entry.runtime_id}")
         return agent

@@ -93,7 +93,7 @@ def test_turns_share_a_session_repeats_do_not_and_all_are_ended(bench: loom.Work
         [(1, {"user": "Ada"}), (2, None)]
     ] * 3
     assert len({turn.session_id for each in run.judgements() for turn in each.answer.turns}) == 3
-    assert bench.metrics.session_count() == 0
+    assert bench.telemetry.session_count() == 0
 
 
 async def test_it_is_awaited_inside_a_running_loop(counter: loom.Agent) -> None:

@@ -43,7 +43,7 @@ def test_a_call_of_a_killed_kernel_is_abandoned_by_itself(build: Callable[..., F
         bench = lab.open()
         agent = bench.agent("obedient")
         wait_until(lambda: agent.history.last().status == "streaming", "the stored beginning of the answer")
-        assert "1 under way" in repr(bench.metrics.overview())
+        assert "1 under way" in repr(bench.telemetry.overview())
     finally:
         os.kill(kernel.pid, signal.SIGKILL)
         kernel.communicate()
@@ -51,7 +51,7 @@ def test_a_call_of_a_killed_kernel_is_abandoned_by_itself(build: Callable[..., F
     assert (last.status, last.record.failure) == ("error", "interrupted")
     assert last.record.error_message.startswith(f"Abandoned: Loom's process {kernel.pid}")
     assert "word0" in last.record.response
-    operate = repr(bench.metrics.overview())
+    operate = repr(bench.telemetry.overview())
     assert "under way" not in operate
     assert "1 interrupted" in operate
 

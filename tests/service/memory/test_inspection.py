@@ -185,7 +185,7 @@ def test_a_memory_is_read_in_its_own_region(memory_bench, kept):
     assert memory.description.region == memory.reader.memory.region == "eu-central-1"
     assert memory.actors().empty
     with pytest.raises(ResourceNotFoundError, match="There is no memory"):
-        memory_bench.memories.get(kept.arn.replace(memory_bench.region, "eu-central-1"))
+        memory_bench.memories.get(kept.arn.replace(memory_bench.clients.region, "eu-central-1"))
     assert set(memory_bench.memories.table(region="eu-central-1")["region"]) == {"eu-central-1"}
     assert "elsewhere" not in memory_bench.memories.table()["name"].tolist()
 

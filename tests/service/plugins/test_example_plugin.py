@@ -14,6 +14,7 @@ from plugged_sites import open_bench, plugged_in
 
 import loomlib as loom
 from loomlib.plugins import HOOKS, find_plugins
+from loomlib.workbench import find_or_deploy
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -53,7 +54,7 @@ def test_it_is_listed_with_one_thing_of_every_kind() -> None:
 
 def test_its_blueprint_is_deployed_by_name_and_its_model_answers(greeter: loom.Agent, bench: loom.Workbench) -> None:
     assert greeter.name == "example_greeter"
-    assert bench.find_or_deploy("example_greeter")[1] is False
+    assert find_or_deploy(bench, "example_greeter")[1] is False
     inv = greeter.invoke("Good morning").raise_for_status()
     assert inv.text == "Polly says: Good morning, thank you"
     assert "model: example parrot (simulated)" in inv.record.labels

@@ -11,14 +11,14 @@ import loomlib as loom
 
 BENCH = {
     "add_alert": "alerts.add",
-    "catch_up": "metrics.catch_up",
+    "catch_up": "telemetry.catch_up",
     "check_alerts": "alerts.check",
     "create_memory": "memories.create",
     "eval_run": "evals.run",
     "eval_runs": "evals.runs",
     "find_traces": "telemetry.find_traces",
     "memory": "memories.get",
-    "overview": "metrics.overview",
+    "overview": "telemetry.overview",
     "prices": "telemetry.prices",
     "remove_alert": "alerts.remove",
     "rules": "telemetry.rules",
@@ -28,6 +28,7 @@ AGENT = {
     "capture": "evals.capture",
     "capture_into": "evals.capture_into",
     "conversation": "history.conversation",
+    "sessions": "history.sessions",
     "invocation": "history.get",
     "invocations": "history.table",
     "overview": "telemetry.overview",
@@ -43,8 +44,8 @@ INVOCATION = {
 }
 """The methods that the notebooks, the README and the panels of the previous release call, and that were renamed."""
 KEPT = {
-    "bench": "agent agents blueprints close deploy ensure_agent panel plugins region register settings where",
-    "agent": "approvals arn at end_session evaluate invoke labels logs name sample_prompt sessions status stream",
+    "bench": "agent agents blueprints close deploy ensure_agent panel plugins register settings where",
+    "agent": "approvals arn at end_session evaluate invoke labels logs name sample_prompt status stream",
     "inv": "duration_ms error failure latency ok pending raise_for_status record session_id text trace ttft_ms",
     "memory": "check_isolation diff events export forget health import_ iter_records provenance records search",
 }
@@ -106,6 +107,21 @@ def test_what_the_workbench_has_is_read_from_it(objects: Any) -> None:
         assert agent.scope == "local"
     with pytest.warns(DeprecationWarning, match=r"use Agent\.context\.store"):
         assert agent.store is agent.context.store
+    bench = objects["bench"]
+    with pytest.warns(DeprecationWarning, match=r"use Workbench\.context\.catalog"):
+        assert bench.catalog is bench.context.catalog
+    with pytest.warns(DeprecationWarning, match=r"use Workbench\.clients\.region"):
+        assert bench.region == bench.clients.region
+    with pytest.warns(DeprecationWarning, match=r"use Workbench\.telemetry"):
+        assert bench.metrics.session_count() == bench.telemetry.session_count()
+
+
+def test_functions_that_left_the_objects_are_bound_to_them(objects: Any) -> None:
+    bench, agent = objects["bench"], objects["agent"]
+    with pytest.warns(DeprecationWarning, match=r"use loomlib\.workbench\.find_or_deploy"):
+        assert bench.find_or_deploy("calculator")[1] is False
+    with pytest.warns(DeprecationWarning, match=r"use bench\.check_snapshot\(agent\.name\)"):
+        assert agent.check_snapshot.args == (agent.context, agent.arn)
 
 
 def test_an_unknown_name_is_an_attribute_error(objects: Any) -> None:
@@ -113,7 +129,7 @@ def test_an_unknown_name_is_an_attribute_error(objects: Any) -> None:
         objects["agent"].traecs  # noqa: B018
 
 
-@pytest.mark.parametrize(("kind", "most"), [(loom.Workbench, 29), (loom.Agent, 34), (loom.Invocation, 27)])
+@pytest.mark.parametrize(("kind", "most"), [(loom.Workbench, 25), (loom.Agent, 31), (loom.Invocation, 24)])
 def test_the_public_objects_stay_small(objects: Any, kind: type, most: int) -> None:
     (found,) = [each for each in objects.values() if type(each) is kind]
     public = [name for name in {*dir(kind), *vars(found)} if not name.startswith("_")]

@@ -27,11 +27,11 @@ def echo(bench: loom.Workbench) -> loom.Agent:
 def test_an_overview_is_of_what_was_asked_and_catching_up_finds_the_starts(
     bench: loom.Workbench, echo: loom.Agent
 ) -> None:
-    found = bench.metrics.overview(timedelta(hours=1), agents=[echo.name])
+    found = bench.telemetry.overview(timedelta(hours=1), agents=[echo.name])
     assert (found.total.invocations, found.total.sessions, found.total.failed) == (3, 2, 0)
-    caught = bench.metrics.catch_up(agents=[echo.name])
+    caught = bench.telemetry.catch_up(agents=[echo.name])
     assert (caught.starts_looked, caught.failures) == (2, ())
-    again = bench.metrics.overview(agents=[echo.name])
+    again = bench.telemetry.overview(agents=[echo.name])
     assert again.total.cold_start_mean.n == caught.starts_found
     assert again.agent("overview_echo") == again.total
     table = again.table()
@@ -44,8 +44,8 @@ def test_an_overview_is_of_what_was_asked_and_catching_up_finds_the_starts(
 
 def test_calls_are_priced_by_their_traces(bench: loom.Workbench, calculator: loom.Agent) -> None:
     calculator.invoke("What is 2+2?").raise_for_status().trace()
-    bench.metrics.catch_up(agents=[calculator.name])
-    found = bench.metrics.overview(agents=[calculator.name]).total
+    bench.telemetry.catch_up(agents=[calculator.name])
+    found = bench.telemetry.overview(agents=[calculator.name]).total
     assert found.priced >= 1
     assert found.cost.known > 0
     assert found.cost.is_estimate
@@ -113,7 +113,7 @@ def test_hostile_names_and_messages_are_text_in_the_page(bench: loom.Workbench) 
     assert agent.invoke("<img src=x onerror=alert(1)>").session_id
     for page in (
         agent.telemetry.overview()._repr_html_(),
-        bench.metrics.overview()._repr_html_(),
+        bench.telemetry.overview()._repr_html_(),
         loom.overview([bench])._repr_html_(),
     ):
         assert "<img" not in page

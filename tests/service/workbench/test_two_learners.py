@@ -40,7 +40,7 @@ def test_two_learners_share_nothing_and_one_can_start_over(homes: list[Path], lo
         assert workshop.lesson(1, ada).exercise("1.4", [first, second]).is_right
         assert not len(ben.agents())
         assert not len(ben.memories.table())
-        assert ben.metrics.session_count() == 0
+        assert ben.telemetry.session_count() == 0
         assert workshop.lesson(1, ben).progress().done == 0
         with pytest.raises(ResourceNotFoundError):
             ben.memories.get("diary")

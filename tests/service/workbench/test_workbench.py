@@ -77,7 +77,7 @@ def test_a_session_remembers_and_is_listed(calculator):
     second = calculator.invoke("What is 5*6?", session_id=first.session_id)
     assert second.ok
     assert second.session_id == first.session_id
-    sessions = calculator.sessions().set_index("session_id")
+    sessions = calculator.history.sessions().set_index("session_id")
     assert sessions.loc[first.session_id, "invocations"] == 2
     assert calculator.end_session(first.session_id)
     assert not calculator.end_session(first.session_id)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def connect_code(bench: Workbench) -> str:
     """Return the lines before a call: the import, and a workbench on the same environment."""
-    given = [] if bench.where == "local" else [repr(bench.where), f"region={bench.region!r}"]
+    given = [] if bench.where == "local" else [repr(bench.where), f"region={bench.clients.region!r}"]
     if (home := bench.settings.home.resolve()) != _usual_home():
         given.append(f"home={str(home)!r}")
     return f"import loomlib as loom\n\nbench = loom.connect({', '.join(given)})\n"

@@ -142,7 +142,7 @@ class BuildPanel(Panel):
     def refresh(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Refresh one agent or all; an agent that cannot be reached does not stop the others."""
         arn = form.text("arn")
-        entries = [self.bench.catalog.get(arn)] if arn else list(self.bench.catalog.list())
+        entries = [self.bench.context.catalog.get(arn)] if arn else list(self.bench.context.catalog.list())
         one = f"bench.agent({entries[0].name!r}).refresh()" if arn else "bench.agents(refresh=True)"
         self.show_code(connect_code(self.bench) + one)
         failures: list[LoomError] = []
@@ -213,7 +213,7 @@ class BuildPanel(Panel):
     def _show_place(self) -> None:
         self.show(
             where=self.bench.where,
-            region=self.bench.region,
+            region=self.bench.clients.region,
             labels=list(self.bench.labels),
             away=self.bench is not self._given,
         )

@@ -253,7 +253,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
         runs = run_rows(self.bench)
         self.tables.put("runs", runs)
         self.show(
-            agents=[entry.name for entry in self.bench.catalog.list()][:500],
+            agents=[entry.name for entry in self.bench.context.catalog.list()][:500],
             sets=set_choices(runs),
             runs=[[row["id"], f"{row['target']} on {row['set']} · {row['id']}"] for row in runs[:100]],
         )

@@ -160,7 +160,7 @@ class Reading(MemoryView):
     @action(lane="read")
     def answers(self, form: Form) -> Mapping[str, Any]:
         """Return the agents, and the newest answers of one."""
-        agents = [entry.name for entry in self.bench.catalog.list()][:500]
+        agents = [entry.name for entry in self.bench.context.catalog.list()][:500]
         agent = form.text("agent") if form.text("agent") in agents else (agents[0] if agents else "")
         rows = frame_rows(self.bench.agent(agent).history.table(limit=_ANSWERS)) if agent else []
         shown = [

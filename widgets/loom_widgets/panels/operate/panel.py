@@ -98,7 +98,7 @@ class OperatePanel(AlertActions):
             caught=form.text("caught"),
         )
         if not form.flag("quiet"):
-            self.show_code(f"{window.needs}{connect_code(self._looked)}bench.metrics.overview({window.arguments})")
+            self.show_code(f"{window.needs}{connect_code(self._looked)}bench.telemetry.overview({window.arguments})")
         self._look(window, quiet=form.flag("quiet"))
         if self._detail:
             try:
@@ -135,7 +135,7 @@ class OperatePanel(AlertActions):
         """Look up starts and costs of calls that were not looked up before."""
         window = time_range_of(form)
         self.show_code(
-            f"{window.needs}{connect_code(self._looked)}bench.metrics.catch_up({window.arguments})\nbench.metrics.overview()"
+            f"{window.needs}{connect_code(self._looked)}bench.telemetry.catch_up({window.arguments})\nbench.telemetry.overview()"
         )
 
         def progress(line: str) -> None:
@@ -143,7 +143,7 @@ class OperatePanel(AlertActions):
             self.say(line)
 
         self.say("Looking up starts and costs …")
-        result = self._looked.metrics.catch_up(window.since, window.until, progress=progress)
+        result = self._looked.telemetry.catch_up(window.since, window.until, progress=progress)
         cancel.check()
         now = {name: self.state.get(name, "") for name in ("range", "since", "until")}  # the reader may have gone on
         self.later("load", place=self._place, **now, caught=result.sentence())
@@ -152,7 +152,7 @@ class OperatePanel(AlertActions):
     def compare(self, form: Form) -> None:
         """Compare all workbenches; one that cannot be reached has its error in the row."""
         window = time_range_of(form)
-        names = [f"loom.connect({bench.where!r}, region={bench.region!r})" for bench in self._benches]
+        names = [f"loom.connect({bench.where!r}, region={bench.clients.region!r})" for bench in self._benches]
         given = ", ".join(name for name in (f"[{', '.join(names)}]", window.arguments) if name)
         if not form.flag("quiet"):
             self.show_code(f"{window.needs}import loomlib as loom\n\nloom.overview({given})")
@@ -174,7 +174,7 @@ class OperatePanel(AlertActions):
     # How it is done.
 
     def _look(self, window: TimeRange, *, quiet: bool = False) -> None:
-        overview = self._looked.metrics.overview(window.since, window.until)
+        overview = self._looked.telemetry.overview(window.since, window.until)
         rows = [
             {**{key: plain(value) for key, value in row.items()}, **_cells(overview.figures.by_agent[entry.id])}
             for entry, row in zip(overview.entries, overview.rows(), strict=True)
@@ -233,7 +233,7 @@ class OperatePanel(AlertActions):
     def read_again(self) -> None:
         """Reload the metrics if agents were added, removed or changed."""
         shown = {(row["runtime_id"], row["status"]) for row in self.tables.rows("agents")}
-        if shown != {(entry.runtime_id, entry.status) for entry in self._looked.catalog.list()}:
+        if shown != {(entry.runtime_id, entry.status) for entry in self._looked.context.catalog.list()}:
             self._look(time_range_of(Form(self.state)), quiet=True)
 
     def welcome(self) -> Mapping[str, Any]:
@@ -275,4 +275,4 @@ def _missing(figures: Figures) -> str:
 
 def _place_name(at: int, bench: Workbench) -> str:
     where = "local AgentCore" if bench.where == "local" else bench.where
-    return f"{at + 1} · {where} · {bench.region}"
+    return f"{at + 1} · {where} · {bench.clients.region}"

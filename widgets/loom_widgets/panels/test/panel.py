@@ -224,7 +224,7 @@ class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages, SocketM
         return agent if qualifier == agent.qualifier else agent.at(qualifier)
 
     def _show_agent(self, name: str, qualifier: str, session: str = "") -> None:
-        entries = self.bench.catalog.list()
+        entries = self.bench.context.catalog.list()
         names = [entry.name for entry in entries]
         chosen = next((entry for entry in entries if entry.name == name), entries[0] if entries else None)
         sessions = self._put_sessions("" if chosen is None else chosen.name)
@@ -249,7 +249,7 @@ class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages, SocketM
         return bool(last) and any(read_event(event) is not None for event in invocations.events(last[0].id)[:1])
 
     def _put_sessions(self, name: str) -> list[dict[str, Any]]:
-        rows = frame_rows(self.bench.agent(name).sessions()) if name else []
+        rows = frame_rows(self.bench.agent(name).history.sessions()) if name else []
         sessions = [{**row, "agent": name} for row in rows]
         self.send_message("sessions", count=self.tables.put("sessions", sessions))
         return sessions
@@ -272,7 +272,7 @@ class TestPanel(Deciding, Frames, TurnDetails, McpSessions, A2aMessages, SocketM
 
     def read_again(self) -> None:
         """Reload the agents and the sessions; conversation and selection stay."""
-        names = [entry.name for entry in self.bench.catalog.list()]
+        names = [entry.name for entry in self.bench.context.catalog.list()]
         if self.state.get("agent") in names:
             self.show(agents=names[:500])
             self._put_sessions(self.state["agent"])
