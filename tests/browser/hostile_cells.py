@@ -30,7 +30,8 @@ trace = inv.trace()
 DISPLAYS = [
     "display(agent, inv, broken, broken.sentence(), inv.protocols.agui(), inv.telemetry.layers())",
     "display(*inv.protocols.views())",
-    "display(trace, trace.trajectory(), trace.cost(), inv.telemetry.logs(), agent.logs(limit=500), agent.history.sessions())",
+    "display(trace, trace.trajectory(), trace.cost(), inv.telemetry.logs(), agent.logs(limit=500))",
+    "display(agent.history.sessions())",
     "display(agent.history.table(), bench, bench.agents(), bench.telemetry.overview(), agent.telemetry.overview())",
     """client = memory.reader.clients.data()
 for at in range(0, len(texts), 50):
