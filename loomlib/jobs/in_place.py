@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import uuid
-from html import escape
 from importlib import import_module
 from typing import Any
+
+from ..presentation.html import status_line
 
 
 def is_watched_notebook() -> bool:
@@ -44,5 +45,4 @@ class InPlace:
 
     def show_line(self, line: str) -> None:
         """Show a line of text."""
-        style = "font:13px var(--jp-ui-font-family,system-ui,sans-serif);color:var(--jp-ui-font-color2,#616161)"
-        self.show(line, f'<div class="mathjax_ignore" role="status" style="{style}">{escape(line)}</div>')
+        self.show(line, str(status_line(line)))

@@ -12,6 +12,9 @@ A package keeps its templates in a folder `templates` and names them `"package:f
 
     fragment("loomlib.latency:study.html.j2", result=result, head=COLUMNS, rows=rows)
 
+In everything that is inserted, a number and its unit are joined by a no-break space, so that no line ends between them;
+what is `Markup` (a text shown verbatim is passed through the filter `e`) stays as it is.
+
 Everything that is inserted is escaped unless it is `Markup`, which only `fragment` and its callers in this module make.
 jinja2 is imported with the first fragment, not with this module.
 """
@@ -20,6 +23,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -35,6 +39,16 @@ _FILTERS = (
     formats.cell, formats.date_time, formats.day, formats.milliseconds, formats.money, formats.number, formats.percent,
     formats.plural, formats.seconds, formats.size, formats.timestamp, text.cut, text.one_line, text.printable,
 )  # fmt: skip
+
+
+_UNIT_SPACE = re.compile(
+    r"(?<=\d) (?=(?:ms|s|min|h|B|kB|MB|GB|TB|%|points?)(?![\w%]))|(?<=\d min) (?=\d\d s\b)|(?<=\d h) (?=\d\d min\b)"
+)
+
+
+def unbroken(text: str) -> str:
+    """Join numbers with their units by no-break spaces (U+00A0): `318 ms`, `2 min 05 s`, `42 %`."""
+    return _UNIT_SPACE.sub("\u00a0", text)
 
 
 def fragment(template: str, **values: Any) -> Markup:
@@ -104,6 +118,11 @@ def view(body: Markup | str, *, name: str = "") -> Markup:
     return fragment("loomlib.presentation:view.html.j2", body=body, name=name)
 
 
+def status_line(line: str) -> Markup:
+    """Render a line of progress in the secondary text colour."""
+    return fragment("loomlib.presentation:line.html.j2", line=line)
+
+
 def page(title: str, body: Markup | str, *, style: str = "", scripts: Sequence[str] = (), language: str = "en") -> str:
     """Render a whole HTML document that needs no network.
 
@@ -157,6 +176,11 @@ def _is_numeric(values: Sequence[object]) -> bool:
     )
 
 
+def _inserted(value: Any) -> Any:
+    """Return a value as a template inserts it; markup holds texts that were inserted before."""
+    return unbroken(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
 def _own(source: str) -> Markup:
     """Mark one of Loom's own stylesheets or scripts as safe; they contain no untrusted text."""
     from markupsafe import Markup
@@ -175,7 +199,7 @@ def _environment() -> Environment:
 
     environment = Environment(
         autoescape=True, loader=FunctionLoader(_source_of), undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, auto_reload=False,
+        lstrip_blocks=True, auto_reload=False, finalize=_inserted,
     )  # fmt: skip
     filters, names = cast("tuple[dict[str, Any], dict[str, Any]]", (environment.filters, environment.globals))
     filters.update({function.__name__: function for function in _FILTERS})

@@ -1,7 +1,8 @@
 """A DataFrame whose cells stay text in a notebook, and whose texts stand at the left.
 
 pandas escapes markup, but lets JupyterLab set `$…$` as formulas, with the links and colours that a stranger's text asks
-for; two prices in a row become one as well. It also sets all cells of a table at the right, which suits only numbers.
+for; two prices in a row become one as well. It also sets all cells of a table at the right, which suits only numbers,
+and writes times with microseconds and an offset: here they read as `formats.timestamp` writes them.
 
 It is a module of its own because pandas is only imported when a table is made.
 """
@@ -16,17 +17,29 @@ import pandas as pd
 
 _ROW = re.compile(r"<tr\b.*?</tr>", re.S)
 _CELL = re.compile(r"<(t[dh])>")
+_TIME_CELL = re.compile(r"(<t[dh][^>]*>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)?\+00:00(?=</t[dh]>)")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\+00:00")
 _LEFT = ' style="text-align: left"'
 
 
 class TextFrame(pd.DataFrame):
     """A DataFrame with untrusted texts; frames derived from it are displayed the same way."""
 
+    def __repr__(self) -> str:
+        whole = self.copy(deep=False)
+        for place, dtype in enumerate(self.dtypes):
+            if pd.api.types.is_datetime64_any_dtype(dtype):
+                whole.isetitem(place, self.iloc[:, place].dt.floor("s"))
+        # " UTC  " is as wide as the offset, so that the columns stay aligned.
+        return _TIME.sub(r"\1 UTC  ", pd.DataFrame.__repr__(whole))
+
     def _repr_html_(self) -> str | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         with pd.option_context("display.html.use_mathjax", False):
             html = cast("str | None", super()._repr_html_())  # type: ignore[operator]
         is_text = [not pd.api.types.is_numeric_dtype(dtype) for dtype in self.dtypes]
-        return html if html is None else _ROW.sub(lambda row: _with_texts_left(row[0], is_text), html)
+        if html is None:
+            return None
+        return _TIME_CELL.sub(r"\1 UTC", _ROW.sub(lambda row: _with_texts_left(row[0], is_text), html))
 
     @property
     def _constructor(self) -> Any:

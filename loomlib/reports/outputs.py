@@ -8,16 +8,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 from urllib.parse import quote
 
+from markupsafe import Markup
+
+from loomlib.presentation.html import fragment
 from loomlib.presentation.theme import plain
 
 from .notebook import Notebook, as_node
-from .safe_html import escaped, safe_html, safe_markdown, safe_text
+from .safe_html import safe_html, safe_markdown, safe_text
 from .summary import SUMMARY_MIME
 
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 _WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
-_LONG_STREAM_LINES = 8
 _NUMBERS = re.compile(r'<figure class="loom-chart\b.*?<details open>(.*)</details>', re.S)
 
 
@@ -52,40 +54,30 @@ def _render(output: Notebook) -> str:
 def _stream(text: str, name: str) -> str:
     if not text.strip():
         return ""
-    body = f'<pre class="stream">{safe_text(text.rstrip())}</pre>'
     lines = text.strip().count("\n") + 1
-    if name == "stdout" and lines <= _LONG_STREAM_LINES:
-        return body
-    what = "printed output" if name == "stdout" else "log"
-    return (
-        f'<details class="fold"><summary>{what}, {lines} {"line" if lines == 1 else "lines"}</summary>{body}</details>'
-    )
+    return _output("stream", body=_safe(safe_text(text.rstrip())), name=name, lines=lines)
 
 
 def _error(output: Notebook) -> str:
-    headline = escaped(f"{output.ename}: {output.evalue}")
-    traceback = safe_text("\n".join(output.traceback))
-    return (
-        f'<div class="error"><p>{headline}</p>'
-        f'<details class="fold"><summary>traceback</summary><pre>{traceback}</pre></details></div>'
-    )
+    traceback = _safe(safe_text("\n".join(output.traceback)))
+    return _output("error", headline=f"{output.ename}: {output.evalue}", traceback=traceback)
 
 
 def _display(data: Mapping[str, Any]) -> str:
     if PLOTLY_MIME in data:
         return _figure(data[PLOTLY_MIME], _text(data.get("text/html", "")))
     if "text/html" in data:
-        return f'<div class="html">{html}</div>' if (html := safe_html(_text(data["text/html"])).strip()) else ""
+        return _output("html", body=_safe(html)) if (html := safe_html(_text(data["text/html"])).strip()) else ""
     if "image/svg+xml" in data:
         return _image("image/svg+xml;utf8", quote(_text(data["image/svg+xml"])), separator=",")
     for mime in _IMAGES:
         if mime in data:
             return _image(mime, "".join(_text(data[mime]).split()), separator=";base64,")
     if "text/markdown" in data:
-        return f'<div class="html">{safe_markdown(_text(data["text/markdown"]))}</div>'
+        return _output("html", body=_safe(safe_markdown(_text(data["text/markdown"]))))
     if _WIDGET_MIME in data or SUMMARY_MIME in data or "text/plain" not in data:
         return ""
-    return f'<pre class="plain">{safe_text(_text(data["text/plain"]))}</pre>'
+    return _output("plain", body=_safe(safe_text(_text(data["text/plain"]))))
 
 
 def trace_types(figures: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -104,19 +96,11 @@ def _figure(figure: Mapping[str, Any], html: str) -> str:
     drawn = {"data": figure.get("data", []), "layout": layout, "config": figure.get("config", {})}
     # `<` is written as an escape: no text in the figure can end the script element that carries it.
     payload = json.dumps(drawn, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    caption = f"<strong>{escaped(title)}</strong>" if title else ""
-    caption += f" <span>{escaped(subtitle)}</span>" if subtitle else ""
-    return (
-        f"<figure>{f'<figcaption>{caption}</figcaption>' if caption else ''}"
-        f'<div class="figure" role="img" aria-label="{escaped(title or "chart")}" '
-        f'style="min-height:{int(layout.get("height") or 360)}px">'
-        f'<script type="application/json">{payload}</script></div>{_numbers(html)}</figure>'
-    )
-
-
-def _numbers(html: str) -> str:
     folded = _NUMBERS.search(html)
-    return f'<details class="fold">{safe_html(folded[1])}</details>' if folded else ""
+    return _output(
+        "figure", title=title, subtitle=subtitle, height=int(layout.get("height") or 360), payload=_safe(payload),
+        numbers=_safe(safe_html(folded[1])) if folded else "",
+    )  # fmt: skip
 
 
 def _titles(title: object) -> tuple[str, str]:
@@ -129,7 +113,16 @@ def _titles(title: object) -> tuple[str, str]:
 
 
 def _image(mime: str, content: str, *, separator: str) -> str:
-    return f'<img class="image" alt="" src="data:{escaped(mime)}{separator}{escaped(content)}">'
+    return _output("image", address=f"data:{mime}{separator}{content}")
+
+
+def _output(kind: str, **values: Any) -> str:
+    return str(fragment("loomlib.reports:output.html.j2", kind=kind, values=values))
+
+
+def _safe(html: str) -> Markup:
+    """Mark HTML that `safe_html` or `safe_text` returned, or JSON without `<`, as safe to insert."""
+    return Markup(html)  # noqa: S704
 
 
 def _text(value: Any) -> str:

@@ -12,9 +12,10 @@ from datetime import datetime
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment
 from markupsafe import Markup
 from nbconvert.filters import Highlight2HTML  # pyright: ignore[reportUnknownVariableType]
+
+from loomlib.presentation.html import fragment
 
 from .chart_library import chart_library, script_source
 from .notebook import Notebook, source_of, tags_of
@@ -72,9 +73,9 @@ def render_page(notebook: Notebook, facts: PageFacts) -> str:
         f"default-src 'none'; script-src {allowed}; "
         "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
     )
-    # Autoescape is on; what is marked safe below went through `safe_html` or is Loom's own file.
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(_template("page.html.j2")).render(
+    # What is marked safe below went through `safe_html` or is Loom's own file.
+    return fragment(
+        "loomlib.reports:page.html.j2",
         title=title,
         question=Markup(question),  # noqa: S704
         answers=answers,

@@ -6,7 +6,6 @@ attribute or address that is not on the list does not reach the page.
 
 from __future__ import annotations
 
-import html
 import re
 
 from bleach.css_sanitizer import CSSSanitizer
@@ -51,11 +50,6 @@ def safe_text(text: str) -> str:
     """Return terminal text as HTML: escaped, with its ANSI colours and carriage returns applied."""
     lines = [line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n")]
     return str(ansi2html("\n".join(lines)))  # pyright: ignore[reportUnknownArgumentType]
-
-
-def escaped(text: str) -> str:
-    """Escape a text for an element or an attribute."""
-    return html.escape(text, quote=True)
 
 
 def _allowed(_tag: str, name: str, value: str) -> bool:

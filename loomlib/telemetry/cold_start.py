@@ -7,7 +7,6 @@ bound of their difference.
 from __future__ import annotations
 
 import asyncio
-import html
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from loomlib.presentation.formats import milliseconds
+from loomlib.presentation.html import view
 from loomlib.store import Store
 
 from .clock_skew import SkewBound
@@ -97,7 +97,7 @@ class AgentStart:
         return f"The agent started {after} after the request was sent, by its own clock."
 
     def _repr_html_(self) -> str:
-        return f'<p class="mathjax_ignore">{html.escape(self.sentence())}</p>'
+        return str(view(self.sentence()))
 
     def _range(self) -> tuple[float, float] | None:
         if self.skew is None or self.cold_start_latency_ms is None:

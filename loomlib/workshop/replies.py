@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..presentation.html import card
+from ..presentation.html import card, table, view
 from .progress import Done
 
 _KINDS = {"right": "good", "not yet": "wait"}
@@ -58,18 +57,11 @@ class ProgressTable:
         return progress_html(self)
 
 
-def progress_html(table: ProgressTable) -> str:
-    """Render the table as HTML; all text is escaped."""
-    body = "".join(
-        f"<tr><td>{html.escape(id)}</td><td style='text-align:left'>{html.escape(title)}</td>"
-        f"<td>{_state(done)}</td><td>{done.tries}</td><td>{done.hints}</td></tr>"
-        for id, title, done in table.rows
-    )
-    return (
-        f"<table><caption style='text-align:left'>{html.escape(table.title)}: {table.done} of {len(table.rows)} done"
-        "</caption><thead><tr><th scope='col'>exercise</th><th scope='col'></th><th scope='col'>state</th>"
-        f"<th scope='col'>tries</th><th scope='col'>hints</th></tr></thead><tbody>{body}</tbody></table>"
-    )
+def progress_html(progress: ProgressTable) -> str:
+    """Render the table as HTML."""
+    rows = [(id, title, _state(done), done.tries, done.hints) for id, title, done in progress.rows]
+    caption = f"{progress.title}: {progress.done} of {len(progress.rows)} done"
+    return str(view(table(("exercise", "", "state", "tries", "hints"), rows, caption=caption)))
 
 
 def _state(done: Done) -> str:

@@ -65,7 +65,7 @@ def test_an_agent_that_guesses_is_caught_by_its_path(guessing: ReportOutcome) ->
     assert guessing.exit_code == 2
     missed = [gate["evaluator"] for gate in guessing.summary["gates"] if gate["outcome"] == "missed"]
     assert missed == ["trajectory", "trajectory"], "under the limit, and worse than the baseline"
-    page = unescape(Path(guessing.html).read_text())
+    page = unescape(Path(guessing.html).read_text()).replace("\u00a0", " ")
     assert page.index("Gate missed: trajectory") < page.index("The numbers")
     assert "The paths differ from step 1" in page
 

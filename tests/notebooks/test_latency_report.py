@@ -40,7 +40,7 @@ def test_a_missed_gate_is_exit_code_2_and_the_pages_first_line(missed: tuple[Rep
     assert re.match(
         r"Gate missed by [\d.,]+ ms: p90 of warm calls .* limit 0\.01 ms, confidence .*, since ", outcome.message
     )
-    page = unescape(Path(outcome.html).read_text())
+    page = unescape(Path(outcome.html).read_text()).replace("\u00a0", " ")
     box = page[page.index('<section class="answer">') :]
     sentences = re.findall(r"<p [^>]*>(.*?)</p>", box)
     assert sentences[0] == outcome.message

@@ -46,7 +46,7 @@ def test_recall_is_judged_and_the_page_begins_with_the_answer(report: Report) ->
     assert gate["outcome"] in ("passed", "unclear")
     assert outcome.summary["format"] == "loom.recall-study/1"
     assert "Facts stated 9 sessions before" in " ".join(outcome.summary["sentences"])
-    page = Path(outcome.html).read_text("utf-8")
+    page = Path(outcome.html).read_text("utf-8").replace("&nbsp;", " ")
     assert page.index("what the model is given contains the fact") < page.index("The numbers")
 
 

@@ -57,7 +57,7 @@ def test_intervals_ticks_times_and_notes_are_in_the_table() -> None:
 def test_shares_are_percentages_in_the_table_and_on_the_axis() -> None:
     axis = {**SHARES, "title": {"text": "share"}}
     drawn = chart({"type": "bar", "x": [1, 0.425, 0.0004], "y": ["a", "b", "c"]}, xaxis=axis)
-    assert [row[0] for row in cells(drawn.numbers_html())[1:]] == ["100 %", "42.5 %", "0.04 %"]
+    assert [row[0] for row in cells(drawn.numbers_html())[1:]] == ["100\u00a0%", "42.5\u00a0%", "0.04\u00a0%"]
     assert drawn.layout.xaxis.ticktext[1] == "20 %"
     marks = {
         "type": "scatter",
@@ -65,9 +65,9 @@ def test_shares_are_percentages_in_the_table_and_on_the_axis() -> None:
         "error_x": {"type": "data", "array": [0.2], "arrayminus": [0.1]},
         "y": ["a"],
     }
-    assert cells(chart(marks, xaxis=axis).numbers_html())[1] == ["50 % [40–70]", "a"]
+    assert cells(chart(marks, xaxis=axis).numbers_html())[1] == ["50\u00a0% [40–70]", "a"]
     change = chart({"type": "bar", "x": [0.025, -0.01], "y": ["a", "b"]}, xaxis={"tickformat": "+.0%"})
-    assert [row[0] for row in cells(change.numbers_html())[1:]] == ["+2.5 %", "−1 %"]
+    assert [row[0] for row in cells(change.numbers_html())[1:]] == ["+2.5\u00a0%", "−1\u00a0%"]
 
 
 def test_hostile_text_is_text_and_reads_as_it_was_written() -> None:

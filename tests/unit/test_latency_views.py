@@ -51,7 +51,7 @@ class Words(HTMLParser):
         self.tags.append(tag)
 
     def handle_data(self, data: str) -> None:
-        self.text += data
+        self.text += data.replace("\u00a0", " ")  # between a number and its unit
 
 
 def test_the_table_has_a_row_for_each_scenario_with_intervals_failures_and_the_floor(result: StudyResult) -> None:

@@ -133,7 +133,7 @@ def test_the_page_has_both_tables_and_the_charts_every_way(store: Store) -> None
     study = loom.ProtocolStudy(agents(store), repeats=6, study_id="views")
     study.run(Silent())
     result = ProtocolResult.load(store, "views")
-    page = result._repr_html_()
+    page = result._repr_html_().replace("\u00a0", " ")
     assert "<script" not in page
     assert "first text [95 %] ms" in page
     assert "framing [95 %]" in page

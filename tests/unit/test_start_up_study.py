@@ -112,7 +112,7 @@ def test_the_views_of_a_result_are_sentences_a_page_json_and_a_chart(store: Stor
     assert "On V2 a new session costs 120 ms at the median" in text
     assert "Where the time of a new session goes on V1: imports 83.8 %, boot 12 %" in text
     assert "No failures in 12 sessions." in text
-    page = result._repr_html_()
+    page = result._repr_html_().replace("\u00a0", " ")
     assert "<script" not in page
     assert "sums_v1 · DEFAULT on V1 and sums_v2 · DEFAULT on V2" in page
     assert "imports" in page

@@ -155,7 +155,7 @@ def test_each_bound_makes_the_first_sentence_say_so_and_the_gate_unclear(
         )
         assert gate.summary()["outcome"] == "unclear"
         assert result.gate(limit, allow_overload=True).outcome == would_be
-    assert first in result._repr_html_()
+    assert first in result._repr_html_().replace("\u00a0", " ")
     summary = json.loads(json.dumps(result.summary(), allow_nan=False))
     assert summary["machine"]["is_disturbed"] is True
 

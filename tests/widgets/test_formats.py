@@ -23,7 +23,7 @@ from loom_widgets.kit.panel import static_summary
 from loomlib.cli.output import emit_table
 from loomlib.presentation import formats
 from loomlib.presentation.charts import Chart
-from loomlib.presentation.html import card, table
+from loomlib.presentation.html import card, status_line, table, view
 from loomlib.presentation.text import text_table
 from loomlib.reports.page import PageFacts, render_page
 from loomlib.statistics import Estimate
@@ -83,6 +83,18 @@ def test_charts_and_json_labels_write_a_number_alike(value: float) -> None:
     estimate = Estimate(value=value, low=value - 1, high=value + 1, n=9, confidence=0.95, method="test")
     assert estimate.summary()["text"] == formats.estimate(value, value - 1, value + 1)
     assert str(estimate) == estimate.summary()["text"]
+
+
+def test_no_line_of_html_ends_between_a_number_and_its_unit() -> None:
+    sentence = "It took 318 ms (95 % interval 305–321), 2 min 05 s or 1 h 12 min, 4.9 MB; 3 sets, 5 minutes"
+    joined = "It took 318~ms (95~% interval 305–321), 2~min~05~s or 1~h~12~min, 4.9~MB; 3 sets, 5 minutes"
+    shown = [
+        card("a", note=sentence), card("a", facts=[("n", sentence)]), table(["n"], [[sentence]]), view(sentence),
+        static_summary(tables=[(["n"], [[sentence]])]), status_line(sentence),
+    ]  # fmt: skip
+    for markup in shown:
+        assert joined.replace("~", "\u00a0") in unescape(str(markup))
+    assert "wait 30 s" in card("a", text="wait 30 s"), "a text that is shown verbatim stays as it is"
 
 
 def test_a_report_page_writes_every_number_alike() -> None:

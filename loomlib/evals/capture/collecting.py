@@ -6,11 +6,11 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import EvalError
 from loomlib.presentation.formats import percent
+from loomlib.presentation.html import fragment, table
 
 from ..registry import Choice
 from ..runs.eval_run import EvalRun
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from loomlib.redaction import RedactionRule, Redactor
 
-
+_MOST_ROWS = 200
 OWN_LABELS = ("evaluation", "study", "benchmark")
 """Labels of invocations by Loom itself, which are not collected."""
 
@@ -85,16 +85,12 @@ class Collection:
         return "\n".join([self.sentence(), *lines])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{'taken' if look.taken else 'left'}</td><td>{escape(look.kind)}</td>"
-            f"<td>{escape(look.why)}</td><td><code>{escape(look.case_id)}</code></td></tr>"
-            for look in self.looked_at[:200]
-        )
-        head = "".join(f'<th scope="col">{column}</th>' for column in ("", "kind", "why", "case"))
-        return (
-            f'<div class="mathjax_ignore"><p>{escape(self.sentence())}</p>'
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-        )
+        rows = [
+            ("taken" if look.taken else "left", look.kind, look.why, look.case_id)
+            for look in self.looked_at[:_MOST_ROWS]
+        ]
+        shown = table(("", "kind", "why", "case"), rows, more=len(self.looked_at) - len(rows))
+        return str(fragment("loomlib.evals:collected.html.j2", sentence=self.sentence(), table=shown))
 
 
 def collect_cases(

@@ -73,16 +73,12 @@ def heading(text: str, level: int = 4) -> Markup:
         text: The heading.
         level: Its level, 4 or 5.
     """
-    from markupsafe import Markup
-
-    return Markup("<h{0}>{1}</h{0}>").format(level, printable(text))
+    return fragment("loomlib.evals:heading.html.j2", text=printable(text), level=level)
 
 
 def quiet(text: str) -> Markup:
     """Render a paragraph in the secondary text colour."""
-    from markupsafe import Markup
-
-    return Markup('<p class="loom-quiet">{}</p>').format(printable(text))
+    return fragment("loomlib.evals:quiet.html.j2", text=printable(text))
 
 
 @cache

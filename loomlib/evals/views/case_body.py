@@ -82,15 +82,13 @@ def verdict_word(verdict: Score) -> str:
 
 def paths(name: str, verdict: CaseVerdict) -> Markup:
     """Render the alignments of an evaluator that found other tool calls than expected."""
-    from markupsafe import Markup
-
     tables: list[Markup] = []
     for part in verdict if isinstance(verdict, tuple) else ():
         rows = alignment_rows(part)
         if rows and any(row["kind"] != "kept" for row in rows):
             title = " · ".join(filter(None, (name, part.part)))
             body = alignment_html(rows, printable(f"{title}: expected and actual calls"))
-            tables.append(Markup('<div class="loom-paths">{}</div>').format(body))
+            tables.append(fragment("loomlib.evals:paths.html.j2", body=body))
     return joined(tables)
 
 

@@ -97,7 +97,7 @@ def assert_inert(page: str) -> None:
 
 def test_the_page_of_a_trace_adds_up_and_needs_no_network() -> None:
     shown = view(*request())
-    page = shown._repr_html_()
+    page = shown._repr_html_().replace("\u00a0", " ")
     assert_inert(page)
     assert "http" not in page
     assert "Of 1 s: model 40 %, cold start 30 %, tools 20 %" in page
