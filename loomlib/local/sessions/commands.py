@@ -170,7 +170,8 @@ async def connect_port(process: SessionProcess, port: int) -> socket.socket:
     """Return a socket that is connected to a port of a session's own loopback.
 
     Raises:
-        OSError: Nothing listens there, or the process has ended.
+        ConnectionRefusedError: The process could not connect.
+        OSError: The process has ended.
     """
     return await connect_address(process, "127.0.0.1", port)
 
@@ -203,7 +204,9 @@ async def connect_address(process: SessionProcess, host: str, port: int) -> sock
     if data != CONNECTED or connected is None:
         if connected is not None:
             connected.close()
-        raise ConnectionRefusedError(data.decode("utf-8", "replace") or "the session has ended")
+        if not data:
+            raise ConnectionResetError("the session has ended")
+        raise ConnectionRefusedError(data.decode("utf-8", "replace"))
     connected.setblocking(False)
     return connected
 

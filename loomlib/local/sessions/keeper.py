@@ -40,6 +40,8 @@ def _keep(sessions: str) -> None:
         signal.signal(number, signal.SIG_IGN)  # a signal to the whole group must not end the process that cleans up
     while os.read(0, 1):
         continue
+    if not os.path.isdir(sessions) or not os.listdir(sessions):
+        return  # the service ended its sessions itself; the import would cost more than the rest of its end
     sys.path.extend(os.environ["LOOM_IMPORT_PATH"].split(os.pathsep))
     from loomlib.local.sessions.workspace import sweep_leftovers  # importable only now
 

@@ -53,7 +53,7 @@ async def call_hook(
     port, asked = runtime.warm_up_port, name_of_hook(runtime)
     try:
         async with asyncio.timeout(WARM_UP_WITHIN_S):
-            connection = await (connections.take() if port == runtime.port else _connect(process, port))
+            connection = await (connections.take() if port == runtime.port else _connect(process, runtime))
             try:
                 headers = {"host": f"127.0.0.1:{port}", "content-type": "application/json"}
                 head = await connection.ask("POST", runtime.warm_up, headers, b"{}")
@@ -74,10 +74,15 @@ async def call_hook(
         raise WarmUpError(f"The warm-up hook failed: {asked} answered {head.status}")
 
 
-async def _connect(process: SessionProcess, port: int) -> AgentConnection:
+async def _connect(process: SessionProcess, runtime: RuntimeVersion) -> AgentConnection:
     """Return a connection to another port of a process's loopback."""
+    port = runtime.warm_up_port
     try:
         connected = await connect_port(process, port)
+    except ConnectionRefusedError as failure:  # the answer of the process itself, which so has not ended
+        raise WarmUpError(
+            f"The warm-up hook failed: {name_of_hook(runtime)}: nothing accepts connections at port {port}: {failure}"
+        ) from failure
     except OSError as failure:
         raise ConnectionClosedError(f"nothing accepts connections at port {port}: {failure}") from failure
     _, connection = await asyncio.get_running_loop().create_connection(AgentConnection, sock=connected)
