@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -11,12 +12,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import psutil
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
@@ -149,28 +151,63 @@ def running_lab(place: Path, *start: str) -> Iterator[Lab]:
     ]  # fmt: skip
     with log.open("w") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
-    try:
-        yield Lab(url=_wait_for(process, log), token=token, root=root)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
-
-def _wait_for(process: subprocess.Popen[bytes], log: Path) -> str:
-    deadline = time.monotonic() + 180
-    while time.monotonic() < deadline and process.poll() is None:
+    def address() -> str | None:
         if match := re.search(r"(http://127\.0\.0\.1:\d+)/lab", log.read_text()):
-            try:
+            with contextlib.suppress(URLError, TimeoutError):
                 urlopen(f"{match[1]}/api", timeout=5).close()
                 return match[1]
-            except (URLError, TimeoutError):
-                pass
-        time.sleep(0.2)
-    raise AssertionError(f"JupyterLab did not come up:\n{log.read_text()[-3000:]}")
+        return None
+
+    try:
+        yield Lab(url=_wait_for(process, log, address), token=token, root=root)
+    finally:
+        _end(process)
+
+
+@contextlib.contextmanager
+def running_voila(place: Path, notebook: Path) -> Iterator[str]:
+    """The address of a page that Voilà makes of a notebook, with folders of its own in `place`; all ends with it."""
+    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "LOOM_HOME")
+    environment = {**os.environ, **{name: str(place / name.lower()) for name in names}}
+    (place / "share" / "voila").mkdir(parents=True)
+    (place / "share" / "voila" / "templates").symlink_to(REPOSITORY / "widgets" / "voila")
+    environment |= {"JUPYTER_PATH": str(place / "share"), "PYTHONPATH": str(REPOSITORY)}
+    log = place / "voila.log"
+    command = [sys.executable, "-m", "voila", str(notebook), "--no-browser", "--template=loom", "--port=0"]
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*command, "--Voila.ip=127.0.0.1"], env=environment, stdout=output, stderr=output, start_new_session=True
+        )
+
+    def address() -> str | None:
+        # The log repeats the port that was asked for.
+        listening = [one.laddr for one in psutil.Process(process.pid).net_connections("tcp4") if one.status == "LISTEN"]
+        return f"http://127.0.0.1:{listening[0].port}/" if listening else None
+
+    try:
+        yield _wait_for(process, log, address)
+    finally:
+        _end(process)
+        local.stop(place / "loom_home")
+
+
+def _wait_for(process: subprocess.Popen[bytes], log: Path, address: Callable[[], str | None]) -> str:
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline and process.poll() is None:
+        if found := address():
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"{process.args} did not come up:\n{log.read_text()[-3000:]}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGTERM)  # SIGINT is ignored in what a background shell started
+    try:
+        process.wait(timeout=60)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 @pytest.fixture(scope="package")

@@ -17,6 +17,10 @@ _IDLE = """() => {
     const kernel = panel?.sessionContext?.session?.kernel;
     return panel?.content?.model?.cells?.length > 0 && kernel?.status === "idle";
 }"""
+_HAS_KERNEL = """() => {
+    const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel;
+    return kernel && !["unknown", "starting"].includes(kernel.status);
+}"""
 _RAN = """() => {
     const panel = window.jupyterapp.shell.currentWidget;
     const cells = [...panel.content.model.sharedModel.cells].filter((cell) => cell.cell_type === "code");
@@ -79,7 +83,11 @@ def panel_of(page: Page, title: str) -> Locator:
 
 
 def end_kernels(page: Page) -> None:
-    """End the kernel of the open notebook, so that its service ends too."""
+    """End the kernel of the open notebook, once it has started, so that its service ends too.
+
+    A Jupyter Server that is told to end while a kernel starts waits for more than a minute.
+    """
+    page.wait_for_function(_HAS_KERNEL, timeout=STARTED_MS)
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
 
 

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
@@ -23,7 +19,7 @@ from loomlib import local
 from loomlib.reports import run_report
 from loomlib.settings import Settings
 
-from .conftest import DRAWN_MS, REPOSITORY, Lab, Watched, watch
+from .conftest import DRAWN_MS, REPOSITORY, Lab, Watched, running_voila, turned, watch
 from .hostile_cells import DISPLAYS, PARAMETERS, SETUP, VIEWS
 from .panels import end_kernels, panel_of, run_cell, run_notebook, screenshot
 
@@ -75,6 +71,14 @@ _LOOK_AROUND = """async (selector) => {
             grid.querySelector("tr[data-index]")?.click();
             await settled();
         }
+    }
+}"""
+# What the page began before has ended when a later image has failed, and whatever that began with the second and third.
+LAST = "/last"
+_LATER = """async (address) => {
+    for (let at = 0; at < 3; at += 1) {
+        await new Promise((done) => Object.assign(new Image(), { onload: done, onerror: done, src: address + at }));
+        await new Promise((done) => setTimeout(done, 20));
     }
 }"""
 _FACES = """() => window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.outputs
@@ -151,14 +155,16 @@ def nothing_happened(seen: Watched, counter: Counter, within: str) -> None:
     address = page.url
     page.evaluate(_TOUCH, within)
     page.evaluate(_CLICK_LINKS, within)
-    page.wait_for_timeout(500)  # an image that fails, a page that opens, a request on its way need a moment to be seen
+    page.evaluate(_LATER, counter.address + LAST)
     opened = page.context.pages
     canaries = [each for one in opened for each in one.evaluate(_CANARY)]
     for one in opened:
         if one is not page:
             one.close()
+    page.bring_to_front()  # a page behind another draws one frame a second
     foreign = page.evaluate(_FOREIGN, within)
-    assert (page.url, canaries, counter.asked, seen.outside, foreign) == (address, [], [], [], [])
+    asked = [path for path in counter.asked if LAST not in path]
+    assert (page.url, canaries, asked, seen.outside, foreign) == (address, [], [], [], [])
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +183,7 @@ def test_displays_and_panels_in_jupyterlab_show_hostile_text_as_text(
     opened: Watched, counter: Counter, tmp_path: Path
 ) -> None:
     page = opened.page
+    page.bring_to_front()
     panel = ask(page, "0:200")
     expect(panel.locator(".loom-toolcard").first).to_contain_text("<script>")
     expect(panel.get_by_role("region", name="approvals")).to_contain_text("<script>")
@@ -215,6 +222,7 @@ def look_around(page: Page, title: str) -> None:
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_axe_finds_no_serious_violation_in_any_panel(opened: Watched, theme: str, tmp_path: Path) -> None:
     page = opened.page
+    page.bring_to_front()
     rules = ["color-contrast"] if theme == "Dark" else []  # nothing but colours differs between the themes
     page.evaluate(_ONLY_PANELS, PANELS)
     if not panel_of(page, "Test").locator(".loom-asked", has_text="0:3").count():
@@ -224,7 +232,7 @@ def test_axe_finds_no_serious_violation_in_any_panel(opened: Watched, theme: str
         f"JupyterLab {theme}",
     )
     page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{'true' if theme == 'Light' else 'false'}'")
-    page.wait_for_timeout(300)  # the theme's style sheet is being loaded
+    turned(page)
     for name in NAMES:
         panel = panel_of(page, name.title())
         tabs = [tab for tab in panel.get_by_role("tab").all() if tab.is_visible()]
@@ -240,6 +248,7 @@ def test_objects_have_views_beside_their_static_html_and_are_released_with_their
     opened: Watched, counter: Counter, tmp_path: Path
 ) -> None:
     page = opened.page
+    page.bring_to_front()
     before = list(opened.errors)
     page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
     page.wait_for_function("() => document.body.dataset.jpThemeLight === 'true'")
@@ -300,50 +309,20 @@ def serious(page: Page, within: str | None = None, rules: Sequence[str] = ()) ->
 def test_a_page_under_voila_shows_hostile_text_as_text(chromium: Browser, counter: Counter, tmp_path: Path) -> None:
     notebook = tmp_path / "hostile.ipynb"
     notebook.write_text(json.dumps(as_notebook([parameters(counter), SETUP, *DISPLAYS, PANELS])))
-    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "LOOM_HOME")
-    environment = {**os.environ, **{name: str(tmp_path / name.lower()) for name in names}}
-    (tmp_path / "share" / "voila").mkdir(parents=True)
-    (tmp_path / "share" / "voila" / "templates").symlink_to(REPOSITORY / "widgets" / "voila")
-    environment |= {"JUPYTER_PATH": str(tmp_path / "share"), "PYTHONPATH": str(REPOSITORY)}
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "voila", str(notebook), "--no-browser", "--template=loom", f"--port={port}"]
-    with (tmp_path / "voila.log").open("w") as log:
-        process = subprocess.Popen(
-            [*command, "--Voila.ip=127.0.0.1"], env=environment, stdout=log, stderr=log, start_new_session=True
-        )
     seen = hooked(chromium)
     try:
-        wait_for_port(port)
-        seen.page.goto(f"http://127.0.0.1:{port}/", timeout=180_000)
-        for name in NAMES:
-            panel_of(seen.page, name.title())
-        ask(seen.page, "0:200")
-        expect(seen.page.locator("body")).to_contain_text("<script>")
-        for name in NAMES:
-            look_around(seen.page, name.title())
-        screenshot(seen.page, "hostile-voila", tmp_path)
-        nothing_happened(seen, counter, ".jp-OutputArea-output")
+        with running_voila(tmp_path, notebook) as address:
+            seen.page.goto(address, timeout=180_000)
+            for name in NAMES:
+                panel_of(seen.page, name.title())
+            ask(seen.page, "0:200")
+            expect(seen.page.locator("body")).to_contain_text("<script>")
+            for name in NAMES:
+                look_around(seen.page, name.title())
+            screenshot(seen.page, "hostile-voila", tmp_path)
+            nothing_happened(seen, counter, ".jp-OutputArea-output")
     finally:
         seen.page.context.close()
-        process.send_signal(signal.SIGTERM)  # SIGINT is ignored in what a background shell started
-        try:
-            process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        local.stop(tmp_path / "loom_home")
-
-
-def wait_for_port(port: int) -> None:
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
-            return
-        except OSError:
-            assert time.monotonic() < deadline, "Voilà did not come up"
-            time.sleep(0.2)
 
 
 _RAW = """from IPython.display import HTML, Markdown, SVG

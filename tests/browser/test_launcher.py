@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import signal
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from loomlib import local
 from loomlib.reports import report_notebooks
 
-from .conftest import DRAWN_MS, REPOSITORY, Lab, Watched, running_lab
+from .conftest import DRAWN_MS, REPOSITORY, Lab, Watched, running_lab, running_voila
 from .panels import end_kernels, panel_of, screenshot
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -83,9 +75,9 @@ def test_loom_lab_has_each_card_once_and_new_from_template_offers_the_reports(lo
     offered = launcher.locator(".jp-Dialog select")
     offered.first.wait_for(timeout=DRAWN_MS)
     offered.first.select_option("Loom")
-    expect(offered.nth(1).locator("option")).to_have_text(
-        [f"/Loom/{name}.ipynb" for name in sorted(report_notebooks())]
-    )
+    names = [f"/Loom/{name}.ipynb" for name in report_notebooks()]
+    expect(offered.nth(1).locator("option")).to_have_count(len(names))
+    assert sorted(offered.nth(1).locator("option").all_text_contents()) == sorted(names)
     offered.nth(1).select_option("/Loom/latency_study.ipynb")
     launcher.get_by_role("button", name="GO").click()
     launcher.locator(".jp-Notebook", has_text="latency").wait_for(timeout=DRAWN_MS)
@@ -93,47 +85,10 @@ def test_loom_lab_has_each_card_once_and_new_from_template_offers_the_reports(lo
     assert watched.outside == []
 
 
-@pytest.fixture
-def voila(tmp_path: Path) -> Iterator[str]:
-    """The Test panel's notebook, served by Voilà; what it started is gone afterwards."""
-    shutil.copytree(REPOSITORY / "notebooks" / "panels", tmp_path / "panels")
-    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "LOOM_HOME")
-    environment = {**os.environ, **{name: str(tmp_path / name.lower()) for name in names}}
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    shutil.copytree(REPOSITORY / "widgets" / "voila", tmp_path / "share" / "voila" / "templates")
-    environment["JUPYTER_PATH"] = str(tmp_path / "share")
-    command = [sys.executable, "-m", "voila", "panels/test.ipynb", "--no-browser", "--template=loom"]
-    command += ["--Voila.ip=127.0.0.1"]
-    with (tmp_path / "voila.log").open("w") as log:
-        process = subprocess.Popen(
-            [*command, f"--port={port}"], cwd=tmp_path, env=environment, stdout=log, stderr=log, start_new_session=True
-        )
-    try:
-        yield f"http://127.0.0.1:{port}/"
-    finally:
-        process.send_signal(signal.SIGTERM)  # SIGINT is ignored in what a background shell started
-        try:
-            process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        local.stop(tmp_path / "loom_home")
-
-
-def test_a_panel_is_a_page_under_voila(voila: str, watched: Watched, tmp_path: Path) -> None:
-    page = watched.page
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            urlopen(voila + "voila/static/", timeout=5).close()
-            break
-        except HTTPError:
-            break
-        except (URLError, TimeoutError):
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-    page.goto(voila, timeout=180_000)
-    panel_of(page, "Test")
-    screenshot(page, "voila-test-panel", tmp_path)
-    assert watched.outside == []
+def test_a_panel_is_a_page_under_voila(watched: Watched, tmp_path: Path) -> None:
+    notebooks = shutil.copytree(REPOSITORY / "notebooks" / "panels", tmp_path / "panels")
+    with running_voila(tmp_path, notebooks / "test.ipynb") as address:
+        watched.page.goto(address, timeout=180_000)
+        panel_of(watched.page, "Test")
+        screenshot(watched.page, "voila-test-panel", tmp_path)
+        assert watched.outside == []
