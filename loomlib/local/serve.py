@@ -71,9 +71,10 @@ from .memory import (
     MemorySweeper,
     extraction_settings,
 )
-from .models import ConverseModel, make_model
+from .models.starting import model_of
 from .moto_fallback import MotoFallback
 from .otlp import Collector, TelemetryReader
+from .otlp.caller_spans import CallerSpans
 from .otlp.intake import OtlpIntake
 from .otlp.origins import SessionOrigins
 from .quotas import QuotaKeeper, Quotas
@@ -211,7 +212,7 @@ async def _serve(
         aws_names=lambda: session_variables(home, state.region, proxy, os.environ),
     )
     interpreters = InterpreterPool(resources, sessions)
-    models = _make_model(options, model_settings)
+    models = model_of(options, model_settings)
     images = ImageStore(home)
     deployments = Deployments(home, images, isolation=isolation, exact_python=options.python == "machine")
     issuer, web_issuer = LocalIssuer(home, state.url), LocalIssuer(home, state.url, "sts")
@@ -236,7 +237,8 @@ async def _serve(
     settings = extraction_settings(state)
     long_term = LongTermMemory(home, memory, MemoryDirectory(resources), settings, memory_logs.extracted)
     events = EventPlane(memory, on_event=long_term.wake)
-    browsers = BrowserPlane(resources, sessions.place, home=home, url=state.url)
+    spans = CallerSpans(collector, delay_s=options.log_delay_s)
+    browsers = BrowserPlane(resources, sessions.place, spans, home=home, url=state.url)
     engine = ResourceEngine(
         resources,
         [
@@ -315,7 +317,7 @@ async def _serve(
                     BrowserActions(browsers),
                     *long_term.planes,
                     interpreters,
-                    CodeInvocations(interpreters, InvocationSpans(collector, delay_s=options.log_delay_s)),
+                    CodeInvocations(interpreters, InvocationSpans(spans)),
                     regional=identity.data_handlers,
                     large={"InvokeCodeInterpreter": _CODE_BYTES},
                 ),
@@ -406,17 +408,6 @@ async def _serve(
         await long_term.close()
         memory.close()
         _log.info("Ended")
-
-
-def _make_model(options: ServiceOptions, settings: Mapping[str, str]) -> ConverseModel:
-    """Make the model while its settings are in the environment, where no process that starts later inherits them."""
-    added = {name: value for name, value in settings.items() if name not in os.environ}
-    os.environ.update(added)
-    try:
-        return make_model(options.model, options.profile, options.model_url)
-    finally:
-        for name in added:
-            del os.environ[name]
 
 
 def _region() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import struct
 import subprocess
 import sys
@@ -155,6 +156,26 @@ def test_a_person_s_control_keeps_commands_waiting(
         page.goto("data:text/html,<p>free")
         assert page.inner_text("p") == "free"
         browser.close()
+
+
+def test_starting_and_stopping_are_spans_below_their_caller_s(client: Callable[[str], Any]) -> None:
+    data, logs = client("bedrock-agentcore"), client("logs")
+    trace_id, parent = secrets.token_hex(16), secrets.token_hex(8)
+    trace = {"traceParent": f"00-{trace_id}-{parent}-01"}
+    started = data.start_browser_session(browserIdentifier=SYSTEM, **trace)
+    data.stop_browser_session(browserIdentifier=SYSTEM, sessionId=started["sessionId"], **trace)
+
+    def written() -> list[dict[str, Any]]:
+        try:
+            events = logs.filter_log_events(logGroupName="aws/spans", filterPattern=f'"{trace_id}"')["events"]
+        except logs.exceptions.ResourceNotFoundException:
+            return []  # made with the first span
+        return [json.loads(event["message"]) for event in events] if len(events) == 2 else []
+
+    spans = wait_until(written, what="the spans")
+    assert sorted(span["name"] for span in spans) == ["StartBrowserSession", "StopBrowserSession"]
+    assert {span["parentSpanId"] for span in spans} == {parent}
+    assert {span["attributes"]["toolsession.id"] for span in spans} == {started["sessionId"]}
 
 
 def test_the_live_view_is_a_page_with_a_screenshot(browsers: local.ServiceState, client: Callable[[str], Any]) -> None:

@@ -35,6 +35,10 @@ _CODE_ACTIONS = (
     *("StartCodeInterpreterSession", "GetCodeInterpreterSession", "StopCodeInterpreterSession"),
     "InvokeCodeInterpreter",
 )
+_BROWSER_ACTIONS = (
+    *("StartBrowserSession", "GetBrowserSession", "StopBrowserSession", "UpdateBrowserStream", "InvokeBrowser"),
+    *("ConnectBrowserAutomationStream", "ConnectBrowserLiveViewStream"),
+)
 _GROUPS = "/aws/bedrock-agentcore/runtimes/"
 _GIVEN = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}")  # ids of memories and runtimes
 
@@ -44,9 +48,9 @@ Statement = Mapping[str, Any]
 def default_statements(principal: SessionPrincipal) -> list[Statement]:
     """Return what a session may do when its runtime's role has no policies here.
 
-    Models, telemetry, its runtime's own log group, the memories, runtimes and code interpreters that its runtime's
-    variables name, the code interpreter that AWS manages, and its runtime's own workload identity with the account's
-    credential providers.
+    Models, telemetry, its runtime's own log group, the memories, runtimes, code interpreters and browsers that its
+    runtime's variables name, the code interpreter and the browser that AWS manages, and its runtime's own workload
+    identity with the account's credential providers.
     """
     arn = f"arn:aws:{{}}:*:{principal.account_id}:{{}}"
     groups = [arn.format("logs", f"log-group:{_GROUPS}{principal.runtime_id}-*")]
@@ -56,6 +60,8 @@ def default_statements(principal: SessionPrincipal) -> list[Statement]:
         arn.format("bedrock-agentcore", f"runtime/{identifier}{end}") for identifier in given for end in ("", "/*")
     ]
     interpreters = ["arn:aws:bedrock-agentcore:*:aws:code-interpreter/aws.codeinterpreter.v1"]
+    browsers = ["arn:aws:bedrock-agentcore:*:aws:browser/aws.browser.v1"]
+    browsers += [arn.format("bedrock-agentcore", f"browser-custom/{identifier}") for identifier in given]
     interpreters += [arn.format("bedrock-agentcore", f"code-interpreter-custom/{identifier}") for identifier in given]
     directory = arn.format("bedrock-agentcore", "workload-identity-directory/default")
     vault = arn.format("bedrock-agentcore", "token-vault/default")
@@ -72,6 +78,11 @@ def default_statements(principal: SessionPrincipal) -> list[Statement]:
             "Effect": "Allow",
             "Action": [f"bedrock-agentcore:{name}" for name in _CODE_ACTIONS],
             "Resource": interpreters,
+        },
+        {
+            "Effect": "Allow",
+            "Action": [f"bedrock-agentcore:{name}" for name in _BROWSER_ACTIONS],
+            "Resource": browsers,
         },
         {
             "Effect": "Allow",

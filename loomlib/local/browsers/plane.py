@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..find_chromium import INSTALL, find_chromium
+from ..otlp.caller_spans import CallerSpans
 from ..paging import page_request
 from ..resources import Place, ResourceRecord
 from ..resources.store import ResourceStore
@@ -43,12 +45,16 @@ class BrowserPlane:
     Args:
         resources: Has the browsers that were created.
         sessions: The folder, the isolation and the limits of sessions.
+        spans: Takes a span of each start, stop and saved profile.
         home: The home folder.
         url: The service's address.
     """
 
-    def __init__(self, resources: ResourceStore, sessions: SessionPlace, *, home: Path, url: str) -> None:
+    def __init__(
+        self, resources: ResourceStore, sessions: SessionPlace, spans: CallerSpans, *, home: Path, url: str
+    ) -> None:
         self._resources, self._sessions, self._home, self._url = resources, sessions, home, url
+        self._spans = spans
         self._running: dict[str, BrowserSession] = {}
         self._known: dict[str, BrowserSession] = {}  # also those that have ended, the oldest first
         self._tokens: dict[tuple[Place, str], tuple[str, asyncio.Future[BrowserSession]]] = {}
@@ -58,6 +64,7 @@ class BrowserPlane:
 
     async def start_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
         """Start a browser and return its session once it answers."""
+        began_ns = time.time_ns()
         browser = self.browser(parameters["browserIdentifier"], place)
         token, digest = parameters.get("clientToken") or "", _digest(parameters)
         if token and (former := self._tokens.get((place, token))) is not None:
@@ -77,6 +84,7 @@ class BrowserPlane:
                 starting.exception() if not starting.cancelled() else None
             raise
         starting.set_result(session)
+        self._trace("StartBrowserSession", parameters, session, began_ns)
         return self._shown(session, "browserIdentifier", "sessionId", "createdAt", "streams")
 
     async def get_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
@@ -101,10 +109,12 @@ class BrowserPlane:
 
     async def stop_browser_session(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
         """End a session; one that has ended stays as it is."""
+        began_ns = time.time_ns()
         session = self.session(parameters["browserIdentifier"], parameters["sessionId"], place)
         await session.end("The session was stopped")
         if (recording := self._recordings.get(session.id)) is not None:
             await asyncio.wait((recording,), timeout=_STORED_WITHIN_S)
+        self._trace("StopBrowserSession", parameters, session, began_ns)
         return self._shown(session, "browserIdentifier", "sessionId", "lastUpdatedAt")
 
     async def update_browser_stream(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
@@ -121,6 +131,7 @@ class BrowserPlane:
 
     async def save_browser_session_profile(self, parameters: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
         """Save the cookies and the local storage of a session as a profile."""
+        began_ns = time.time_ns()
         session = self.ready_session(parameters["browserIdentifier"], parameters["sessionId"], place)
         profile = self._profile(parameters, place)
         assert profile is not None
@@ -141,6 +152,7 @@ class BrowserPlane:
         saved = {"savedAt": moment.timestamp(), "sessionId": session.id, "browserId": session.settings.browser_id}
         record = replace(record, internal={**record.internal, **saved}, updated_at=moment)
         await asyncio.to_thread(self._resources.put, [record])
+        self._trace("SaveBrowserSessionProfile", parameters, session, began_ns)
         shown = self._shown(session, "browserIdentifier", "sessionId")
         return {**shown, "profileIdentifier": profile.id, "lastUpdatedAt": moment}
 
@@ -211,6 +223,7 @@ class BrowserPlane:
         settings = SessionSettings(
             place=place,
             browser_id=browser.id,
+            arn=browser.arn,
             name=parameters.get("name") or "",
             timeout_s=parameters.get("sessionTimeoutSeconds") or _TIMEOUT_S,
             viewport=(size["width"], size["height"]) if size else _VIEWPORT,
@@ -248,6 +261,12 @@ class BrowserPlane:
         if record is None:
             raise not_found(f"Browser profile not found: {identifier}")
         return record
+
+    def _trace(self, operation: str, parameters: Mapping[str, Any], session: BrowserSession, began_ns: int) -> None:
+        place = session.settings.place
+        attributes = {"browser.id": session.settings.browser_id, "toolsession.id": session.id}
+        arn = session.settings.arn
+        self._spans.write(operation, parameters, place, arn, began_ns=began_ns, attributes=attributes)
 
     def _forget(self, session: BrowserSession) -> None:
         """Keep what is known of a session that has ended, of the newest ones."""

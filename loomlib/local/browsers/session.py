@@ -32,6 +32,7 @@ class SessionSettings:
     Attributes:
         place: The caller's region and account.
         browser_id: The browser.
+        arn: Its ARN.
         name: The session's name; empty without one.
         timeout_s: Seconds after which it ends.
         viewport: Width and height of the pages.
@@ -40,6 +41,7 @@ class SessionSettings:
 
     place: Place
     browser_id: str
+    arn: str
     name: str
     timeout_s: int
     viewport: tuple[int, int]
