@@ -230,7 +230,11 @@ class Study(ABC, Generic[U, R]):
             lambda report: self._run(report, budget_s),
             progress or choose_progress(self.title, logger=f"loomlib.{type(self).__module__.split('.')[1]}"),
             name="loom-study",
-            interrupted=lambda: StudyInterruptedError("The study was stopped; its measurements are stored"),
+            interrupted=lambda: StudyInterruptedError(
+                "The study was stopped; its measurements are stored",
+                on=self.study_id,
+                try_=f"{self.how_to_resume}.run()",
+            ),
         )
 
     async def _run(self, report: Callable[[ProgressSnapshot], None], budget_s: float | None) -> R:

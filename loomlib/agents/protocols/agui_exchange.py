@@ -54,7 +54,9 @@ class AguiSocketExchange(Exchange):
                         frame = await socket.receive()
                 except TimeoutError as error:
                     raise errors.RequestTimeoutError(
-                        f"No message came within {time_limit(self._read_timeout_s)}", on=invocation.agent.name
+                        f"No message came within {time_limit(self._read_timeout_s)}",
+                        on=invocation.agent.name,
+                        try_="the agent's logs",
                     ) from error
                 if frame.data is None:
                     line.done_ns = frame.at_ns

@@ -239,7 +239,11 @@ def _thread(
         work,
         progress or choose_progress(title, logger="loomlib.evals"),
         name="loom-evaluation",
-        interrupted=lambda: EvalInterruptedError("The evaluation was stopped; its answers and scores are stored"),
+        interrupted=lambda: EvalInterruptedError(
+            "The evaluation was stopped; its answers and scores are stored",
+            on=title,
+            try_="the same evaluation with run_id=…; bench.evals.runs() lists the ids",
+        ),
     )
 
 
