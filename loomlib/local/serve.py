@@ -292,7 +292,7 @@ async def _serve(
             most_open=BoundedProtocol.most_connections // 2,
             explain=explain,
         ),
-        gateways=Gateways(resources, targets, inbound, policies),
+        gateways=Gateways(resources, targets, inbound, policies, spans),
         policies=policies,
         issuers=(issuer, web_issuer),
         outward=OutwardUses(logs),

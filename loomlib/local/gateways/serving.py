@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import secrets
+import time
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -14,6 +16,7 @@ from ..gateway_paths import METADATA_PATH, gateway_path
 from ..guard import Caller
 from ..identity.addresses import IssuerError
 from ..identity.inbound import AuthorizerRules, InboundAuthorizer
+from ..otlp.caller_spans import CallerSpans, trace_of
 from ..resources import Place, ResourceRecord
 from ..resources.engine import ResourceEngine
 from ..resources.store import ResourceStore
@@ -54,13 +57,19 @@ class Gateways:
         targets: Calls tools.
         inbound: Verifies tokens.
         policies: The resource-based policies of gateways.
+        spans: Takes a span of each call of a tool.
     """
 
     def __init__(
-        self, store: ResourceStore, targets: Targets, inbound: InboundAuthorizer, policies: ResourcePolicies
+        self,
+        store: ResourceStore,
+        targets: Targets,
+        inbound: InboundAuthorizer,
+        policies: ResourcePolicies,
+        spans: CallerSpans,
     ) -> None:
         self._store, self._targets, self._inbound, self._policies = store, targets, inbound, policies
-        self._search = ToolSearch()
+        self._search, self._spans = ToolSearch(), spans
 
     async def answer(self, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         """Answer one request.
@@ -99,9 +108,9 @@ class Gateways:
             text = f"Unsupported protocol version {given}; supported: {', '.join(_versions(gateway))}"
             await send_json(send, _error(document["id"], _INVALID_REQUEST, text), 400, named)
             return
-        await send_json(send, await self._result(gateway, document, caller.bearer or ""), headers=named)
+        await send_json(send, await self._result(gateway, document, caller), headers=named)
 
-    async def _result(self, gateway: ResourceRecord, message: Mapping[str, Any], bearer: str) -> dict[str, Any]:
+    async def _result(self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         identity, method = message["id"], message.get("method")
         given: Any = message.get("params")
         parameters = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
@@ -118,7 +127,7 @@ class Gateways:
             name, arguments = parameters.get("name"), cast("Any", parameters.get("arguments") or {})
             if not isinstance(name, str) or not isinstance(arguments, dict):
                 return _error(identity, _INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
-            called = await self._called(gateway, name, cast("dict[str, Any]", arguments), bearer)
+            called = await self._traced(gateway, name, cast("dict[str, Any]", arguments), caller)
             if called is None:
                 return _error(identity, _INVALID_PARAMS, f"Unknown tool: {name}")
             result = called.shown()
@@ -152,8 +161,35 @@ class Gateways:
             result["nextCursor"] = str(start + _PAGE)
         return result
 
+    async def _traced(
+        self, gateway: ResourceRecord, name: str, arguments: Mapping[str, Any], caller: Caller
+    ) -> ToolResult | None:
+        """Call a tool within a span of the caller's trace, if it names one; the target's spans are below it."""
+        began_ns, span_id, trace = time.time_ns(), secrets.token_hex(8), dict[str, str]()
+        given = {"traceParent": caller.header("traceparent"), "traceId": caller.header("x-amzn-trace-id")}
+        if (context := trace_of(given)) is not None:
+            trace["traceparent"] = f"00-{context[0]}-{span_id}-01"
+        called = await self._called(gateway, name, arguments, caller.bearer or "", trace)
+        if called is not None:
+            self._spans.write(
+                "InvokeGateway",
+                given,
+                gateway.place,
+                gateway.arn,
+                began_ns=began_ns,
+                attributes={"gateway.id": gateway.id, "gateway.name": gateway.name, "tool.name": name},
+                is_error=called.is_error,
+                span_id=span_id,
+            )
+        return called
+
     async def _called(
-        self, gateway: ResourceRecord, name: str, arguments: Mapping[str, Any], bearer: str
+        self,
+        gateway: ResourceRecord,
+        name: str,
+        arguments: Mapping[str, Any],
+        bearer: str,
+        trace: Mapping[str, str],
     ) -> ToolResult | None:
         """Return what a tool answers; None for a tool that the gateway does not have."""
         if name == SEARCH and _mcp(gateway).get("searchType") == "SEMANTIC":
@@ -170,7 +206,7 @@ class Gateways:
         else:
             return None
         try:
-            return await self._targets.call(gateway, target, tool, arguments, bearer=bearer)
+            return await self._targets.call(gateway, target, tool, arguments, bearer=bearer, trace=trace)
         except TargetError as error:
             _log.warning("Gateway %s: %s failed: %s", gateway.id, name, error)
             shown = gateway.document.get("exceptionLevel") == "DEBUG"

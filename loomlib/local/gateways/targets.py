@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ..resources import ResourceRecord
 from .credentials import TargetCredentials
-from .mcp_server import McpServers
+from .mcp_server import Credentials, McpServers
 from .openapi import openapi_request, openapi_tools
 from .requests import TargetClient, check_target
 from .schemas import schema_text
@@ -54,7 +54,7 @@ class Targets:
         if kind == "mcpServer":
             url = str(given["endpoint"])
             check_target(url)
-            return await self._servers.tools(url, self._authorized(gateway, target, ""))
+            return await self._servers.tools(url, self._authorized(gateway, target, "", {}))
         if kind == "lambda":
             return _lambda_tools(await asyncio.to_thread(_lambda_schema, given["toolSchema"], gateway))
         raise TargetError(f"The local AgentCore does not serve targets of the kind {kind} yet")
@@ -67,6 +67,7 @@ class Targets:
         arguments: Mapping[str, Any],
         *,
         bearer: str,
+        trace: Mapping[str, str],
     ) -> ToolResult:
         """Call a tool.
 
@@ -76,13 +77,14 @@ class Targets:
             tool: The tool.
             arguments: Its arguments.
             bearer: The caller's token; "" without one.
+            trace: Headers with the trace context of the call.
 
         Raises:
             TargetError: The target cannot be called or did not answer.
         """
         kind, given = _configuration(target)
         if kind == "mcpServer":
-            credentials = self._authorized(gateway, target, bearer)
+            credentials = self._authorized(gateway, target, bearer, trace)
             return await self._servers.call(str(given["endpoint"]), credentials, tool.name, arguments, CALL_TIMEOUT_S)
         if kind == "openApiSchema":
             method, url, headers, body = openapi_request(tool, arguments)
@@ -92,7 +94,7 @@ class Targets:
             answer = await self._client.request(
                 method,
                 _with_query(url, query),
-                headers={**headers, **added},
+                headers={**trace, **headers, **added},
                 body=body,
                 timeout_s=CALL_TIMEOUT_S,
             )
@@ -102,12 +104,14 @@ class Targets:
             return ToolResult.of_text(answer.text)
         raise TargetError("Lambda functions do not run in the local AgentCore yet")
 
-    def _authorized(self, gateway: ResourceRecord, target: ResourceRecord, bearer: str) -> Any:
+    def _authorized(
+        self, gateway: ResourceRecord, target: ResourceRecord, bearer: str, trace: Mapping[str, str]
+    ) -> Credentials:
         async def headers(url: str, body: bytes) -> Mapping[str, str]:
             added, query = await self._credentials.of(gateway, target, bearer=bearer, method="POST", url=url, body=body)
             if query:
                 raise TargetError("An MCP server takes an API key in a header only")
-            return added
+            return {**trace, **added}
 
         return headers
 

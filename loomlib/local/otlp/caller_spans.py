@@ -43,6 +43,7 @@ class CallerSpans:
         began_ns: int,
         attributes: Mapping[str, str | int],
         is_error: bool = False,
+        span_id: str = "",
     ) -> None:
         """Write the span in the background, if the caller names one of its own.
 
@@ -50,12 +51,13 @@ class CallerSpans:
             operation: The operation, which names the span.
             parameters: The request's parameters, with `traceParent` or `traceId`.
             place: The caller's region and account.
-            arn: The code interpreter or the browser.
+            arn: The code interpreter, the browser or the gateway.
             began_ns: When the request came, in nanoseconds since 1970.
             attributes: Further attributes.
             is_error: Whether the operation failed.
+            span_id: The span's id, where others have it as their parent; a new one by default.
         """
-        parent = _parent(parameters)
+        parent = trace_of(parameters)
         if parent is None:
             return
         kind = arn.split(":")[-1].partition("/")[0].removesuffix("-custom")
@@ -67,7 +69,7 @@ class CallerSpans:
         }
         span = {
             "traceId": parent[0],
-            "spanId": secrets.token_hex(8),
+            "spanId": span_id or secrets.token_hex(8),
             "parentSpanId": parent[1],
             "name": operation,
             "kind": _SERVER,
@@ -98,8 +100,12 @@ class CallerSpans:
             _log.warning("The span of an operation was not stored: %s", answer.message)
 
 
-def _parent(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the ids of the caller's trace and span: of `traceParent`, else of X-Ray's `traceId`."""
+def trace_of(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the ids of the caller's trace and span: of `traceParent`, else of X-Ray's `traceId`.
+
+    Returns:
+        None when the caller names none, or a trace that is not sampled.
+    """
     if match := _W3C.fullmatch(parameters.get("traceParent") or ""):
         return (match[1], match[2]) if int(match[3], 16) & 1 else None
     header = parameters.get("traceId") or ""

@@ -97,7 +97,12 @@ class _Stock(BaseHTTPRequestHandler):
         if parts.path == "/flood":
             self._answer(200, b"x" * 7_000_000)
             return
-        found = {"path": parts.path, "query": parse_qs(parts.query), "key": self.headers.get("X-Api-Key")}
+        found = {
+            "path": parts.path,
+            "query": parse_qs(parts.query),
+            "key": self.headers.get("X-Api-Key"),
+            "trace": self.headers.get("traceparent"),
+        }
         self._answer(404 if parts.path.endswith("none") else 200, json.dumps(found).encode())
 
     def do_POST(self) -> None:

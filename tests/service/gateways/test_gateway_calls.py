@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 from contextlib import closing
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from botocore.exceptions import ClientError
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from token_issuer import TokenIssuer
+from waiting import wait_until
 
 MCP_AGENT = """
 from mcp.server.mcpserver import MCPServer
@@ -70,6 +72,7 @@ def test_the_mcp_sdk_lists_and_calls_tools_of_both_kinds_of_targets(
         "path": "/items/a%2Fb",
         "query": {"fields": ["name", "price"]},
         "key": None,
+        "trace": None,
     }
 
 
@@ -266,3 +269,26 @@ def test_a_runtime_that_speaks_mcp_is_called_with_the_gateways_role(make_gateway
     listed = [tool["name"] for tool in ask(gateway.url, "tools/list")["result"]["tools"]]
     assert "runtime___add" in listed
     assert call(gateway.url, "runtime___add", a=20, b=22)["content"][0]["text"] == "42"
+
+
+def test_a_call_is_a_span_below_its_caller_s_and_above_its_target_s(make_gateway: Any, aws: Any, openapi: str) -> None:
+    gateway = make_gateway()
+    gateway.add("stock", {"openApiSchema": {"inlinePayload": openapi}})
+    trace_id, parent = secrets.token_hex(16), secrets.token_hex(8)
+    params = {"name": "stock___readItem", "arguments": {"item_id": "1"}}
+    answer = ask(gateway.url, "tools/call", {"traceparent": f"00-{trace_id}-{parent}-01"}, **params)
+    passed_on = json.loads(answer["result"]["content"][0]["text"])["trace"]
+
+    def written() -> dict[str, Any] | None:
+        logs = aws.client("logs")
+        try:
+            events = logs.filter_log_events(logGroupName="aws/spans", filterPattern=f'"{trace_id}"')["events"]
+        except logs.exceptions.ResourceNotFoundException:
+            return None
+        return json.loads(events[0]["message"]) if events else None
+
+    span = wait_until(written, what="the span")
+    assert span is not None
+    assert (span["name"], span["parentSpanId"]) == ("InvokeGateway", parent)
+    assert span["attributes"]["tool.name"] == "stock___readItem"
+    assert passed_on == f"00-{trace_id}-{span['spanId']}-01"
