@@ -30,7 +30,7 @@ from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
 from .application import Application
 from .aws_names.proxy import AwsNames
-from .aws_names.variables import session_certificates, session_variables
+from .aws_names.variables import NODE_HOOK, session_certificates, session_variables
 from .browsers import (
     BROWSER,
     BROWSER_PROFILE,
@@ -205,7 +205,7 @@ async def _serve(
         keys=SessionKeys(keys, account_id=state.account_id),
         isolation=isolation,
         limits=limits,
-        readable=[*map(Path, options.sandbox_read), session_certificates(home)],
+        readable=[*map(Path, options.sandbox_read), session_certificates(home), NODE_HOOK],
         writable=[Path(path) for path in options.sandbox_write],
         port=state.port,
         serve_endpoint=serve_endpoint,

@@ -30,6 +30,26 @@ from .browser_sessions import SYSTEM, client_of, connect, processes_of, session
 from .conftest import CHROMIUM
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no chromium at {CHROMIUM}")]
+AGENT = """
+import os
+from bedrock_agentcore import BedrockAgentCoreApp
+from bedrock_agentcore.tools.browser_client import browser_session
+from playwright.async_api import async_playwright
+
+app = BedrockAgentCoreApp()
+
+@app.entrypoint
+async def answer(payload):
+    with browser_session(os.environ["AWS_REGION"]) as session:
+        url, headers = session.generate_ws_headers()
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.connect_over_cdp(url, headers=headers)
+            page = browser.contexts[0].pages[0]
+            await page.goto(payload["prompt"])
+            return await page.inner_text("p")
+
+app.run()
+"""
 CONTRACT = Path(__file__).parents[1] / "contract" / "scripts" / "browser.py"
 
 
@@ -271,3 +291,12 @@ def test_a_notebook_drives_a_browser_and_shows_what_it_shows(browsers: local.Ser
         connected.close()
     read = client_of(browsers, "bedrock-agentcore").get_browser_session(browserIdentifier=SYSTEM, sessionId=session_id)
     assert read["status"] == "TERMINATED"
+
+
+def test_an_agent_in_a_session_uses_a_browser(browsers: local.ServiceState, tmp_path: Path) -> None:
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    (folder / "agent.py").write_text(AGENT)
+    with loom.connect(home=str(browsers.home)) as bench:
+        agent = bench.deploy(str(folder / "agent.py"), name="reader")
+        assert agent.invoke("data:text/html,<p>what the page says").text.strip('"') == "what the page says"

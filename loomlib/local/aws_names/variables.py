@@ -82,4 +82,5 @@ def session_variables(home: Path, region: str, proxy: str, user: Mapping[str, st
         **dict.fromkeys(_SET, proxy),
         **dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(_LOCAL)),
         **dict.fromkeys(_CERTIFICATES, str(trust(home.absolute(), also, name=session_certificates(home).name))),
+        "NODE_OPTIONS": node_options(),
     }
