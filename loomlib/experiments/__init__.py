@@ -11,11 +11,11 @@ from .conditions import MOST_TASKS_PER_PROCESSOR, MachineConditions, StudyCondit
 from .design import design_values, randomized_blocks
 from .environment import describe_client
 from .gate import Gate, exit_code
-from .lease import leased_run
 from .ledger import StudyLedger
 from .progress import (
     LogLines,
     NotebookBar,
+    ProgressCounter,
     ProgressSnapshot,
     Segment,
     Silent,
@@ -24,6 +24,7 @@ from .progress import (
     choose_progress,
 )
 from .result import StudyFinding, StudyMethod, StudyRecord, StudyTable, isolation_notes, record_fields, register_result
+from .run_ledger import RunLedger, new_id
 from .study import Procedure, Study, StudyRun
 from .units import (
     DONE,
@@ -56,7 +57,9 @@ __all__ = [
     "MeasuredUnit",
     "NotebookBar",
     "Procedure",
+    "ProgressCounter",
     "ProgressSnapshot",
+    "RunLedger",
     "Segment",
     "Silent",
     "Study",
@@ -76,7 +79,7 @@ __all__ = [
     "exit_code",
     "failure_counts",
     "isolation_notes",
-    "leased_run",
+    "new_id",
     "pending_count",
     "randomized_blocks",
     "record_fields",

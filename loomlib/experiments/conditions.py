@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from loomlib.presentation.formats import milliseconds, number, percent
 
@@ -103,9 +103,14 @@ class StudyConditions:
     runs: tuple[MachineConditions, ...] = ()
 
     @classmethod
-    def read(cls, stored: Sequence[Mapping[str, Any]] | None) -> StudyConditions:
-        """Return stored conditions; none for a study of an earlier release."""
-        return cls(tuple(MachineConditions.read(run) for run in stored or ()))
+    def read(cls, stored: Any) -> StudyConditions:
+        """Return what `stored()` or `summary()` returned; no conditions for a study of an earlier release."""
+        runs = cast("Mapping[str, Any]", stored)["runs"] if isinstance(stored, Mapping) else stored
+        return cls(tuple(MachineConditions.read(run) for run in runs or ()))
+
+    def stored(self) -> list[dict[str, Any]]:
+        """Return each run's conditions as JSON-ready values."""
+        return [run.stored() for run in self.runs]
 
     @property
     def is_disturbed(self) -> bool:
@@ -129,7 +134,7 @@ class StudyConditions:
 
     def summary(self) -> dict[str, Any]:
         """Return the conditions as JSON-ready values."""
-        return {"is_disturbed": self.is_disturbed, "runs": [run.stored() for run in self.runs]}
+        return {"is_disturbed": self.is_disturbed, "runs": self.stored()}
 
 
 def _processors(count: int) -> str:

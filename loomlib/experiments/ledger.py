@@ -3,45 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import StudyError
 
-from .design import differing_settings
+from .run_ledger import RunLedger
 from .units import DONE, FAILED, RUNNING, MeasuredUnit, UnitOutcome
 
 if TYPE_CHECKING:
-    from loomlib.store import MeasurementRow, PlannedMeasurement, Store, StudyRow
+    from loomlib.store import MeasurementRow, PlannedMeasurement, StudyRow
+    from loomlib.store.studies import Studies
 
 
-class StudyLedger:
-    """The rows of one study. Every method is one short transaction.
+class StudyLedger(RunLedger["StudyRow"]):
+    """The rows of one study. Every method is one short transaction."""
 
-    Args:
-        store: The store with the study.
-        study_id: The study.
-    """
-
-    def __init__(self, store: Store, study_id: str) -> None:
-        self.store, self.study_id = store, study_id
+    noun = "study"
+    error = StudyError
+    first_run = "run a study first"
+    details = "environment"
 
     @property
-    def stored(self) -> StudyRow:
-        """The stored study.
+    def study_id(self) -> str:
+        """The study's id."""
+        return self.id
 
-        Raises:
-            StudyError: There is none of this id; the message names the newest studies.
-        """
-        study = self.store.studies.get(self.study_id)
-        if study is None:
-            known = ", ".join(row.id for row in self.store.studies.list(limit=5))
-            raise StudyError(
-                "No such study in the store",
-                on=self.study_id,
-                try_=f"one of {known}" if known else "run a study first",
-            )
-        return study
+    @property
+    def runs(self) -> Studies:
+        """The stored studies."""
+        return self.store.studies
 
     def open(self, study: StudyRow, plan: Sequence[PlannedMeasurement], *, resume: str) -> StudyRow:
         """Return the stored study; store it with its whole plan when it is new.
@@ -57,12 +47,8 @@ class StudyLedger:
         stored = self.store.studies.get(self.study_id)
         if stored is None:
             stored = self.store.studies.create(study)
-        if differing := differing_settings(stored.design, study.design):
-            raise StudyError(
-                f"The stored study has another {', '.join(differing)}",
-                on=self.study_id,
-                try_=f"{resume} uses the stored design; a new study needs a new id",
-            )
+        advice = f"{resume} uses the stored design; a new study needs a new id"
+        self.check_same(stored.design, study.design, advice=advice)
         # A process killed between the two writes leaves a study without its plan, which follows from the design.
         if not self.rows():
             self.store.measurements.plan(self.study_id, plan)
@@ -120,18 +106,3 @@ class StudyLedger:
             row = next(row for row in self.rows() if row.position == position)
             values["details"] = {**row.details, **details}
         self.store.measurements.amend(self.study_id, position, **values)
-
-    def save(self, state: str, *, finished: bool = False, **environment: Any) -> None:
-        """Store the study's state, and merge `environment` into its environment.
-
-        Args:
-            state: "planned", "running", "interrupted" or "complete".
-            finished: Whether to store the time as the study's end.
-            environment: JSON-ready values.
-        """
-        self.store.studies.save_state(
-            self.study_id,
-            state,
-            finished_at=datetime.now(UTC) if finished else None,
-            environment={**self.stored.environment, **environment},
-        )

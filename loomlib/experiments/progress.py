@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
 
 from loomlib.jobs import InPlace, Progress, is_watched_notebook
 from loomlib.presentation.formats import number, seconds
@@ -24,26 +25,74 @@ class Segment:
     colour: str = _ACCENT
 
 
-class ProgressSnapshot(Protocol):
-    """The progress at one time: a line of text, and the segments of the bar."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressSnapshot(ABC):
+    """The progress of a run at one time. A kind of run adds what it counts.
 
-    def __str__(self) -> str: ...
+    Attributes:
+        elapsed_s: Seconds since the run began.
+        stage: What the run does beside measuring; empty otherwise.
+    """
+
+    elapsed_s: float = 0.0
+    stage: str = ""
+
+    @property
+    @abstractmethod
+    def share(self) -> float:
+        """Share of the run that is done, 0 to 1."""
+
+    @abstractmethod
+    def counts(self) -> Sequence[str]:
+        """Return the kind of run and its counts as phrases."""
+
     def segments(self) -> Sequence[Segment]:
         """Return the segments of the bar."""
-        ...
+        return [Segment(weight=1, share=self.share)]
+
+    def __str__(self) -> str:
+        """Return the counts, the stage and the time in a line."""
+        return " · ".join([*self.counts(), *filter(None, [self.stage]), seconds(self.elapsed_s)])
+
+
+S = TypeVar("S", bound=ProgressSnapshot)
+
+
+class ProgressCounter(Generic[S]):
+    """Counts what a run has done and reports every change.
+
+    Args:
+        snapshot: The counts at the beginning.
+        report: Receives the snapshots.
+    """
+
+    def __init__(self, snapshot: S, report: Callable[[S], object]) -> None:
+        self._snapshot, self._report, self._began = snapshot, report, time.monotonic()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self._began
+
+    def add(self, **counts: int) -> None:
+        """Add to the counts of these names."""
+        self.set(**{name: getattr(self._snapshot, name) + count for name, count in counts.items()})
+
+    def set(self, **values: Any) -> None:
+        """Set fields of the snapshot."""
+        self._snapshot = replace(self._snapshot, elapsed_s=self.elapsed_s, **values)
+        self._report(self._snapshot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudySnapshot:
-    """The progress of a study at one time.
+class StudySnapshot(ProgressSnapshot):
+    """The progress of a study: `latency study · cold 10/10 · warm 10/10 · 0 failed · 14 s`.
 
     Attributes:
         title: The kind of study, such as "latency study".
         done: Units measured or failed, by condition.
         planned: Units in all, by condition.
         failed: Units that failed.
-        elapsed_s: Seconds since the run began.
-        stage: What the study does when it is not measuring; empty otherwise.
         colours: CSS colours of conditions.
     """
 
@@ -51,8 +100,6 @@ class StudySnapshot:
     done: Mapping[str, int]
     planned: Mapping[str, int]
     failed: int = 0
-    elapsed_s: float = 0.0
-    stage: str = ""
     colours: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -60,7 +107,7 @@ class StudySnapshot:
         """Share of the units that are measured or failed, 0 to 1."""
         return sum(self.done.values()) / max(1, sum(self.planned.values()))
 
-    def segments(self) -> list[Segment]:
+    def segments(self) -> Sequence[Segment]:
         """Return one segment for each condition."""
         return [
             Segment(weight=count, share=self.done.get(name, 0) / count, colour=self.colours.get(name, _ACCENT))
@@ -68,15 +115,14 @@ class StudySnapshot:
             if count
         ]
 
-    def __str__(self) -> str:
-        """Return `latency study · cold 10/10 · warm 10/10 · 0 failed · 14 s`."""
-        counts = [
+    def counts(self) -> Sequence[str]:
+        """Return the units measured of each condition, and those that failed."""
+        done = [
             f"{name} {number(self.done.get(name, 0), 0)}/{number(count, 0)}"
             for name, count in self.planned.items()
             if count
         ]
-        stage = [self.stage] if self.stage else []
-        return " · ".join([self.title, *counts, f"{number(self.failed, 0)} failed", *stage, seconds(self.elapsed_s)])
+        return [self.title, *done, f"{number(self.failed, 0)} failed"]
 
 
 class LogLines:

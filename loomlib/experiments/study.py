@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
-from loomlib.errors import StoreError, StudyError, StudyInterruptedError
+from loomlib.errors import StoreError, StudyInterruptedError
 from loomlib.jobs import OwnThread, Progress
 from loomlib.presentation.formats import seconds
 
-from .conditions import StudyConditions
 from .environment import describe_client
-from .lease import leased_run
 from .ledger import StudyLedger
-from .progress import ProgressSnapshot, StudySnapshot, choose_progress
+from .progress import ProgressCounter, ProgressSnapshot, StudySnapshot, choose_progress
+from .run_ledger import RUNNING_STATE, new_id
 from .units import MeasuredUnit, UnitOutcome
-from .watch import recorded_machine
 
 if TYPE_CHECKING:
     from loomlib.store import PlannedMeasurement, Store, StudyRow
@@ -39,26 +34,16 @@ COMPLETE = "complete"
 class StudyRun:
     """One run of a study, as its procedure sees it."""
 
-    def __init__(
-        self,
-        ledger: StudyLedger,
-        planned: Mapping[str, int],
-        report: Callable[[ProgressSnapshot], None],
-        *,
-        title: str,
-        colours: Mapping[str, str],
-    ) -> None:
-        self.ledger = ledger
-        self._planned, self._report, self._title, self._colours = planned, report, title, colours
+    def __init__(self, ledger: StudyLedger, progress: ProgressCounter[StudySnapshot]) -> None:
+        self.ledger, self._progress = ledger, progress
         self._done: Counter[str] = Counter()
         self._failed = 0
-        self._began = time.monotonic()
         self._stopped = threading.Event()
 
     @property
     def elapsed_s(self) -> float:
         """Seconds since this run began."""
-        return time.monotonic() - self._began
+        return self._progress.elapsed_s
 
     def count(self, condition: str, *, failed: bool) -> None:
         """Count a unit as measured or failed."""
@@ -71,17 +56,7 @@ class StudyRun:
         Args:
             stage: What it does now, unless it is measuring.
         """
-        self._report(
-            StudySnapshot(
-                title=self._title,
-                done=dict(self._done),
-                planned=self._planned,
-                failed=self._failed,
-                elapsed_s=self.elapsed_s,
-                stage=stage,
-                colours=self._colours,
-            )
-        )
+        self._progress.set(done=dict(self._done), failed=self._failed, stage=stage)
 
     async def blocking(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run blocking code on a thread. When the study is stopped, wait for that code to return.
@@ -149,7 +124,7 @@ class Study(ABC, Generic[U, R]):
 
     def __init__(self, store: Store, study_id: str | None = None) -> None:
         self.store = store
-        self.study_id = study_id or f"{self.kind}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+        self.study_id = study_id or new_id(self.kind)
 
     @property
     def title(self) -> str:
@@ -239,49 +214,35 @@ class Study(ABC, Generic[U, R]):
 
     async def _run(self, report: Callable[[ProgressSnapshot], None], budget_s: float | None) -> R:
         ledger = StudyLedger(self.store, self.study_id)
-        plan = self.planned()
-        stored = ledger.open(self.header(), plan, resume=self.how_to_resume)
+        stored = ledger.open(self.header(), self.planned(), resume=self.how_to_resume)
         self.check(stored)
-        complete, measuring = stored.state == COMPLETE, False
-
-        def interrupted(_: BaseException) -> None:
-            if measuring:
-                ledger.save("interrupted")
-
-        async with leased_run(self.store.studies, self.study_id, refused=StudyError, interrupted=interrupted) as check:
+        async with ledger.leased():
             self.store.invocations.abandon_stale()
             ledger.settle(self.units(), self.stored_outcome)
             units = self.units()
             counts = Counter(map(self.condition, units))
             planned = {name: counts[name] for name in (*self.colours, *counts) if counts[name]}
-            run = StudyRun(ledger, planned, report, title=f"{self.kind} study", colours=self.colours)
+            snapshot = StudySnapshot(title=f"{self.kind} study", done={}, planned=planned, colours=self.colours)
+            run = StudyRun(ledger, ProgressCounter(snapshot, report))
             for unit in units:
                 if not unit.is_pending:
                     run.count(self.condition(unit), failed=unit.is_failed)
-            if not complete:
-                ledger.save("running", client=describe_client())
-                measuring = True
+            if stored.state == COMPLETE:
+                await self.finish(run)
+            else:
+                ledger.save(RUNNING_STATE, client=describe_client())
                 run.report()
                 await self._measure([unit for unit in units if unit.is_pending], run, budget_s)
                 await self.finish(run)
-                check()
-                measuring = False
+                ledger.check_lease()
                 ledger.save(COMPLETE, finished=True)
-            else:
-                await self.finish(run)
             await self.clean_up(run)
             run.report()
         return self.result()
 
     async def _measure(self, pending: Sequence[U], run: StudyRun, budget_s: float | None) -> None:
         procedure = await self.procedure(run)
-        former = StudyConditions.read(run.ledger.stored.environment.get("machine"))
-
-        def save(conditions: StudyConditions) -> None:
-            if pending:
-                run.ledger.save(run.ledger.stored.state, machine=[one.stored() for one in conditions.runs])
-
-        async with recorded_machine(former, save) as record:
+        async with run.ledger.recorded_machine(is_measured=bool(pending)) as record:
             try:
                 for unit in pending:
                     self._check_budget(run, budget_s)
@@ -308,8 +269,10 @@ class Study(ABC, Generic[U, R]):
             outcome = await procedure.measure(unit, session_id)
         except BaseException:
             # Cancelled, or nothing could be sent (a full disk, no credentials): nobody saw an outcome. When that cannot
-            # be written either, the row stays "running", which the next run settles just the same.
+            # be written either, the row stays "running", which the next run settles just the same. When the lease was
+            # lost, the row is another process's.
             with suppress(StoreError):
+                run.ledger.check_lease()
                 run.ledger.release(unit)
             raise
         run.ledger.record(unit, outcome)

@@ -9,6 +9,8 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import RowMapping
 
+from .eval_rows import EvalRunRow, StoredSet
+
 INVOCATION_STATES: Final = ("pending", "streaming", "complete", "error")
 STUDY_STATES: Final = ("planned", "running", "complete", "interrupted")
 MEASUREMENT_STATES: Final = ("planned", "running", "done", "failed", "lost")
@@ -185,7 +187,9 @@ class TraceRow:
     records: tuple[str, ...] = field(repr=False)
 
 
-_Row = TypeVar("_Row", AgentRow, InvocationRow, LoadRow, SessionRow, StudyRow, MeasurementRow, TraceRow)
+_Row = TypeVar(
+    "_Row", AgentRow, InvocationRow, LoadRow, SessionRow, StudyRow, MeasurementRow, TraceRow, EvalRunRow, StoredSet
+)
 
 _ABSENT: Final[Mapping[str, Any]] = {
     "available_qualifiers": (),
@@ -195,6 +199,8 @@ _ABSENT: Final[Mapping[str, Any]] = {
     "environment": {},
     "details": {},
     "records": (),
+    "design": {},
+    "summary": {},
 }
 
 

@@ -229,7 +229,7 @@ def test_a_study_comes_back_as_it_was_stored_with_its_times_in_utc(store: Store)
     stored = store.studies.create(planned)
     assert stored == planned
     assert stored.created_at.tzinfo == UTC
-    store.studies.save_state(planned.id, "complete", finished_at=east, environment={"cpus": 4})
+    store.studies.save(planned.id, state="complete", finished_at=east, environment={"cpus": 4})
     done = store.studies.get(planned.id)
     assert done is not None
     assert (done.state, done.finished_at, done.environment) == ("complete", east, {"cpus": 4})
@@ -239,9 +239,9 @@ def test_a_study_comes_back_as_it_was_stored_with_its_times_in_utc(store: Store)
     with pytest.raises(StoreError):
         store.studies.create(planned)
     with pytest.raises(StoreError):
-        store.studies.save_state("unknown", "complete")
-    with pytest.raises(ValueError):
-        store.studies.save_state(planned.id, "half done")
+        store.studies.save("unknown", state="complete")
+    with pytest.raises(ValueError, match="a study is planned, running, complete, interrupted, not 'half done'"):
+        store.studies.save(planned.id, state="half done")
     with pytest.raises(ValueError):
         study(state="half done")
 

@@ -205,7 +205,7 @@ class Summary:
             cases=int(stored["cases"]),
             repeats=int(stored["repeats"]),
             title=title,
-            conditions=StudyConditions.read(stored.get("machine", {}).get("runs")),
+            conditions=StudyConditions.read(stored.get("machine")),
             timed=tuple(stored.get("timed", ())),
         )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
 from loomlib.errors import EvalError
+from loomlib.experiments import StudyConditions
 from loomlib.store import EvalRunRow, Store, StoredResult, StoredScore
 from loomlib.store.location import StoreLocation, locate_store
 
@@ -21,9 +22,10 @@ from ..values.evaluator import NotApplicable, Score
 from ..values.judgement import Judgement
 from ..values.outcomes import Outcome
 from .assignment import EvaluatorAssignment
+from .ledger import EvalLedger
 from .outcome_rows import read_outcomes
 from .stored_rows import answer_of_row, judge_failures_of, score_of_row
-from .stored_runs import read_set, stored_conditions
+from .stored_runs import read_set
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,12 +86,7 @@ class EvalRun:
         """
         location = locate_store(store)
         with location.open() as opened:
-            row = opened.eval_runs.get(id)
-            if row is None:
-                known = ", ".join(row.id for row in opened.eval_runs.list(limit=5))
-                try_ = f"one of {known}" if known else "agent.evaluate(evalset) makes the first one"
-                raise EvalError("No such evaluation run in the store", on=id[:80], try_=try_)
-        return cls(row, location)
+            return cls(EvalLedger(opened, id).stored, location)
 
     @property
     def id(self) -> str:
@@ -262,7 +259,7 @@ class EvalRun:
             return Summary.read(stored, title=title)
         return replace(
             summarize(self.outcomes(), title=title),
-            conditions=stored_conditions(self._row),
+            conditions=StudyConditions.read(stored.get("machine")),
             timed=tuple(stored.get("timed", ())),
         )
 

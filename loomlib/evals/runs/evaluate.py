@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from loomlib.errors import EvalError, EvalInterruptedError
-from loomlib.experiments import StudyConditions, choose_progress, leased_run, recorded_machine
+from loomlib.experiments import choose_progress, new_id
 from loomlib.jobs import OwnThread
 from loomlib.store import EvalRunRow, Store, StoredResult
 from loomlib.store.location import StoreLocation, locate_store
@@ -22,10 +22,11 @@ from ..values.evaluator import Evaluator
 from .assignment import RunEvaluators
 from .eval_run import EvalRun
 from .execution import RunExecution
+from .ledger import EvalLedger
 from .options import Budget, RunOptions
 from .outcome_rows import garbage_collection_paused, read_gathered
 from .progress import Progress, RunSnapshot
-from .stored_runs import check_same, new_row, new_run_id, stored_conditions, stored_set, unfinished_summary
+from .stored_runs import new_row, stored_set
 
 if TYPE_CHECKING:
     from loomlib.aws import Clients
@@ -182,9 +183,7 @@ def _evaluation(
     run_evaluators = RunEvaluators(evalset, choices, connect=_connector(as_called, clients))
     options = replace(options, concurrency=options.concurrency or as_called.concurrency)
     location = locate_store(store if store is not None else getattr(as_called, "store", None))
-    row = new_row(
-        run_id or new_run_id(), name, evalset, as_called, as_called, run_evaluators.assignment, options, choices
-    )
+    row = new_row(run_id or new_id("eval"), name, evalset, as_called, run_evaluators.assignment, options, choices)
     return _thread(
         lambda report: _execute(location, row, evalset, as_called, run_evaluators, options, report),
         progress,
@@ -209,11 +208,11 @@ def _rescoring(
         judge_timeout_s=judge_timeout_s,
     )  # fmt: skip
     row = EvalRunRow(
-        id=new_run_id(), name=name or None, set_digest=evalset.digest, target_name=run.target.name,
+        id=new_id("eval"), name=name or None, set_digest=evalset.digest, target_name=run.target.name,
         target_key=run.target.key, agent_arn=run.target.agent_arn, repeats=run.repeats,
         created_at=datetime.now(UTC), labels=run.labels,
         design={**run_evaluators.assignment.stored(), "set_name": evalset.name, "rescored": run.id},
-        summary=unfinished_summary(run.summary().conditions, run_evaluators.timed),
+        summary={"machine": run.summary().conditions.stored()},
     )  # fmt: skip
 
     async def work(report: Callable[[RunSnapshot], None]) -> EvalRun:
@@ -261,31 +260,13 @@ async def _execute(
 ) -> EvalRun:
     """Do what is pending in a run, store its summary under `state` and `reason`, and return it as it is stored."""
     with location.open() as store:
-        stored = store.eval_runs.get(row.id)
-        if stored is None:
-            store.eval_runs.create(row, stored_set(evalset))
-            stored = row
-        else:
-            check_same(stored, row)
-        if stored.state == "complete":
+        ledger = EvalLedger(store, row.id)
+        if (stored := ledger.open(row, evalset)).state == "complete":
             return EvalRun(stored, location, evalset=evalset)
-
-        def interrupted(error: BaseException) -> None:
-            reason = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else "stopped by its user"
-            store.eval_runs.save(row.id, state="interrupted", reason=reason)
-
-        async with leased_run(store.eval_runs, row.id, refused=EvalError, interrupted=interrupted) as check_lease:
+        async with ledger.leased():
+            ledger.begin(evaluators.timed)
             # The conditions are those under which cases were asked: scoring again, without a target, adds none.
-            former = conditions = stored_conditions(stored)
-
-            def save(meanwhile: StudyConditions) -> None:
-                check_lease()
-                if target is not None:
-                    store.eval_runs.save(row.id, summary=unfinished_summary(meanwhile, evaluators.timed))
-
-            unfinished = unfinished_summary(former, evaluators.timed)
-            store.eval_runs.save(row.id, state="running", reason=None, summary=unfinished)
-            async with recorded_machine(former, save) as record:
+            async with ledger.recorded_machine(is_measured=target is not None) as record:
 
                 def report_and_save(snapshot: RunSnapshot) -> None:
                     report(snapshot)
@@ -293,30 +274,12 @@ async def _execute(
 
                 execution = RunExecution(store, row.id, evalset, target, evaluators, options, report=report_and_save)
                 stop = await execution.run()
-                if target is not None:
-                    conditions = record.conditions()
-            check_lease()
-            _finish(store, row.id, evalset, evaluators, "stopped" if stop else state, stop or reason, conditions)
-        finished = store.eval_runs.get(row.id)
-    assert finished is not None
-    return EvalRun(finished, location, evalset=evalset)
-
-
-def _finish(
-    store: Store,
-    run_id: str,
-    evalset: EvalSet,
-    evaluators: RunEvaluators,
-    state: str,
-    reason: str,
-    conditions: StudyConditions,
-) -> None:
-    with garbage_collection_paused():
-        summary = summarize_gathered(read_gathered(store, run_id, evalset, evaluators.assignment))
-    summary = replace(summary, conditions=conditions, timed=evaluators.timed)
-    store.eval_runs.save(
-        run_id, state=state, reason=reason or None, finished_at=datetime.now(UTC), summary=summary.summary()
-    )
+            with garbage_collection_paused():
+                summary = summarize_gathered(read_gathered(store, row.id, evalset, evaluators.assignment))
+            summary = replace(summary, conditions=ledger.conditions, timed=evaluators.timed)
+            ledger.check_lease()
+            ledger.finish(summary, state="stopped" if stop else state, reason=stop or reason)
+        return EvalRun(ledger.stored, location, evalset=evalset)
 
 
 def _connector(target: Target | None, clients: Clients | None) -> Callable[[Evaluator], Evaluator] | None:

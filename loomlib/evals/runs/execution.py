@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from loomlib.experiments import ProgressCounter
 from loomlib.store import Store, StoredAnswer, StoredResult, StoredScore
 
 from ..targets import CallableTarget, Target
@@ -19,7 +20,7 @@ from .assignment import RunEvaluators
 from .judging import BackgroundTasks, Judges, PendingCase
 from .meter import BudgetMeter
 from .options import RunOptions
-from .progress import RunCounter, RunSnapshot
+from .progress import RunSnapshot
 from .stored_rows import answer_of_row, judge_failures_of, judge_failures_text, writable_row
 from .workers import AskingWorkers, Unit, ask_slice, is_slow
 
@@ -57,7 +58,7 @@ class RunExecution:
         self._meter = BudgetMeter(options.budget, self._judges)
         self._concurrency = options.concurrency or (target.concurrency if target is not None else 1)
         self._background = BackgroundTasks()
-        self._counter = RunCounter(options.repeats * len(evalset.cases), report)
+        self._counter = ProgressCounter(RunSnapshot(owed=options.repeats * len(evalset.cases)), report)
         self._key = target.key if target is not None and options.reuse else ""
 
     async def run(self) -> str:
@@ -65,9 +66,9 @@ class RunExecution:
         try:
             pending = await self._reuse_stored()
             reason = await self._ask(pending) if pending and self._target is not None else ""
-            self._counter.stage("scoring")
+            self._counter.set(stage="scoring")
             await self._background.wait()
-            self._counter.stage("")
+            self._counter.set(stage="")
             return reason
         finally:
             await self._background.cancel()
@@ -267,7 +268,7 @@ class RunExecution:
     async def _collect(self, cases: list[PendingCase]) -> list[PendingCase]:
         """Return the cases with what their traces contain, read in one batch and stored."""
         assert self._target is not None
-        self._counter.stage("reading traces")
+        self._counter.set(stage="reading traces")
         read = deque(await read_traces(self._target, [turn for case in cases for turn in case.answer.turns]))
         rows: list[StoredAnswer] = []
         for case in cases:
@@ -279,7 +280,7 @@ class RunExecution:
             rows.append(row)
             self._meter.add_costs(row)
         await asyncio.to_thread(self._store.eval_answers.complete, rows)
-        self._counter.stage("")
+        self._counter.set(stage="")
         return cases
 
     def _answer_key(self, unit: Unit) -> str | None:
