@@ -114,27 +114,35 @@ class ResourcePolicies:
         return self._stored(arn) is not None
 
     def require(
-        self, principal: SessionPrincipal | None, action: str, arns: Sequence[str], account_id: str, service: str
+        self,
+        principal: SessionPrincipal | None,
+        action: str,
+        arns: Sequence[str],
+        account_id: str,
+        service: str,
+        *,
+        below: Sequence[str] = (),
     ) -> None:
         """Refuse an action that neither a signed caller's role nor these resources' policies allow.
 
         Args:
             principal: The session that calls; None for the owner.
             action: IAM's name of the action.
-            arns: The resources that it touches, each of which may have a policy; roles are asked about the first.
+            arns: The resources that it touches, each of which may have a policy.
             account_id: The owner's account.
             service: The service that the request is signed for.
+            below: Resources whose policies decide as well, but about which roles are not asked.
 
         Raises:
             RefusedError: The action is not allowed, or a policy denies it.
         """
         caller = PolicyCaller.of(principal, account_id)
-        decided = {arn: self._decide(caller, action, arn) for arn in arns}
+        decided = {arn: self._decide(caller, action, arn) for arn in (*arns, *below)}
         if denying := next((arn for arn, decision in decided.items() if decision is False), None):
             raise _denied(caller, action, denying, "of an explicit deny in a resource-based policy")
-        granted = all(decided.values()) and identity_decision(principal, action, arns[:1]) is None
+        granted = all(decided.values()) and identity_decision(principal, action, arns) is None
         if not granted:
-            require(principal, action, arns[:1], service)
+            require(principal, action, arns, service)
 
     def require_for_token(self, action: str, arns: Sequence[str]) -> None:
         """Refuse a call with a token that the policies of these resources deny or do not allow.

@@ -113,12 +113,12 @@ class InboundAuthorizer:
     def _check_policies(self, caller: Caller, version: RuntimeVersion, qualifier: str, operation: str) -> None:
         if self._policies is None:
             return
-        action, arns = f"{_SERVICE}:{operation}", [version.arn, f"{version.arn}/runtime-endpoint/{qualifier}"]
+        action, endpoint = f"{_SERVICE}:{operation}", f"{version.arn}/runtime-endpoint/{qualifier}"
         if caller.key is None:
-            self._policies.require_for_token(action, arns)
+            self._policies.require_for_token(action, [version.arn, endpoint])
         else:
             account_id = version.arn.split(":")[4]
-            self._policies.require(caller.principal, action, arns, account_id, _SERVICE)
+            self._policies.require(caller.principal, action, [version.arn], account_id, _SERVICE, below=[endpoint])
 
     def metadata(self, version: RuntimeVersion, host: str, qualifier: str) -> dict[str, Any] | None:
         """Return the metadata of a runtime as a protected resource (RFC 9728), or None without an authorizer.
