@@ -9,7 +9,6 @@ import pytest
 
 from loomlib.local.contract import AgentProcessError, SessionEndedError
 from loomlib.local.sandbox.isolation import choose
-from loomlib.local.sessions.running import ProcessGoneError, RunningProcess
 
 HEALTHY = "async def invoke(payload, scope, receive, send): await answer(send, str(os.getpid()).encode())"
 
@@ -150,17 +149,27 @@ async def test_a_session_whose_process_died_between_calls_starts_cold_again(lab,
     assert pool.sessions()[0].pid != first
 
 
-async def test_a_process_that_is_gone_twice_before_it_took_a_call_is_the_agents_failure(lab, call, monkeypatch):
-    tried: list[RunningProcess] = []
+async def test_a_process_that_is_gone_twice_before_it_took_a_call_is_the_agents_failure(lab, call):
+    runtime = lab.asgi("""
+        import contextlib, socket
+        print("started", flush=True)
 
-    async def connect(running: RunningProcess) -> None:
-        tried.append(running)
-        raise ProcessGoneError("connection refused")
+        def stop_listening():
+            for name in os.listdir("/proc/self/fd"):
+                with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as one:
+                    if one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        one.shutdown(socket.SHUT_RDWR)
 
-    monkeypatch.setattr(RunningProcess, "connect", connect)
-    with pytest.raises(AgentProcessError, match="ended twice before it accepted the invocation: connection refused"):
-        await lab.pool().invoke(call(lab.asgi(HEALTHY)))
-    assert len(tried) == 2
+        async def answer(send, body):
+            stop_listening()
+            headers = [(b"connection", b"close")]  # the invocation needs a connection of its own
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
+            os._exit(0)
+    """)
+    with pytest.raises(AgentProcessError, match="ended twice before it accepted the invocation: "):
+        await lab.pool().invoke(call(runtime))
+    assert lab.lines.messages.count("started") == 2
 
 
 async def test_a_death_in_mid_stream_cuts_the_chunks_with_the_signal_named(lab, call):
