@@ -238,7 +238,7 @@ def test_a_recording_is_stored_as_screenshots_with_their_addresses(
     assert {"events.jsonl", "index.html"} <= set(names())
     key = f"browsers/{started['sessionId']}/events.jsonl"
     events = s3.get_object(Bucket="recordings", Key=key)["Body"].read().decode().splitlines()
-    assert json.loads(events[1])["title"] == "Shop"
+    assert "Shop" in [json.loads(event)["title"] for event in events]
 
 
 def test_a_profile_brings_cookies_and_local_storage_into_the_next_session(
