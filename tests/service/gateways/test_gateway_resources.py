@@ -38,9 +38,10 @@ def test_an_update_ends(aws: Any, gateway: dict[str, Any]) -> None:
     assert (shown["status"], shown["description"]) == ("READY", "changed")
     made = aws.control.create_gateway_target(gatewayIdentifier=identity, name="first", targetConfiguration=TARGET)
     target = {"gatewayIdentifier": identity, "targetId": made["targetId"]}
+    settled = ("READY", "FAILED", "UPDATE_UNSUCCESSFUL")
+    wait_until(lambda: aws.control.get_gateway_target(**target)["status"] in settled, what="the end of CREATING")
     updated = aws.control.update_gateway_target(**target, name="second", targetConfiguration=TARGET)
     assert (updated["status"], updated["name"]) == ("UPDATING", "second")
-    settled = ("READY", "FAILED", "UPDATE_UNSUCCESSFUL")
     wait_until(lambda: aws.control.get_gateway_target(**target)["status"] in settled, what="the end of UPDATING")
     assert aws.control.get_gateway_target(**target)["status"] == "READY"
     aws.control.create_gateway_target(gatewayIdentifier=identity, name="first", targetConfiguration=TARGET)
