@@ -82,7 +82,7 @@ def test_a_stopped_session_leaves_no_process_and_no_file(
     browsers: local.ServiceState, client: Callable[[str], Any]
 ) -> None:
     data = client("bedrock-agentcore")
-    before = set((browsers.home / "sessions").iterdir())
+    before = set((browsers.home / "sessions").glob("*"))
     with session(data, sessionTimeoutSeconds=600, viewPort={"width": 640, "height": 480}) as started:
         assert processes_of(browsers.home)
         read = data.get_browser_session(browserIdentifier=SYSTEM, sessionId=started["sessionId"])
@@ -91,7 +91,7 @@ def test_a_stopped_session_leaves_no_process_and_no_file(
     read = data.get_browser_session(browserIdentifier=SYSTEM, sessionId=started["sessionId"])
     assert read["status"] == "TERMINATED"
     assert processes_of(browsers.home) == []
-    assert set((browsers.home / "sessions").iterdir()) <= before
+    assert set((browsers.home / "sessions").glob("*")) <= before
     with pytest.raises(ClientError, match="TERMINATED"):
         data.update_browser_stream(
             browserIdentifier=SYSTEM,
