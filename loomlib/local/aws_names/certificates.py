@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import fcntl
 import ssl
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from ..private_files import write_private
 from ..sandbox.variables import EXPORTED_FOLDER
 from .hosts import DOMAINS
 
@@ -37,7 +38,7 @@ class Authority:
     def __init__(self, home: Path) -> None:
         self._file = folder(home) / "authority.pem"
         self._contexts: dict[str, ssl.SSLContext] = {}
-        self._key, self.certificate = self._read() or self._make()
+        self._key, self.certificate = self._read() or self._made()
 
     @property
     def pem(self) -> bytes:
@@ -62,6 +63,13 @@ class Authority:
         lasts = certificate.not_valid_after_utc - _RENEWED_BEFORE > datetime.now(UTC)
         return (key, certificate) if lasts and isinstance(key, ec.EllipticCurvePrivateKey) else None
 
+    def _made(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+        """Return the authority that this or another thread or process makes first."""
+        self._file.parent.mkdir(mode=0o700, exist_ok=True)
+        with self._file.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return self._read() or self._make()
+
     def _make(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Loom local AgentCore")])
@@ -72,7 +80,6 @@ class Authority:
             .add_extension(x509.NameConstraints([x509.DNSName(domain) for domain in DOMAINS], None), critical=True)
             .sign(key, hashes.SHA256())
         )
-        self._file.parent.mkdir(mode=0o700, exist_ok=True)
         write_private(self._file, _pem(key) + certificate.public_bytes(serialization.Encoding.PEM))
         return key, certificate
 
@@ -119,16 +126,6 @@ def trust(home: Path, also: tuple[Path, ...] = (), *, name: str = "trusted.pem")
     if _content(str(file)) != content:
         write_private(file, content)
     return file
-
-
-def write_private(file: Path, content: bytes) -> None:
-    """Write a file atomically, readable by this user only."""
-    file.parent.mkdir(mode=0o700, exist_ok=True)
-    partial = file.with_suffix(f".{os.getpid()}")
-    partial.unlink(missing_ok=True)
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
-        opened.write(content)
-    partial.replace(file)
 
 
 def _content(name: str) -> bytes:

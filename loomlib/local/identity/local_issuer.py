@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...recovery import set_aside
+from ..private_files import write_private
 from ..tokens import DEFAULT_CLIENT
 from ..wire import RefusedError, invalid
-from .private_files import write_private
 
 PATHS: Final = "/identity/"
 _WELL_KNOWN = "/.well-known/"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ....recovery import set_aside
-from ..private_files import write_private
+from ...private_files import write_private
 
 KEY_FILE: Final = "identity.key"
 _KEY_BYTES: Final = 32

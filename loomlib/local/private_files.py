@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 
 def write_private(file: Path, content: bytes) -> None:
-    """Write a file with mode 0600, complete or not at all."""
-    partial = file.with_name(f"{file.name}.{os.getpid()}")
-    partial.unlink(missing_ok=True)
+    """Write a file with mode 0600, complete or not at all, whoever else writes it at the same time."""
+    descriptor, name = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)  # with mode 0600
+    partial = Path(name)
     try:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
