@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import ssl
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -66,9 +67,12 @@ class Authority:
     def _made(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
         """Return the authority that this or another thread or process makes first."""
         self._file.parent.mkdir(mode=0o700, exist_ok=True)
-        with self._file.with_suffix(".lock").open("w") as lock:
+        lock = os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             return self._read() or self._make()
+        finally:
+            os.close(lock)
 
     def _make(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
         key = ec.generate_private_key(ec.SECP256R1())
