@@ -52,7 +52,7 @@ def test_a_call_without_a_token_says_what_to_pass(protected: loom.Agent) -> None
     answer = protected.invoke(PROMPT)
     assert (answer.ok, answer.failure) == (False, "rejected")
     assert "Authorization method mismatch" in (answer.error or "")
-    assert "pass bearer=" in (answer.error or "")
+    assert "pass a token as bearer=" in (answer.error or "")
 
 
 def test_a_token_of_another_client_is_refused_with_the_claim(bench: loom.Workbench, protected: loom.Agent) -> None:
