@@ -28,7 +28,7 @@ def test_an_alarm_is_decided_kept_and_taken_away(bench: loom.Workbench, failing:
     found = bench.alerts.check()
     assert {each.rule.name: each.state for each in found.checked} == {rule.name: "alarm", "nobody": "no data"}
     assert found.exit_code == 2
-    assert rule.name in found._repr_html_()
+    assert rule.name in found._repr_html_().replace("\xa0", " ")
     assert "1 of 2 alerts in alarm" in repr(found)
     assert list(bench.alerts.table()["state"]) == ["alarm", "no data"]
     assert set(bench.alerts.history(rule.name)["kind"]) == {"state"}
