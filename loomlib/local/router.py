@@ -193,15 +193,16 @@ class Router:
             await send_body(send, result, 200, [kind, named, *result.headers])
             return None
         if isinstance(result, Encoded):
-            status: int = match.operation.http["responseCode"]
-            await send_body(send, result, status, [(b"content-type", b"application/json"), named])
+            code: int = match.operation.http["responseCode"]
+            await send_body(send, result, code, [(b"content-type", b"application/json"), named])
             return None
         response = RestJSONSerializer(match.operation).serialize(result)
         content = response["body"].encode() if isinstance(response["body"], str) else response["body"]
         headers = [(key.lower().encode(), str(value).encode()) for key, value in response["headers"].items()]
-        if response["status_code"] == 204:
+        status = _status(match.operation, result) or response["status_code"]
+        if status == 204:
             content, headers = b"", []
-        await send_body(send, content, response["status_code"], [*headers, named])
+        await send_body(send, content, status, [*headers, named])
         return None
 
     def _handler(self, operation: str, region: str, account_id: str) -> Handler | None:
@@ -214,6 +215,14 @@ class Router:
         if method is not None and "place" in inspect.signature(method).parameters:
             return partial(method, place=Place(region, account_id))
         return method
+
+
+def _status(operation: OperationModel, result: Mapping[str, Any] | None) -> int:
+    """Return the HTTP status that a member of the result stands for in the service model, 0 without one."""
+    shape: Any = operation.output_shape
+    members: Mapping[str, Any] = shape.members if shape is not None else {}
+    named = (name for name, member in members.items() if member.serialization.get("location") == "statusCode")
+    return int((result or {}).get(next(named, ""), 0))
 
 
 def _json(body: bytes) -> dict[str, Any]:

@@ -43,6 +43,7 @@ from .browsers import (
 from .cloudformation import Stacks
 from .contract import Dial
 from .evaluations import EVALUATOR, EvaluationPlane
+from .functions import FunctionPlane, FunctionPool
 from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayOperations, Gateways, GatewayTargetBehaviour
 from .gateways.credentials import TargetCredentials
 from .gateways.targets import Targets
@@ -223,7 +224,8 @@ async def _serve(
     identity = OutboundIdentity(
         home, resources, url=state.url, issuer=web_issuer, local_issuer=issuer, verify=users.verify
     )
-    targets = Targets(TargetCredentials(identity, keys, state.url), state.url)
+    functions = FunctionPool(home, sessions, logs)
+    targets = Targets(TargetCredentials(identity, keys, state.url), functions, state.url)
     moto = MotoFallback(logs, AssumedRoles(keys))
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
@@ -323,6 +325,7 @@ async def _serve(
                 ),
             ),
             "xray": (Router("xray", TraceSettings(), rest_to_moto=True),),
+            "lambda": (Router("lambda", FunctionPlane(functions), rest_to_moto=True),),
             "codebuild": (Router("codebuild", CodeBuild(images, sink=logs)),),
             "logs": (
                 Router(
@@ -393,6 +396,7 @@ async def _serve(
         leases.ended.set()  # releases the leases that are still held
         await aws_names.close()
         await interpreters.close()
+        await functions.close()
         await browsers.close()
         await sessions.close()
         await engine.close()

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from ..functions import FunctionPool, find_version
 from ..resources import ResourceRecord
+from ..wire import RefusedError
 from .credentials import TargetCredentials
 from .mcp_server import Credentials, McpServers
 from .openapi import openapi_request, openapi_tools
 from .requests import TargetClient, check_target
 from .schemas import schema_text
-from .tools import GatewayTool, TargetError, ToolResult
+from .tools import SEPARATOR, GatewayTool, TargetError, ToolResult
 
 CALL_TIMEOUT_S: Final = 300.0
 """How long a call of a tool may take (AgentCore developer guide, "Quotas": gateway invocation timeout, 5 minutes)."""
@@ -27,11 +29,12 @@ class Targets:
 
     Args:
         credentials: Authorizes requests to targets.
+        functions: Runs Lambda functions.
         here: The address of this service.
     """
 
-    def __init__(self, credentials: TargetCredentials, here: str) -> None:
-        self._credentials, self._client = credentials, TargetClient(here)
+    def __init__(self, credentials: TargetCredentials, functions: FunctionPool, here: str) -> None:
+        self._credentials, self._functions, self._client = credentials, functions, TargetClient(here)
         self._servers = McpServers(self._client)
 
     async def close(self) -> None:
@@ -102,7 +105,32 @@ class Targets:
                 text = f"{method} {tool.request['path']} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}"
                 return ToolResult.of_text(text, is_error=True)
             return ToolResult.of_text(answer.text)
-        raise TargetError("Lambda functions do not run in the local AgentCore yet")
+        return await self._function(gateway, target, tool, arguments, str(given["lambdaArn"]))
+
+    async def _function(
+        self,
+        gateway: ResourceRecord,
+        target: ResourceRecord,
+        tool: GatewayTool,
+        arguments: Mapping[str, Any],
+        arn: str,
+    ) -> ToolResult:
+        """Run a Lambda function: the event is the arguments, and its context names the tool."""
+        custom = {
+            "bedrockAgentCoreToolName": f"{target.name}{SEPARATOR}{tool.name}",
+            "bedrockAgentCoreGatewayId": gateway.id,
+            "bedrockAgentCoreTargetId": target.id,
+        }
+        try:
+            function = await asyncio.to_thread(find_version, arn, None, gateway.place)
+            result = await self._functions.call(
+                function, json.dumps(dict(arguments)), client_context={"custom": custom}
+            )
+        except RefusedError as refused:
+            raise TargetError(f"{arn} cannot be run: {refused.message}") from refused
+        if result.failed:
+            raise TargetError(f"{arn} failed: {result.payload[:_SHOWN_CHARACTERS]}")
+        return ToolResult.of_text(result.payload)
 
     def _authorized(
         self, gateway: ResourceRecord, target: ResourceRecord, bearer: str, trace: Mapping[str, str]

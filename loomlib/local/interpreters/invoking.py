@@ -10,11 +10,12 @@ from typing import Any, Final, cast
 
 from ..models.reply import encode_event
 from ..resources import Place
+from ..sessions.sandbox_worker import WorkerEndedError
 from ..wire import EncodedStream, conflict, invalid
 from .commands import CommandOutput, CommandTask
 from .languages import node_program
 from .pool import InterpreterPool
-from .session import InterpreterEndedError, InterpreterSession
+from .session import InterpreterSession
 from .spans import InvocationSpans
 
 _OUTPUT_BYTES: Final = 1 << 20  # as in `worker/session.py`
@@ -69,7 +70,7 @@ class CodeInvocations:
                 raise invalid(f"arguments.{member} is missing, which {tool} needs")
         try:
             result = await self._tools[tool](session, arguments)
-        except InterpreterEndedError as ended:
+        except WorkerEndedError as ended:
             result = _ended(str(ended))
         self._spans.write(parameters, place, session.plan.arn, began_ns=began_ns, result=result)
         header = (b"x-amzn-code-interpreter-session-id", session.plan.session_id.encode())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import secrets
+import zipfile
 from contextlib import closing
 from typing import Any
 from urllib.parse import quote
@@ -292,3 +294,40 @@ def test_a_call_is_a_span_below_its_caller_s_and_above_its_target_s(make_gateway
     assert (span["name"], span["parentSpanId"]) == ("InvokeGateway", parent)
     assert span["attributes"]["tool.name"] == "stock___readItem"
     assert passed_on == f"00-{trace_id}-{span['spanId']}-01"
+
+
+FUNCTION = """
+def handle(event, context):
+    tool = context.client_context.custom["bedrockAgentCoreToolName"]
+    if event.get("fail"):
+        raise ValueError("secret detail")
+    return {"tool": tool, "event": event}
+"""
+
+
+def test_a_lambda_function_gets_the_arguments_and_the_tool_s_name(make_gateway: Any, aws: Any) -> None:
+    gateway, functions, iam = make_gateway(), aws.client("lambda"), aws.client("iam")
+    trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+    role = iam.create_role(RoleName=f"fn-{gateway.id}", AssumeRolePolicyDocument=document)["Role"]["Arn"]
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("app.py", FUNCTION)
+    made = functions.create_function(
+        FunctionName=f"fn-{gateway.id}",
+        Runtime="python3.12",
+        Role=role,
+        Handler="app.handle",
+        Code={"ZipFile": packed.getvalue()},
+        Timeout=60,
+    )
+    schema = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
+    tool = {"name": "find", "description": "Finds an order", "inputSchema": schema}
+    configuration = {"lambdaArn": made["FunctionArn"], "toolSchema": {"inlinePayload": [tool]}}
+    role_of_gateway = [{"credentialProviderType": "GATEWAY_IAM_ROLE"}]
+    gateway.add("orders", {"lambda": configuration}, credentialProviderConfigurations=role_of_gateway)
+    answer = call(gateway.url, "orders___find", order="7")
+    assert json.loads(answer["content"][0]["text"]) == {"tool": "orders___find", "event": {"order": "7"}}
+    failed = call(gateway.url, "orders___find", order="7", fail=True)
+    assert failed["isError"] is True
+    assert "secret detail" not in json.dumps(failed)

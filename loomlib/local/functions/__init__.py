@@ -1,0 +1,7 @@
+"""Lambda functions of the local AWS: moto keeps them, and their code runs in processes behind the boundary."""
+
+from .plane import FunctionPlane
+from .pool import FunctionPool
+from .versions import find_version
+
+__all__ = ["FunctionPlane", "FunctionPool", "find_version"]

@@ -1,0 +1,246 @@
+"""A process behind the boundary that the service asks for work: code interpreters and Lambda functions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+from ..sandbox.isolation import Isolation
+from .commands import ask_channel, connect_address
+from .place import SessionPlace
+from .process import AgentProcess
+from .workspace import remove_workspace, write_record
+
+LARGEST_ANSWER_BYTES: Final = 24_000_000
+_OUTPUT_TAIL_BYTES: Final = 4_000
+_END_SOON_S: Final = 2.0
+
+
+class WorkerEndedError(Exception):
+    """The worker has ended before it answered; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerPlan:
+    """What a worker is started with.
+
+    Attributes:
+        mark: The unique id of its processes.
+        folder: Its working folder, which is removed when it has ended.
+        bootstrap: The script that its process runs, with the arguments of `bootstrap.py`.
+        environment: Its variables.
+        isolation: What separates it from this machine.
+        read: Further files and folders that it may read.
+        reaches_service: Whether its network leads to the service.
+    """
+
+    mark: str
+    folder: Path
+    bootstrap: Path
+    environment: Mapping[str, str]
+    isolation: Isolation
+    read: Sequence[Path] = ()
+    reaches_service: bool = False
+
+
+class SandboxWorker:
+    """A process that does what it is asked, from its start to the removal of its last file.
+
+    Create it on the event loop's own thread.
+
+    Args:
+        plan: What it is started with.
+        shared: What all sessions share.
+        on_end: Called once no process or file of it is left.
+
+    Raises:
+        OSError: Its process cannot be started.
+    """
+
+    def __init__(self, plan: WorkerPlan, shared: SessionPlace, *, on_end: Callable[[], None]) -> None:
+        self.mark, self.why_ended = plan.mark, ""
+        self.ended_at: datetime | None = None
+        self.gone = asyncio.Event()
+        self._shared, self._on_end, self._limits = shared, on_end, shared.limits
+        self._tail, self._output = bytearray(), bytearray()
+        self._spawned: set[asyncio.Task[None]] = set()
+        loop = asyncio.get_running_loop()
+        self._started: asyncio.Future[AgentProcess] = loop.create_future()
+        has_service = plan.reaches_service and shared.serve_endpoint is not None
+        try:
+            self.process = AgentProcess(
+                interpreter=shared.interpreter,
+                bootstrap=plan.bootstrap,
+                script="-",
+                folder=plan.folder,
+                environment=plan.environment,
+                mark=plan.mark,
+                isolation=plan.isolation,
+                read=(*plan.read, *shared.readable),
+                limits=self._limits.for_setrlimit(own_users=plan.isolation.level == "bubblewrap"),
+                groups=shared.cgroups.make(plan.mark, self._limits),
+                port=shared.port if has_service else 0,
+                on_signal=_ignore,
+                on_endpoint=self._connect if has_service else _close,
+            )
+            write_record(shared.folder, plan.mark, self.process.leader)
+        except BaseException:
+            shutil.rmtree(plan.folder, ignore_errors=True)
+            raise
+        self._started.set_result(self.process)
+        shared.watch.add(plan.mark, self.process.leader, (plan.folder,), self._limits, self._on_limit)
+        os.set_blocking(self.process.output_fd, False)
+        loop.add_reader(self.process.output_fd, self._read_output)
+        self._spawn(self._clean_up())
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it takes no more work."""
+        return self.ended_at is not None
+
+    async def ask(self, operation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Have the process do something, and return its answer, which may be anything.
+
+        Args:
+            operation: What it shall do.
+            arguments: What it needs, as JSON.
+
+        Raises:
+            WorkerEndedError: It has ended before it answered.
+        """
+        try:
+            with contextlib.closing(self.process.open_channel()) as channel:
+                await ask_channel(channel, ["work", operation, json.dumps(arguments)])
+                loop = asyncio.get_running_loop()
+                size = int.from_bytes(await _exactly(loop, channel, 8), "big")
+                if not 0 < size <= LARGEST_ANSWER_BYTES:
+                    raise OSError(f"an answer of {size} bytes")
+                content = await _exactly(loop, channel, size)
+                answer: Any = await asyncio.to_thread(json.loads, content) if size > 1 << 20 else json.loads(content)
+        except (OSError, ValueError, RecursionError) as failure:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_END_SOON_S):
+                    await self.gone.wait()
+            raise WorkerEndedError(self.why_ended or f"The process failed: {failure}") from failure
+        return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+
+    def check_limits(self) -> None:
+        """End the worker if the kernel has killed one of its processes at a limit; the watch looks once a second.
+
+        Raises:
+            WorkerEndedError: It has.
+        """
+        if name := self._shared.cgroups.reached(self.mark):
+            self._on_limit(name)
+        if self.is_ending:
+            raise WorkerEndedError(self.why_ended)
+
+    def take_output(self) -> bytes:
+        """Return what the process has written since the last call, at most a megabyte of it."""
+        self._read_output()
+        taken, self._output = bytes(self._output), bytearray()
+        return taken
+
+    async def end(self, why: str) -> None:
+        """End the worker; return when no process and no file of it is left.
+
+        Args:
+            why: The reason, for those who still wait for an answer.
+        """
+        self.begin_end(why)
+        await self.gone.wait()
+
+    def begin_end(self, why: str) -> None:
+        """Begin to end the worker, if it has not ended."""
+        if not self.is_ending:
+            self.ended_at, self.why_ended = datetime.now(UTC), why
+            self._spawn(self.process.end(grace_s=0))
+
+    def _on_limit(self, name: str) -> None:
+        if name != "open_files":  # opening fails, and the process goes on
+            self.begin_end(self._limits.reached(name))
+
+    def _connect(self, endpoint: socket.socket) -> None:
+        self._spawn(self._serve(endpoint))
+
+    async def _serve(self, endpoint: socket.socket) -> None:
+        assert self._shared.serve_endpoint is not None
+        stop = await self._shared.serve_endpoint(endpoint, self._dial)
+        try:
+            await self.gone.wait()
+        finally:
+            stop()
+
+    async def _dial(self, host: str, port: int) -> socket.socket:
+        return await connect_address(await asyncio.shield(self._started), host, port)
+
+    def _read_output(self) -> None:
+        """Keep what the process writes, and its end, which explains a failure."""
+        while True:
+            try:
+                part = os.read(self.process.output_fd, 65_536)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                part = b""
+            if not part:
+                asyncio.get_running_loop().remove_reader(self.process.output_fd)
+                return
+            self._tail += part
+            del self._tail[:-_OUTPUT_TAIL_BYTES]
+            if len(self._output) < 1 << 20:
+                self._output += part
+
+    async def _release(self) -> None:
+        """Release what belongs to the process, which has ended."""
+
+    async def _clean_up(self) -> None:
+        await self.process.ended.wait()
+        await self._release()
+        shared = self._shared
+        shared.watch.remove(self.mark)
+        self._read_output()
+        asyncio.get_running_loop().remove_reader(self.process.output_fd)
+        os.close(self.process.output_fd)
+        if name := shared.cgroups.reached(self.mark):
+            self.why_ended = self._limits.reached(name)
+        if not self.is_ending:
+            self.ended_at = datetime.now(UTC)
+            last = self._tail.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            self.why_ended = self.why_ended or f"The process {self.process.how_it_ended()}. {last}".strip()
+        shared.cgroups.remove(self.mark)
+        await asyncio.to_thread(remove_workspace, shared.folder, self.mark)
+        self.gone.set()
+        self._on_end()
+
+    def _spawn(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
+        self._spawned.add(task)
+        task.add_done_callback(self._spawned.discard)
+
+
+async def _exactly(loop: asyncio.AbstractEventLoop, channel: Any, size: int) -> bytes:
+    content = bytearray()
+    while len(content) < size:
+        part = await loop.sock_recv(channel, min(size - len(content), 1 << 20))
+        if not part:
+            raise OSError("it closed the connection")
+        content += part
+    return bytes(content)
+
+
+def _ignore(_signal: bytes) -> None:
+    """Do nothing: a worker's start is not measured."""
+
+
+def _close(endpoint: socket.socket) -> None:
+    endpoint.close()

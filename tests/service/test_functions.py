@@ -1,0 +1,248 @@
+"""Lambda functions: created, versioned and invoked by boto3, run in processes of their own."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import uuid
+import zipfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from waiting import wait_until
+
+HANDLER = """
+import json
+import logging
+import os
+import time
+import uuid
+
+process = str(uuid.uuid4())
+log = logging.getLogger()
+log.setLevel("INFO")
+calls = []
+
+
+def handle(event, context):
+    calls.append(event)
+    action = event.get("do", "echo")
+    if action == "raise":
+        raise ValueError("no such order")
+    if action == "exit":
+        os._exit(3)
+    if action == "sleep":
+        time.sleep(60)
+    if action == "unmarshal":
+        return {1, 2}
+    if action == "flood":
+        return "x" * 7_000_000
+    if action == "s3":
+        import boto3
+
+        return [bucket["Name"] for bucket in boto3.client("s3").list_buckets()["Buckets"]]
+    if action == "file":
+        with open(event["path"]) as file:
+            return file.read()
+    if action == "hold":
+        time.sleep(1)
+    print("hello from", context.function_name)
+    log.info("logged %s", event)
+    return {
+        "event": event,
+        "calls": len(calls),
+        "process": process,
+        "version": context.function_version,
+        "name": os.environ["AWS_LAMBDA_FUNCTION_NAME"],
+        "own": os.environ.get("OWN"),
+        "left_ms": context.get_remaining_time_in_millis(),
+        "custom": context.client_context.custom if context.client_context else None,
+    }
+"""
+
+
+def zipped(files: Mapping[str, str]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+@pytest.fixture(scope="module")
+def functions(aws: Any) -> Any:
+    return aws.client("lambda")
+
+
+@pytest.fixture(scope="module")
+def role(aws: Any) -> str:
+    """A role that Lambda may assume and that may list buckets."""
+    iam, name = aws.client("iam"), f"functions-{uuid.uuid4().hex[:8]}"
+    trust = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+        ],
+    }
+    made = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": "s3:ListAllMyBuckets", "Resource": "*"}],
+    }
+    iam.put_role_policy(RoleName=name, PolicyName="buckets", PolicyDocument=json.dumps(policy))
+    return made["Role"]["Arn"]
+
+
+@pytest.fixture(scope="module")
+def make(functions: Any, role: str) -> Callable[..., str]:
+    def make(code: str = HANDLER, *, handler: str = "app.handle", **more: Any) -> str:
+        name = f"fn-{uuid.uuid4().hex[:8]}"
+        functions.create_function(
+            FunctionName=name,
+            Runtime="python3.12",
+            Role=role,
+            Handler=handler,
+            Code={"ZipFile": zipped({"app.py": code})},
+            **{"Timeout": 60, **more},
+        )
+        return name
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def echo(make: Any) -> str:
+    return make(Environment={"Variables": {"OWN": "value"}})
+
+
+def call(functions: Any, name: str, event: Any = None, **more: Any) -> tuple[dict[str, Any], Any]:
+    answer = functions.invoke(FunctionName=name, Payload=json.dumps(event or {}).encode(), **more)
+    return answer, json.loads(answer["Payload"].read() or b"null")
+
+
+def log_of(aws: Any, name: str) -> list[str]:
+    logs = aws.client("logs")
+    try:
+        events = logs.filter_log_events(logGroupName=f"/aws/lambda/{name}")["events"]
+    except logs.exceptions.ResourceNotFoundException:
+        return []
+    return [event["message"] for event in events]
+
+
+def test_a_function_answers_and_its_process_is_used_again(functions: Any, echo: str) -> None:
+    answer, first = call(functions, echo, {"a": 1})
+    assert (answer["StatusCode"], answer["ExecutedVersion"], answer.get("FunctionError")) == (200, "$LATEST", None)
+    assert (first["event"], first["name"], first["own"], first["version"]) == ({"a": 1}, echo, "value", "$LATEST")
+    assert 0 < first["left_ms"] <= 60_000
+    _, second = call(functions, echo)
+    assert (second["process"], second["calls"]) == (first["process"], first["calls"] + 1)
+
+
+def test_calls_at_once_have_processes_of_their_own(functions: Any, make: Any) -> None:
+    name = make()
+    with ThreadPoolExecutor(3) as pool:
+        processes = {item[1]["process"] for item in pool.map(lambda _: call(functions, name, {"do": "hold"}), range(3))}
+    assert len(processes) == 3
+
+
+def test_an_exception_is_an_answer_with_its_stack(functions: Any, echo: str) -> None:
+    answer, error = call(functions, echo, {"do": "raise"})
+    assert answer["FunctionError"] == "Unhandled"
+    assert (error["errorType"], error["errorMessage"]) == ("ValueError", "no such order")
+    assert "raise ValueError" in error["stackTrace"][-1]
+
+
+@pytest.mark.parametrize(
+    ("code", "handler", "kind"),
+    [
+        ("import not_there", "app.handle", "Runtime.ImportModuleError"),
+        ("def other(event, context): ...", "app.handle", "Runtime.HandlerNotFound"),
+        ("def handle(:", "app.handle", "Runtime.UserCodeSyntaxError"),
+    ],
+)
+def test_code_that_cannot_be_loaded_fails_as_on_aws(
+    functions: Any, make: Any, code: str, handler: str, kind: str
+) -> None:
+    answer, error = call(functions, make(code, handler=handler))
+    assert (answer["FunctionError"], error["errorType"]) == ("Unhandled", kind)
+
+
+def test_a_process_that_exits_is_replaced(functions: Any, make: Any) -> None:
+    name = make()
+    assert call(functions, name, {"do": "exit"})[1]["errorType"] == "Runtime.ExitError"
+    assert call(functions, name)[1]["calls"] == 1
+
+
+def test_a_call_that_takes_too_long_ends(functions: Any, make: Any) -> None:
+    _, late = call(functions, make(Timeout=1), {"do": "sleep"})
+    assert late["errorType"] == "Sandbox.Timedout"
+    assert "Task timed out after 1.00 seconds" in late["errorMessage"]
+
+
+def test_results_that_cannot_be_sent_are_errors(functions: Any, echo: str) -> None:
+    assert call(functions, echo, {"do": "unmarshal"})[1]["errorType"] == "Runtime.MarshalError"
+    assert call(functions, echo, {"do": "flood"})[1]["errorType"] == "Function.ResponseSizeTooLarge"
+
+
+def test_versions_and_aliases_choose_the_code(functions: Any, make: Any) -> None:
+    name = make("def handle(event, context): return 'first'")
+    version = functions.publish_version(FunctionName=name)["Version"]
+    functions.create_alias(FunctionName=name, Name="live", FunctionVersion=version)
+    functions.update_function_code(
+        FunctionName=name, ZipFile=zipped({"app.py": "def handle(event, context): return 'second'"})
+    )
+    assert call(functions, name)[1] == "second"
+    answer, result = call(functions, name, Qualifier="live")
+    assert (result, answer["ExecutedVersion"]) == ("first", version)
+    arn = functions.get_function(FunctionName=name)["Configuration"]["FunctionArn"]
+    assert call(functions, f"{arn}:live")[1] == "first"
+
+
+def test_the_log_has_aws_s_lines_and_the_functions_own(aws: Any, functions: Any, echo: str) -> None:
+    answer, _ = call(functions, echo, {"b": 2}, LogType="Tail")
+    tail = base64.b64decode(answer["LogResult"]).decode()
+    assert tail.startswith("START RequestId: ")
+    assert f"hello from {echo}" in tail
+    assert "logged {'b': 2}" in tail
+    assert "REPORT RequestId: " in tail
+
+    wait_until(lambda: any("logged {'b': 2}" in line for line in log_of(aws, echo)), what="the function's log lines")
+
+
+def test_events_and_dry_runs_are_answered_at_once(aws: Any, functions: Any, echo: str) -> None:
+    marker = uuid.uuid4().hex
+    assert call(functions, echo, {"marker": marker}, InvocationType="Event")[0]["StatusCode"] == 202
+    assert call(functions, echo, InvocationType="DryRun")[0]["StatusCode"] == 204
+
+    wait_until(lambda: any(marker in line for line in log_of(aws, echo)), what="the event's call")
+
+
+def test_the_client_context_reaches_the_handler(functions: Any, echo: str) -> None:
+    context = base64.b64encode(json.dumps({"custom": {"tool": "a___b"}}).encode()).decode()
+    assert call(functions, echo, ClientContext=context)[1]["custom"] == {"tool": "a___b"}
+
+
+def test_a_function_reaches_the_local_aws_and_not_the_users_files(aws: Any, functions: Any, make: Any) -> None:
+    name = make()
+    aws.client("s3").create_bucket(Bucket=f"seen-{name}")
+    _, buckets = call(functions, name, {"do": "s3"})
+    assert f"seen-{name}" in buckets
+    _, hidden = call(functions, name, {"do": "file", "path": str(aws.state.home / "service.json")})
+    assert hidden["errorType"] in ("FileNotFoundError", "PermissionError")
+
+
+def test_what_cannot_be_run_is_refused_by_name(functions: Any, make: Any, role: str) -> None:
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+        call(functions, "nobody")
+    with pytest.raises(ClientError, match="InvalidRequestContentException"):
+        functions.invoke(FunctionName=make(), Payload=b"{")
+    node = f"fn-{uuid.uuid4().hex[:8]}"
+    functions.create_function(
+        FunctionName=node, Runtime="nodejs22.x", Role=role, Handler="a.b", Code={"ZipFile": zipped({"a.js": ""})}
+    )
+    with pytest.raises(ClientError, match="Python functions only, not nodejs"):
+        call(functions, node)
