@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import pytest
 
 import loomlib as loom
-from loom_widgets.kit import Cancel, Form, Panel, Stream, action
+from loom_widgets.kit import Cancel, Form, Panel, PanelPort, Stream, action
 from loom_widgets.kit.panel import script_of, static_summary
 from loomlib.errors import LoomError
 
@@ -68,6 +68,25 @@ class Workshop(Panel):
         raise AssertionError("never called by a view")
 
 
+class Tools:
+    """Actions in an object that a panel holds."""
+
+    def __init__(self, panel: PanelPort) -> None:
+        self._panel = panel
+
+    @action(lane=lambda tools, form: form.text("lane", "tools"))
+    def sharpen(self, form: Form) -> Mapping[str, Any]:
+        self._panel.say(f"Sharpened {form.text('what')}.")
+        return {"sharp": form.text("what")}
+
+
+class Bench(Panel):
+    """A panel whose only actions are those of an object that it holds."""
+
+    def __init__(self, bench: loom.Workbench) -> None:
+        super().__init__(bench, actions=(Tools(self),))
+
+
 @pytest.fixture
 def watched() -> Iterator[Watched]:
     panel = Workshop(cast("loom.Workbench", None))
@@ -83,6 +102,23 @@ def test_an_action_answers_from_another_thread_and_is_heard_at_once(watched: Wat
     assert watched.ask("double", n=21) == {"twice": 42.0, "thread": "loom-Workshop-main"}
     assert [each["is"] for each in watched.told] == ["heard", "done"]
     assert watched.panel.state == {"last": 21.0}
+
+
+def test_views_and_python_call_the_actions_of_an_object_that_a_panel_holds() -> None:
+    panel = Bench(cast("loom.Workbench", None))
+    watched = Watched(panel)
+    try:
+        assert watched.ask("sharpen", what="saw") == {"sharp": "saw"}
+        assert panel.status == "Sharpened saw."
+        assert panel.sharpen(Form(what="axe")) == {"sharp": "axe"}
+        assert watched.ask("sharpen", what="saw", lane=7) == {"failed": True}
+        assert "lane must be a text" in panel.error["what"]
+        with pytest.raises(AttributeError, match="'Bench' object has no attribute 'blunt'"):
+            panel.blunt()
+    finally:
+        panel.close()
+    with pytest.raises(ValueError, match="two actions are named 'sharpen'"):
+        Panel(cast("loom.Workbench", None), actions=(Tools(panel), Tools(panel)))
 
 
 def test_a_form_takes_only_what_is_asked_for(watched: Watched) -> None:

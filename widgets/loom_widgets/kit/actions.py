@@ -139,8 +139,8 @@ def action(method: Callable[..., Any] | None = None, *, lane: str | Callable[[An
     """Allow views to call this method by its name: `def name(self)`, `(self, form)` or `(self, form, cancel)`.
 
     It runs on a thread of the panel. Actions of one `lane` run one after the other, those of different lanes side by
-    side; Stop ends all of a lane. A lane may be found by a function of the panel and the form. What it returns (a
-    mapping of JSON values, or None) answers the view's `act(…)`.
+    side; Stop ends all of a lane. A lane may be found by a function of the object with the method and the form. What
+    the method returns (a mapping of JSON values, or None) answers the view's `act(…)`.
 
         @action(lane="deploy")
         def deploy(self, form: Form, cancel: Cancel) -> None: ...

@@ -21,7 +21,7 @@ from loomlib.deprecation import warn_renamed
 from loomlib.errors import LoomError
 from loomlib.presentation.html import fragment
 
-from .actions import ActionCancelledError, Cancel, Form, action, actions_of
+from .actions import Action, ActionCancelledError, Cancel, Form, action, actions_of
 from .failures import error_parts
 from .front_end import cannot_draw
 from .lanes import Lanes
@@ -46,6 +46,9 @@ _COMMENTS = re.compile(r"^ *(?://.*|/\*\*(?s:.)*?\*/) *\n", re.M)
 
 class Panel(anywidget.AnyWidget):
     """Base of all panels. A subclass sets `called`, `script` (its own .js), and methods marked with `@action`.
+
+    A panel with many actions groups them in objects that it holds and gives to `__init__`: views call their actions as
+    they call the panel's own, and `panel.action(…)` works for both. Such an object uses the panel through `PanelPort`.
 
     The view's whole state is in `state` (small values) and in what `welcome()` answers to each view that opens, so it
     can be shown twice and comes back after a reload. Everything else is sent as it happens (`send_message`, `stream`).
@@ -80,13 +83,23 @@ class Panel(anywidget.AnyWidget):
     _esm = t.Unicode().tag(sync=True)
     _css = t.Unicode().tag(sync=True)
 
-    def __init__(self, bench: Workbench, **options: Any) -> None:
+    def __init__(self, bench: Workbench, *, actions: Sequence[object] = (), **options: Any) -> None:
+        """Open the panel.
+
+        Args:
+            bench: The workbench that the panel shows.
+            actions: Objects that the panel holds and whose `@action` methods its views may call.
+            options: Traits of the widget.
+
+        Raises:
+            ValueError: Two actions have the same name.
+        """
         self.bench = bench
         self.tables = Tables()
         self._lock = RLock()
         self._listeners: list[Callable[[Mapping[str, Any]], None]] = []
         self._lanes = Lanes(type(self).__name__, self._note_busy)
-        self._actions = actions_of(type(self))
+        self._actions = _joined_actions((self, *actions))
         super().__init__(**options)
         if self.opener:
             _OPEN.add(self)
@@ -137,6 +150,13 @@ class Panel(anywidget.AnyWidget):
         """Show the last action as Python, for Copy as Python."""
         with self._lock:
             self.code = text
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an action of an object that the panel holds."""
+        holder, _ = self.__dict__.get("_actions", {}).get(name, (None, None))
+        if holder is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(holder, name)
 
     def send_message(self, kind: str, **values: Any) -> None:
         """Send a message to all views, which receive it by `onMessage(model, kind, f)`."""
@@ -239,13 +259,13 @@ class Panel(anywidget.AnyWidget):
         super().close()
 
     def _begin(self, name: str, form: Form, id: Any) -> None:
-        command = self._actions[name]
+        holder, command = self._actions[name]
 
         def job(cancel: Cancel) -> None:
             arguments: tuple[Any, ...] = (form, cancel)[: command.takes]
             try:
                 cancel.check()
-                value = getattr(self, name)(*arguments)
+                value = getattr(holder, name)(*arguments)
             except ActionCancelledError:
                 self.send_message("done", id=id, value={"stopped": True})
             except Exception as error:  # noqa: BLE001 -- an action is foreign code here: its failure is shown
@@ -258,7 +278,7 @@ class Panel(anywidget.AnyWidget):
                 self.send_message("done", id=id, value=dict(value) if isinstance(value, Mapping) else {})
 
         try:
-            lane = command.lane if isinstance(command.lane, str) else command.lane(self, form)
+            lane = command.lane if isinstance(command.lane, str) else command.lane(holder, form)
         except ValueError as error:  # a form of any kind
             self.fail(error, action=name)
             self.send_message("failed", id=id)
@@ -299,6 +319,18 @@ class Panel(anywidget.AnyWidget):
         if cannot_draw():
             data = {mime: value for mime, value in data.items() if mime != WIDGET_VIEW}
         return {**data, "text/plain": repr(self), "text/html": self._repr_html_()}, metadata
+
+
+def _joined_actions(holders: Sequence[object]) -> Mapping[str, tuple[object, Action]]:
+    """Return the actions of all these objects by name, each with the object that has it."""
+    joined: dict[str, tuple[object, Action]] = {}
+    for holder in holders:
+        for name, command in actions_of(type(holder)).items():
+            if name in joined:
+                kinds = f"{type(joined[name][0]).__name__} and {type(holder).__name__}"
+                raise ValueError(f"two actions are named {name!r}: those of {kinds}")
+            joined[name] = holder, command
+    return joined
 
 
 def script_of(panel: type[Panel]) -> str:

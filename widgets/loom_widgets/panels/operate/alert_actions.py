@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -14,23 +14,27 @@ from loomlib.errors import LoomError
 from loomlib.metrics import NUMBERS, TITLES, limit_text
 from loomlib.presentation.formats import exact, plural
 
-from ...kit import Form, Panel, action
+from ...kit import Form, PanelPort, action
 from ...kit.source import connect_code, frame_rows
 
 _HISTORY = 500
 
 
-class AlertActions(Panel):
-    """Actions on the alerts of the panel's current workbench (`_looked`)."""
+class AlertActions:
+    """Actions on the alerts of one of the panel's workbenches.
 
-    @property
-    def _looked(self) -> Workbench:
-        return self.bench
+    Args:
+        panel: The panel that shows the alerts.
+        bench: Returns the workbench that the panel shows at the moment.
+    """
+
+    def __init__(self, panel: PanelPort, bench: Callable[[], Workbench]) -> None:
+        self._panel, self._bench = panel, bench
 
     @action(lane="alerts")
     def alerts(self) -> None:
         """Show the stored rules and their history."""
-        self._put_alerts()
+        self.show_alerts()
 
     @action(lane="alerts")
     def add_alert(self, form: Form) -> None:
@@ -40,34 +44,39 @@ class AlertActions(Panel):
             number, **arguments
         )  # refused before anything of it is shown: a name may be an address by mistake
         code = ", ".join(f"{key}={_code(value)}" for key, value in arguments.items())
-        self.show_code(
-            f"from datetime import timedelta\n\n{connect_code(self._looked)}bench.alerts.add({number!r}, {code})"
+        self._panel.show_code(
+            f"from datetime import timedelta\n\n{connect_code(self._bench())}bench.alerts.add({number!r}, {code})"
         )
-        self._looked.alerts.add(rule)
-        self._put_alerts()
-        self.say(f"Added: {rule.name}. Press Check now to evaluate it.")
+        self._bench().alerts.add(rule)
+        self.show_alerts()
+        self._panel.say(f"Added: {rule.name}. Press Check now to evaluate it.")
 
     @action(lane="alerts")
     def remove_alert(self, form: Form) -> None:
         """Remove a rule; its history stays."""
         name = form.text("alert")
-        self.show_code(f"{connect_code(self._looked)}bench.alerts.remove({name!r})")
-        self._looked.alerts.remove(name)
-        self._put_alerts()
-        self.say(f"Removed: {name}. Its history is kept.")
+        self._panel.show_code(f"{connect_code(self._bench())}bench.alerts.remove({name!r})")
+        self._bench().alerts.remove(name)
+        self.show_alerts()
+        self._panel.say(f"Removed: {name}. Its history is kept.")
 
     @action(lane="alerts")
     def check_alerts(self, form: Form) -> Mapping[str, Any]:
         """Check all rules now; notifications are sent only if the user ticked the box."""
         notify = form.flag("notify")
-        self.show_code(f"{connect_code(self._looked)}bench.alerts.check({'' if notify else 'notify=False'})")
-        result = self._looked.alerts.check(notify=notify)
-        self._put_alerts({item.rule.name: item.sentence for item in result.checked})
-        self.say(result.sentence())
+        self._panel.show_code(f"{connect_code(self._bench())}bench.alerts.check({'' if notify else 'notify=False'})")
+        result = self._bench().alerts.check(notify=notify)
+        self.show_alerts({item.rule.name: item.sentence for item in result.checked})
+        self._panel.say(result.sentence())
         return {"alarms": len(result.alarms)}
 
-    def _put_alerts(self, states: Mapping[str, str] | None = None) -> None:
-        bench = self._looked
+    def show_alerts(self, states: Mapping[str, str] | None = None) -> None:
+        """Show the rules with their states.
+
+        Args:
+            states: A sentence of each rule by its name, from a check just made; else those of their last changes.
+        """
+        bench = self._bench()
         rows, events = frame_rows(bench.alerts.table()), frame_rows(bench.alerts.history(limit=_HISTORY))
         if states is None:  # the sentence of its last change is the best that is stored
             states = {}
@@ -78,10 +87,10 @@ class AlertActions(Panel):
             row["rule"] = f"{TITLES[row['number']]} {row['side']} {limit_text(row['number'], row['limit'])}"
             row["sentence"] = states.get(row["alert"]) or "Not checked yet."
         alarms = sum(row["state"] == ALARM for row in rows)
-        self.tables.put("alerts", rows)
-        self.tables.put("history", events)
-        self.show(alerts={"count": len(rows), "alarms": alarms, "sentence": _sentence(len(rows), alarms)})
-        self.send_message("alerts")
+        self._panel.tables.put("alerts", rows)
+        self._panel.tables.put("history", events)
+        self._panel.show(alerts={"count": len(rows), "alarms": alarms, "sentence": _sentence(len(rows), alarms)})
+        self._panel.send_message("alerts")
 
 
 def _sentence(count: int, alarms: int) -> str:

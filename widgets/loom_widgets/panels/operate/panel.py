@@ -14,7 +14,7 @@ from loomlib.errors import LoomError
 from loomlib.metrics import NUMBERS, TITLES, Figures, limit_text, value_text
 from loomlib.presentation.formats import plural
 
-from ...kit import Cancel, Form, action
+from ...kit import Cancel, Form, Panel, action
 from ...kit.panel import static_summary
 from ...kit.source import connect_code, frame_rows, plain
 from .alert_actions import AlertActions
@@ -31,7 +31,7 @@ _OPENING_S = 0.6
 _UNITS = {"share": "%", "ms": "ms", "USD": "USD", "calls": "calls", "sessions": "sessions"}
 
 
-class OperatePanel(AlertActions):
+class OperatePanel(Panel):
     """Metrics of a workbench over a time range; `beside` are other workbenches (regions, accounts) to compare.
 
     Examples:
@@ -46,7 +46,8 @@ class OperatePanel(AlertActions):
         self._benches, self._place = (bench, *beside), 0
         self._detail: dict[str, Any] = {}
         self._opened = Event()
-        super().__init__(bench, **options)
+        self._alerts = AlertActions(self, lambda: self._looked)
+        super().__init__(bench, actions=(self._alerts,), **options)
         self.show(
             place="0",
             places=[[str(at), _place_name(at, bench)] for at, bench in enumerate(self._benches)],
@@ -76,7 +77,7 @@ class OperatePanel(AlertActions):
         """Load a newly opened panel."""
         try:
             self._look(TimeRange())
-            self._put_alerts()
+            self._alerts.show_alerts()
         finally:
             self._opened.set()
 
