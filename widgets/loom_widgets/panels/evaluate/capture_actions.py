@@ -1,4 +1,4 @@
-"""The part of the panel that turns invocations into cases."""
+"""Actions of the Evaluate panel that turn invocations into cases."""
 
 # pyright: basic
 
@@ -9,20 +9,23 @@ from typing import Any
 
 from loomlib.errors import LoomError
 
-from ...kit import Form, Panel, action
+from ...kit import Form, PanelPort, action
 from ...kit.source import connect_code
 from .capturing import captured_details, invocation_rows
 
 
-class CaptureActions(Panel):
+class CaptureActions:
     """Actions that list an agent's invocations and make a case from one."""
+
+    def __init__(self, panel: PanelPort) -> None:
+        self._panel = panel
 
     @action(lane="view")
     def asked(self, form: Form) -> Mapping[str, Any]:
         """List an agent's invocations to choose from."""
         name = form.text("agent")
-        rows = invocation_rows(self.bench.agent(name)) if name else []
-        return {"count": self.tables.put("asked", rows), "agent": name}
+        rows = invocation_rows(self._panel.bench.agent(name)) if name else []
+        return {"count": self._panel.tables.put("asked", rows), "agent": name}
 
     @action(lane="capture")
     def capture(self, form: Form) -> Mapping[str, Any]:
@@ -32,12 +35,12 @@ class CaptureActions(Panel):
             raise LoomError("No file is named", try_="captured.json; it is created when there is none")
         if not id:
             raise LoomError("No invocation is chosen", try_="choose a row of the table")
-        agent, write = self.bench.agent(name), not form.flag("look")
+        agent, write = self._panel.bench.agent(name), not form.flag("look")
         tags = [tag.strip() for tag in form.text("tags").split(",") if tag.strip()]
         session = form.text("session") if form.flag("whole") else ""
         argument = f"session_id={session!r}" if session else str(id)
-        self.show_code(
-            f"{connect_code(self.bench)}"
+        self._panel.show_code(
+            f"{connect_code(self._panel.bench)}"
             f"bench.agent({name!r}).evals.capture_into({str(path)!r}, {argument}, tags={tags!r}, "
             f"expected={form.flag('expected')!r}{'' if write else ', write=False'})"
         )
@@ -46,5 +49,5 @@ class CaptureActions(Panel):
             expected=form.flag("expected"),
         )  # fmt: skip
         described = captured_details(captured, written=write)
-        self.say(described["sentence"] if write else "Preview only: nothing was written.")
+        self._panel.say(described["sentence"] if write else "Preview only: nothing was written.")
         return described

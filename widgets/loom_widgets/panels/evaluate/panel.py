@@ -22,7 +22,7 @@ from loomlib.evals.judges.factories import JUDGE_FACTORIES
 from loomlib.evals.runs import RunSnapshot, aevaluate
 from loomlib.evals.runs.assignment import RunEvaluators
 
-from ...kit import ActionCancelledError, Cancel, Form, action
+from ...kit import ActionCancelledError, Cancel, Form, Panel, action
 from ...kit.panel import static_summary
 from ...kit.source import connect_code
 from ..test.spans import bar_rows, row_details, waterfall_frame
@@ -41,7 +41,7 @@ _STATIC_ROWS = 50
 _TRACES = 8  # kept for the waterfalls that are open: one of a case, two of a comparison, in a few views
 
 
-class EvaluatePanel(CaptureActions, CompareActions):
+class EvaluatePanel(Panel):
     """The Evaluate panel: runs of eval sets, their cases, comparisons, and captured cases."""
 
     opener: ClassVar[str] = "evaluate"
@@ -54,11 +54,11 @@ class EvaluatePanel(CaptureActions, CompareActions):
         self._run: EvalRun | None = None
         self._head: dict[str, Any] = {}
         self._progress: dict[str, Any] = {}
-        self._compared: dict[str, Any] = {}
+        self._comparison = CompareActions(self)
         self._gates: dict[str, list[GateRequest]] = {}
         self._traces: dict[str, TraceView] = {}
         self._reading = Lock()
-        super().__init__(bench, **options)
+        super().__init__(bench, actions=(CaptureActions(self), self._comparison), **options)
         self._look_around()
 
     # Running.
@@ -104,7 +104,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
             options = {"budget": request.budget, "reuse": request.reuse, "run_id": id}
             done.append(self._ask(agent, evalset, chosen, request.repeats, options, cancel))
         if len(done) > 1:
-            self._put_comparison(done[-1], done[0], 0.02)
+            self._comparison.show_comparison(done[-1], done[0], 0.02)
         return {"runs": [run.id for run in done]}
 
     @action(lane="run")
@@ -274,7 +274,7 @@ class EvaluatePanel(CaptureActions, CompareActions):
 
     def welcome(self) -> Mapping[str, Any]:
         """Return the open run, the one that is running, and the last comparison."""
-        return {"head": self._head, "progress": self._progress, "compared": self._compared}
+        return {"head": self._head, "progress": self._progress, "compared": self._comparison.last}
 
     def static_html(self) -> Markup | str:
         """Return the open run as text."""
