@@ -140,7 +140,7 @@ OWN_FORMATS = {
     "loomlib/evals/judges/material.py": "a judge's prompt, which names its stored verdicts",
     "loomlib/latency/prewarm/design.py": "the names of arms, which are keys of stored results",
     "loomlib/latency/prewarm/analysis.py": "Python code",
-    "widgets/loom_widgets/panels/memory/reading.py": "Python code",
+    "widgets/loom_widgets/panels/memory/read_actions.py": "Python code",
     "widgets/loom_widgets/panels/operate/alert_actions.py": "Python code",
     "widgets/loom_widgets/displays/rows.py": "a width in CSS",
     "loomlib/presentation/digits.py": "the formats themselves",

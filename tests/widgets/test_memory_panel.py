@@ -131,6 +131,10 @@ def test_health_changes_and_isolation_are_reported_and_kept_for_the_next_view(to
     assert told.ask("diff", before="0", after="") == {"failed": True}
     told.ask("snapshot")
     memory = told.panel.memory  # type: ignore[attr-defined]
+    with pytest.warns(
+        DeprecationWarning, match="MemoryPanel.strategies is deprecated; use MemoryPanel.chosen.strategies"
+    ):
+        assert told.panel.strategies() == {item.strategy_id: item.name for item in memory.description.strategies}
     before = len(list(memory.reader.records()))
     say(memory, "My dog is called Rex.", "Good dog.")
     wait_until(lambda: len(list(memory.reader.records())) > before)

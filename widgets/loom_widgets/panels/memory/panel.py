@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib import Workbench
+from loomlib.deprecation import renamed_members
 from loomlib.presentation.formats import plural
 
-from ...kit import Cancel, Form, action
+from ...kit import Cancel, Form, Panel, action
 from ...kit.panel import static_summary
-from .keeping import Keeping
-from .reading import Reading
+from .chosen_memory import ChosenMemory
+from .maintenance_actions import MaintenanceActions
+from .read_actions import ReadActions
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -29,7 +31,16 @@ TEACH = (
 STRATEGIES = ("semantic", "preferences", "summary", "episodic")
 
 
-class MemoryPanel(Reading, Keeping):
+_RENAMED = {
+    **{
+        name: f"chosen.{name}"
+        for name in ("choose_actor", "look_around", "named_actor", "progress_callback", "show_call", "strategies")
+    },
+    "clear_results": "maintenance.clear_results",
+}
+
+
+class MemoryPanel(Panel):
     """The Memory panel. `memory=` chooses a memory by name or id, `actor=` an actor in it."""
 
     opener: ClassVar[str] = "memory"
@@ -41,23 +52,45 @@ class MemoryPanel(Reading, Keeping):
     )
 
     def __init__(self, bench: Workbench, *, memory: str | Memory = "", actor: str = "", **options: Any) -> None:
-        super().__init__(bench, **options)
+        self.chosen = ChosenMemory(self)
+        self._reading = ReadActions(self, self.chosen)
+        self.maintenance = MaintenanceActions(self, self.chosen)
+        super().__init__(bench, actions=(self._reading, self.maintenance), **options)
         key = memory if isinstance(memory, str) else memory.id
         self.show(snapshots=[], teach=list(TEACH))
         if bench.where == "local":
             try:
-                self.look_around(key, actor)
+                self.chosen.look_around(key, actor)
             except Exception as error:  # noqa: BLE001 -- the panel opens all the same, and says what is wrong
                 self.fail(error, action="refresh")
         else:
             self.later("refresh", memory=key, actor=actor)
 
+    @property
+    def memory(self) -> Memory:
+        """The chosen memory. Raises `LoomError` when no memory is chosen."""
+        return self.chosen.memory
+
+    @property
+    def actor(self) -> str:
+        """The chosen actor; "" for all."""
+        return self.chosen.actor
+
+    @property
+    def session(self) -> str:
+        """The chosen session of the actor; "" for all."""
+        return self.chosen.session
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an action of an object that the panel holds, or what an old name stands for."""
+        return renamed_members(self, _RENAMED, name) if name in _RENAMED else super().__getattr__(name)
+
     @action(lane="view")
     def refresh(self, form: Form) -> None:
         """Read the memories and the actors again."""
-        key, actor = form.text("memory") or self.state.get("memory", ""), form.text("actor") or self.actor
-        self.show_call("bench.memories.table()", memory=False)
-        self.look_around(key, actor, self.session)
+        key, actor = form.text("memory") or self.state.get("memory", ""), form.text("actor") or self.chosen.actor
+        self.chosen.show_call("bench.memories.table()", memory=False)
+        self.chosen.look_around(key, actor, self.chosen.session)
         self._show_owner()
 
     @action(lane="view")
@@ -65,12 +98,10 @@ class MemoryPanel(Reading, Keeping):
         """Choose another memory."""
         self.stop("read")
         self.stop("keep")
-        self._events = self._records = None
-        for name in ("events", "records", "timeline", "changes"):
-            self.tables.put(name, [])
-        self.clear_results()
-        self.look_around(form.text("memory"))
-        self.show_call("memory")
+        self._reading.clear()
+        self.maintenance.clear_results()
+        self.chosen.look_around(form.text("memory"))
+        self.chosen.show_call("memory")
         self.send_message("memory", **self.welcome())
         self._show_owner()
 
@@ -78,8 +109,8 @@ class MemoryPanel(Reading, Keeping):
     def choose(self, form: Form) -> None:
         """Choose another actor or session."""
         actor, session = form.text("actor"), form.text("session")
-        self.choose_actor(actor, session)
-        self.show_call(f"memory.sessions({actor!r})" if actor else "memory.actors()")
+        self.chosen.choose_actor(actor, session)
+        self.chosen.show_call(f"memory.sessions({actor!r})" if actor else "memory.actors()")
         self._show_owner()
 
     @action(lane="view")
@@ -88,13 +119,13 @@ class MemoryPanel(Reading, Keeping):
         name, days = form.text("name").strip(), form.count("days", 90, most=365)
         strategies = [item for item in form.texts("strategies") if item in STRATEGIES]
         made = f"strategies={strategies!r}, event_expiry_days={days}"
-        self.show_call(f"memory = bench.memories.create({name!r}, {made})", memory=False)
+        self.chosen.show_call(f"memory = bench.memories.create({name!r}, {made})", memory=False)
         self.say(f"Creating {name} …")
         memory = self.bench.memories.create(
-            name, strategies=strategies, event_expiry_days=days, progress=self.progress_callback(cancel)
+            name, strategies=strategies, event_expiry_days=days, progress=self.chosen.progress_callback(cancel)
         )
-        self.clear_results()
-        self.look_around(memory.id)
+        self.maintenance.clear_results()
+        self.chosen.look_around(memory.id)
         self.announce()
         self.say(f"{memory.name} is {memory.status.lower()}.")
         self.send_message("memory", **self.welcome())
@@ -102,20 +133,27 @@ class MemoryPanel(Reading, Keeping):
 
     def _show_owner(self) -> None:
         """Show which actor and session are selected."""
-        if self.session:
-            self.say(f"Session {self.session} of {self.actor}.")
-        elif self.actor:
-            self.say(f"{plural(self.state['sessions_total'], 'session')} of {self.actor}.")
+        if self.chosen.session:
+            self.say(f"Session {self.chosen.session} of {self.chosen.actor}.")
+        elif self.chosen.actor:
+            self.say(f"{plural(self.state['sessions_total'], 'session')} of {self.chosen.actor}.")
         elif self.state["memory"]:
-            self.say(f"{self.memory.name}: {plural(self.state['actors_total'], 'actor')}.")
+            self.say(f"{self.chosen.memory.name}: {plural(self.state['actors_total'], 'actor')}.")
         else:
             self.say(TEACH[0])
 
     def welcome(self) -> Mapping[str, Any]:
         """Return the last results."""
-        events = [0, False] if self._events is None else [len(self._events), self._events.is_whole]
-        records = [0, False] if self._records is None else [len(self._records), self._records.is_whole]
-        return {"found": dict(self._found), "events": events, "records": records}
+        return {"found": self.maintenance.results, **self._reading.counts()}
+
+    def read_again(self) -> None:
+        """Read the memories; the chosen one stays."""
+        self.chosen.read_again()
+
+    def fail(self, error: BaseException | Mapping[str, str], *, action: str = "") -> None:
+        """Show an error and clear the progress."""
+        self.say("")
+        super().fail(error, action=action)
 
     def static_html(self) -> Markup | str:
         """Return the memory, its strategies and actors."""

@@ -1,16 +1,15 @@
-"""The common base of the Memory panel's parts: the chosen memory, its actors, and the last call as Python."""
+"""The memory that a panel shows, its actors, and the last call on it as Python."""
 
 # pyright: basic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from loomlib.errors import LoomError
 
-from ...kit import Cancel, Form, Panel
+from ...kit import Cancel, Form, PanelPort
 from ...kit.source import connect_code
 from .rows import ThrottledProgress
 
@@ -22,27 +21,33 @@ _LISTED = 10_000  # actors, and sessions of one; the pickers say “+” where t
 _NAMED = 200  # actors and sessions in the pickers; the tables have all
 
 
-class MemoryView(Panel):
-    """A panel with a chosen memory, and an actor and session in it."""
+class ChosenMemory:
+    """The memory that a panel shows, and an actor and session in it."""
 
-    _chosen: Memory | None = None
+    def __init__(self, panel: PanelPort) -> None:
+        self._panel = panel
+        self._memory: Memory | None = None
 
     @property
     def memory(self) -> Memory:
-        """The chosen memory. Raises `LoomError` when none is chosen."""
-        if self._chosen is None:
+        """The chosen memory. Raises `LoomError` when no memory is chosen."""
+        if self._memory is None:
             raise LoomError("No memory is chosen", try_='New memory, or bench.memories.create("assistant")')
-        return self._chosen
+        return self._memory
+
+    def set(self, memory: Memory | None) -> None:
+        """Choose a memory, or None for no memory; actors and sessions are read by `choose_actor`."""
+        self._memory = memory
 
     @property
     def actor(self) -> str:
         """The chosen actor; "" for all."""
-        return self.state.get("actor", "")
+        return self._panel.state.get("actor", "")
 
     @property
     def session(self) -> str:
         """The chosen session of the actor; "" for all."""
-        return self.state.get("session", "")
+        return self._panel.state.get("session", "")
 
     def named_actor(self, form: Form) -> str:
         """Return the actor that the form or the picker names.
@@ -62,19 +67,14 @@ class MemoryView(Panel):
     def progress_callback(self, cancel: Cancel | None = None) -> ThrottledProgress:
         """Return a progress callback that shows sentences and ends the action on Stop."""
         if cancel is None:
-            return ThrottledProgress(self.say)
+            return ThrottledProgress(self._panel.say)
 
         def check() -> None:
             if cancel.is_set:
-                self.say("Stopped.")
+                self._panel.say("Stopped.")
             cancel.check()
 
-        return ThrottledProgress(self.say, check)
-
-    def fail(self, error: BaseException | Mapping[str, str], *, action: str = "") -> None:
-        """Show an error and clear the progress."""
-        self.say("")
-        super().fail(error, action=action)
+        return ThrottledProgress(self._panel.say, check)
 
     def show_call(self, *lines: str, memory: bool = True) -> None:
         """Show the last call as Python.
@@ -84,7 +84,7 @@ class MemoryView(Panel):
             memory: Whether the call needs the variable `memory`.
         """
         opened = [f"memory = bench.memories.get({self.memory.name!r})"] if memory else []
-        self.show_code("\n".join([connect_code(self.bench).rstrip(), *opened, *lines]))
+        self._panel.show_code("\n".join([connect_code(self._panel.bench).rstrip(), *opened, *lines]))
 
     def look_around(self, key: str = "", actor: str = "", session: str = "") -> None:
         """Read the memories, and the actors of the chosen one (else of the first).
@@ -97,19 +97,19 @@ class MemoryView(Panel):
         known = self._memories()
         ids = [item[0] for item in known]
         key = key if key in ids else next((item[0] for item in known if item[1] == key), ids[0] if ids else "")
-        self._chosen = self.bench.memories.get(key) if key else None
-        self.show(memories=known, memory=key, labels=list(self.bench.labels), about=self._about())
+        self.set(self._panel.bench.memories.get(key) if key else None)
+        self._panel.show(memories=known, memory=key, labels=list(self._panel.bench.labels), about=self.about())
         self.choose_actor(actor, session, again=True)
 
     def read_again(self) -> None:
         """Read the memories; the chosen one stays."""
-        if self._memories() != self.state.get("memories"):
-            self.look_around(self.state.get("memory", ""), self.actor, self.session)
+        if self._memories() != self._panel.state.get("memories"):
+            self.look_around(self._panel.state.get("memory", ""), self.actor, self.session)
 
     def _memories(self) -> list[list[str]]:
         from loomlib.aws.memory import list_memories  # what bench.memories.table() lists, without a DataFrame
 
-        listed = islice(list_memories(self.bench.clients), _MEMORIES)
+        listed = islice(list_memories(self._panel.bench.clients), _MEMORIES)
         return [[item.memory_id, item.name, item.status] for item in listed]
 
     def choose_actor(self, actor: str, session: str = "", *, again: bool = False) -> None:
@@ -121,23 +121,26 @@ class MemoryView(Panel):
             again: Read the memory's actors again.
         """
         if again:
-            actors = [] if self._chosen is None else list(self._chosen.reader.actors(limit=_LISTED))
-            self.tables.put("actors", [{"actor": item} for item in actors])
+            actors = [] if self._memory is None else list(self._memory.reader.actors(limit=_LISTED))
+            self._panel.tables.put("actors", [{"actor": item} for item in actors])
         else:
-            actors = [row["actor"] for row in self.tables.rows("actors")]
-        sessions = [] if self._chosen is None or not actor else list(self._chosen.reader.sessions(actor, limit=_LISTED))
-        self.tables.put("sessions", [{"session": e.session_id, "created": e.created_at.isoformat()} for e in sessions])
-        self.show(
+            actors = [row["actor"] for row in self._panel.tables.rows("actors")]
+        sessions = [] if self._memory is None or not actor else list(self._memory.reader.sessions(actor, limit=_LISTED))
+        self._panel.tables.put(
+            "sessions", [{"session": e.session_id, "created": e.created_at.isoformat()} for e in sessions]
+        )
+        self._panel.show(
             actor=actor, session=session, actors=actors[:_NAMED], actors_total=len(actors),
             sessions=[item.session_id for item in sessions[:_NAMED]], sessions_total=len(sessions),
             actors_cut=len(actors) >= _LISTED, sessions_cut=len(sessions) >= _LISTED,
         )  # fmt: skip
-        self.send_message("people")
+        self._panel.send_message("people")
 
-    def _about(self) -> dict[str, Any]:
-        if self._chosen is None:
+    def about(self) -> dict[str, Any]:
+        """Return the memory's description for the views; empty when none is chosen."""
+        if self._memory is None:
             return {}
-        description = self._chosen.description
+        description = self._memory.description
         return {
             "id": description.memory_id,
             "name": description.name,

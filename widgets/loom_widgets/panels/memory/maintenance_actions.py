@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from loomlib.errors import LoomError
 from loomlib.presentation.formats import plural, timestamp
 
-from ...kit import Cancel, Form, action
-from .base import MemoryView
+from ...kit import Cancel, Form, PanelPort, action
+from .chosen_memory import ChosenMemory
 
 if TYPE_CHECKING:
     from loomlib.memory import MemorySnapshot
@@ -25,25 +25,25 @@ _EVIDENCE = 20
 _SHOWN_ROWS = 500
 
 
-class Keeping(MemoryView):
+class MaintenanceActions:
     """Actions that check, compare, copy and delete. Views that open later get the latest results."""
 
-    def __init__(self, bench: Any, **options: Any) -> None:
+    def __init__(self, panel: PanelPort, chosen: ChosenMemory) -> None:
+        self._panel, self._chosen = panel, chosen
         self._snapshots: list[tuple[str, MemorySnapshot]] = []
         self._forget: ForgetPreview | None = None
         self._forgotten: ForgetResult | None = None
         self._import: ImportPreview | None = None
-        self._found: dict[str, Mapping[str, Any]] = {}
-        super().__init__(bench, **options)
+        self._results: dict[str, Mapping[str, Any]] = {}
 
     @action(lane="keep")
     def health(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Check the memory's health and list the findings."""
         allow = form.texts("allow")
-        self.show_call(f"memory.health({f'allow={allow!r}' if allow else ''})")
-        self.say("Checking records and events …")
-        report = self.memory.health(allow=allow, progress=self.progress_callback(cancel))
-        self.say(report.sentence())
+        self._chosen.show_call(f"memory.health({f'allow={allow!r}' if allow else ''})")
+        self._panel.say("Checking records and events …")
+        report = self._chosen.memory.health(allow=allow, progress=self._chosen.progress_callback(cancel))
+        self._panel.say(report.sentence())
         return self._keep("health", {
             "sentence": report.sentence(), "growth": report.growth.sentence() if report.growth else "",
             "healthy": report.is_healthy, "labels": list(report.labels),
@@ -54,10 +54,10 @@ class Keeping(MemoryView):
     def snapshot(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Take a snapshot of the memory, and save it when a file is named."""
         file = _new_file(form) if form.text("path").strip() else None
-        self.say("Taking a snapshot …")
-        taken = self.memory.snapshot(progress=self.progress_callback(cancel))
+        self._panel.say("Taking a snapshot …")
+        taken = self._chosen.memory.snapshot(progress=self._chosen.progress_callback(cancel))
         saved = taken.save(file) if file else None
-        self.show_call("before = memory.snapshot()", *([f"before.save({str(file)!r})"] if file else []))
+        self._chosen.show_call("before = memory.snapshot()", *([f"before.save({str(file)!r})"] if file else []))
         return self._add_snapshot(taken, f"saved as {saved.name}" if saved else "")
 
     @action(lane="keep")
@@ -68,7 +68,7 @@ class Keeping(MemoryView):
         path = form.path("path")
         if path is None:
             raise LoomError("No file is named", try_="the path of a saved snapshot")
-        self.show_call("from loomlib.memory import read_snapshot\n", f"before = read_snapshot({str(path)!r})")
+        self._chosen.show_call("from loomlib.memory import read_snapshot\n", f"before = read_snapshot({str(path)!r})")
         return self._add_snapshot(read_snapshot(path), f"read from {path.name}")
 
     @action(lane="keep")
@@ -78,13 +78,15 @@ class Keeping(MemoryView):
             raise LoomError("There is no snapshot to compare with", try_="take one now, and compare later")
         before = self._snapshot(form.text("before"))
         after = self._snapshot(form.text("after")) if form.text("after") else None
-        self.show_call("before = memory.snapshot()", "# later:", "memory.diff(before)")
+        self._chosen.show_call("before = memory.snapshot()", "# later:", "memory.diff(before)")
         if after is None:
-            self.say("Reading the current state …")
-            after = self.memory.snapshot(events=before.events is not None, progress=self.progress_callback(cancel))
-        difference = self.memory.diff(before, after)
-        self.tables.put("changes", difference.rows())
-        self.say(f"{plural(len(difference), 'record')} changed.")
+            self._panel.say("Reading the current state …")
+            after = self._chosen.memory.snapshot(
+                events=before.events is not None, progress=self._chosen.progress_callback(cancel)
+            )
+        difference = self._chosen.memory.diff(before, after)
+        self._panel.tables.put("changes", difference.rows())
+        self._panel.say(f"{plural(len(difference), 'record')} changed.")
         counts = [{"namespace": place, **count} for place, count in list(difference.counts().items())[:_SHOWN_ROWS]]
         return self._keep("diff", {"note": difference.note(), "count": len(difference), "counts": counts})
 
@@ -92,9 +94,9 @@ class Keeping(MemoryView):
     def export_preview(self, form: Form) -> Mapping[str, Any]:
         """Return the first lines as an export would write them."""
         actors, redact = self._export_of(form)
-        self.show_call(f"memory.preview_export({_export_options(actors, redact)})")
-        preview = self.memory.preview_export(actors=actors, redact=redact)
-        self.say(f"{plural(len(preview.lines), 'line')} in the preview; nothing has been written.")
+        self._chosen.show_call(f"memory.preview_export({_export_options(actors, redact)})")
+        preview = self._chosen.memory.preview_export(actors=actors, redact=redact)
+        self._panel.say(f"{plural(len(preview.lines), 'line')} in the preview; nothing has been written.")
         return {"rows": preview.rows(), "note": preview.note()}
 
     @action(lane="keep")
@@ -102,9 +104,11 @@ class Keeping(MemoryView):
         """Write events and records to a file."""
         actors, redact = self._export_of(form)
         file, options = _new_file(form), _export_options(actors, redact)
-        self.show_call(f"memory.export({str(file)!r}{', ' if options else ''}{options})")
-        done = self.memory.export(file, actors=actors, redact=redact, progress=self.progress_callback(cancel))
-        self.say(f"Exported to {file.name}: {_counted(done.rows())}.")
+        self._chosen.show_call(f"memory.export({str(file)!r}{', ' if options else ''}{options})")
+        done = self._chosen.memory.export(
+            file, actors=actors, redact=redact, progress=self._chosen.progress_callback(cancel)
+        )
+        self._panel.say(f"Exported to {file.name}: {_counted(done.rows())}.")
         return {"rows": done.rows(), "note": done.note(), "path": str(file)}
 
     @action(lane="keep")
@@ -114,9 +118,9 @@ class Keeping(MemoryView):
         if path is None:
             raise LoomError("No file is named", try_="the path of an export")
         self._import = None
-        self.show_call(f"preview = memory.import_({str(path)!r})", "preview.confirm()")
-        preview = self._import = self.memory.import_(path, progress=self.progress_callback(cancel))
-        self.say(
+        self._chosen.show_call(f"preview = memory.import_({str(path)!r})", "preview.confirm()")
+        preview = self._import = self._chosen.memory.import_(path, progress=self._chosen.progress_callback(cancel))
+        self._panel.say(
             f"From {preview.source}: {_counted(preview.rows(), 'to write')} to write. Nothing has been written yet."
         )
         return {"rows": preview.rows(), "note": preview.note(), "source": preview.source}
@@ -127,21 +131,23 @@ class Keeping(MemoryView):
         if self._import is None:
             raise LoomError("There is no preview of an import", try_="preview the file first")
         self._is_of_this_memory(self._import)
-        done = self._import.confirm(progress=self.progress_callback(cancel))
+        done = self._import.confirm(progress=self._chosen.progress_callback(cancel))
         self._import = None
-        self.choose_actor(self.actor, self.session, again=True)
-        self.say(f"Imported: {_counted(done.rows(), 'written')}.")
+        self._chosen.choose_actor(self._chosen.actor, self._chosen.session, again=True)
+        self._panel.say(f"Imported: {_counted(done.rows(), 'written')}.")
         return {"rows": done.rows(), "note": done.note()}
 
     @action(lane="keep")
     def forget(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Return what the memory holds of an actor; nothing is deleted."""
-        actor = self.named_actor(form)
+        actor = self._chosen.named_actor(form)
         self._forget = None
-        self.show_call(f"preview = memory.forget({actor!r})", "forgotten = preview.confirm()", "forgotten.verify()")
-        preview = self._forget = self.memory.forget(actor, progress=self.progress_callback(cancel))
+        self._chosen.show_call(
+            f"preview = memory.forget({actor!r})", "forgotten = preview.confirm()", "forgotten.verify()"
+        )
+        preview = self._forget = self._chosen.memory.forget(actor, progress=self._chosen.progress_callback(cancel))
         counts = f"{plural(preview.events, 'event')} and {plural(preview.records, 'record')}"
-        self.say(f"{counts} of {actor} would be deleted; nothing has been deleted yet.")
+        self._panel.say(f"{counts} of {actor} would be deleted; nothing has been deleted yet.")
         rows = preview.rows()[:_SHOWN_ROWS]
         return {
             "actor": actor,
@@ -162,9 +168,9 @@ class Keeping(MemoryView):
             )
         self._is_of_this_memory(self._forget)
         actor, preview, self._forget = self._forget.actor_id, self._forget, None
-        self.say(f"Forgetting {actor} …")
-        self._forgotten = preview.confirm(progress=self.progress_callback())
-        self.choose_actor("" if self.actor == actor else self.actor, again=True)
+        self._panel.say(f"Forgetting {actor} …")
+        self._forgotten = preview.confirm(progress=self._chosen.progress_callback())
+        self._chosen.choose_actor("" if self._chosen.actor == actor else self._chosen.actor, again=True)
         return self._publish_forgotten()
 
     @action(lane="keep")
@@ -181,43 +187,49 @@ class Keeping(MemoryView):
         actors, seed = max(2, form.count("actors", 12, most=100)), form.count("seed", 0)
         slashes = form.flag("slashes")
         also = ", slashes=True" if slashes else ""
-        self.show_call(f"memory.check_isolation(actors={actors}, seed={seed}{also})")
-        self.say("Writing temporary actors and reading as each of them …")
-        report = self.memory.check_isolation(
-            actors=actors, seed=seed, slashes=slashes, progress=self.progress_callback(cancel)
+        self._chosen.show_call(f"memory.check_isolation(actors={actors}, seed={seed}{also})")
+        self._panel.say("Writing temporary actors and reading as each of them …")
+        report = self._chosen.memory.check_isolation(
+            actors=actors, seed=seed, slashes=slashes, progress=self._chosen.progress_callback(cancel)
         )
-        self.say(report.sentence())
+        self._panel.say(report.sentence())
         return self._keep("isolation", {
             "sentence": report.sentence(), "isolated": report.is_isolated, "rows": report.rows()[:_SHOWN_ROWS],
         })  # fmt: skip
 
+    @property
+    def results(self) -> dict[str, Mapping[str, Any]]:
+        """The latest results by the names of their actions."""
+        return dict(self._results)
+
     def clear_results(self) -> None:
         """Clear the results of the previous memory."""
-        self._snapshots, self._found = [], {}
+        self._snapshots, self._results = [], {}
         self._forget = self._forgotten = self._import = None
-        self.show(snapshots=[])
+        self._panel.tables.put("changes", ())
+        self._panel.show(snapshots=[])
 
     # How it is done.
 
     def _is_of_this_memory(self, preview: ForgetPreview | ImportPreview) -> None:
         """Check that a preview belongs to the memory that the page shows."""
         of = preview.reader.memory
-        if of.memory_id != self.memory.id:
+        if of.memory_id != self._chosen.memory.id:
             self._forget = self._import = None
             raise LoomError(
                 "Nothing was done: the preview belongs to another memory", on=of.name, try_="preview it again"
             )
 
     def _keep(self, what: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._found[what] = value
+        self._results[what] = value
         return value
 
     def _add_snapshot(self, taken: MemorySnapshot, how: str) -> Mapping[str, Any]:
         events = "" if taken.events is None else f", {plural(sum(taken.events.values()), 'event')}"
         text = f"{timestamp(taken.taken_at)} · {plural(len(taken.records), 'record')}{events}"
         self._snapshots.append((" · ".join(filter(None, (text, how))), taken))
-        self.show(snapshots=[item[0] for item in self._snapshots])
-        self.say("The snapshot is kept until the kernel stops." if not how else f"The snapshot is {how}.")
+        self._panel.show(snapshots=[item[0] for item in self._snapshots])
+        self._panel.say("The snapshot is kept until the kernel stops." if not how else f"The snapshot is {how}.")
         return {"count": len(self._snapshots)}
 
     def _snapshot(self, place: str) -> MemorySnapshot:
@@ -226,14 +238,14 @@ class Keeping(MemoryView):
         return self._snapshots[int(place)][1]
 
     def _export_of(self, form: Form) -> tuple[list[str] | None, bool]:
-        whole = not form.flag("only") or not self.actor
-        return None if whole else [self.actor], not form.flag("plain")
+        whole = not form.flag("only") or not self._chosen.actor
+        return None if whole else [self._chosen.actor], not form.flag("plain")
 
     def _publish_forgotten(self) -> Mapping[str, Any]:
         result = self._forgotten
         assert result is not None
         counted, actor = _counted(result.rows(), "deleted"), result.actor_id
-        self.say(
+        self._panel.say(
             f"All data of {actor} was deleted: {counted}."
             if result.is_verified
             else f"NOT all data of {actor} was deleted, only {counted}."

@@ -13,9 +13,9 @@ from loomlib.memory import TimelineEntry
 from loomlib.presentation import formats
 from loomlib.presentation.formats import plural
 
-from ...kit import Cancel, Form, action
+from ...kit import Cancel, Form, PanelPort, action
 from ...kit.source import frame_rows
-from .base import MemoryView
+from .chosen_memory import ChosenMemory
 from .rows import Pages, event_details, event_row, record_details, record_row
 
 FIRST = 500
@@ -26,23 +26,27 @@ _ANSWERS = 100
 _OLDEST_DAYS = 36_500  # whatever is older is so for every memory
 
 
-class Reading(MemoryView):
-    """Actions that read the memory."""
+class ReadActions:
+    """Actions that read the chosen memory."""
 
-    _events: Pages | None = None
-    _records: Pages | None = None
+    def __init__(self, panel: PanelPort, chosen: ChosenMemory) -> None:
+        self._panel, self._chosen = panel, chosen
+        self._events: Pages | None = None
+        self._records: Pages | None = None
 
     @action(lane="read")
     def events(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Read the first events of the chosen actor or session."""
         branch, days = form.text("branch"), min(form.number("days"), _OLDEST_DAYS)
         since = timedelta(days=days) if days > 0 else None
-        arguments = [repr(self.actor)] if self.actor else []
-        arguments += [f"session={self.session!r}"] if self.actor and self.session else []
+        arguments = [repr(self._chosen.actor)] if self._chosen.actor else []
+        arguments += [f"session={self._chosen.session!r}"] if self._chosen.actor and self._chosen.session else []
         arguments += [f"branch={branch!r}"] if branch else []
         arguments += [f"since=timedelta(days={days:g})"] if since else []
-        self.show_call(*(["from datetime import timedelta"] if since else []), f"memory.events({', '.join(arguments)})")
-        self._begin_events(self.actor, self.session, since=since, branch=branch or None)
+        self._chosen.show_call(
+            *(["from datetime import timedelta"] if since else []), f"memory.events({', '.join(arguments)})"
+        )
+        self._begin_events(self._chosen.actor, self._chosen.session, since=since, branch=branch or None)
         return self._read_on("events", self._events, FIRST, cancel)
 
     @action(lane="read")
@@ -57,15 +61,15 @@ class Reading(MemoryView):
         """Return one of the events read so far in full."""
         place = self._place(form.text("id"))
         event = self._events.values[place]  # type: ignore[union-attr]
-        self.say(f"An event of {event.actor_id}, session {event.session_id}, is shown below.")
+        self._panel.say(f"An event of {event.actor_id}, session {event.session_id}, is shown below.")
         return {"event": event_details(event)}
 
     @action(lane="read")
     def jump(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Go to an event in its session."""
         actor, session, wanted = form.text("actor"), form.text("session"), form.text("id")
-        self.choose_actor(actor, session)
-        self.show_call(f"memory.events({actor!r}, session={session!r})")
+        self._chosen.choose_actor(actor, session)
+        self._chosen.show_call(f"memory.events({actor!r}, session={session!r})")
         pages = self._begin_events(actor, session)
         for number in pages.read(_SEEK):
             if number % 100 == 0:
@@ -75,7 +79,7 @@ class Reading(MemoryView):
         list(pages.read(FIRST))
         self._note_read("events", pages)
         place = self._place(wanted)
-        self.say(f"Event {place + 1} of {actor}, session {session}, is shown below.")
+        self._panel.say(f"Event {place + 1} of {actor}, session {session}, is shown below.")
         return {"at": place, "event": event_details(pages.values[place])}
 
     @action(lane="read")
@@ -83,9 +87,9 @@ class Reading(MemoryView):
         """Read the first records of the chosen actor or namespace."""
         namespace, strategy = form.text("namespace").strip(), form.text("strategy")
         place, arguments = self._where(namespace, strategy)
-        self.show_call(f"memory.records({arguments})")
-        names = self.strategies()
-        records = self.memory.reader.records(namespace or None, **place)
+        self._chosen.show_call(f"memory.records({arguments})")
+        names = self._chosen.strategies()
+        records = self._chosen.memory.reader.records(namespace or None, **place)
         self._records = Pages(records, lambda record: record_row(record, names))
         return self._read_on("records", self._records, FIRST, cancel)
 
@@ -93,10 +97,10 @@ class Reading(MemoryView):
     def record(self, form: Form) -> Mapping[str, Any]:
         """Return one record in full."""
         record_id = form.text("id")
-        self.show_call(f"memory.reader.record({record_id!r})")
-        record = self.memory.reader.record(record_id)
-        self.say(f"A record of {', '.join(record.namespaces)} is shown below.")
-        return {"record": record_details(record, self.strategies())}
+        self._chosen.show_call(f"memory.reader.record({record_id!r})")
+        record = self._chosen.memory.reader.record(record_id)
+        self._panel.say(f"A record of {', '.join(record.namespaces)} is shown below.")
+        return {"record": record_details(record, self._chosen.strategies())}
 
     @action(lane="read")
     def search(self, form: Form) -> Mapping[str, Any]:
@@ -108,20 +112,20 @@ class Reading(MemoryView):
         place, arguments = self._where(namespace, form.text("strategy"))
         keep = f'.query("score >= {least:g}")' if least > 0 else ""
         options = ", ".join(filter(None, (repr(query), arguments, f"top_k={top_k}")))
-        self.show_call(f"memory.search({options}){keep}")
-        names = self.strategies()
-        records = self.memory.reader.search(query, namespace or None, **place, top_k=top_k)
-        self.say(f"{plural(len(records), 'record')} found." if records else "No record was found.")
+        self._chosen.show_call(f"memory.search({options}){keep}")
+        names = self._chosen.strategies()
+        records = self._chosen.memory.reader.search(query, namespace or None, **place, top_k=top_k)
+        self._panel.say(f"{plural(len(records), 'record')} found." if records else "No record was found.")
         return {"rows": [record_row(item, names) for item in records]}
 
     @action(lane="read")
     def provenance(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Find the events that a record was extracted from, as the service reports them or inferred."""
         record_id = form.text("id")
-        self.show_call(f"memory.provenance({record_id!r})")
-        self.say("Looking for its source events …")
-        provenance = self.memory.provenance(record_id, progress=self.progress_callback(cancel)).found
-        self.say(provenance.sentence())
+        self._chosen.show_call(f"memory.provenance({record_id!r})")
+        self._panel.say("Looking for its source events …")
+        provenance = self._chosen.memory.provenance(record_id, progress=self._chosen.progress_callback(cancel)).found
+        self._panel.say(provenance.sentence())
         rows = [
             {
                 "certainty": item.certainty, "score": item.score, "at": item.event.timestamp.isoformat(),
@@ -135,15 +139,17 @@ class Reading(MemoryView):
     @action(lane="read")
     def timeline(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Return the events and the records that were extracted from them, in order."""
-        actor = self.named_actor(form)
-        only = f", session={self.session!r}" if self.session else ""
-        self.show_call(f"memory.timeline({actor!r}{only})")
-        timeline = self.memory.timeline(actor, session=self.session or None, progress=self.progress_callback(cancel))
+        actor = self._chosen.named_actor(form)
+        only = f", session={self._chosen.session!r}" if self._chosen.session else ""
+        self._chosen.show_call(f"memory.timeline({actor!r}{only})")
+        timeline = self._chosen.memory.timeline(
+            actor, session=self._chosen.session or None, progress=self._chosen.progress_callback(cancel)
+        )
         spoken = timeline.spoken
-        self.say(f"{plural(len(spoken), 'event or record', 'events and records')} of {actor}.")
-        self.tables.put("timeline", [_timeline_row(entry) for entry in reversed(spoken)])
+        self._panel.say(f"{plural(len(spoken), 'event or record', 'events and records')} of {actor}.")
+        self._panel.tables.put("timeline", [_timeline_row(entry) for entry in reversed(spoken)])
         states = [_timeline_row(entry) for entry in reversed(timeline.moments) if entry.is_state]
-        self.tables.put("stored states", states)
+        self._panel.tables.put("stored states", states)
         drawn = sorted(spoken[-_DRAWN:], key=lambda entry: (not entry.is_message, entry.lane))
         lanes: dict[str, list[Any]] = {}
         for item in drawn:
@@ -160,41 +166,56 @@ class Reading(MemoryView):
     @action(lane="read")
     def answers(self, form: Form) -> Mapping[str, Any]:
         """Return the agents, and the newest answers of one."""
-        agents = [entry.name for entry in self.bench.context.catalog.list()][:500]
+        agents = [entry.name for entry in self._panel.bench.context.catalog.list()][:500]
         agent = form.text("agent") if form.text("agent") in agents else (agents[0] if agents else "")
-        rows = frame_rows(self.bench.agent(agent).history.table(limit=_ANSWERS)) if agent else []
+        rows = frame_rows(self._panel.bench.agent(agent).history.table(limit=_ANSWERS)) if agent else []
         shown = [
             {"id": row["id"], "at": row.get("client_invoke_time"), "prompt": row.get("prompt"), "status": row["status"]}
             for row in rows
         ]
-        self.tables.put("answers", shown)
-        self.say(f"{plural(len(shown), 'answer')} of {agent}." if agent else "No agents yet.")
+        self._panel.tables.put("answers", shown)
+        self._panel.say(f"{plural(len(shown), 'answer')} of {agent}." if agent else "No agents yet.")
         return {"agents": agents, "agent": agent, "count": len(shown)}
 
     @action(lane="read")
     def used(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Find the records that an answer's prompt contained."""
         agent, number = form.text("agent"), form.count("invocation", most=2**53)
-        self.show_call(f"inv = bench.agent({agent!r}).history.get({number})", "inv.telemetry.memories_used(memory)")
-        self.say("Reading the answer's trace …")
-        invocation = self.bench.agent(agent).history.get(number)
-        uses = invocation.telemetry.memories_used(self.memory, progress=self.progress_callback(cancel))
-        self.say(f"{plural(len(uses), 'record')} in the answer's prompt.")
+        self._chosen.show_call(
+            f"inv = bench.agent({agent!r}).history.get({number})", "inv.telemetry.memories_used(memory)"
+        )
+        self._panel.say("Reading the answer's trace …")
+        invocation = self._panel.bench.agent(agent).history.get(number)
+        uses = invocation.telemetry.memories_used(self._chosen.memory, progress=self._chosen.progress_callback(cancel))
+        self._panel.say(f"{plural(len(uses), 'record')} in the answer's prompt.")
         rows = frame_rows(uses)
         return {"rows": [{**row, "id": row["record_id"]} for row in rows[:1_000]], "note": uses.note}
+
+    def clear(self) -> None:
+        """Drop the events and records that were read."""
+        self._events = self._records = None
+        for name in ("events", "records", "timeline"):
+            self._panel.tables.put(name, ())
+
+    def counts(self) -> dict[str, list[Any]]:
+        """Return how many events and records were read, and whether these are all."""
+        read = {"events": self._events, "records": self._records}
+        return {name: [0, False] if pages is None else [len(pages), pages.is_whole] for name, pages in read.items()}
 
     # How it is done.
 
     def _begin_events(self, actor: str, session: str, **options: Any) -> Pages:
-        events = self.memory.reader.events(actor or None, session=(session or None) if actor else None, **options)
+        events = self._chosen.memory.reader.events(
+            actor or None, session=(session or None) if actor else None, **options
+        )
         self._events = Pages(events, event_row)
-        self.tables.put("events", self._events)
+        self._panel.tables.put("events", self._events)
         return self._events
 
     def _read_on(self, what: str, pages: Pages | None, count: int, cancel: Cancel) -> Mapping[str, Any]:
         if pages is None:
             return {}
-        progress = self.progress_callback()
+        progress = self._chosen.progress_callback()
         try:
             for number in pages.read(count):
                 if number % 100 == 0:
@@ -207,13 +228,15 @@ class Reading(MemoryView):
             self._note_read(what, pages)
         rest = " (all)" if pages.is_whole else "; there are more"
         stopped = "Stopped: " if cancel.is_set else ""
-        self.say(f"{stopped}{plural(len(pages), what[:-1])} read{rest}." if pages.values else f"No {what} are here.")
+        self._panel.say(
+            f"{stopped}{plural(len(pages), what[:-1])} read{rest}." if pages.values else f"No {what} are here."
+        )
         return {"count": len(pages), "whole": pages.is_whole}
 
     def _note_read(self, what: str, pages: Pages) -> None:
-        self.tables.put(what, pages)
+        self._panel.tables.put(what, pages)
         branches = sorted(pages.branches)[:100]
-        self.send_message("read", what=what, count=len(pages), whole=pages.is_whole, branches=branches)
+        self._panel.send_message("read", what=what, count=len(pages), whole=pages.is_whole, branches=branches)
 
     def _place(self, event_id: str) -> int:
         values = self._events.values if self._events is not None else []
@@ -225,7 +248,7 @@ class Reading(MemoryView):
         )
 
     def _where(self, namespace: str, strategy: str) -> tuple[dict[str, Any], str]:
-        given = {"actor": self.actor or None, "strategy": strategy or None}
+        given = {"actor": self._chosen.actor or None, "strategy": strategy or None}
         arguments = [repr(namespace)] if namespace else []
         arguments += [f"{name}={value!r}" for name, value in given.items() if value]
         return given, ", ".join(arguments)
