@@ -22,6 +22,8 @@ from .error_forms import protocol_of
 from .gateway_paths import gateway_path
 from .gateways import Gateways
 from .guard import Caller, Guard
+from .guardrails import GuardedModel, GuardrailPlane
+from .guardrails.assessing import Guardrail
 from .identity.inbound import RESOURCE_METADATA
 from .identity.local_issuer import LocalIssuer
 from .identity.outbound import PATHS as IDENTITY_PATHS
@@ -74,6 +76,7 @@ class Application:
         browsers: Answers the live view of browsers.
         gateways: Answers calls of gateways.
         models: Answers Converse and ConverseStream, and InvokeModel in the formats that are known.
+        guardrails: The guardrails that requests to models name.
         routers: Routers by the service name that clients sign for, in the order in which they are asked.
         moto: Answers what no router does.
         admin: Answers Loom's own requests.
@@ -99,6 +102,7 @@ class Application:
         browsers: BrowserStreams,
         gateways: Gateways,
         models: ConverseModel,
+        guardrails: GuardrailPlane,
         routers: Mapping[str, Sequence[Router]],
         moto: MotoFallback,
         admin: AdminRoutes,
@@ -114,7 +118,7 @@ class Application:
     ) -> None:
         self._policies = policies
         self._account_id, self._region, self._issuers, self._outward = account_id, region, issuers, outward
-        self._guard, self._invoke, self._models = guard, invoke, models
+        self._guard, self._invoke, self._models, self._guardrails = guard, invoke, models, guardrails
         self._commands, self._endpoints, self._sockets, self._gateways = commands, endpoints, sockets, gateways
         self._check_place, self._explain = check_place, explain
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
@@ -205,7 +209,7 @@ class Application:
         if service == "bedrock" and path.startswith("/model/"):
             model_id, _, operation = path.removeprefix("/model/").rpartition("/")
             require(caller.principal, *model_action(operation, unquote(model_id), caller.region), service)
-            await self._converse(path, headers, receive, send, request_id)
+            await self._converse(path, caller, headers, receive, send, request_id)
             return
         account_id = caller.account_id or self._account_id
         if service == "bedrock-agentcore" and gateway_path(scope) is not None:
@@ -311,20 +315,35 @@ class Application:
         )
 
     async def _converse(
-        self, path: str, headers: Mapping[bytes, bytes], receive: Receive, send: Send, request_id: str
+        self,
+        path: str,
+        caller: Caller,
+        headers: Mapping[bytes, bytes],
+        receive: Receive,
+        send: Send,
+        request_id: str,
     ) -> None:
-        named = _named(request_id)
+        def find(key: str, version: str) -> Guardrail:
+            guardrail = self._guardrails.version(
+                key, version, Place(caller.region, caller.account_id or self._account_id)
+            )
+            require(caller.principal, "bedrock:ApplyGuardrail", [guardrail.arn], caller.service)
+            return guardrail
+
+        models, named = GuardedModel(self._models, find), _named(request_id)
         model_id, _, operation = path.removeprefix("/model/").rpartition("/")
         body = await read_body(receive, _MODEL_REQUEST_LIMIT_BYTES, headers.get(b"content-length", b"").decode())
         try:
             request = json.loads(body or b"{}")
         except ValueError as error:
             raise RefusedError("ValidationException", 400, f"The request is not JSON: {error}") from error
+        if b"x-amzn-bedrock-guardrailidentifier" in headers:
+            raise not_implemented("guardrails of InvokeModel, only those of Converse and ConverseStream")
         try:
             if operation == "converse":
-                await send_json(send, await self._models.converse(unquote(model_id), request), headers=named)
+                await send_json(send, await models.converse(unquote(model_id), request), headers=named)
             elif operation == "converse-stream":
-                await _send_frames(send, self._models.converse_stream(unquote(model_id), request), named)
+                await _send_frames(send, models.converse_stream(unquote(model_id), request), named)
             elif operation == "invoke":
                 answer = await invoke_model(self._models, unquote(model_id), request, request_id)
                 await send_json(send, answer, headers=named)

@@ -73,6 +73,17 @@ class Pattern:
         """Return whether the pattern matches all of a text."""
         return self._compiled.fullmatch(_encoded(text)) is not None
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return where the pattern matches in a text, in order and without overlaps; no empty matches."""
+        encoded, spans, at, characters = _encoded(text), list[tuple[int, int]](), 0, 0
+        for match in self._compiled.finditer(encoded):
+            start, end = match.span()
+            if start < end:
+                begin = characters + len(encoded[at:start].decode("utf-8", "replace"))
+                at, characters = end, begin + len(encoded[start:end].decode("utf-8", "replace"))
+                spans.append((begin, characters))
+        return spans
+
     def groups(self, text: str) -> list[str | None] | None:
         """Return the groups of the first match in a text; None without a match."""
         match = self._compiled.search(_encoded(text))

@@ -50,7 +50,7 @@ _PATTERNS = {
     # An MCP server of this machine is reached over HTTP; AWS takes https only.
     "McpServerTargetConfigurationEndpointString": r"https://.*|http://(127\.0\.0\.1|localhost)[:/].*",
     # The model's own lacks digits, and so excludes OAuth2 credential providers, which can be tagged.
-    "TaggableResourcesArn": r"arn:[^:]*:bedrock-agentcore:[a-z0-9-]+:[0-9]{12}:[a-z0-9-]+/[^/]+(/[a-z0-9-]+/[^/]+)*",
+    "TaggableResourcesArn": r"arn:[^:]*:bedrock(-agentcore)?:[a-z0-9-]+:[0-9]{12}:[a-z0-9-]+/[^/]+(/[a-z0-9-]+/[^/]+)*",
 }
 _BODY_LIMIT_BYTES = 6_000_000
 _LARGE_BODY_BYTES = 1_000_000
@@ -87,8 +87,8 @@ class Router:
 
     Components have methods such as `create_event(parameters) -> result`. Parameters of AgentCore's operations are
     checked against the service model before a method sees them; those of CloudWatch Logs, whose methods check them with
-    that service's own errors, are the request's JSON. A method of a JSON service may return None: then moto answers.
-    One with a parameter `place` is given the caller's region and account.
+    that service's own errors, are the request's JSON. A method of a JSON service, or of one whose rest moto answers,
+    may return None: then moto answers. One with a parameter `place` is given the caller's region and account.
 
     Args:
         service_name: The service as botocore names it.
@@ -186,7 +186,7 @@ class Router:
             result = await handler(await asyncio.to_thread(_parameters, match, body))
         else:
             result = await handler(_parameters(match, body))
-        if result is None and "json" in metadata.get("protocols", ()):  # CodeBuild, whose first protocol is another
+        if result is None and (self._rest_to_moto or "json" in metadata.get("protocols", ())):
             return replayed(body)
         if isinstance(result, EncodedStream):
             kind = (b"content-type", b"application/vnd.amazon.eventstream")

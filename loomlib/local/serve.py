@@ -48,6 +48,7 @@ from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayOperatio
 from .gateways.credentials import TargetCredentials
 from .gateways.targets import Targets
 from .guard import Guard, listening_socket
+from .guardrails import GuardrailPlane
 from .identity.inbound import CognitoPools, InboundAuthorizer, UserTokens
 from .identity.local_issuer import LocalIssuer
 from .identity.outbound import OutboundIdentity, discovery_urls
@@ -213,7 +214,7 @@ async def _serve(
         aws_names=lambda: session_variables(home, state.region, proxy, os.environ),
     )
     interpreters = InterpreterPool(resources, sessions)
-    models = model_of(options, model_settings)
+    models, guardrails = model_of(options, model_settings), GuardrailPlane(resources)
     images = ImageStore(home)
     deployments = Deployments(home, images, isolation=isolation, exact_python=options.python == "machine")
     issuer, web_issuer = LocalIssuer(home, state.url), LocalIssuer(home, state.url, "sts")
@@ -300,6 +301,7 @@ async def _serve(
         outward=OutwardUses(logs),
         identity=identity,
         models=models,
+        guardrails=guardrails,
         routers={
             "bedrock-agentcore": (
                 Router(
@@ -323,6 +325,10 @@ async def _serve(
                     regional=identity.data_handlers,
                     large={"InvokeCodeInterpreter": _CODE_BYTES},
                 ),
+            ),
+            "bedrock": (
+                Router("bedrock", guardrails, rest_to_moto=True),
+                Router("bedrock-runtime", guardrails),
             ),
             "xray": (Router("xray", TraceSettings(), rest_to_moto=True),),
             "lambda": (Router("lambda", FunctionPlane(functions), rest_to_moto=True),),

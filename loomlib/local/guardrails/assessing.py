@@ -1,0 +1,201 @@
+"""Assess texts by a guardrail: what its policies find, and what becomes of the texts."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .findings import ANONYMIZED, BLOCKED, GuardrailFinding, Source
+from .judged import find_content, find_grounding, find_topics
+from .sensitive import find_sensitive
+from .words import find_words
+
+_UNIT_CHARACTERS: Final = 1_000  # AWS's pricing: characters of one text unit
+_LISTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "topicPolicy": ("topics",),
+    "contentPolicy": ("filters",),
+    "wordPolicy": ("customWords", "managedWordLists"),
+    "sensitiveInformationPolicy": ("piiEntities", "regexes"),
+    "contextualGroundingPolicy": ("filters",),
+}
+_JUDGED: Final = ("topicPolicy", "contentPolicy", "contextualGroundingPolicy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guardrail:
+    """A version of a guardrail.
+
+    Attributes:
+        id: Its id.
+        arn: Its ARN.
+        version: "DRAFT" or a number.
+        configuration: What it was created with, by the names on the wire.
+    """
+
+    id: str
+    arn: str
+    version: str
+    configuration: Mapping[str, Any] = field(repr=False)
+
+    def policy(self, name: str) -> Mapping[str, Any]:
+        """Return the configuration of a policy, such as `wordPolicy`; empty without one."""
+        return self.configuration.get(f"{name}Config") or {}
+
+    def blocked_message(self, source: Source) -> str:
+        """Return what replaces a blocked prompt or answer."""
+        side = "blockedInputMessaging" if source == "INPUT" else "blockedOutputsMessaging"
+        return str(self.configuration[side])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessed:
+    """The assessment of texts that belong together.
+
+    Attributes:
+        guardrail: The guardrail.
+        source: The side of the model that the texts are on.
+        texts: The texts.
+        findings: What was found, text by text; the last entry is what concerns all of them.
+        grounded: Whether grounding was assessed.
+        latency_ms: How long it took.
+    """
+
+    guardrail: Guardrail
+    source: Source
+    texts: tuple[str, ...]
+    findings: tuple[tuple[GuardrailFinding, ...], ...]
+    grounded: bool
+    latency_ms: float
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a finding blocks the texts."""
+        return any(finding.action == BLOCKED for finding in self._all)
+
+    @property
+    def masked(self) -> bool:
+        """Whether something in the texts is masked."""
+        return any(finding.action == ANONYMIZED for finding in self._all)
+
+    @property
+    def outputs(self) -> list[str]:
+        """What takes the place of the texts: one message, the masked texts, or nothing where nothing changes."""
+        if self.blocked:
+            return [self.guardrail.blocked_message(self.source)]
+        return self.masked_texts if self.masked else []
+
+    @property
+    def masked_texts(self) -> list[str]:
+        """The texts with what is masked replaced."""
+        return [_masked(text, found) for text, found in zip(self.texts, self.findings, strict=False)]
+
+    @property
+    def reason(self) -> str:
+        """`actionReason`: what was done, and which policies are simulated here."""
+        done = "Guardrail blocked." if self.blocked else "Guardrail masked." if self.masked else "No action."
+        judged = sorted(
+            {finding.policy for finding in self._all if finding.policy in _JUDGED and finding.entry["detected"]}
+        )
+        return f"{done} Simulated by the local AgentCore: {', '.join(judged)}." if judged else done
+
+    def usage(self) -> dict[str, int]:
+        """Return the text units of each policy, of 1,000 characters."""
+        units = math.ceil(sum(map(len, self.texts)) / _UNIT_CHARACTERS)
+        sensitive = self.guardrail.policy("sensitiveInformationPolicy")
+        has_kinds = bool(sensitive.get("piiEntitiesConfig"))
+        return {
+            "topicPolicyUnits": units * bool(self.guardrail.policy("topicPolicy")),
+            "contentPolicyUnits": units * bool(self.guardrail.policy("contentPolicy")),
+            "wordPolicyUnits": units * bool(self.guardrail.policy("wordPolicy")),
+            "sensitiveInformationPolicyUnits": units * has_kinds,
+            "sensitiveInformationPolicyFreeUnits": units * bool(sensitive.get("regexesConfig")),
+            "contextualGroundingPolicyUnits": units * self.grounded,
+        }
+
+    def coverage(self) -> dict[str, Any]:
+        """Return the characters that were assessed."""
+        characters = sum(map(len, self.texts))
+        return {"textCharacters": {"guarded": characters, "total": characters}}
+
+    def document(self, *, full: bool = False) -> dict[str, Any]:
+        """Return the assessment as it is on the wire.
+
+        Args:
+            full: Whether filters that did not match are shown too. Grounding scores always are.
+        """
+        shown: dict[str, Any] = {}
+        for finding in self._all:
+            if full or finding.entry["detected"] or finding.policy == "contextualGroundingPolicy":
+                lists = {name: list[Any]() for name in _LISTS[finding.policy]}
+                shown.setdefault(finding.policy, lists)[finding.entries].append(dict(finding.entry))
+        metrics = {
+            "guardrailProcessingLatency": math.ceil(self.latency_ms),
+            "usage": self.usage(),
+            "guardrailCoverage": self.coverage(),
+        }
+        applied = {
+            "guardrailId": self.guardrail.id,
+            "guardrailVersion": self.guardrail.version,
+            "guardrailArn": self.guardrail.arn,
+            "guardrailOrigin": ["REQUEST"],
+            "guardrailOwnership": "SELF",
+        }
+        return {**shown, "invocationMetrics": metrics, "appliedGuardrailDetails": applied}
+
+    @property
+    def _all(self) -> list[GuardrailFinding]:
+        return [finding for found in self.findings for finding in found]
+
+
+def assess(
+    guardrail: Guardrail, texts: Sequence[str], source: Source, *, sources: Sequence[str] = (), query: str = ""
+) -> Assessed:
+    """Assess texts by every policy of a guardrail.
+
+    Takes processor time: call it in a thread.
+
+    Args:
+        guardrail: The guardrail.
+        texts: The texts.
+        source: The side of the model that they are on.
+        sources: What an answer should be grounded in.
+        query: The question that it answers.
+    """
+    began = time.perf_counter()
+    findings: list[tuple[GuardrailFinding, ...]] = []
+    for text in texts:
+        found = list(find_sensitive(guardrail.policy("sensitiveInformationPolicy"), text, source))
+        found += find_words(guardrail.policy("wordPolicy"), text, source)
+        findings.append(tuple(found))
+    whole = "\n".join(texts)
+    judged: list[GuardrailFinding] = []
+    if whole.strip():
+        judged += find_content(guardrail.policy("contentPolicy"), whole, source)
+        if topics := guardrail.policy("topicPolicy"):
+            judged += find_topics(topics, whole, source)
+    grounding = guardrail.policy("contextualGroundingPolicy")
+    grounded = bool(source == "OUTPUT" and grounding and sources and query)
+    if grounded:
+        judged += find_grounding(grounding, whole, sources=sources, query=query)
+    return Assessed(
+        guardrail=guardrail,
+        source=source,
+        texts=tuple(texts),
+        findings=(*findings, tuple(judged)),
+        grounded=grounded,
+        latency_ms=(time.perf_counter() - began) * 1_000,
+    )
+
+
+def _masked(text: str, findings: Sequence[GuardrailFinding]) -> str:
+    spans = [(*span, item.placeholder) for item in findings if item.action == ANONYMIZED for span in item.spans]
+    pieces: list[str] = []
+    at = 0
+    for start, end, placeholder in sorted(spans):
+        if start >= at:
+            pieces += (text[at:start], placeholder)
+            at = end
+    return "".join([*pieces, text[at:]])
