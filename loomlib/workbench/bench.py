@@ -26,6 +26,7 @@ from .agent import Agent
 from .bench_alerts import BenchAlerts
 from .bench_evals import BenchEvals
 from .bench_gateways import BenchGateways
+from .bench_guardrails import BenchGuardrails
 from .bench_identity import BenchIdentity
 from .bench_memories import Memories, memory_variables
 from .bench_telemetry import BenchTelemetry
@@ -129,6 +130,11 @@ class Workbench:
     def gateways(self) -> BenchGateways:
         """The account's gateways: list, get, create, delete, and their tools."""
         return BenchGateways(self.context)
+
+    @property
+    def guardrails(self) -> BenchGuardrails:
+        """The account's guardrails: list, get, create, delete, and check texts with them."""
+        return BenchGuardrails(self.context)
 
     @property
     def memories(self) -> Memories:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..agents import AgentEntry
 from ..aws.credential_providers import CredentialProvider
 from ..aws.gateways import Gateway, GatewayTarget
+from ..aws.guardrails import Guardrail, GuardrailMatch
 from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
 from ..telemetry import LogEvent
 from .blueprints import Blueprint
@@ -31,6 +32,8 @@ _EVAL_SETS = ("name", "cases", "multi-turn", "blueprint", "tags", "description")
 _PROVIDERS = ("name", "kind", "vendor", "created_at", "updated_at", "arn")
 _GATEWAYS = ("name", "status", "authorizer", "search", "url", "created_at", "arn")
 _TARGETS = ("name", "kind", "status", "reason", "updated_at", "id")
+_GUARDRAILS = ("name", "status", "policies", "description", "updated_at", "arn")
+_GUARDRAIL_MATCHES = ("policy", "kind", "match", "action", "confidence", "score", "threshold")
 _BLUEPRINTS = ("name", "title", "description", "variant of", "try")
 
 
@@ -69,6 +72,28 @@ def target_frame(targets: Iterable[GatewayTarget]) -> pd.DataFrame:
     """Return the targets of a gateway, one row each."""
     return _frame(
         _TARGETS, ((item.name, item.kind, item.status, item.reason, item.updated_at, item.id) for item in targets)
+    )
+
+
+def guardrail_frame(guardrails: Iterable[Guardrail]) -> pd.DataFrame:
+    """Return guardrails, one row each."""
+    return _frame(
+        _GUARDRAILS,
+        (
+            (item.name, item.status, ", ".join(item.policies), item.description, item.updated_at, item.arn)
+            for item in guardrails
+        ),
+    )
+
+
+def guardrail_match_frame(matches: Iterable[GuardrailMatch]) -> pd.DataFrame:
+    """Return what a guardrail found, one row each."""
+    return _frame(
+        _GUARDRAIL_MATCHES,
+        (
+            (item.policy, item.kind, item.match, item.action, item.confidence, item.score, item.threshold)
+            for item in matches
+        ),
     )
 
 
