@@ -59,6 +59,22 @@ def test_what_pip_cannot_find_fails_the_runtime_with_pip_s_words(offline_service
     assert not list((offline_service.state.home / "environments").iterdir())
 
 
+def test_an_index_in_a_folder_links_to_the_wheels_beside_it(
+    start_service: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, page = tmp_path / "files", tmp_path / "simple" / "loom-greeting"
+    files.mkdir()
+    page.mkdir(parents=True)
+    build_wheel(files, "loom_greeting", "1.0", 'TEXT = "good morning"')
+    (wheel,) = files.iterdir()
+    (page / "index.html").write_text(f'<!DOCTYPE html><a href="../../files/{wheel.name}">{wheel.name}</a>', "utf-8")
+    monkeypatch.setenv("PIP_INDEX_URL", page.parent.as_uri())
+    service = start_service()
+    package = {"agent.py": AGENT, "requirements.txt": "loom_greeting>=1\n"}
+    described = service.settled(service.create("needs_one", service.upload(package))["agentRuntimeId"])
+    assert described["status"] == "READY", described
+
+
 STEALING_PIP = """
 import os, pathlib, sys
 text = "\\n".join(pathlib.Path(f"/proc/{pid}/environ").read_bytes().decode() for pid in (os.getppid(), os.getpid()))

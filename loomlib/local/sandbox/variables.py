@@ -7,6 +7,7 @@ read `/proc/<pid>/environ`; what it starts itself inherits no more than that.
 from __future__ import annotations
 
 import configparser
+import contextlib
 import os
 import re
 import sys
@@ -95,13 +96,21 @@ def installer_environment(service: Mapping[str, str], scratch: Path) -> dict[str
 
 
 def named_paths(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the local files and folders that pip's variables and the certificate variables name."""
+    """Yield the local files and folders that pip's variables and the certificate variables name, and need."""
     for name, value in environment.items():
         if name in _CERTIFICATES or (name.startswith("PIP_") and name != "PIP_CONFIG_FILE"):
             for word in value.split():
                 path = Path(word.removeprefix("file://"))
                 if path.is_absolute() and path.exists():
                     yield path
+                    if path.name == "simple":
+                        yield from _beside_index(path)
+
+
+def _beside_index(index: Path) -> Iterator[Path]:
+    """Yield the folders of wheels beside an index in a folder, to which its pages link as `../../files/…`."""
+    with contextlib.suppress(OSError):
+        yield from (folder for folder in index.parent.iterdir() if folder != index and any(folder.glob("*.whl")))
 
 
 def _pip_variables(user: Mapping[str, str]) -> dict[str, str]:
