@@ -184,6 +184,9 @@ class Application:
         send: Send,
         request_id: str,
     ) -> None:
+        if caller.service == "bedrock-agentcore" and scope["raw_path"].startswith(b"//"):
+            # As on AWS: a client that joins an address which ends with a slash to a path.
+            scope["raw_path"] = b"/" + scope["raw_path"].lstrip(b"/")
         path, service = scope["raw_path"].decode("latin-1"), caller.service
         if caller.unsigned is not None:
             content = cast("Body", scope["loom.body"])

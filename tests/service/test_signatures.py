@@ -241,6 +241,15 @@ def test_keys_of_all_kinds_are_signed_alike_on_both_sides(aws: Any, key: str) ->
     s3.close()
 
 
+def test_an_address_that_ends_with_a_slash_is_joined_to_a_path(aws: Any) -> None:
+    body = b"{}"
+    answers = [
+        send(aws.state, "POST", path, body, signed_headers(aws.state, "POST", path, body))[:2]
+        for path in ("/memories/absent-0123456789/actors", "//memories/absent-0123456789/actors")
+    ]
+    assert answers == [(404, "ResourceNotFoundException")] * 2
+
+
 def test_a_key_id_is_no_bearer_token(aws: Any) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", aws.state.port, timeout=60)
     connection.request("POST", "/_loom/stop", headers={"Authorization": f"Bearer {aws.state.access_key}"})
