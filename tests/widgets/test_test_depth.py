@@ -116,7 +116,8 @@ def test_a_views_frame_has_its_channel_and_no_other(bench: loom.Workbench, watch
         called.set()
         return {"result": {"content": []}} if goes_on.wait(60) else {}
 
-    channels = watched.panel._channels  # type: ignore[attr-defined]
+    frames = watched.panel.frames  # type: ignore[attr-defined]
+    channels = frames.channels
     channels["slow"] = FrameChannel(channels["f1"].view, slow)
     waits = watched.begin("frame_message", frame="slow", message=json.dumps({"jsonrpc": "2.0", **call}))
     assert called.wait(60)
@@ -126,7 +127,7 @@ def test_a_views_frame_has_its_channel_and_no_other(bench: loom.Workbench, watch
 
     watched.ask("frame_gone", frame="f1")
     assert post(**call)["closed"] is True
-    lanes = {watched.panel._actions["frame"].lane(watched.panel, Form(frame=f"n{at}")) for at in range(100)}
+    lanes = {frames.lane(Form(frame=f"n{at}")) for at in range(100)}
     assert len(lanes) == 8
     assert watched.ask("frame_message", frame=7) == {"failed": True}
     assert watched.ask("frame", turn=turn["turn"], view=7, frame="f3") == {"failed": True}

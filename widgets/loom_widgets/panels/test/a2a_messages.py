@@ -11,40 +11,54 @@ from loomlib import Agent
 from loomlib.agents import new_session_id
 from loomlib.json_values import as_list, as_mapping, as_text
 
-from ...kit import Cancel, Form, action
-from .calling import Calling
+from ...kit import Cancel, Form, PanelPort, action
+from .agent_calls import AgentCalls
+from .code import opening_code
+from .conversation import Conversation
 from .words import short_text
 
 if TYPE_CHECKING:
     from loomlib.workbench.protocol_call import ProtocolCall
 
 
-class A2aMessages(Calling):
+class A2aMessages:
     """Messages to A2A agents."""
+
+    def __init__(self, panel: PanelPort, conversation: Conversation, calls: AgentCalls) -> None:
+        self._panel, self._conversation, self._calls = panel, conversation, calls
+        self._waiting: tuple[str, str, str] | None = None
+        """The session, task and context that wait for the next message."""
 
     @action(lane="invoke")
     def agent_card(self, form: Form) -> Mapping[str, Any]:
         """Return the card of an A2A agent."""
-        agent = self._agent_of(form)
-        self.show_code(f"{self._opening(agent)}\na2a = agent.a2a()\na2a.card()")
+        agent = self._conversation.agent_of(form)
+        self._panel.show_code(f"{opening_code(agent)}\na2a = agent.a2a()\na2a.card()")
         with agent.a2a(session_id=form.text("session") or None) as a2a:
             return {"facts": card_facts(a2a.card())}
 
-    def _ask_a2a(self, agent: Agent, prompt: str, session: str, cancel: Cancel) -> Mapping[str, Any]:
-        """Send a message to an A2A agent as a new turn; its task and artifacts are cards that change meanwhile."""
+    def send(self, agent: Agent, prompt: str, session: str, cancel: Cancel) -> Mapping[str, Any]:
+        """Send a message to an A2A agent as a new turn; its task and artifacts are cards that change meanwhile.
+
+        Args:
+            agent: The agent.
+            prompt: The message.
+            session: The session's id; "" for a new session.
+            cancel: Stop cancels the task.
+        """
         call = f"a2a = agent.a2a()\ncall = a2a.send({prompt!r})\ncall.task, call.artifacts"
-        self.show_code(f"{self._opening(agent)}\n{call}")
+        self._panel.show_code(f"{opening_code(agent)}\n{call}")
         session_id = session or new_session_id()
         with agent.a2a(session_id=session_id) as a2a:
-            turn = self._begin_turn(prompt, session_id)
-            self.send_message("session", turn=turn.id, session=session_id)
+            turn = self._conversation.begin_turn(prompt, session_id)
+            self._panel.send_message("session", turn=turn.id, session=session_id)
             task_id, context_id = self._waiting_task(session_id)
             stream = a2a.stream(prompt, task_id=task_id, context_id=context_id)
             cancel.then(stream.cancel)
 
             def listen() -> ProtocolCall:
                 results: list[Mapping[str, Any]] = []
-                with self.stream("pieces", turn=turn.id) as pieces:
+                with self._panel.stream("pieces", turn=turn.id) as pieces:
                     for event in stream:
                         results.append(event.result)
                         for item in _cards(results):
@@ -52,16 +66,14 @@ class A2aMessages(Calling):
                 call = stream.result()
                 turn.tasks = turn.tools = _cards(results)
                 if call.state in ("input-required", "auth-required"):
-                    self._a2a_waiting = (session_id, call.task.id, call.task.context_id)
+                    self._waiting = (session_id, call.task.id, call.task.context_id)
                 return call
 
-            return self._finish(agent, turn, listen)
-
-    _a2a_waiting: tuple[str, str, str] | None = None
+            return self._calls.finish(agent, turn, listen)
 
     def _waiting_task(self, session_id: str) -> tuple[str | None, str | None]:
         """Return the task and context that wait for the next message of this session; once."""
-        waiting, self._a2a_waiting = self._a2a_waiting, None
+        waiting, self._waiting = self._waiting, None
         if waiting is None or waiting[0] != session_id:
             return None, None
         return waiting[1], waiting[2]

@@ -4,18 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Any, Final
 
-from loomlib import Workbench
 from loomlib.agents.protocols import Elicitation, Sampling
 from loomlib.errors import LoomError
 from loomlib.json_values import as_mapping, as_text
 
-from ...kit import Form, action
-from .conversing import Conversing
+from ...kit import Form, PanelPort, action
 from .tool_forms import fields_of, values_of
 from .words import short_text, well_formed
 
@@ -55,13 +53,14 @@ class ServerQuestion:
         }
 
 
-class ServerQuestions(Conversing):
+class ServerQuestions:
     """The questions of the open MCP session; they are shown one after the other."""
 
-    def __init__(self, bench: Workbench, **options: Any) -> None:
+    def __init__(self, panel: PanelPort) -> None:
+        self._panel = panel
         self._asking, self._questions = Lock(), list[ServerQuestion]()
-        self._given: dict[str, str] = {}
-        super().__init__(bench, **options)
+        self.on_answer: list[Callable[[str, str], object]] = []
+        """Called with the callback's name and the answer as Python, before the server gets an answer."""
 
     @action(lane="question")
     def answer_server(self, form: Form) -> None:
@@ -77,8 +76,8 @@ class ServerQuestions(Conversing):
         else:
             question.answer = "cancel" if how == "cancel" and isinstance(asked, Elicitation) else None
         name, parameter = ("on_elicit", "question") if isinstance(asked, Elicitation) else ("on_sample", "request")
-        self._given[name] = f"lambda {parameter}: {question.answer!r}"
-        self._show_answered()
+        for listener in self.on_answer:
+            listener(name, f"lambda {parameter}: {question.answer!r}")
         self._settle(question)
 
     @action(lane="model")
@@ -90,22 +89,19 @@ class ServerQuestions(Conversing):
         if not isinstance(asked, Sampling):
             raise LoomError("The server asks you, not a model", try_="fill in the form")
         model = form.text("model").strip()
-        self.say(f"Asking {short_text(model)} …")
-        answer = sampling_model(self.bench, model or DEFAULT_MODEL)(asked)
+        self._panel.say(f"Asking {short_text(model)} …")
+        answer = sampling_model(self._panel.bench, model or DEFAULT_MODEL)(asked)
         labels = ["simulated"] if answer["_meta"]["loom/simulated"] else []
-        self.say(f"The model has answered{''.join(f', {label}' for label in labels)}.")
+        self._panel.say(f"The model has answered{''.join(f', {label}' for label in labels)}.")
         return {"text": well_formed(answer["content"]["text"]), "labels": labels}
 
-    def _show_answered(self) -> None:
-        """Show the session and its call as Python, with the answers that were given."""
-
-    def _ask_here(self, asked: Elicitation | Sampling) -> Mapping[str, Any] | str | None:
+    def ask(self, asked: Elicitation | Sampling) -> Mapping[str, Any] | str | None:
         """Show a question of the server and wait for its answer."""
         question = ServerQuestion(asked=asked)
         with self._asking:
             self._questions.append(question)
         self._show_question()
-        self.say("The server asks a question.")
+        self._panel.say("The server asks a question.")
         question.settled.wait()
         return question.answer
 
@@ -121,7 +117,7 @@ class ServerQuestions(Conversing):
         question.settled.set()
         self._show_question()
 
-    def _drop_questions(self) -> None:
+    def drop(self) -> None:
         """Decline the questions that nobody answered, because their call is over."""
         with self._asking:
             questions, self._questions = self._questions, []
@@ -130,8 +126,9 @@ class ServerQuestions(Conversing):
         self._show_question()
 
     def _show_question(self) -> None:
-        self.send_message("question", **self._question_message())
+        self._panel.send_message("question", **self.message())
 
-    def _question_message(self) -> dict[str, Any]:
+    def message(self) -> dict[str, Any]:
+        """Return the question that is shown as a message to a view; empty when there is none."""
         with self._asking:
             return self._questions[0].message() if self._questions else {}

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from loomlib.errors import LoomError
 from loomlib.presentation.formats import size
 
-from ...kit import Cancel, Form, action
-from .calling import Calling
+from ...kit import Cancel, Form, PanelPort, action
+from .agent_calls import AgentCalls
+from .code import opening_code
+from .conversation import Conversation
 from .words import short_text
 
 if TYPE_CHECKING:
@@ -23,26 +25,34 @@ if TYPE_CHECKING:
 _MOST_MESSAGES: Final = 400
 
 
-class SocketMessages(Calling):
+class WebSocketMessages:
     """The open WebSocket of the chosen agent."""
 
-    _socket: tuple[SocketClient, PanelTurn, str] | None = None
-    """The client, its turn, and Python that opens it."""
+    def __init__(self, panel: PanelPort, conversation: Conversation, calls: AgentCalls) -> None:
+        self._panel, self._conversation, self._calls = panel, conversation, calls
+        self._socket: tuple[SocketClient, PanelTurn, str] | None = None
+        """The client, its turn, and Python that opens it."""
+        conversation.on_leave.append(self._stop)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a WebSocket is open."""
+        return self._socket is not None
 
     @action(lane="socket")
     def open_socket(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Open a WebSocket as a new turn and show what comes, until one side closes it."""
-        agent, session = self._agent_of(form), form.text("session")
+        agent, session = self._conversation.agent_of(form), form.text("session")
         given = f"session_id={session!r}" if session else ""
-        code = f"{self._opening(agent)}\nws = agent.websocket({given})"
-        self.show_code(code)
-        self.say(f"Opening a WebSocket to {agent.name} …")
+        code = f"{opening_code(agent)}\nws = agent.websocket({given})"
+        self._panel.show_code(code)
+        self._panel.say(f"Opening a WebSocket to {agent.name} …")
         client = agent.websocket(session_id=session or None)
         cancel.then(client.close)
-        turn = self._begin_turn("WebSocket", client.session_id, is_socket=True)
+        turn = self._conversation.begin_turn("WebSocket", client.session_id, is_socket=True)
         self._socket = (client, turn, code)
-        self.send_message("socket", open=True)
-        self.say("The WebSocket is open.")
+        self._panel.send_message("socket", open=True)
+        self._panel.say("The WebSocket is open.")
 
         def listen() -> ProtocolCall:
             try:
@@ -52,9 +62,9 @@ class SocketMessages(Calling):
                 return client.close()
             finally:
                 self._socket = None
-                self.send_message("socket", open=False)
+                self._panel.send_message("socket", open=False)
 
-        return self._finish(agent, turn, listen, shows_text=False)
+        return self._calls.finish(agent, turn, listen, shows_text=False)
 
     @action(lane="socket send")
     def send_socket(self, form: Form) -> None:
@@ -63,9 +73,12 @@ class SocketMessages(Calling):
             raise LoomError("No WebSocket is open", try_="open one, then send")
         client, turn, code = self._socket
         text = form.text("text")
-        self.show_code(f"{code}\nws.send({text!r})\nws.receive().text")
+        self._panel.show_code(f"{code}\nws.send({text!r})\nws.receive().text")
         self._show_message(turn, text, is_sent=True)
         client.send(text)
+
+    def _stop(self) -> None:
+        self._panel.stop("socket")
 
     def _show_message(
         self, turn: PanelTurn, text: str, *, is_sent: bool = False, after_ms: float | None = None
@@ -76,4 +89,4 @@ class SocketMessages(Calling):
         item = {"kind": "message", "sent": is_sent, "text": short_text(text), "after_ms": after_ms}
         if count == _MOST_MESSAGES:
             item |= {"text": "More messages are in the transcript of the invocation.", "after_ms": None}
-        self.send_message("pieces", turn=turn.id, items=turn._keep(item))
+        self._panel.send_message("pieces", turn=turn.id, items=turn._keep(item))

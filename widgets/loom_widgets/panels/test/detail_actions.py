@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from loomlib import Agent, Invocation
 from loomlib.errors import LoomError
 
-from ...kit import Cancel, Form, action
+from ...kit import Cancel, Form, PanelPort, action
 from ...kit.source import frame_rows
-from .conversing import Conversing
+from .code import opening_code
+from .conversation import Conversation
 from .figures import figures_of, tools_of
 from .spans import bar_rows, row_details, waterfall_frame
 from .turns import PanelTurn
@@ -27,18 +28,23 @@ _LOG_LINES: Final = 10_000
 _MOST_ROWS: Final = 100
 
 
-class TurnDetails(Conversing):
+class DetailActions:
     """Actions that load details of an answer."""
 
-    _trace: TraceView | None = None
+    def __init__(self, panel: PanelPort, conversation: Conversation) -> None:
+        self._panel, self._conversation = panel, conversation
+        self._trace: TraceView | None = None
+        conversation.on_begin.append(self._drop_trace)
+        conversation.on_open.append(self._put_logs)
+        conversation.on_leave.append(self._clear)
 
     @action(lane="after")
     def after(self, form: Form, cancel: Cancel) -> None:
         """Show the details after a turn: the agent's start, the spans, the cost, the session's log lines."""
-        turn = next((item for item in self._turns if item.id == form.get("turn")), None)
+        turn = self._conversation.turn(form)
         if turn is None or turn.invocation is None:
             return
-        agent = self._agent(self.state["agent"], self.state["qualifier"])
+        agent = self._conversation.chosen_agent()
         invocation = agent.history.get(turn.invocation)
         try:
             self._read_details(agent, turn, invocation, cancel)
@@ -47,7 +53,7 @@ class TurnDetails(Conversing):
             self._send_no_trace(turn, f"The spans could not be read. {error.what}.")
             if turn.status != "error":
                 raise
-            self.say(turn.summary)  # why is said below the question
+            self._panel.say(turn.summary)  # why is said below the question
 
     @action(lane="after")
     def open_turn(self, form: Form, cancel: Cancel) -> None:
@@ -64,11 +70,13 @@ class TurnDetails(Conversing):
     @action(lane="authorization")
     def authorization(self, form: Form) -> Mapping[str, Any]:
         """Return how the call of a turn was authorized."""
-        turn = next((item for item in self._turns if item.id == form.get("turn")), None)
+        turn = self._conversation.turn(form)
         if turn is None or turn.invocation is None:
             raise LoomError("This call is not stored", try_="choose one that has ended")
-        agent = self._agent(self.state["agent"], self.state["qualifier"])
-        self.show_code(f"{self._opening(agent, calls=False)}\nagent.history.get({turn.invocation}).authorization()")
+        agent = self._conversation.chosen_agent()
+        self._panel.show_code(
+            f"{opening_code(agent, calls=False)}\nagent.history.get({turn.invocation}).authorization()"
+        )
         view = agent.history.get(turn.invocation).authorization()
         tables = [
             ["Rules of the runtime's authorizer", _plain_table(view.table())],
@@ -83,15 +91,11 @@ class TurnDetails(Conversing):
     @action(lane="view")
     def logs(self) -> None:
         """Read the session's log lines again."""
-        agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
-        self.show_code(
-            f"{self._opening(agent, calls=False)}\nagent.logs(session_id={self._session!r}, limit={_LOG_LINES})"
+        agent, session = self._conversation.chosen_agent(), self._conversation.session
+        self._panel.show_code(
+            f"{opening_code(agent, calls=False)}\nagent.logs(session_id={session!r}, limit={_LOG_LINES})"
         )
-        self._put_logs(agent, self._session)
-
-    @property
-    def _session(self) -> str:
-        return self.state.get("session", "")
+        self._put_logs(agent, session)
 
     def _put_logs(self, agent: Agent, session: str) -> None:
         if not session:
@@ -100,16 +104,16 @@ class TurnDetails(Conversing):
             {"timestamp": row["timestamp"], "level": row["level"], "message": well_formed(str(row["message"] or ""))}
             for row in frame_rows(agent.logs(session_id=session, limit=_LOG_LINES))
         ]
-        self.send_message("logs", count=self.tables.put("logs", rows))
+        self._panel.send_message("logs", count=self._panel.tables.put("logs", rows))
 
     def _read_details(self, agent: Agent, turn: PanelTurn, invocation: Invocation, cancel: Cancel) -> None:
         def progress(sentence: str) -> None:
             cancel.check()
-            self.say(f"{turn.summary} · {sentence}")
+            self._panel.say(f"{turn.summary} · {sentence}")
 
         start = invocation.latency(progress=progress)
         self._send_figures(turn, figures_of(invocation, start))
-        self._put_sessions(agent.name)
+        self._conversation.put_sessions(agent.name)
         self._put_logs(agent, turn.session)
         trace = invocation.trace(progress=progress)
         cancel.check()
@@ -118,25 +122,29 @@ class TurnDetails(Conversing):
         self._send_figures(turn, figures_of(invocation, start, trace))
         self._put_trace(turn.id, trace)
         self._put_logs(agent, turn.session)
-        self.say(turn.summary)
+        self._panel.say(turn.summary)
 
     def _put_trace(self, turn: int, trace: TraceView) -> None:
         rows = bar_rows(trace)
         self._trace = trace
-        self.tables.put("bars", rows)
-        self.send_message("trace", turn=turn, **waterfall_frame(trace, rows))
+        self._panel.tables.put("bars", rows)
+        self._panel.send_message("trace", turn=turn, **waterfall_frame(trace, rows))
 
     def _send_no_trace(self, turn: PanelTurn, sentence: str) -> None:
         self._drop_trace()
-        self.send_message("trace", turn=turn.id, count=0, first=0.0, last=0.0, parts={}, sentences=[sentence])
+        self._panel.send_message("trace", turn=turn.id, count=0, first=0.0, last=0.0, parts={}, sentences=[sentence])
 
     def _drop_trace(self) -> None:
         self._trace = None
-        self.tables.put("bars", [])
+        self._panel.tables.put("bars", [])
+
+    def _clear(self) -> None:
+        self._drop_trace()
+        self._panel.tables.put("logs", [])
 
     def _send_figures(self, turn: PanelTurn, figures: list[dict[str, Any]]) -> None:
         turn.figures = figures
-        self.send_message("details", **turn.message(text=False))
+        self._panel.send_message("details", **turn.message(text=False))
 
 
 def _plain_table(frame: pd.DataFrame) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from loomlib.errors import LoomError
 from loomlib.json_values import as_mapping
 from loomlib.presentation.formats import number, size
 
-from ...kit import Cancel, Form, action
-from .calling import Calling
+from ...kit import Cancel, Form, PanelPort, action
+from .agent_calls import AgentCalls
+from .code import opening_code
+from .conversation import Conversation
 from .server_questions import ServerQuestions
 from .tool_forms import fields_of, template_fields, template_uri, values_of
 from .words import short_text, well_formed
@@ -31,20 +33,28 @@ _MOST_ROOTS: Final = 50
 _PROGRESS_INTERVAL_S: Final = 0.1
 
 
-class McpSessions(Calling, ServerQuestions):
+class McpActions:
     """The MCP session of the chosen agent."""
 
-    _mcp: McpClient | None = None
-    _mcp_key: tuple[object, ...] | None = None
-    _mcp_call = ""
-    """The last call as Python, and how its session was opened."""
-    _mcp_agent: Agent | None = None
-    _progress_s = 0.0
+    def __init__(
+        self, panel: PanelPort, conversation: Conversation, calls: AgentCalls, questions: ServerQuestions
+    ) -> None:
+        self._panel, self._conversation, self._calls, self._questions = panel, conversation, calls, questions
+        self._client: McpClient | None = None
+        self._key: tuple[object, ...] | None = None
+        self._call = ""
+        """The last call as Python."""
+        self._given: dict[str, str] = {}
+        """The answers to the server's questions during the last call, as Python by the callbacks' names."""
+        self._agent: Agent | None = None
+        self._progress_s = 0.0
+        conversation.on_leave.append(self.close)
+        questions.on_answer.append(self._note_answer)
 
     @action(lane="invoke")
     def server(self, form: Form) -> Mapping[str, Any]:
         """Open an MCP session and return what the server says about itself."""
-        client = self._mcp_client(form, "mcp.server, mcp.capabilities, mcp.instructions")
+        client = self._open_client(form, "mcp.server, mcp.capabilities, mcp.instructions")
         named = [str(client.server.get(key) or "") for key in ("title", "name", "version")]
         facts = [
             ("server", " ".join(dict.fromkeys(filter(None, named)))),
@@ -58,27 +68,27 @@ class McpSessions(Calling, ServerQuestions):
     @action(lane="invoke")
     def tools(self, form: Form) -> Mapping[str, Any]:
         """Return the server's tools with the fields of their forms."""
-        client = self._mcp_client(form, "mcp.tools()")
+        client = self._open_client(form, "mcp.tools()")
         listed = client.tools().to_dict("records")
         return self._listed(client, "tool", [_form(row, row["name"], row["input_schema"]) for row in listed])
 
     @action(lane="invoke")
     def resources(self, form: Form) -> Mapping[str, Any]:
         """Return the server's resources and templates; a template's variables are the fields of its form."""
-        client = self._mcp_client(form, "mcp.resources()")
+        client = self._open_client(form, "mcp.resources()")
         return self._listed(client, "resource", [_resource(row) for row in client.resources().to_dict("records")])
 
     @action(lane="invoke")
     def prompts(self, form: Form) -> Mapping[str, Any]:
         """Return the server's prompts with the fields of their forms."""
-        client = self._mcp_client(form, "mcp.prompts()")
+        client = self._open_client(form, "mcp.prompts()")
         listed = client.prompts().to_dict("records")
         return self._listed(client, "prompt", [_form(row, row["name"], row["input_schema"]) for row in listed])
 
     @action(lane="invoke")
     def call_tool(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Call a tool with the values of its form; the call becomes a turn."""
-        client, name = self._mcp_client(form), form.text("name")
+        client, name = self._open_client(form), form.text("name")
         arguments = values_of(as_mapping(client.tool(name).get("inputSchema")), as_mapping(form.get("values")))
         self._show_call(f"mcp.start({name!r}, {arguments!r}).result().value")
         running = client.start(name, arguments)  # refuses what does not fit before a turn begins
@@ -87,7 +97,7 @@ class McpSessions(Calling, ServerQuestions):
     @action(lane="invoke")
     def read_resource(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Read a resource, or what a template names with the values of its form; the call becomes a turn."""
-        client = self._mcp_client(form)
+        client = self._open_client(form)
         uri = template_uri(form.text("name"), as_mapping(form.get("values")))
         self._show_call(f"mcp.read({uri!r}).text")
         return self._run_call(client, client.start_read(uri), uri, cancel)
@@ -95,7 +105,7 @@ class McpSessions(Calling, ServerQuestions):
     @action(lane="invoke")
     def get_prompt(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Get a prompt with the values of its form; the call becomes a turn."""
-        client, name = self._mcp_client(form), form.text("name")
+        client, name = self._open_client(form), form.text("name")
         given = as_mapping(form.get("values"))
         arguments = {key: value for key, value in given.items() if isinstance(value, str) and value}
         self._show_call(f"mcp.start_prompt({name!r}, {arguments!r}).result().text")
@@ -105,74 +115,79 @@ class McpSessions(Calling, ServerQuestions):
     def log_level(self, form: Form) -> None:
         """Ask the server for log lines from a level on."""
         level = form.text("level")
-        client = self._mcp_client(form, f"mcp.set_log_level({level!r})")
+        client = self._open_client(form, f"mcp.set_log_level({level!r})")
         client.set_log_level(level)
-        self.say(f"The server sends log lines from the level {level} on.")
+        self._panel.say(f"The server sends log lines from the level {level} on.")
 
     def _run_call(self, client: McpClient, running: RunningCall, title: str, cancel: Cancel) -> Mapping[str, Any]:
 
         def stop() -> None:
             running.cancel()
-            self._drop_questions()  # after the cancellation: a declined question would otherwise end the call first
+            self._questions.drop()  # after the cancellation: a declined question would otherwise end the call first
 
         cancel.then(stop)
-        assert self._mcp_agent is not None
-        turn = self._begin_turn(well_formed(title), client.session_id)
+        assert self._agent is not None
+        turn = self._conversation.begin_turn(well_formed(title), client.session_id)
         turn.is_prompt = False
 
         def listen() -> ProtocolCall:
             call = running.result()
             if call.failure == "transport":  # the runtime session has ended; the next call opens a new one
                 with suppress(LoomError):
-                    self._close_mcp()
+                    self.close()
             return call
 
         try:
-            return self._finish(self._mcp_agent, turn, listen)
+            return self._calls.finish(self._agent, turn, listen)
         finally:
-            self._drop_questions()
+            self._questions.drop()
 
     def _listed(self, client: McpClient, what: str, items: list[dict[str, Any]]) -> Mapping[str, Any]:
         count = f"{len(items)} {what}{'s' * (len(items) != 1)}"
-        self.say(f"{count} · protocol {client.protocol_version}")
+        self._panel.say(f"{count} · protocol {client.protocol_version}")
         return {"items": items[:_MOST_LISTED], "session": client.session_id}
 
-    def _mcp_client(self, form: Form, call: str = "") -> McpClient:
+    def _open_client(self, form: Form, call: str = "") -> McpClient:
         """Return the open session of the chosen agent with these roots; another one is closed."""
-        agent, session = self._agent_of(form), form.text("session")
+        agent, session = self._conversation.agent_of(form), form.text("session")
         roots = tuple(line.strip() for line in form.text("roots").splitlines() if line.strip())[:_MOST_ROOTS]
-        self._mcp_agent, key = agent, (agent.arn, agent.qualifier, roots)
-        client = self._mcp
-        if client is None or self._mcp_key != key or session not in ("", client.session_id):
-            self._close_mcp()
-            self.say(f"Opening an MCP session with {agent.name} …")
-            self._mcp = client = agent.mcp(
+        self._agent, key = agent, (agent.arn, agent.qualifier, roots)
+        client = self._client
+        if client is None or self._key != key or session not in ("", client.session_id):
+            self.close()
+            self._panel.say(f"Opening an MCP session with {agent.name} …")
+            self._client = client = agent.mcp(
                 session_id=session or None,
                 on_progress=self._show_progress,
                 on_log=self._show_log,
-                on_elicit=self._ask_here,
-                on_sample=self._ask_here,
+                on_elicit=self._questions.ask,
+                on_sample=self._questions.ask,
                 roots=roots,
             )
-            self._mcp_key = key
+            self._key = key
         if call:
             self._show_call(call)
         return client
 
     def _show_call(self, call: str) -> None:
-        self._mcp_call, self._given = call, {}
+        self._call, self._given = call, {}
+        self._show_answered()
+
+    def _note_answer(self, callback: str, answer: str) -> None:
+        self._given[callback] = answer
         self._show_answered()
 
     def _show_answered(self) -> None:
-        agent, roots = self._mcp_agent, list(self._mcp_key[-1]) if self._mcp_key else []  # type: ignore[call-overload]
+        agent, roots = self._agent, list(self._key[-1]) if self._key else []  # type: ignore[call-overload]
         if agent is None:
             return
         options = [f"roots={roots!r}"] if roots else []
         options += [f"{name}={given}" for name, given in self._given.items()]
-        self.show_code(f"{self._opening(agent)}\nmcp = agent.mcp({', '.join(options)})\n{self._mcp_call}")
+        self._panel.show_code(f"{opening_code(agent)}\nmcp = agent.mcp({', '.join(options)})\n{self._call}")
 
-    def _close_mcp(self) -> None:
-        client, self._mcp, self._mcp_key = self._mcp, None, None
+    def close(self) -> None:
+        """Close the MCP session, if one is open."""
+        client, self._client, self._key = self._client, None, None
         if client is not None:
             client.close()
 
@@ -185,9 +200,9 @@ class McpSessions(Calling, ServerQuestions):
         if time.monotonic() - self._progress_s < _PROGRESS_INTERVAL_S:
             return
         self._progress_s = time.monotonic()
-        self.say(f"{short_text(progress.message) or 'Progress'}: {number(progress.progress)}{total} …")
-        if not is_kept and self._turns:  # the list of events is full; the bar goes on
-            self.send_message("pieces", turn=self._turns[-1].id, items=[{**item, "unlisted": True}])
+        self._panel.say(f"{short_text(progress.message) or 'Progress'}: {number(progress.progress)}{total} …")
+        if not is_kept and self._conversation.turns:  # the list of events is full; the bar goes on
+            self._panel.send_message("pieces", turn=self._conversation.turns[-1].id, items=[{**item, "unlisted": True}])
 
     def _show_log(self, line: LogMessage) -> None:
         text = f"{short_text(line.level)} {short_text(line.logger)}".rstrip()
@@ -199,19 +214,13 @@ class McpSessions(Calling, ServerQuestions):
         Returns:
             Whether it is listed: a turn keeps a limited number of events.
         """
-        turn = self._turns[-1] if self._turns else None
+        turn = self._conversation.turns[-1] if self._conversation.turns else None
         if turn is None or turn.status != "streaming":
-            self.send_message("server_log", text=item["data"])
+            self._panel.send_message("server_log", text=item["data"])
             return True
         if kept := turn._keep(item):
-            self.send_message("pieces", turn=turn.id, items=kept)
+            self._panel.send_message("pieces", turn=turn.id, items=kept)
         return bool(kept)
-
-    def close(self) -> None:
-        """End the MCP session, then close the panel."""
-        self._drop_questions()
-        self._close_mcp()
-        super().close()
 
 
 def _form(row: Mapping[Any, Any], name: str, schema: object) -> dict[str, Any]:

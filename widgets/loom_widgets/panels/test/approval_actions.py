@@ -1,4 +1,4 @@
-"""Decisions in the Test panel: pending approvals, and questions of AG-UI runs."""
+"""Decisions in the Test panel: pending approvals, and answers to questions of AG-UI runs."""
 
 # pyright: basic
 
@@ -12,56 +12,68 @@ from typing import TYPE_CHECKING, Any, Final
 from loomlib.agents.agui import answer_to, run_input
 from loomlib.errors import LoomError
 
-from ...kit import Cancel, Form, action
+from ...kit import Cancel, Form, PanelPort, action
 from ...kit.failures import error_parts
-from .conversing import Conversing
+from .agent_calls import AgentCalls
+from .code import opening_code
+from .conversation import Conversation
 from .words import describe_answer, short_text
 
 if TYPE_CHECKING:
     from loomlib.memory.approvals import Approval
 
+    from .turns import PanelTurn
+
 _SHOWN: Final = 50
 
 
-class Deciding(Conversing):
+class ApprovalActions:
     """Approvals of the chosen agent in any session, and answers to the questions of a run."""
 
-    _approvals: Mapping[str, Any] = {}
+    def __init__(self, panel: PanelPort, conversation: Conversation, calls: AgentCalls) -> None:
+        self._panel, self._conversation, self._calls = panel, conversation, calls
+        self._shown: Mapping[str, Any] = {}
+        conversation.on_end.append(self._read_after)
+
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """The approvals as the views show them."""
+        return self._shown
 
     @action(lane="approvals")
     def approvals(self) -> None:
         """Read the pending approvals from the agent's memory."""
-        name = self.state.get("agent", "")
+        name = self._panel.state.get("agent", "")
         if not name:
-            self._send_approvals({})
+            self._show({})
             return
         try:
-            approvals = self.bench.agent(name).approvals.list()
+            approvals = self._panel.bench.agent(name).approvals.list()
         except Exception as error:  # noqa: BLE001 -- that approvals cannot be read must not keep anybody from asking
             problem = error_parts(error)
             sentence = f"Approvals of {name} could not be read: {problem['what']}"
-            self._send_approvals({"agent": name, "problem": sentence})
+            self._show({"agent": name, "problem": sentence})
             return
         now = datetime.now(UTC)
         pending = [_row(approval, now) for approval in approvals.pending[:_SHOWN]]
         decided = [_row(item, now) for item in approvals if not item.is_pending][:_SHOWN]
-        self._send_approvals({"agent": name, "pending": pending, "decided": decided})
+        self._show({"agent": name, "pending": pending, "decided": decided})
 
     @action(lane="invoke")
     def decide(self, form: Form) -> Mapping[str, Any]:
         """Approve or reject an action; the agent's answer becomes a turn of the requesting session."""
         id, note, yes = form.text("approval"), form.text("note"), form.flag("approve")
-        agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
+        agent = self._conversation.chosen_agent()
         known = next((item for item in agent.approvals.list() if item.id == id), None)
         if known is None:
             raise LoomError("There is no such approval", on=id[:80], try_="refresh the list")
-        if known.session_id != self.state.get("session"):
-            self._show_agent(agent.name, agent.qualifier, known.session_id)
-            self._open(known.session_id)
+        if known.session_id != self._panel.state.get("session"):
+            self._conversation.show_agent(agent.name, agent.qualifier, known.session_id)
+            self._conversation.open(known.session_id)
         call = "approve" if yes else "reject"
-        self.show_code(f"{self._opening(agent)}\ninv = agent.{call}({id!r}, note={note!r})\ninv.text")
+        self._panel.show_code(f"{opening_code(agent)}\ninv = agent.{call}({id!r}, note={note!r})\ninv.text")
         question = f"{'Approved' if yes else 'Rejected'} {known.tool}{f': {note}' if note else ''}"
-        turn = self._begin_turn(question, known.session_id)
+        turn = self._conversation.begin_turn(question, known.session_id)
         try:
             invocation = agent.approvals.approve(id, note=note) if yes else agent.approvals.reject(id, note=note)
             turn._add(invocation.text)
@@ -70,38 +82,46 @@ class Deciding(Conversing):
             turn.status, turn.sentence = "error", error_parts(error)["what"]
             raise
         finally:
-            self.send_message("ended", **turn.message())
-            self.later("approvals")
-        self._ended(agent, turn)
+            self._panel.send_message("ended", **turn.message())
+            self._panel.later("approvals")
+        self._conversation.end_turn(turn)
         return {"turn": turn.id}
 
     @action(lane="invoke")
     def answer(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
         """Answer a question of the last run, which continues in the same session, thread and state."""
-        asking = next((item for item in self._turns if item.id == form.get("turn")), None)
+        asking = self._conversation.turn(form)
         run = None if asking is None else asking.run
         question = (
             next((confirmation for confirmation in run.confirmations if confirmation.id == form.text("question")), None)
             if run
             else None
         )
-        if asking is None or run is None or question is None or asking is not self._turns[-1]:
+        if asking is None or run is None or question is None or asking is not self._conversation.turns[-1]:
             raise LoomError("This question can no longer be answered", try_="ask the agent again")
         given = _given(form)
-        agent = self._agent(self.state.get("agent", ""), self.state.get("qualifier", "DEFAULT"))
+        agent = self._conversation.chosen_agent()
         how = ", ".join(f"{name}={value!r}" for name, value in given.items())
-        self.show_code(
-            f"{self._opening(agent)}\nfrom loomlib.workbench import confirm\n\n"
+        self._panel.show_code(
+            f"{opening_code(agent)}\nfrom loomlib.workbench import confirm\n\n"
             f"inv = confirm(agent.history.get({asking.invocation}), {question.id!r}{f', {how}' if how else ''})\n"
             "inv.protocols.agui().state"
         )
         resume = answer_to(question.id, **given)
         payload = run_input(thread_id=run.thread_id or None, state=run.state, resume=(resume,))
-        return self._ask(agent, describe_answer(resume), asking.session, cancel, payload=payload)
+        return self._calls.invoke(agent, describe_answer(resume), asking.session, cancel, payload=payload)
 
-    def _send_approvals(self, approvals: Mapping[str, Any]) -> None:
-        self._approvals = approvals
-        self.send_message("approvals", **approvals)
+    def clear(self) -> None:
+        """Show no approvals."""
+        self._show({})
+
+    def _read_after(self, turn: PanelTurn) -> None:
+        if turn.waits or self._shown.get("pending"):
+            self._panel.later("approvals")
+
+    def _show(self, approvals: Mapping[str, Any]) -> None:
+        self._shown = approvals
+        self._panel.send_message("approvals", **approvals)
 
 
 def _given(form: Form) -> dict[str, Any]:
