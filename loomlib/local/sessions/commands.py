@@ -21,7 +21,7 @@ _CHUNK_BYTES = 65_536
 _CHUNKS_AHEAD = 16
 _DIGITS = 3  # of an exit code
 _DRAIN_S = 0.5  # how long output is read of processes that a command left running
-_SHELL = next((path for path in ("/bin/bash", "/bin/sh") if Path(path).exists()), "/bin/sh")
+SHELL = next((path for path in ("/bin/bash", "/bin/sh") if Path(path).exists()), "/bin/sh")
 _OF_THE_BOOTSTRAP = frozenset({SPANS, "LOOM_SERVER"})
 
 PLATFORM_ERROR = -1
@@ -58,15 +58,16 @@ async def run_command(process: SessionProcess, command: str, *, timeout_s: float
     Raises:
         OSError: The process has ended.
     """
-    variables = (f"{name}={value}" for name, value in process.environment.items() if name not in _OF_THE_BOOTSTRAP)
     queue: asyncio.Queue[Output | Exit] = asyncio.Queue(_CHUNKS_AHEAD)
     async with contextlib.AsyncExitStack() as resources:
         channel = resources.enter_context(contextlib.closing(process.open_channel()))
-        pipes = [await _Pipe.open() for _ in range(3)]
+        pipes = [await Pipe.open() for _ in range(3)]
         for pipe in pipes:
             resources.callback(pipe.close)
         await ask_channel(
-            channel, ["run", str(process.folder), _SHELL, command, *variables], [pipe.writer for pipe in pipes]
+            channel,
+            ["run", str(process.folder), SHELL, command, *variables_of(process)],
+            [pipe.writer for pipe in pipes],
         )
         for pipe in pipes:
             pipe.close_writer()
@@ -91,6 +92,11 @@ async def run_command(process: SessionProcess, command: str, *, timeout_s: float
             await asyncio.gather(*reading, ending, return_exceptions=True)
 
 
+def variables_of(process: SessionProcess) -> list[str]:
+    """Return the variables of a session's commands, as `name=value`: those with which its agent was started."""
+    return [f"{name}={value}" for name, value in process.environment.items() if name not in _OF_THE_BOOTSTRAP]
+
+
 async def _read(
     name: Literal["stdout", "stderr"], pipe: asyncio.StreamReader, queue: asyncio.Queue[Output | Exit]
 ) -> None:
@@ -113,7 +119,7 @@ async def _end(
     """Wait for a command's end and for the rest of its output, and put its exit into the queue."""
     try:
         async with asyncio.timeout(timeout_s):
-            text = await _exit_code(code)
+            text = await read_exit_code(code)
     except TimeoutError:
         kill()
         await _rest(reading)
@@ -129,8 +135,8 @@ async def _end(
     await queue.put(Exit(PLATFORM_ERROR))
 
 
-async def _exit_code(code: asyncio.StreamReader) -> str:
-    """Return what the shell says of its exit code, and no more than that: a hostile agent may say anything."""
+async def read_exit_code(code: asyncio.StreamReader) -> str:
+    """Return what the shell says of its exit code, at most one character more: a hostile agent may say anything."""
     text = b""
     while len(text) <= _DIGITS + 1 and (more := await code.read(_DIGITS + 2)):
         text += more
@@ -156,10 +162,13 @@ async def spawn(process: SessionProcess, command: str, *, output: int, errors: i
     Raises:
         OSError: The process has ended.
     """
-    variables = (f"{name}={value}" for name, value in process.environment.items() if name not in _OF_THE_BOOTSTRAP)
     channel = process.open_channel()
     try:
-        await ask_channel(channel, ["run", str(process.folder), _SHELL, command, *variables], [output, errors, status])
+        await ask_channel(
+            channel,
+            ["run", str(process.folder), SHELL, command, *variables_of(process)],
+            [output, errors, status],
+        )
     except BaseException:
         channel.close()
         raise
@@ -238,15 +247,22 @@ async def _readable(channel: socket.socket) -> None:
 
 
 @dataclass(slots=True)
-class _Pipe:
-    """A pipe that is read here and written by another process."""
+class Pipe:
+    """A pipe that is read here and written by another process.
+
+    Attributes:
+        reader: What the other process writes.
+        transport: The transport of the reader.
+        writer: The descriptor to pass on.
+    """
 
     reader: asyncio.StreamReader
     transport: asyncio.ReadTransport
     writer: int
 
     @classmethod
-    async def open(cls) -> _Pipe:
+    async def open(cls) -> Pipe:
+        """Make a pipe."""
         read_end, writer = os.pipe()
         reader = asyncio.StreamReader()
         file = os.fdopen(read_end, "rb", buffering=0)
@@ -261,10 +277,12 @@ class _Pipe:
         return cls(reader, transport, writer)
 
     def close_writer(self) -> None:
+        """Close the end that was passed on."""
         if self.writer >= 0:
             os.close(self.writer)
             self.writer = -1
 
     def close(self) -> None:
+        """Close both ends."""
         self.close_writer()
         self.transport.close()

@@ -1,4 +1,4 @@
-"""What the bootstrap does for the service inside a session: run a command, or connect to an address from there.
+"""What the bootstrap does for the service inside a session: run a command or a shell, or connect to an address there.
 
 It runs in the agent's process, so it uses the standard library only and imports almost nothing. What it starts is
 inside the session by construction: it has the session's namespaces, limits, control groups and lack of privileges.
@@ -31,6 +31,9 @@ _MOST_DESCRIPTORS = 3
 _SIGKILL, _SIGPIPE, _SIGXFSZ = 9, 13, 25
 # The shell reports the exit code itself: the agent's own code may reap any child of its process.
 _SHELL_LINE = 'cd -- "$1" || exit; "$0" -c "$2" 3>&-; echo $? >&3'
+_INTERACTIVE_LINE = 'cd -- "$1" || exit; "$0" -i 3>&-; echo $? >&3'
+# Signals that the agent may ignore, which a shell would have to ignore as well.
+_OF_TERMINALS = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGTSTP", "SIGTTIN", "SIGTTOU")
 
 
 def answer(descriptor: int, further: Mapping[bytes, Further] | None = None) -> None:
@@ -49,8 +52,8 @@ def answer(descriptor: int, further: Mapping[bytes, Further] | None = None) -> N
             if (level, kind_of_data) == (SOL_SOCKET, SCM_RIGHTS):
                 descriptors += [int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data) - 3, 4)]
         kind, *words = _exactly(channel, int.from_bytes(head, "big")).split(b"\0")
-        if kind == b"run":
-            pid = spawn(words, descriptors)
+        if kind in (b"run", b"shell"):
+            pid = (spawn if kind == b"run" else spawn_shell)(words, descriptors)
             while descriptors:
                 os.close(descriptors.pop())
             wait(channel, pid)
@@ -90,6 +93,36 @@ def spawn(words: list[bytes], descriptors: list[int]) -> int:
         setpgroup=0,
         setsigmask=(),
         setsigdef=(_SIGPIPE, _SIGXFSZ),  # which Python ignores
+    )
+
+
+def spawn_shell(words: list[bytes], descriptors: list[int]) -> int:
+    """Start an interactive shell on a terminal, in a Unix session of its own, and return its pid.
+
+    Args:
+        words: The working folder, the shell, and the variables as `name=value`.
+        descriptors: The terminal, and where the exit code goes.
+    """
+    import signal  # takes a millisecond, so not at the start of a session
+
+    folder, shell, *variables = words
+    terminal, status = descriptors
+    # A session's leader that opens a terminal by a path gets it as its controlling one. The service's terminals have no
+    # path inside the boundary but this.
+    path = f"/proc/self/fd/{terminal}" if os.path.exists("/proc/self/fd") else os.ttyname(terminal)
+    return os.posix_spawn(
+        shell,
+        [shell, b"-c", _INTERACTIVE_LINE, shell, folder],
+        {name: value for name, _, value in (pair.partition(b"=") for pair in variables)},
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, path, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_DUP2, 0, 1),
+            (os.POSIX_SPAWN_DUP2, 0, 2),
+            (os.POSIX_SPAWN_DUP2, status, 3),
+        ],
+        setsid=True,
+        setsigmask=(),
+        setsigdef=(_SIGPIPE, _SIGXFSZ, *(getattr(signal, name) for name in _OF_TERMINALS)),
     )
 
 

@@ -30,8 +30,11 @@ from ..sessions.use import SessionUse
 from ..wire import Message, Receive, RefusedError, Scope, Send, invalid, not_implemented, send_refusal
 from .protocol import largest
 from .relay import ClientConnection, connect, relay
+from .shells import OPERATION as SHELL_OPERATION
+from .shells import Shells, serve_shell, shell_id_of
 
 _OPERATION = "InvokeAgentRuntimeWithWebSocketStream"
+_OPERATIONS = {"ws": _OPERATION, "ws/shells": SHELL_OPERATION}
 _OPENS_WITHIN_S = 60.0
 _OF_THE_HANDSHAKE = frozenset({"connection", "upgrade"})
 _CUSTOM_PREFIX = "x-amzn-bedrock-agentcore-runtime-custom-"
@@ -77,6 +80,7 @@ class WebSockets:
         self._invoke, self._endpoints = invoke, endpoints
         self._sessions, self._quotas, self._explain, self._browsers = sessions, quotas, explain, browsers
         self._largest, self._most_open, self._open = largest(frame_bytes), most_open, 0
+        self._shells = Shells()
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one WebSocket to its end; a refusal is an AWS error with its HTTP status."""
@@ -91,17 +95,17 @@ class WebSockets:
                 caller.verify_handshake(scope)
             raw_path = scope["raw_path"].decode("latin-1")
             parts, to, stream = raw_path.split("/"), read_port_address(raw_path), StreamPath.of(raw_path)
-            is_socket = len(parts) == 4 and parts[1] == "runtimes" and parts[3] == "ws"
-            if caller.service != "bedrock-agentcore" or not (is_socket or to or stream):
+            operation = _OPERATIONS.get("/".join(parts[3:])) if parts[1] == "runtimes" else None
+            if caller.service != "bedrock-agentcore" or not (operation or to or stream):
                 raise not_implemented(f"a WebSocket at {scope['path']}")
             arn, place = unquote(parts[2]), Place(caller.region, caller.account_id or self._account_id)
             if stream is not None:
                 require(caller.principal, stream.action, [self._browsers.arn(stream, place)], caller.service)
             elif caller.key is not None:  # else the runtime's authorizer decides
                 self._check_place(arn, **place._asdict())
-                operation = PROXY_OPERATION if to else _OPERATION
                 if not self._invoke.inbound.has_policy(arn):  # else it is decided with the policy
-                    require(caller.principal, f"bedrock-agentcore:{operation}", [arn], caller.service)
+                    action = f"bedrock-agentcore:{operation or PROXY_OPERATION}"
+                    require(caller.principal, action, [arn], caller.service)
             if self._open >= self._most_open:
                 raise RefusedError("ThrottlingException", 429, f"{self._open:,} WebSockets are open already")
             self._open += 1
@@ -110,6 +114,8 @@ class WebSockets:
                     await self._browsers.automate(stream, place, receive, send)
                 elif to is not None:
                     await self._serve_port(to, caller, scope, receive, send, request_id)
+                elif operation == SHELL_OPERATION:
+                    await self._serve_shell(arn, caller, scope, receive, send, request_id)
                 else:
                     await self._serve(arn, caller, scope, receive, send, request_id)
             finally:
@@ -126,6 +132,27 @@ class WebSockets:
     async def _serve(
         self, arn: str, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str
     ) -> None:
+        call, left = await self._authorized(_OPERATION, arn, caller, scope, request_id)
+        if call.runtime.protocol not in ("HTTP", "AGUI"):
+            raise invalid(
+                f"{call.runtime.runtime_id} speaks {call.runtime.protocol}; only HTTP and AGUI agents have WebSockets"
+            )
+        target = "/ws" + (f"?{urlencode(left)}" if left else "")
+        with as_refusals():
+            self._quotas.admit_call(call.runtime.runtime_id, call.qualifier)
+            use, agent = await self._connect(call, target, _offered(scope))
+        try:
+            await receive()  # websocket.connect
+            await send(_acceptance(call, _chosen(scope, agent.subprotocol), request_id))
+            await relay(receive, send, agent, use)
+        finally:
+            agent.transport.abort()
+            use.close()
+
+    async def _authorized(
+        self, operation: str, arn: str, caller: Caller, scope: Scope, request_id: str
+    ) -> tuple[AgentCall, list[tuple[str, str]]]:
+        """Return the call that an opening request makes, and what is left of its query."""
         qualifier, version = self._invoke.target_for(caller, arn, scope["query_string"])
         given, left = _from_query(scope["query_string"])
         headers: dict[bytes, bytes] = {**given, **dict(scope["headers"])}
@@ -134,13 +161,11 @@ class WebSockets:
             caller,
             version,
             qualifier=qualifier,
-            operation=_OPERATION,
+            operation=operation,
             request_id=request_id,
             session_id=session_id,
             user_id=headers.get(USER_HEADER.encode(), b"").decode("latin-1"),
         )
-        if version.protocol not in ("HTTP", "AGUI"):
-            raise invalid(f"{version.runtime_id} speaks {version.protocol}; only HTTP and AGUI agents have WebSockets")
         seen = agent_headers(headers, version.header_allowlist, session_id=session_id, request_id=request_id)
         self._invoke.tokens.pass_on(seen, headers, version, identity, caller.bearer)
         if identity.kind == "jwt":
@@ -150,18 +175,26 @@ class WebSockets:
         call = AgentCall(
             runtime=version, qualifier=qualifier, session_id=session_id, body=b"", headers=seen, identity=identity
         )
-        target = "/ws" + (f"?{urlencode(left)}" if left else "")
+        return call, left
+
+    async def _serve_shell(
+        self, arn: str, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str
+    ) -> None:
+        call, _ = await self._authorized(SHELL_OPERATION, arn, caller, scope, request_id)
+        shell_id = shell_id_of(scope["query_string"])
         with as_refusals():
-            self._quotas.admit_call(version.runtime_id, qualifier)
-            use, agent = await self._connect(call, target, _offered(scope))
+            self._quotas.admit_call(call.runtime.runtime_id, call.qualifier)
+            use = await self._sessions.use(call)
         try:
+            try:
+                shell, known = await self._shells.open(use, shell_id)
+            except OSError as failure:
+                message = f"The session's process does not start a shell: {failure}"
+                raise RefusedError("RuntimeClientError", 424, message, error=message) from failure
             await receive()  # websocket.connect
-            back = [(SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode())]
-            chosen = _chosen(scope, agent.subprotocol)
-            await send({"type": "websocket.accept", "subprotocol": chosen, "headers": back})
-            await relay(receive, send, agent, use)
+            accept = _acceptance(call, _chosen(scope, None), request_id)
+            await serve_shell(shell, use, receive, send, accept=accept, shell_id=shell_id, known=known)
         finally:
-            agent.transport.abort()
             use.close()
 
     async def _serve_port(
@@ -230,6 +263,12 @@ def _offered(scope: Scope) -> list[str]:
 def _chosen(scope: Scope, chosen: str | None) -> str | None:
     """Return the subprotocol to accept: a browser that offered the name of its token's wants one of its offers."""
     return chosen or (TOKEN_SUBPROTOCOL if TOKEN_SUBPROTOCOL in scope["subprotocols"] else None)
+
+
+def _acceptance(call: AgentCall, subprotocol: str | None, request_id: str) -> Message:
+    """Return the message that accepts a WebSocket to a session."""
+    back = [(SESSION_HEADER, call.session_id.encode()), (b"x-amzn-requestid", request_id.encode())]
+    return {"type": "websocket.accept", "subprotocol": subprotocol, "headers": back}
 
 
 def _from_query(query: bytes) -> tuple[Mapping[bytes, bytes], list[tuple[str, str]]]:

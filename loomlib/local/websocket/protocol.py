@@ -8,6 +8,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request
 
 from ..browsers import PREFIX as BROWSER_STREAMS
+from .shells import FRAME_BYTES as SHELL_FRAME_BYTES
 
 MESSAGE_BYTES: Final = 16 * 2**20
 """Largest message, however many frames it has: what uvicorn, the agent's server, takes by default."""
@@ -22,9 +23,11 @@ class ServedWebSocket(WebSocketsSansIOProtocol):
     """One WebSocket of a client."""
 
     def handle_connect(self, event: Request) -> None:
-        """Begin a WebSocket; the limit of frames is that of runtimes, and a browser's clients send larger ones."""
+        """Begin a WebSocket; the limit of frames is that of runtimes, and browsers and shells have others."""
         if event.path.startswith(BROWSER_STREAMS):
             self.conn.max_fragment_size = None
+        elif event.path.partition("?")[0].endswith("/ws/shells"):
+            self.conn.max_message_size = self.conn.max_fragment_size = SHELL_FRAME_BYTES
         super().handle_connect(event)
 
     async def send(self, message: Any) -> None:
