@@ -261,7 +261,7 @@ class Application:
                 raise not_implemented(f"the service {service} in {caller.region}")
             require(caller.principal, *self._other_action(caller, scope), service)
         if service in ("sts", "iam"):
-            given = cast("Body", scope["loom.body"]).opened().read()
+            given = cast("Body", scope["loom.body"]).opened().read() or scope["query_string"]
             caller_place = Place(caller.region, account_id)
             answer = await asyncio.to_thread(
                 self._identity.web_identity.answer, service, given, caller.principal, caller_place

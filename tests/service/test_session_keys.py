@@ -21,6 +21,7 @@ from loomlib.local.access.policies import decision, default_statements, read_sta
 AGENT = """
 import json
 import os
+import urllib.request
 
 import boto3
 from bedrock_agentcore.runtime import BedrockAgentCoreApp
@@ -35,6 +36,9 @@ def answer(payload):
     if payload.get("keys"):
         spans = {name: value for name, value in os.environ.items() if name.startswith(("AWS_", "OTEL_"))}
         return spans
+    if payload["service"] == "presigned":
+        address = boto3.client("sts").generate_presigned_url("get_caller_identity", HttpMethod="GET")
+        return {"text": urllib.request.urlopen(address).read().decode()}
     client = boto3.client(payload["service"], config=Config(retries={"total_max_attempts": 1}))
     if scope := payload.get("scope"):
         client.meta.events.register("before-sign", lambda request, **_: request.context.update(signing=scope))
@@ -43,7 +47,7 @@ def answer(payload):
     except ClientError as error:
         return {"code": error.response["Error"]["Code"], "message": error.response["Error"]["Message"]}
     given.pop("ResponseMetadata", None)
-    return {"code": "", "members": sorted(given)}
+    return {"code": "", "members": sorted(given), "answer": given if payload["service"] == "sts" else None}
 
 
 app.run()
@@ -123,6 +127,15 @@ def test_models_its_own_log_group_and_the_memories_it_was_given_are_allowed(call
         ("sts", "get_caller_identity", {}),
     ):
         assert caller.ask(service, operation, **parameters)["code"] == "", (service, operation)
+
+
+def test_a_session_is_its_runtimes_role_by_header_and_by_presigned_address(caller: Caller) -> None:
+    pattern = r"arn:aws:sts::123456789012:assumed-role/loom/BedrockAgentCore-[\w-]+"
+    seen = caller.ask("sts", "get_caller_identity")
+    assert re.fullmatch(pattern, seen["answer"]["Arn"])
+    assert re.fullmatch(r"AROA\w{17}:BedrockAgentCore-[\w-]+", seen["answer"]["UserId"])
+    assert seen["answer"]["Account"] == "123456789012"
+    assert seen["answer"]["Arn"] in caller.ask("presigned", "")["text"]
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,14 @@ class SessionPrincipal:
         return self.role_arn.rpartition("/")[2]
 
     @property
+    def session_name(self) -> str:
+        """The name of the session of the assumed role."""
+        return f"BedrockAgentCore-{self.mark}"
+
+    @property
     def arn(self) -> str:
         """The assumed role, as AWS's errors name a caller."""
-        return f"arn:aws:sts::{self.account_id}:assumed-role/{self.role_name}/BedrockAgentCore-{self.mark}"
+        return f"arn:aws:sts::{self.account_id}:assumed-role/{self.role_name}/{self.session_name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -58,14 +60,7 @@ def identity_decision(principal: SessionPrincipal | None, action: str, resources
 
 def role_statements(principal: SessionPrincipal) -> list[Statement] | None:
     """Return the statements of a role that was created in the local IAM; None for any other."""
-    # moto's IAM takes half a second to import: if nobody has used it, it has no roles.
-    models: Any = sys.modules.get("moto.iam.models")
-    if models is None or principal.account_id not in models.iam_backends:
-        return None
-    backend = models.iam_backends[principal.account_id].get("aws")
-    if backend is None:
-        return None
-    role = next((role for role in list(backend.roles.values()) if role.arn == principal.role_arn), None)
+    role = _local_role(principal)
     if role is None:
         return None
     managed = [
@@ -73,3 +68,27 @@ def role_statements(principal: SessionPrincipal) -> list[Statement] | None:
     ]
     documents = [*role.policies.values(), *(version.document for version in managed)]
     return [statement for document in documents for statement in read_statements(document)]
+
+
+def caller_identity(principal: SessionPrincipal) -> dict[str, str]:
+    """Return what STS's GetCallerIdentity says of a session: the role that it runs as, assumed by it."""
+    role = _local_role(principal)
+    made_up = base64.b32encode(hashlib.sha256(principal.role_arn.encode()).digest()).decode()[:17]
+    role_id = f"AROA{made_up}" if role is None else str(role.id)
+    return {
+        "UserId": f"{role_id}:{principal.session_name}",
+        "Account": principal.account_id,
+        "Arn": principal.arn,
+    }
+
+
+def _local_role(principal: SessionPrincipal) -> Any:
+    """Return a caller's role if it was created in the local IAM."""
+    # moto's IAM takes half a second to import: if nobody has used it, it has no roles.
+    models: Any = sys.modules.get("moto.iam.models")
+    if models is None or principal.account_id not in models.iam_backends:
+        return None
+    backend = models.iam_backends[principal.account_id].get("aws")
+    if backend is None:
+        return None
+    return next((role for role in list(backend.roles.values()) if role.arn == principal.role_arn), None)

@@ -1,6 +1,7 @@
-"""STS GetWebIdentityToken: a JWT that says who an agent is, for services outside AWS that accept it.
+"""STS's answers about who an agent is: its role, and a JWT for services outside AWS that accept it.
 
-moto has neither it nor IAM's operations that switch it on. Here it is always on, and the issuer is the local one.
+moto takes sessions for a user of its own, and has neither GetWebIdentityToken nor IAM's operations that switch it on.
+Here it is always on, and the issuer is the local one.
 Source: AWS, "IAM outbound identity federation".
 """
 
@@ -14,6 +15,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import parse_qsl
 
 from ...access.keys import SessionPrincipal
+from ...access.permissions import caller_identity
 from ...resources import Place
 from ...wire import RefusedError
 
@@ -38,7 +40,7 @@ class TokenSigner(Protocol):
 
 
 class WebIdentity:
-    """Answers STS's GetWebIdentityToken, and IAM's operations about its issuer.
+    """Answers STS's GetWebIdentityToken and sessions' GetCallerIdentity, and IAM's operations about its issuer.
 
     Args:
         issuer: Signs the tokens.
@@ -55,7 +57,7 @@ class WebIdentity:
 
         Args:
             service: The service that the request is signed for.
-            body: Its body.
+            body: Its parameters: the body, or the query of a GET.
             principal: The caller; None for the owner.
             place: The caller's region and account.
 
@@ -66,6 +68,8 @@ class WebIdentity:
         action = form.get("Action", "")
         if (service, action) == ("sts", "GetWebIdentityToken"):
             return _encoded("sts", action, self._token(form, principal, place))
+        if (service, action) == ("sts", "GetCallerIdentity") and principal is not None and principal.runtime_id:
+            return _encoded("sts", action, caller_identity(principal))
         if (service, action) == ("iam", "EnableOutboundWebIdentityFederation"):
             return _encoded("iam", action, {"IssuerIdentifier": self._issuer.name})
         if (service, action) == ("iam", "GetOutboundWebIdentityFederationInfo"):
