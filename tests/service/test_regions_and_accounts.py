@@ -9,6 +9,8 @@ from typing import Any
 
 import boto3
 import pytest
+from aws_requests import minimal_parameters
+from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import ClientError
 from echo_agent import ECHO_AGENT
@@ -29,6 +31,28 @@ DISCOVERY = {
         "tokenEndpoint": "https://example.com/token",
     }
 }
+ROLE = "arn:aws:iam::123456789012:role/loom"
+PUBLIC = {"networkConfiguration": {"networkMode": "PUBLIC"}}
+# Each family of resources: what a new one needs, and the member that identifies it.
+FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
+    "ApiKeyCredentialProvider": ({"apiKey": "k"}, "name"),
+    "Browser": (PUBLIC, "browserId"),
+    "BrowserProfile": ({}, "profileId"),
+    "CodeInterpreter": (PUBLIC, "codeInterpreterId"),
+    "Gateway": ({"roleArn": ROLE, "authorizerType": "AWS_IAM"}, "gatewayIdentifier"),
+    "Memory": ({"eventExpiryDuration": 7}, "memoryId"),
+    "Oauth2CredentialProvider": (
+        {
+            "credentialProviderVendor": "CustomOauth2",
+            "oauth2ProviderConfigInput": {
+                "customOauth2ProviderConfig": {"clientId": "c", "clientSecret": "s", "oauthDiscovery": DISCOVERY}
+            },
+        },
+        "name",
+    ),
+    "WorkloadIdentity": ({}, "name"),
+}
+PARENTS_SAY = {"AgentRuntime", "AgentRuntimeEndpoint", "GatewayTarget"}  # tests of their own
 LAMBDA = "arn:aws:lambda:eu-west-1:123456789012:function:f"
 Make = Callable[..., Any]
 
@@ -155,6 +179,51 @@ def test_gateways_are_of_one_region_and_builtin_evaluators_of_all(aws: Any, clie
     for side, region in ((control, OTHER_REGION), (aws.control, aws.state.region)):
         assert side.get_evaluator(evaluatorId="Builtin.Helpfulness")["evaluatorName"] == "Builtin.Helpfulness"
         assert {item["evaluatorType"] for item in side.list_evaluators()["evaluators"]} >= {"Builtin"}, region
+
+
+def identified(answer: dict[str, Any], member: str, name: str) -> tuple[str, str]:
+    """The identifier and the ARN in the answer to a creation, which may be wrapped."""
+    inner = next((value for value in answer.values() if isinstance(value, dict) and "arn" in value), answer)
+    arn = next(value for key, value in inner.items() if key.lower().endswith("arn") and ":bedrock-agentcore:" in value)
+    wanted = (member, member.replace("Identifier", "Id"), "id")
+    return next((inner[key] for key in wanted if key in inner), name), arn
+
+
+@pytest.mark.parametrize("noun", sorted(FAMILIES))
+def test_every_family_of_resources_is_of_one_region(aws: Any, client: Make, noun: str) -> None:
+    given, member = FAMILIES[noun]
+    name = name_of("family").replace("_", "-" if noun == "Gateway" else "_")
+    abroad, verb = client("bedrock-agentcore-control"), xform_name(noun)
+    wanted = {"name": name, **given}
+    made = {
+        region: identified(getattr(side, f"create_{verb}")(**wanted), member, name)
+        for side, region in ((abroad, OTHER_REGION), (aws.control, aws.state.region))
+    }
+    listing = next(item for item in (f"list_{verb}s", f"list_{verb[:-1]}ies") if hasattr(abroad, item))
+    for side, region in ((abroad, OTHER_REGION), (aws.control, aws.state.region)):
+        (key, arn), (other_key, other_arn) = made[region], made[next(item for item in made if item != region)]
+        assert f":bedrock-agentcore:{region}:123456789012:" in arn
+        listed = str([page for page in side.get_paginator(listing).paginate()])
+        assert arn in listed or key in listed
+        assert other_arn not in listed
+        assert getattr(side, f"get_{verb}")(**{member: key})
+        if other_key != key:
+            for operation in (f"get_{verb}", f"delete_{verb}"):
+                assert refused(getattr(side, operation), **{member: other_key}) == ("ResourceNotFoundException", 404)
+        assert refused(side.list_tags_for_resource, resourceArn=other_arn) == ("ResourceNotFoundException", 404)
+    getattr(aws.control, f"delete_{verb}")(**{member: made[aws.state.region][0]})
+    assert getattr(abroad, f"get_{verb}")(**{member: made[OTHER_REGION][0]})
+
+
+def test_no_family_is_without_a_test_of_its_regions(aws: Any) -> None:
+    model = aws.control.meta.service_model
+    nouns = {name.removeprefix("Create") for name in model.operation_names if name.startswith("Create")}
+    missing: list[str] = []
+    for noun in sorted(nouns - {*FAMILIES, *PARENTS_SAY}):
+        asked = minimal_parameters(model.operation_model(f"Create{noun}"))
+        if refused(getattr(aws.control, f"create_{xform_name(noun)}"), **asked) != ("NotImplementedException", 501):
+            missing.append(noun)
+    assert not missing
 
 
 def test_image_builds_and_repositories_are_of_one_region(aws: Any, client: Make) -> None:
