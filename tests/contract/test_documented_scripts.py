@@ -24,10 +24,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[local.ServiceS
 
 
 def run(service: local.ServiceState, script: str, *arguments: str) -> list[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    """Run a script as a shell does after `eval "$(loom up --export)"`."""
+    own = ("AWS_", "BEDROCK_", "HTTPS_PROXY", "WSS_PROXY", "ALL_PROXY", "NO_PROXY")
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(own)}
     ran = subprocess.run(
         [sys.executable, str(SCRIPTS / script), *arguments],
-        env=kept | service.environment(),
+        env=kept | local.shell_environment(service, kept),
         capture_output=True,
         text=True,
         timeout=120,
@@ -90,3 +92,31 @@ def test_strands_session_manager_restores_a_session_in_another_process(service):
     memory_id, count, _, seen = said.split(maxsplit=3)
     assert (int(count), seen) == (8, "['A-1042']")
     assert run(service, "memory_strands.py", "restore", memory_id) == [said]
+
+
+def test_an_mcp_server_asks_its_client_and_keeps_its_session(service):
+    assert run(service, "runtime_mcp.py") == [
+        "['plant']",
+        "beans in 2 beds: water the beans",
+        "beans, beans in 1 beds: water the beans",
+        "beans, beans",
+        "['1/2', '2/2', '1/1']",
+    ]
+
+
+def test_an_a2a_agent_is_found_by_its_card_and_streams_a_task(service):
+    assert run(service, "runtime_a2a.py") == [
+        "200 Word counter",
+        "Word counter ['count']",
+        "1 completed 4 words",
+        "4 completed 4 words",
+    ]
+
+
+def test_an_agui_agent_streams_its_events(service):
+    assert run(service, "runtime_agui.py") == [
+        "text/event-stream",
+        "['RUN_STARTED', 'STATE_SNAPSHOT', 'TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_CONTENT', "
+        "'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END', 'RUN_FINISHED']",
+        "SAY IT ALOUD {'turns': 1} run-1",
+    ]
