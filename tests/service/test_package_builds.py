@@ -24,12 +24,14 @@ app.run()
 """
 
 
-def installed(name: str, source: str, *, tag: str, version: str = "1.0", recorded: str = "") -> dict[str, str]:
+def installed(
+    name: str, source: str, *, tag: str, version: str = "1.0", recorded: str = "", requires: str = ""
+) -> dict[str, str]:
     """The files of a distribution, as an installer leaves them in a folder."""
     info = f"{name}-{version}.dist-info"
     return {
         f"{name}/__init__.py": source,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n\nName: another\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requires}\nName: another\n",
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\nTag: {tag}\n",
         f"{info}/RECORD": f"{name}/__init__.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n{recorded}",
         f"{info}/INSTALLER": "uv",
@@ -61,6 +63,24 @@ def test_a_distribution_compiled_for_agentcore_is_replaced_by_the_same_version_f
     _, body = offline_service.invoke(created["agentRuntimeArn"])
     assert b"for this machine" in body
     assert b"from the package" in body
+
+
+@pytest.mark.parametrize("tag", ["py3-none-any", OF_AWS])
+def test_a_version_for_a_newer_python_is_replaced_by_the_last_one_for_this_python(
+    tag: str, offline_service: Any
+) -> None:
+    newer = "type Text = str\nTEXT = 'for a newer Python'"
+    files = {
+        "agent.py": AGENT,
+        **installed("loom_compiled", newer, tag=tag, version="3.0", requires="Requires-Python: >=3.99\n"),
+        **installed("loom_plain", 'TEXT = "kept"', tag="py3-none-any", requires="Requires-Python: >=3.9\n"),
+    }
+    created = offline_service.create("newer", offline_service.upload(files))
+    described = offline_service.settled(created["agentRuntimeId"])
+    assert described["status"] == "READY", described
+    _, body = offline_service.invoke(created["agentRuntimeArn"])
+    assert b"another version" in body
+    assert b"kept" in body
 
 
 def test_a_version_without_a_build_for_this_machine_fails_with_its_name(offline_service: Any) -> None:

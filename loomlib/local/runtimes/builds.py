@@ -1,7 +1,8 @@
 """Distributions in a package that are compiled for AgentCore's machines, and that this machine cannot load.
 
 AgentCore runs on Linux on ARM64, and a package brings its dependencies compiled for it, as AWS's guide to direct code
-deployment says. Elsewhere, or under another version of Python, the same versions are installed for this machine.
+deployment says. Elsewhere, or under another version of Python, the same versions are installed for this machine. Where
+they do not support the workbench's Python, because the package was made for a newer one, earlier versions are.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from platform import python_version
 from typing import Final
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag, compatible_tags, cpython_tags, parse_tag, sys_tags
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -26,7 +29,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
 def take_out_builds(code: Path, python: Python | None = None) -> list[str]:
-    """Delete the distributions that are compiled for AgentCore's machines and not for this one.
+    """Delete the distributions that are for AgentCore's machines, or for a newer Python, and not for this machine.
 
     What fits neither stays, and fails here as it does on AWS.
 
@@ -35,16 +38,19 @@ def take_out_builds(code: Path, python: Python | None = None) -> list[str]:
         python: The Python that runs it; None for the workbench's.
 
     Returns:
-        The deleted distributions as pip's requirements, such as `pydantic-core==2.41.5`, in order.
+        What replaces them as pip's requirements, in order: `pydantic-core==2.41.5`, or `numpy<2.5.0` where numpy 2.5.0
+        does not support the workbench's Python.
     """
     folders = sorted(code.glob("*.dist-info"))
     loadable = _loadable(python) if folders else frozenset[Tag]()
     deleted: list[str] = []
     for folder in folders:
         tags = frozenset(_tags(folder))
-        if tags & loadable or not any(_OF_AWS.fullmatch(tag.platform) for tag in tags):
+        supported = python is not None or _supports_workbench(folder)
+        of_aws = any(_OF_AWS.fullmatch(tag.platform) or (not supported and tag.platform == "any") for tag in tags)
+        if not of_aws or (supported and tags & loadable):
             continue
-        if requirement := _requirement(folder):
+        if requirement := _requirement(folder, "==" if supported else "<"):
             unrecorded = list(folder.rglob("*"))
             for file in (*(code / name for name in _files(folder)), *unrecorded):
                 _delete(code, file)
@@ -65,12 +71,18 @@ def _tags(folder: Path) -> Iterator[Tag]:
             yield from parse_tag(text)
 
 
-def _requirement(folder: Path) -> str | None:
+def _supports_workbench(folder: Path) -> bool:
+    with contextlib.suppress(InvalidSpecifier):
+        return SpecifierSet(next(_values(folder / "METADATA", "requires-python"), "")).contains(python_version())
+    return True
+
+
+def _requirement(folder: Path, compared: str) -> str | None:
     """Return a distribution's name and version as a requirement; None if its metadata are damaged."""
     name = next(_values(folder / "METADATA", "name"), "")
     with contextlib.suppress(InvalidVersion):
         version = Version(next(_values(folder / "METADATA", "version"), ""))
-        return f"{canonicalize_name(name)}=={version}" if _NAME.fullmatch(name) else None
+        return f"{canonicalize_name(name)}{compared}{version}" if _NAME.fullmatch(name) else None
     return None
 
 
