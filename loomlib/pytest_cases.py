@@ -117,4 +117,4 @@ class CaseRunner:
 
         if self._bench is None:
             self._bench = connect(self._option("--loom-where"))
-        return self._bench.ensure_agent(name)
+        return self._bench.agent(name, deploy=True)

@@ -6,8 +6,9 @@ A low score fails the test and shows each evaluator's rationale and where the to
 A case without an answer, or that could not be judged, is an error; a case to which no evaluator applies is skipped.
 `-k`, `-x`, `-n` and `--junitxml` work as usual. Without a path on the command line only the cases run.
 
-`--loom-agent` takes what `bench.ensure_agent` takes (a name, a runtime id, an ARN, a blueprint), or `module:function`
-for a function of the prompt. Without these options the plugin does nothing and imports nothing but this module.
+`--loom-agent` takes what `bench.agent(…, deploy=True)` takes (a name, a runtime id, an ARN, a blueprint), or
+`module:function` for a function of the prompt. Without these options the plugin does nothing and imports nothing but
+this module.
 """
 
 from __future__ import annotations

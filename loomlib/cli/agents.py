@@ -175,7 +175,7 @@ def logs(
     """Print AGENT's log events, oldest first."""
     start = datetime.now(UTC) - timedelta(minutes=minutes) if minutes is not None else None
     with command.connect() as bench:
-        frame = bench.agent(agent).logs(session_id=session, limit=limit, start=start, qualifier=qualifier)
+        frame = bench.agent(agent).telemetry.logs(session_id=session, limit=limit, start=start, qualifier=qualifier)
     rows = records(frame)
     if command.as_json:
         emit_json(rows)

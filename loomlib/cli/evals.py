@@ -104,7 +104,7 @@ def evaluate(
     with command.connect() as bench:
         before = reports.find_baseline(bench, baseline or "", cases, other_than=run_id or "")
         run = run_evaluation(
-            bench.ensure_agent(agent), cases, chosen, repeats, concurrency=concurrency, timeout_s=timeout_s,
+            bench.agent(agent, deploy=True), cases, chosen, repeats, concurrency=concurrency, timeout_s=timeout_s,
             run_id=run_id, reuse=reuse, name=name, progress=LogLines(say),
         )  # fmt: skip
         return _conclude(command, run, before, requests=requests, margin=margin / 100, junit=junit, json_file=json_file)

@@ -74,12 +74,21 @@ class MeasuredAgent(Protocol):
         ...
 
 
+class StudyTargets(Protocol):
+    """What an agent offers to studies."""
+
+    def study_target(self) -> MeasuredAgent:
+        """Return the agent as a study measures it."""
+        ...
+
+
 @runtime_checkable
 class AgentWithStudyTarget(Protocol):
     """An agent that makes the object a study measures, such as `bench.agent("calculator")`."""
 
-    def study_target(self) -> MeasuredAgent:
-        """Return the agent as a study measures it."""
+    @property
+    def targets(self) -> StudyTargets:
+        """What the agent offers to studies."""
         ...
 
 
@@ -133,5 +142,5 @@ def platform_version(agent: MeasuredAgent) -> str:
 
 
 def measured_agent(agent: MeasuredAgent | AgentWithStudyTarget) -> MeasuredAgent:
-    """Return an agent's `study_target()` when it has one, else the agent itself."""
-    return agent.study_target() if isinstance(agent, AgentWithStudyTarget) else agent
+    """Return an agent's `targets.study_target()` when it has one, else the agent itself."""
+    return agent.targets.study_target() if isinstance(agent, AgentWithStudyTarget) else agent

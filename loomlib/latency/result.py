@@ -49,7 +49,7 @@ class StudyResult(StudyRecord):
         """Return the result of a stored study.
 
         Args:
-            store: The store, such as `bench.store`.
+            store: The store, such as `bench.context.store`.
             study_id: The study's id.
 
         Raises:

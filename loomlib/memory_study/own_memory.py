@@ -68,12 +68,12 @@ def delete_own_memory(bench: MemoryBench, ledger: StudyLedger) -> None:
 
 def delete_left_memories(bench: MemoryBench) -> None:
     """Delete own memories left by complete studies that were killed; those of running studies stay."""
-    for row in bench.store.studies.list(scope=bench.where, limit=_MOST_STUDIES):
-        ledger = StudyLedger(bench.store, row.id)
+    for row in bench.context.store.studies.list(scope=bench.where, limit=_MOST_STUDIES):
+        ledger = StudyLedger(bench.context.store, row.id)
         if not _is_left(ledger):
             continue
         try:
-            with Holding(bench.store.studies, row.id, renew_every_s=_RENEW_S, refused=StudyError):
+            with Holding(bench.context.store.studies, row.id, renew_every_s=_RENEW_S, refused=StudyError):
                 delete_own_memory(bench, ledger)
         except StudyError:
             continue  # its own process is about to

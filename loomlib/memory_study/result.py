@@ -46,7 +46,7 @@ class MemoryResult(StudyRecord):
         """Return the result of a stored study.
 
         Args:
-            store: The store, such as `bench.store`.
+            store: The store, such as `bench.context.store`.
             study_id: The study's id.
             settings: Loom's settings, with the folder of the user's own prices.
 

@@ -104,7 +104,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
                 on=agent.name,
                 try_='memory=bench.memories.get(…), as passed to bench.deploy("assistant_with_memory", memory=…)',
             )
-        super().__init__(bench.store, study_id)
+        super().__init__(bench.context.store, study_id)
         self.bench, self.agent, self.keep, self._access, self._named = bench, agent, keep, access, memory
         scripted: list[ScriptedConversation] = []
         if script is not None:
@@ -144,7 +144,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
             agent: The agent of the study, if it asks one.
             access: Accesses a memory that is not AgentCore's.
         """
-        stored = StudyLedger(bench.store, study_id).stored
+        stored = StudyLedger(bench.context.store, study_id).stored
         design = MemoryDesign.read(stored.design)
         if design.mode == AGENT and (agent is None or agent.arn != stored.agent_arn):
             raise StudyError(f"The study asks the agent {stored.agent_name}", on=study_id, try_="agent=…")
@@ -170,7 +170,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
 
     def result(self) -> MemoryResult:
         """Return the result of what is stored so far; nothing is asked."""
-        return MemoryResult.load(self.store, self.study_id, settings=self.bench.settings)
+        return MemoryResult.load(self.store, self.study_id, settings=self.bench.context.settings)
 
     # What the kernel asks (see `Study`).
 
@@ -196,7 +196,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
             agent_name=self.agent.name if self.agent is not None else "",
             design=self.design.stored(),
             created_at=datetime.now(UTC),
-            labels=tuple(self.bench.labels),
+            labels=tuple(self.bench.context.labels),
         )
 
     def planned(self) -> Sequence[PlannedMeasurement]:

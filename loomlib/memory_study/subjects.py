@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from loomlib.memory import MemoryReader
-from loomlib.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,18 +134,8 @@ class MemoryBench(Protocol):
         ...
 
     @property
-    def store(self) -> Store:
-        """Where studies are stored."""
-        ...
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Provenance labels."""
-        ...
-
-    @property
-    def settings(self) -> Any:
-        """Loom's settings."""
+    def context(self) -> Any:
+        """The open resources: `store`, `settings` and `labels`."""
         ...
 
     @property

@@ -52,7 +52,7 @@ def chosen_agents(bench: Workbench, names: str = "", *, otherwise: str) -> list[
     """
     named = [name.strip() for name in names.split(",") if name.strip()]
     known = named or [entry.name for entry in bench.context.catalog.list()] or [otherwise]
-    return [bench.ensure_agent(name) if named or len(known) == 1 else bench.agent(name) for name in known]
+    return [bench.agent(name, deploy=True) if named or len(known) == 1 else bench.agent(name) for name in known]
 
 
 def load_of(agent: Agent, rows: Sequence[InvocationRow]) -> MachineConditions | None:
@@ -92,9 +92,9 @@ def study_traces(agent: Agent, result: StudyResult) -> Traces:
     ids = [call.invocation_id for call in result.calls if call.invocation_id is not None]
     stored = (agent.context.store.invocations.get(id) for id in ids)
     rows = [row for row in stored if row is not None]
-    return Traces(find_traces(agent.context, agent.entry, rows), agent_name=agent.name, labels=agent.labels)
+    return Traces(find_traces(agent.context, agent.entry, rows), agent_name=agent.name, labels=agent.context.labels)
 
 
 def _samples(agent: Agent) -> Sequence[str]:
     blueprint = find_blueprint(agent.name)
-    return blueprint.prompts if blueprint and blueprint.prompts else (agent.sample_prompt,)
+    return blueprint.prompts if blueprint and blueprint.prompts else (agent.targets.sample_prompt,)

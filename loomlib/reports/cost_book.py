@@ -90,7 +90,7 @@ class CostBook:
             rows = [row for row in stored if (day := day_of(row.client_invoke_time)) is not None and day >= since]
             if len(rows) == MOST_INVOCATIONS:
                 cut.append(agent.name)
-            labels |= dict.fromkeys(agent.labels)
+            labels |= dict.fromkeys(agent.context.labels)
             for row, view in zip(rows, find_traces(agent.context, agent.entry, rows), strict=True):
                 use = estimated_use(row.client_duration_ms, active_vcpus, memory_gb)
                 known = view.state in _WITH_SPANS

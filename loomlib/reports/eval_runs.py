@@ -65,7 +65,7 @@ def find_baseline(bench: Workbench, wanted: str, evalset: EvalSet, *, other_than
         return None
     if wanted != "last":
         return bench.evals.run(wanted)
-    rows = bench.store.eval_runs.list(set_digest=evalset.digest)
+    rows = bench.context.store.eval_runs.list(set_digest=evalset.digest)
     row = next((row for row in rows if row.state == "complete" and row.id != other_than), None)
     if row is None:
         raise EvalError("No complete run of this set is stored", on=evalset.name, try_="loom runs lists them")
@@ -82,7 +82,7 @@ def two_runs(bench: Workbench, run_a: str, run_b: str) -> tuple[EvalRun, EvalRun
         run_a: The id of the new run; "" for the newest complete run.
         run_b: The id of the baseline; "" for the run of the same set before it.
     """
-    rows = [row for row in bench.store.eval_runs.list() if row.state == "complete"]
+    rows = [row for row in bench.context.store.eval_runs.list() if row.state == "complete"]
     if run_a:
         new = bench.evals.run(run_a)
     elif rows:
@@ -255,5 +255,5 @@ def _made(bench: Workbench) -> tuple[EvalRun, EvalRun]:
     whole = EvalSet.read("calculator")
     ids = {case.id for case in whole.cases[:_FIRST_CASES]}
     some = whole.where(lambda case: case.id in ids)
-    runs: list[Any] = [bench.ensure_agent(name).evaluate(some) for name in ("calculator", "calculator_guessing")]
+    runs: list[Any] = [bench.agent(name, deploy=True).evaluate(some) for name in ("calculator", "calculator_guessing")]
     return runs[1], runs[0]

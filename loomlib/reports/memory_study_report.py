@@ -41,7 +41,7 @@ def memory_study_subjects(bench: Workbench, memory: str = "", agent: str = "") -
         if memory:
             raise
         known = bench.memories.create(MEMORY, strategies=STRATEGIES)
-    return known, bench.deploy(BLUEPRINT, memory=known) if agent == BLUEPRINT else bench.ensure_agent(agent)
+    return known, bench.deploy(BLUEPRINT, memory=known) if agent == BLUEPRINT else bench.agent(agent, deploy=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

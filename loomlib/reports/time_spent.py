@@ -103,7 +103,7 @@ class TimeSpent:
     def title(self) -> str:
         """`assistant · DEFAULT · local AgentCore · … · last 8 invocations`."""
         what = f"last {plural(len(self.rows), 'invocation')}" if len(self.rows) > 1 else "last invocation"
-        return " · ".join([self.agent.name, self.agent.qualifier, *self.agent.labels, what])
+        return " · ".join([self.agent.name, self.agent.qualifier, *self.agent.context.labels, what])
 
     @property
     def states(self) -> dict[str, int]:
@@ -185,8 +185,8 @@ class TimeSpent:
             "Parts are shares of elapsed time: two tools at once count once, and what a tool waits for is tool time.",
             "The last invocations are not a sample of your users' requests, and the request decides what is slow.",
         ]
-        limits += [*isolation_notes(self.agent.labels), load_sentence(self.load)]
-        if any("simulated" in label for label in self.agent.labels):
+        limits += [*isolation_notes(self.agent.context.labels), load_sentence(self.load)]
+        if any("simulated" in label for label in self.agent.context.labels):
             limits.append("The model is simulated: its time is a setting, not a measurement.")
         if self.agent.context.where == "local":
             limits.append("The agent ran on this machine: network, microVM and AWS's queues are not in these numbers.")
@@ -197,7 +197,7 @@ class TimeSpent:
         return {
             "format": FORMAT,
             "agent": {"name": self.agent.name, "arn": self.agent.arn, "qualifier": self.agent.qualifier},
-            "labels": list(self.agent.labels),
+            "labels": list(self.agent.context.labels),
             "sentences": self.sentences(),
             "states": self.states,
             "failed": sum(row.status == "error" for row in self.rows),

@@ -79,8 +79,8 @@ class ToolScaling:
                 for count, invocation in zip(requested, invocations, strict=True)
                 if not invocation.ok
             ],
-            title=" · ".join([agent.name, agent.qualifier, *agent.labels]),
-            simulated=any("simulated" in label for label in agent.labels),
+            title=" · ".join([agent.name, agent.qualifier, *agent.context.labels]),
+            simulated=any("simulated" in label for label in agent.context.labels),
             load=load_of(agent, [row for row in rows if row]),
         )
 

@@ -16,7 +16,7 @@ from .starts import start_facts
 
 register("Agent.bench", "loomlib.workbench.former_names:agent_bench")
 register("Agent.aevaluate", "loomlib.workbench.former_names:agent_aevaluate")
-register("Agent.check_snapshot", "loomlib.workbench.former_names:agent_check_snapshot")
+register("Agent.with_bearer", "loomlib.workbench.former_names:agent_with_bearer")
 register("Invocation.agent", "loomlib.workbench.former_names:invocation_agent")
 
 __all__ = [

@@ -1,9 +1,8 @@
-"""An agent of the catalog: invoke it, read its logs and sessions, refresh it, remove it."""
+"""An agent of the catalog: invoke it, evaluate it, read its history and telemetry, remove it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ..agents import AgentEntry, AsyncEventStream, EventStream
@@ -15,28 +14,23 @@ from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..errors import LoomError
 from ..presentation.html import card
-from .blueprints import find_blueprint
 from .context import Context
-from .frames import log_frame
 from .invocation import Invocation
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..agents.protocols.ways import WayCaller
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
+    from ..snapshot_check import SnapshotReport
     from .a2a_client import A2aClient
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
     from .agent_history import AgentHistory
+    from .agent_targets import AgentTargets
     from .agent_telemetry import AgentTelemetry
     from .agui_client import AguiClient, AguiTransport
-    from .eval_target import AgentTarget
     from .mcp_client import McpClient
-    from .session_target import SessionTarget
+    from .snapshot_checks import CheckOptions
     from .socket_client import SocketClient
-    from .study_target import StudyTarget
 
 _RENAMED = {
     "sessions": "history.sessions",
@@ -56,11 +50,17 @@ _RENAMED = {
     "queries": "telemetry.queries",
     "lives": "telemetry.processes",
     "overview": "telemetry.overview",
+    "logs": "telemetry.logs",
+    "labels": "context.labels",
+    "sample_prompt": "targets.sample_prompt",
+    "eval_target": "targets.eval_target",
+    "study_target": "targets.study_target",
+    "way_caller": "targets.way_caller",
 }
 _MOVED = {
     "bench": "Workbench(agent.context)",
     "aevaluate": "loom.aevaluate(agent, …)",
-    "check_snapshot": "bench.check_snapshot(agent.name)",
+    "with_bearer": "agent.at(bearer=…)",
 }
 
 
@@ -101,17 +101,6 @@ class Agent:
         return self.entry.protocol
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Provenance labels shown beside every figure of this agent, such as "local AgentCore"."""
-        return self.context.labels
-
-    @property
-    def sample_prompt(self) -> str:
-        """A prompt to try: the first of the agent's blueprint, else an arithmetic question."""
-        blueprint = find_blueprint(self.name)
-        return blueprint.prompts[0] if blueprint and blueprint.prompts else "What is 2 + 2?"
-
-    @property
     def approvals(self) -> AgentApprovals:
         """Actions that wait for a person: list, approve, reject."""
         from .agent_approvals import AgentApprovals
@@ -134,32 +123,38 @@ class Agent:
 
     @property
     def telemetry(self) -> AgentTelemetry:
-        """Traces, ready queries, processes and an overview."""
+        """Log lines, traces, ready queries, processes and an overview."""
         from .agent_telemetry import AgentTelemetry
 
         return AgentTelemetry(self.context, self.entry, self.qualifier)
 
-    def at(self, qualifier: str) -> Agent:
-        """Return the same agent, invoked through another of its endpoints.
+    @property
+    def targets(self) -> AgentTargets:
+        """This agent as evaluations and studies ask it, and a prompt to try."""
+        from .agent_targets import AgentTargets
+
+        return AgentTargets(self.context, self.entry, self.qualifier, self._bearer)
+
+    def at(self, qualifier: str | None = None, *, bearer: Bearer | None = None) -> Agent:
+        """Return the same agent, invoked through another of its endpoints or with a bearer token.
+
+        The endpoint and the token apply to all calls, also to those of studies and evaluations.
+
+            agent.at("prod").invoke("What is 2+2?")
+            agent.at(bearer=lambda: bench.identity.token("alice")).evaluate(evalset)
+
+        Args:
+            qualifier: The endpoint; this object's by default.
+            bearer: The token, or a function that returns it, called for each request: a token may expire before a study
+                ends. This object's by default.
 
         Raises:
             LoomError: The agent has no such endpoint.
         """
-        if qualifier not in self.entry.qualifiers:
+        if qualifier is not None and qualifier not in self.entry.qualifiers:
             known = ", ".join(self.entry.qualifiers)
             raise LoomError("The agent has no such endpoint", on=f"{qualifier} of {self.name}", try_=known)
-        return Agent(self.entry, self.context, qualifier=qualifier, bearer=self._bearer)
-
-    def with_bearer(self, bearer: Bearer) -> Agent:
-        """Return the same agent, all of whose calls send a bearer token; also those of studies and evaluations.
-
-            agent.with_bearer(lambda: bench.identity.token("alice")).evaluate(evalset)
-
-        Args:
-            bearer: The token, or a function that returns it, called for each request: a token may expire before a study
-                ends.
-        """
-        return Agent(self.entry, self.context, qualifier=self.qualifier, bearer=bearer)
+        return Agent(self.entry, self.context, qualifier=qualifier or self.qualifier, bearer=bearer or self._bearer)
 
     def invoke(
         self,
@@ -363,44 +358,6 @@ class Agent:
         token = bearer or self._bearer
         return open_websocket(self.context, self.entry, self.qualifier, session_id=session_id, bearer=token)
 
-    def way_caller(self, way: str, session_id: str, *, tool: str = "ask") -> WayCaller:
-        """Return a caller that asks this agent in one way of its protocol, as `loom.ProtocolStudy` does.
-
-        Args:
-            way: Such as "HTTP SSE" or "A2A message/stream" (`loomlib.agents.protocols.ways`).
-            session_id: The runtime session.
-            tool: The MCP tool that is called with `prompt`.
-
-        Raises:
-            ProtocolError: The agent speaks another protocol.
-        """
-        from .way_callers import way_caller
-
-        return way_caller(self.context, self.entry, self.qualifier, way, session_id, bearer=self._bearer, tool=tool)
-
-    def logs(
-        self,
-        *,
-        session_id: str | None = None,
-        limit: int = 100,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        qualifier: str | None = None,
-    ) -> pd.DataFrame:
-        """Return the newest log events, oldest first: timestamp, level, message, session_id, request_id, stream.
-
-        Args:
-            session_id: Only of the processes that served this session, including lines that do not name it.
-            limit: The most log events.
-            start: Only events since then.
-            end: Only events before then.
-            qualifier: The endpoint; this object's by default.
-        """
-        endpoint, reader, arn = qualifier or self.qualifier, self.context.log_reader, self.entry.arn
-        if session_id is None:
-            return log_frame(reader.agent_logs(arn, endpoint, start=start, end=end, limit=limit))
-        return log_frame(reader.session_logs(arn, endpoint, session_id, start=start, end=end, limit=limit))
-
     def end_session(self, session_id: str, *, bearer: str | None = None) -> bool:
         """End a runtime session (StopRuntimeSession); return False when it had ended already.
 
@@ -447,29 +404,21 @@ class Agent:
 
         return evaluate(self, evalset, evaluators, repeats, **options)
 
-    def eval_target(self) -> AgentTarget | SessionTarget:
-        """Return this agent as the target of an evaluation (`loomlib.evals.runs.Target`), refreshed.
+    def check_snapshot(self, **options: Unpack[CheckOptions]) -> SnapshotReport:
+        """Find what this agent's sessions would share when they are restored from a snapshot (platform V2).
 
-        Agents that speak MCP or A2A are asked in sessions of their protocol.
+        The code that the agent was deployed from is checked, with its role and environment variables.
+        `Workbench.check_snapshot` checks code that is not deployed.
+
+        Args:
+            **options: `environment`, `warmup` and `progress`, as in `Workbench.deploy`.
+
+        Raises:
+            NotSupportedError: The workbench is on AWS.
         """
-        self.refresh()
-        if self.protocol in ("MCP", "A2A"):
-            from .protocol_sessions import session_target
+        from .snapshot_checks import check_snapshot
 
-            return session_target(self.context, self.entry, self.qualifier, bearer=self._bearer)
-        from .eval_target import AgentTarget
-
-        return AgentTarget(self.context, self.entry, self.qualifier, bearer=self._bearer)
-
-    def study_target(self) -> StudyTarget | SessionTarget:
-        """Return this agent as a latency study measures it (`loomlib.latency.MeasuredAgent`)."""
-        if self.protocol in ("MCP", "A2A"):
-            from .protocol_sessions import session_target
-
-            return session_target(self.context, self.entry, self.qualifier, bearer=self._bearer)
-        from .study_target import StudyTarget
-
-        return StudyTarget(self.context, self.entry, self.qualifier, bearer=self._bearer)
+        return check_snapshot(self.context, self.arn, **options)
 
     def _options(self, **options: Unpack[CallOptions]) -> InvokeOptions:
         bearer = options.get("bearer")
@@ -477,7 +426,7 @@ class Agent:
             **options,
             "qualifier": options.get("qualifier") or self.qualifier,
             "bearer": token_of(self._bearer) if bearer is None else bearer,
-            "labels": self.labels,
+            "labels": self.context.labels,
         }
 
     if not TYPE_CHECKING:
@@ -498,7 +447,7 @@ class Agent:
         return card(
             self.name,
             state=(kind, self.status),
-            labels=self.labels,
+            labels=self.context.labels,
             facts=[
                 ("runtime", self.entry.runtime_id),
                 ("region", self.entry.region),

@@ -1,4 +1,4 @@
-"""An agent's telemetry other than its logs."""
+"""An agent's telemetry."""
 
 from __future__ import annotations
 
@@ -16,15 +16,40 @@ from .telemetry_views import ProcessesView
 from .tracing import find_traces
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .overview import AgentOverview
     from .traces import Traces
 
 
 class AgentTelemetry:
-    """Traces, queries, processes and figures of one agent; `agent.telemetry`."""
+    """Log lines, traces, queries, processes and figures of one agent; `agent.telemetry`."""
 
     def __init__(self, context: Context, entry: AgentEntry, qualifier: str) -> None:
         self._context, self._entry, self._qualifier = context, entry, qualifier
+
+    def logs(
+        self,
+        *,
+        session_id: str | None = None,
+        limit: int = 100,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        qualifier: str | None = None,
+    ) -> pd.DataFrame:
+        """Return the newest log events, oldest first: timestamp, level, message, session_id, request_id, stream.
+
+        Args:
+            session_id: Only of the processes that served this session, including lines that do not name it.
+            limit: The most log events.
+            start: Only events since then.
+            end: Only events before then.
+            qualifier: The endpoint; the agent object's by default.
+        """
+        endpoint, reader, arn = qualifier or self._qualifier, self._context.log_reader, self._entry.arn
+        if session_id is None:
+            return log_frame(reader.agent_logs(arn, endpoint, start=start, end=end, limit=limit))
+        return log_frame(reader.session_logs(arn, endpoint, session_id, start=start, end=end, limit=limit))
 
     def traces(
         self,

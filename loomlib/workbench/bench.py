@@ -20,8 +20,6 @@ from ..deprecation import renamed_members, warn_renamed
 from ..errors import AgentNotFoundError, NotSupportedError
 from ..plugins import find_plugins
 from ..presentation.html import card
-from ..settings import Settings
-from ..store import Store
 from .agent import Agent
 from .bench_alerts import BenchAlerts
 from .bench_evals import BenchEvals
@@ -30,6 +28,7 @@ from .bench_guardrails import BenchGuardrails
 from .bench_identity import BenchIdentity
 from .bench_memories import Memories, memory_variables
 from .bench_telemetry import BenchTelemetry
+from .bench_tools import BenchTools
 from .blueprints import advising_folder, find_blueprint, find_code, list_blueprints
 from .context import Context
 from .frames import agent_frame, blueprint_frame, study_frame
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 
     from ..snapshot_check import SnapshotReport
     from .a2a_client import A2aClient
-    from .browser import Browser, BrowserOptions
-    from .code_interpreter import CodeInterpreter
     from .mcp_client import McpClient
     from .memory import Memory
     from .plugin_view import PluginView
@@ -70,6 +67,11 @@ _RENAMED = {
     "find_traces": "telemetry.find_traces",
     "prices": "telemetry.prices",
     "rules": "telemetry.rules",
+    "browser": "tools.browser",
+    "code_interpreter": "tools.code_interpreter",
+    "labels": "context.labels",
+    "settings": "context.settings",
+    "store": "context.store",
 }
 
 
@@ -90,21 +92,6 @@ class Workbench:
     def where(self) -> str:
         """The environment: "local" or "aws"."""
         return self.context.where
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Provenance labels shown beside every figure from here, such as "local AgentCore"; none on AWS."""
-        return self.context.labels
-
-    @property
-    def settings(self) -> Settings:
-        """The effective settings."""
-        return self.context.settings
-
-    @property
-    def store(self) -> Store:
-        """The database of agents, invocations, studies and runs."""
-        return self.context.store
 
     @property
     def clients(self) -> Clients:
@@ -142,6 +129,11 @@ class Workbench:
         return Memories(self.context)
 
     @property
+    def tools(self) -> BenchTools:
+        """Sessions of AgentCore's built-in tools: browser and code interpreter."""
+        return BenchTools(self.context)
+
+    @property
     def telemetry(self) -> BenchTelemetry:
         """Overview of the agents, lookups that complete it, traces, diagnosis rules and prices."""
         return BenchTelemetry(self.context)
@@ -167,13 +159,17 @@ class Workbench:
         entries = self.context.catalog.list()
         return agent_frame([self.context.catalog.refresh(entry) for entry in entries] if refresh else entries)
 
-    def agent(self, key: str) -> Agent:
+    def agent(self, key: str, *, deploy: bool = False) -> Agent:
         """Return the agent of that name, runtime id or ARN.
+
+        Args:
+            key: The name, runtime id or ARN.
+            deploy: When the catalog has no such agent, deploy the blueprint of that name, or register the ARN.
 
         Raises:
             AgentNotFoundError: The catalog has none; the message lists what it has.
         """
-        return Agent(self.context.catalog.get(key), self.context)
+        return find_or_deploy(self, key)[0] if deploy else Agent(self.context.catalog.get(key), self.context)
 
     def register(self, arn: str) -> Agent:
         """Add a deployed runtime to the catalog, with its description and endpoints.
@@ -275,37 +271,6 @@ class Workbench:
             )
         return Agent(context.catalog.add(deployed), context)
 
-    def browser(self, browser: str | None = None, **options: Unpack[BrowserOptions]) -> Browser:
-        """Return a session of a browser, which starts at its first use.
-
-        Examples:
-            >>> with bench.browser() as browser:
-            ...     url, headers = browser.connection()
-
-        Args:
-            browser: The browser's id or ARN; the one that AWS manages by default.
-            options: `timeout_s`, `viewport` and `profile`; see `Browser`.
-        """
-        from .browser import MANAGED_BROWSER, Browser
-
-        return Browser(self.context, browser or MANAGED_BROWSER, **options)
-
-    def code_interpreter(self, interpreter: str | None = None, *, timeout_s: int = 900) -> CodeInterpreter:
-        """Return a session of a code interpreter, which starts at its first use.
-
-        Examples:
-            >>> with bench.code_interpreter() as code:
-            ...     code.run("x = 20")
-            ...     print(code.run("x + 1").text)
-
-        Args:
-            interpreter: The code interpreter's id or ARN; the one that AWS manages by default.
-            timeout_s: Seconds after which the session ends, whatever runs in it; at most 28,800.
-        """
-        from .code_interpreter import MANAGED, CodeInterpreter
-
-        return CodeInterpreter(self.context, interpreter or MANAGED, timeout_s=timeout_s)
-
     def mcp(
         self,
         server: str | Sequence[str],
@@ -370,10 +335,6 @@ class Workbench:
 
         return check_snapshot(self.context, what, **options)
 
-    def ensure_agent(self, key: str) -> Agent:
-        """Return the agent of that name; deploy the blueprint or register the ARN when there is none."""
-        return find_or_deploy(self, key)[0]
-
     def panel(self, name: str, **options: Any) -> Any:
         """Return a panel of a plugin; loom-widgets has build, test, operate, evaluate and memory.
 
@@ -397,7 +358,7 @@ class Workbench:
 
     def studies(self) -> pd.DataFrame:
         """Return the stored latency and memory studies, newest first."""
-        return study_frame(self.store.studies.list())
+        return study_frame(self.context.store.studies.list())
 
     def close(self) -> None:
         """Finish pending writes and close all connections; stop a local service that only this process used."""
@@ -409,6 +370,9 @@ class Workbench:
             if name == "find_or_deploy":
                 warn_renamed("Workbench.find_or_deploy", "loomlib.workbench.find_or_deploy(bench, …)")
                 return partial(find_or_deploy, self)
+            if name == "ensure_agent":
+                warn_renamed("Workbench.ensure_agent", "bench.agent(…, deploy=True)")
+                return partial(self.agent, deploy=True)
             return renamed_members(self, _RENAMED, name)
 
     def __enter__(self) -> Self:
@@ -420,7 +384,7 @@ class Workbench:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Workbench: {' · '.join(self.labels) or 'AWS'}, {self.store.url}>"
+        return f"<Workbench: {' · '.join(self.context.labels) or 'AWS'}, {self.context.store.url}>"
 
     def _repr_html_(self) -> str:
         entries = self.context.catalog.list()
@@ -428,18 +392,18 @@ class Workbench:
         return card(
             "Workbench",
             state=("good", "connected"),
-            labels=self.labels or ("AWS",),
+            labels=self.context.labels or ("AWS",),
             facts=[
                 ("agents", ", ".join(entry.name for entry in entries[:12]) or "none"),
-                ("store", self.store.url),
-                ("home folder", str(self.settings.home)),
+                ("store", self.context.store.url),
+                ("home folder", str(self.context.settings.home)),
             ],
             note=note,
         )
 
 
 def find_or_deploy(bench: Workbench, key: str) -> tuple[Agent, bool]:
-    """Do what `Workbench.ensure_agent` does, and return also whether the agent had to be deployed.
+    """Return the agent, deployed or registered when the catalog has none, and whether the agent had to be deployed.
 
     Args:
         bench: The workbench.

@@ -1,4 +1,4 @@
-"""Browser sessions from notebooks: `bench.browser()`."""
+"""Browser sessions from notebooks: `bench.tools.browser()`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Browser:
 
     Examples:
         >>> from playwright.sync_api import sync_playwright
-        >>> with bench.browser() as browser, sync_playwright() as playwright:
+        >>> with bench.tools.browser() as browser, sync_playwright() as playwright:
         ...     url, headers = browser.connection()
         ...     page = playwright.chromium.connect_over_cdp(url, headers=headers).contexts[0].pages[0]
         ...     page.goto("https://example.com")

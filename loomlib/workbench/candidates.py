@@ -51,7 +51,7 @@ class AgentCandidates:
     @property
     def store(self) -> Store:
         """Where the candidates' runs are stored."""
-        return self._bench.store
+        return self._bench.context.store
 
     def build(self, environment: Mapping[str, str]) -> Agent:
         """Return the agent with these variables; deploy it unless it is deployed already."""

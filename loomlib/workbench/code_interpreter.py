@@ -1,4 +1,4 @@
-"""Code interpreters from notebooks: `bench.code_interpreter()`."""
+"""Code interpreters from notebooks: `bench.tools.code_interpreter()`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class CodeInterpreter:
     """A session of a code interpreter, started at the first call and stopped by `close()` or at the end of `with`.
 
     Examples:
-        >>> with bench.code_interpreter() as code:
+        >>> with bench.tools.code_interpreter() as code:
         ...     code.write("numbers.txt", "1 2 3")
         ...     code.run("total = sum(map(int, open('numbers.txt').read().split()))")
         ...     print(code.run("total").text)

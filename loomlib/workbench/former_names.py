@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from ..aws.bearer import Bearer
 from ..evals.runs import EvalRun, aevaluate
-from ..snapshot_check import SnapshotReport
 from .agent import Agent
 from .bench import Workbench
 from .invocation import Invocation
-from .snapshot_checks import check_snapshot
 
 
 def agent_bench(agent: Agent) -> Workbench:
@@ -23,9 +22,9 @@ def agent_aevaluate(agent: Agent) -> Callable[..., Awaitable[EvalRun]]:
     return partial(aevaluate, agent)
 
 
-def agent_check_snapshot(agent: Agent) -> Callable[[], SnapshotReport]:
-    """Return `Workbench.check_snapshot` bound to the agent."""
-    return partial(check_snapshot, agent.context, agent.arn)
+def agent_with_bearer(agent: Agent) -> Callable[[Bearer], Agent]:
+    """Return `Agent.at` as a function of the bearer token."""
+    return lambda bearer: agent.at(bearer=bearer)
 
 
 def invocation_agent(invocation: Invocation) -> Agent:

@@ -16,11 +16,10 @@ from .stored_call import StoredCall
 from .tracing import find_start, find_traces
 
 if TYPE_CHECKING:
-    from ..evals import EvalCase
-    from ..evals.capture import Conversation
     from ..memory.approvals import Approval
     from .authorization import AuthorizationView
     from .invocation_details import InvocationProtocols, InvocationTelemetry
+    from .invocation_evals import InvocationEvals
     from .trace_view import TraceView
 
 _RENAMED = {
@@ -29,6 +28,8 @@ _RENAMED = {
     "memories_used": "telemetry.memories_used",
     "agui": "protocols.agui",
     "views": "protocols.views",
+    "captured": "evals.conversation",
+    "as_case": "evals.case",
 }
 
 
@@ -56,6 +57,13 @@ class Invocation(StoredCall):
         from .approvals import read_agent_approvals
 
         return read_agent_approvals(self.context, self.entry, session_id=self.session_id).pending
+
+    @property
+    def evals(self) -> InvocationEvals:
+        """This invocation as an eval case."""
+        from .invocation_evals import InvocationEvals
+
+        return InvocationEvals(self.context, self.entry, self.record)
 
     @property
     def telemetry(self) -> InvocationTelemetry:
@@ -113,27 +121,6 @@ class Invocation(StoredCall):
 
         rows = [stored_row(self.context, self.record.id)]
         return find_traces(self.context, self.entry, rows, source=source, progress=progress)[0]
-
-    def captured(self) -> Conversation:
-        """Return prompt and answer with the tools of the trace, as `EvalSet.capture` takes them."""
-        from .capturing import stored_row, traced_conversation
-
-        return traced_conversation(self.context, self.entry, [stored_row(self.context, self.record.id)])
-
-    def as_case(self, **options: Any) -> EvalCase:
-        """Return this invocation as an eval case of its own, redacted.
-
-            evalset.with_cases(inv.as_case(tags=["production"]))
-
-        Args:
-            **options: `expected`, `tags`, `redact` and `id`, as for `EvalSet.capture`.
-        """
-        from ..evals.capture import case_of
-        from ..evals.capture.capturing import redactor_of
-
-        redactor = redactor_of(options.pop("redact", None))
-        options["tags"] = tuple(options.get("tags", ()))
-        return case_of(self.captured(), redactor=redactor, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields of the record, ready for JSON."""

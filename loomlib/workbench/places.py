@@ -144,7 +144,12 @@ def _place(bench: Workbench, window: Window) -> RegionOverview:
         return _known(bench, account_id, region, window)
     except LoomError as error:
         return RegionOverview(
-            where=bench.where, account_id=None, region=region, state="failed", labels=bench.labels, why=str(error)
+            where=bench.where,
+            account_id=None,
+            region=region,
+            state="failed",
+            labels=bench.context.labels,
+            why=str(error),
         )
 
 
@@ -159,7 +164,7 @@ def _known(
         state=state,
         agents=len(entries),
         figures=bench.telemetry.figures(entries, since=window.since, until=window.until).total,
-        labels=bench.labels,
+        labels=bench.context.labels,
         why=why,
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry, InvocationRecord
 from ..agents.protocols.transcript import TranscriptEntry, read_transcript
+from ..deprecation import renamed_members
 from ..errors import NotSupportedError
 from ..json_values import as_list, as_mapping
 from ..presentation.formats import milliseconds
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..agents.entry import ServerEntry
-    from ..evals import EvalCase
-    from ..evals.capture import Conversation
+    from .invocation_evals import InvocationEvals
     from .trace_view import TraceView
 
 
@@ -95,24 +95,19 @@ class ProtocolCall(StoredCall):
         """
         return self.invocation.trace()
 
-    def captured(self) -> Conversation:
-        """Return request and answer with the tools of the trace, as `EvalSet.capture` takes them.
+    @property
+    def evals(self) -> InvocationEvals:
+        """This call as an eval case; the agent is asked the same when it is evaluated.
 
         Raises:
             NotSupportedError: The server is not an agent of AgentCore.
         """
-        return self.invocation.captured()
+        return self.invocation.evals
 
-    def as_case(self, **options: Any) -> EvalCase:
-        """Return this call as an eval case, redacted; the agent is asked the same when it is evaluated.
+    if not TYPE_CHECKING:
 
-        Args:
-            **options: `expected`, `tags`, `redact` and `id`, as for `EvalSet.capture`.
-
-        Raises:
-            NotSupportedError: The server is not an agent of AgentCore.
-        """
-        return self.invocation.as_case(**options)
+        def __getattr__(self, name: str) -> Any:
+            return renamed_members(self, {"captured": "evals.conversation", "as_case": "evals.case"}, name)
 
     def __repr__(self) -> str:
         outcome = "" if self.ok else f", {self.failure}: {self.error}"

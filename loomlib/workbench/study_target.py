@@ -20,7 +20,7 @@ from .tracing import find_start, find_traces, first_session_starts
 
 
 class StudyTarget:
-    """One endpoint of an agent with the operations that a study needs; made by `Agent.study_target()`.
+    """One endpoint of an agent with the operations that a study needs; made by `agent.targets.study_target()`.
 
     Args:
         context: The workbench's resources.

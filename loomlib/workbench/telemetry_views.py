@@ -50,7 +50,7 @@ class ProcessesView:
         return self.found.sentence()
 
     def table(self) -> pd.DataFrame:
-        """Return one row per process, newest first; `agent.logs(session_id=…)` has the lines of one."""
+        """Return one row per process, newest first; `agent.telemetry.logs(session_id=…)` has the lines of one."""
         return rows_frame(self._rows())
 
     def __len__(self) -> int:

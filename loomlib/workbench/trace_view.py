@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..deprecation import renamed_members
 from ..presentation.formats import milliseconds, percent, plural
 from ..presentation.text import one_line
 from ..telemetry import cost, diagnosis, traces
@@ -113,7 +114,7 @@ class TraceView:
         """Records that could not be read as spans, with the reason."""
         return self._found.collected.unreadable
 
-    def captured(self) -> Conversation:
+    def conversation(self) -> Conversation:
         """Return prompt and answer with the tool calls, as `EvalSet.capture` takes them."""
         from .conversations import conversation_of
 
@@ -282,6 +283,11 @@ class TraceView:
         parts = sorted((part for part in breakdown.parts if part.duration_ns), key=lambda part: -part.duration_ns)
         shares = ", ".join(f"{PART_NAMES[part.name]} {percent(part.share)}" for part in parts)
         return f"Of {milliseconds(breakdown.total_ms)}: {shares}."
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return renamed_members(self, {"captured": "conversation"}, name)
 
     def __repr__(self) -> str:
         return f"<Trace of {self._agent_name}: {self.state}, {len(self.trace.spans)} spans. {self._shares()}>"

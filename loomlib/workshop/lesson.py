@@ -39,7 +39,7 @@ class Lesson:
     @property
     def folder(self) -> Path:
         """The learner's own folder, where the lessons' agents are written."""
-        folder = self._bench.settings.home / FOLDER / "agents"
+        folder = self._bench.context.settings.home / FOLDER / "agents"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
@@ -128,5 +128,5 @@ def lesson(number: int, bench: Workbench, *, keep: bool = True) -> Lesson:
     if number not in TITLES:
         raise ValueError(f"the workshop has the lessons {', '.join(map(str, TITLES))}, not {number!r}")
     exercises: Sequence[Exercise] = import_module(f".lesson_{number}", __package__).EXERCISES
-    file = progress_file(bench.settings.home, number) if keep else None
+    file = progress_file(bench.context.settings.home, number) if keep else None
     return Lesson(number, exercises, bench, LessonProgress(file))

@@ -69,7 +69,9 @@ def _written(answer: object, bench: Workbench) -> str:
     for fruit, cents in PRICES.items():
         inv = agent.invoke(f"What is the price of one {fruit}?", session_id=session)
         if not inv.ok:
-            raise LoomError("Your agent failed", on=str(inv.error), try_="agent.logs(), the log lines of your agent")
+            raise LoomError(
+                "Your agent failed", on=str(inv.error), try_="agent.telemetry.logs(), the log lines of your agent"
+            )
         session = inv.session_id
         if str(cents) not in inv.text:
             wrong.append(f"asked for the price of one {fruit} it answered {quoted(inv.text)}")
@@ -90,7 +92,7 @@ def _predicted(answer: object, bench: Workbench) -> str:
     expect(bool(known), 'there is no calculator yet: bench.deploy("calculator").')
     agent = bench.agent("calculator")
     expect(
-        not bench.store.invocations.list(agent_id=agent.entry.id, limit=1) or factor >= 1,
+        not bench.context.store.invocations.list(agent_id=agent.entry.id, limit=1) or factor >= 1,
         "a first call has more to do than a later one: can it be shorter?",
     )
     return "noted. Any prediction is fine; the next cells show the real figure."

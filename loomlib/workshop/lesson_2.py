@@ -96,7 +96,9 @@ def _faster(answer: object, bench: Workbench) -> str:
     expect(agent.name != SLOW, "this is the slow one; give the faster one a folder of its own, to compare the two.")
     first = agent.invoke(QUESTION)
     if not first.ok:
-        raise LoomError("Your agent failed", on=str(first.error), try_="agent.logs(), the log lines of your agent")
+        raise LoomError(
+            "Your agent failed", on=str(first.error), try_="agent.telemetry.logs(), the log lines of your agent"
+        )
     cycles = first.trace().cycles()
     calls, at_once = int(cycles["tools"].sum()), int(cycles["most_at_once"].max() if len(cycles) else 0)
     expect(calls >= 4, f"it called its tool {calls} times for four towns. It should still call the tool for each town.")

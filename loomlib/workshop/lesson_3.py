@@ -104,7 +104,9 @@ def _captured(answer: object, bench: Workbench) -> str:
     expect(len(evalset) > 0, "it is empty.")
     newest = evalset.cases[-1]
     prompts = [
-        row.prompt for name in ("calculator",) for row in bench.store.invocations.list(bench.agent(name).entry.id)
+        row.prompt
+        for name in ("calculator",)
+        for row in bench.context.store.invocations.list(bench.agent(name).entry.id)
     ]
     expect(bool(newest.source), f"its last case, {newest.id}, was not captured from an invocation.")
     expect(newest.prompt in prompts, f"{quoted(newest.prompt)} was never sent to the calculator here.")

@@ -110,7 +110,7 @@ def _says_missed(file: Path) -> bool:
 def _run(path: Path, agent: str, bench: Workbench) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
-        "LOOM_HOME": str(bench.settings.home),
+        "LOOM_HOME": str(bench.context.settings.home),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
     }
     try:

@@ -23,7 +23,7 @@ _CELL_AIM_MS = 20.0
 def rows(cells: int = 200, sessions: int = 8) -> Iterator[Row]:
     """Cells at the client, in turn with `exec` of the same code; first cells, in turn with `python -c`."""
     with tempfile.TemporaryDirectory(prefix="loom-bench-") as folder, loom.connect(home=folder) as bench:
-        with bench.code_interpreter() as code:
+        with bench.tools.code_interpreter() as code:
             figures: tuple[list[float], list[float]] = ([], [])
             for turn in range(cells + 10):
                 took = (_timed(lambda: code.run(_CODE).raise_for_status()), _timed(_plain))
@@ -33,7 +33,7 @@ def rows(cells: int = 200, sessions: int = 8) -> Iterator[Row]:
         yield _row("cell of a code interpreter, beside plain Python", figures, cells, aim_ms=_CELL_AIM_MS)
         started: tuple[list[float], list[float]] = ([], [])
         for turn in range(sessions + 1):
-            with bench.code_interpreter() as code:
+            with bench.tools.code_interpreter() as code:
                 took = (_timed(lambda code=code: code.run(_CODE)), _timed(_process))
             if turn:  # the first fills the caches of the file system
                 for kept, value in zip(started, took, strict=True):

@@ -138,7 +138,7 @@ def agents(laboratory: Any, count: int = 200, rounds: int = 2) -> Iterator[Row]:
     )
     with loom.connect(home=laboratory.home) as bench:
         agent = bench.register(laboratory.arns["bare"])
-        at_once = agent.eval_target().concurrency
+        at_once = agent.targets.eval_target().concurrency
         options: dict[str, Any] = {"reuse": False, "measure": False, "progress": Silent()}
         taken: dict[str, list[float]] = {"bare": [], "ours": []}
         for _ in range(rounds):

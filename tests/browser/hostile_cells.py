@@ -30,7 +30,7 @@ trace = inv.trace()
 DISPLAYS = [
     "display(agent, inv, broken, broken.sentence(), inv.protocols.agui(), inv.telemetry.layers())",
     "display(*inv.protocols.views())",
-    "display(trace, trace.trajectory(), trace.cost(), inv.telemetry.logs(), agent.logs(limit=500))",
+    "display(trace, trace.trajectory(), trace.cost(), inv.telemetry.logs(), agent.telemetry.logs(limit=500))",
     "display(agent.history.sessions())",
     "display(agent.history.table(), bench, bench.agents(), bench.telemetry.overview(), agent.telemetry.overview())",
     """client = memory.reader.clients.data()
@@ -77,7 +77,7 @@ from loomlib.plugins.problems import PluginProblem
 from loomlib.workbench.plugin_view import PluginView
 for n, each in enumerate(texts):  # what a service tells of a runtime that somebody else made
     id = f"stranger-{n:010d}"
-    bench.store.agents.upsert(
+    bench.context.store.agents.upsert(
         scope="local", arn=f"arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/{id}", runtime_id=id,
         region="us-east-1", account_id="123456789012", name=each, status=each, log_group=each,
         available_qualifiers=["DEFAULT", each], raw_metadata={
@@ -123,7 +123,7 @@ calls = tuple(
 study = StudyResult(
     study_id=texts[6], agent_name="hostile", agent_arn="arn", qualifier=texts[0], scope="local",
     labels=tuple(texts[:3]), design=StudyDesign(prompt=texts[1]), state="complete", floor=Floor.read(None),
-    created_at=now, finished_at=None, calls=calls, client={}, store=bench.store)
+    created_at=now, finished_at=None, calls=calls, client={}, store=bench.context.store)
 scores = run.scores()
 held = weakref.ref(scores)
 display(inv, trace, study, run, memory, records, scores)

@@ -278,7 +278,7 @@ def test_a_profile_brings_cookies_and_local_storage_into_the_next_session(
 
 
 def test_a_notebook_drives_a_browser_and_shows_what_it_shows(browsers: local.ServiceState, chromium: Browser) -> None:
-    with loom.connect(home=str(browsers.home)) as bench, bench.browser(viewport=(640, 480)) as opened:
+    with loom.connect(home=str(browsers.home)) as bench, bench.tools.browser(viewport=(640, 480)) as opened:
         assert opened.session_id == ""
         url, headers = opened.connection()
         connected = chromium.browser_type.connect_over_cdp(url, headers=headers)

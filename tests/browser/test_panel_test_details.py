@@ -38,7 +38,7 @@ _CELLS = [
 ]
 _KILL_SERVICE = """import os, signal
 from loomlib import local
-os.kill(local.find(bench.settings.home).pid, signal.SIGKILL)"""
+os.kill(local.find(bench.context.settings.home).pid, signal.SIGKILL)"""
 
 
 @pytest.fixture

@@ -142,7 +142,7 @@ def test_a_journal_that_is_damaged_while_the_service_runs_is_replaced(home: Path
             assert agent.invoke("say something").ok
         assert [name.split(".corrupt-")[0] for name in local.status(home).damaged] == ["logs.db"]
         invocation = agent.invoke("after it")
-        assert any("after it" in str(line) or line for line in agent.logs(limit=5))
+        assert any("after it" in str(line) or line for line in agent.telemetry.logs(limit=5))
         assert invocation.ok
 
 

@@ -43,6 +43,10 @@ class ScriptedWays:
     def __post_init__(self) -> None:
         self.target = ScriptedAgent(self.store, alive=lambda: self.alive)
 
+    @property
+    def targets(self) -> ScriptedAgent:
+        return self
+
     def study_target(self) -> ScriptedAgent:
         return self.target
 

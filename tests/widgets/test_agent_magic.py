@@ -29,7 +29,7 @@ CELLS = {
     "streamed": "%%agent writer --to story\nWrite 20 words about looms",
     "kept": "story.text, len(story.record.chunk_offsets_ms)",
     "shown": "story",
-    "table": "story.logs()",
+    "table": "story.telemetry.logs()",
     "last": "%%agent writer --session last -t next\nGo on",
     "same": "next.session_id == story.session_id",
     "given": "%%agent writer --session {story.session_id} -t third\nGo on",

@@ -298,7 +298,7 @@ def test_unusual_frames_have_a_view_too(notebook: Notebook) -> None:
 
 
 def test_an_answer_shows_what_is_known_and_reads_the_rest_on_demand(notebook: Notebook, bench: loom.Workbench) -> None:
-    agent = bench.ensure_agent("calculator")
+    agent = bench.agent("calculator", deploy=True)
     invocation = agent.invoke("What is 6 * 7?")
     watched = notebook.view("a", invocation)
     state = watched.panel.state
@@ -356,7 +356,7 @@ def test_an_evaluation_shows_failed_cases_first_and_opens_them(notebook: Noteboo
         for id, prompt, expected in (("good", "2", "2"), ("<img src=x>", "3", "3"), ("bad", "4", "5"))
     )
     evalset = EvalSet(name="echoes", cases=cases)
-    run = loom.evaluate(lambda prompt: f"{prompt} <img>", evalset, ["contains"], store=bench.store)
+    run = loom.evaluate(lambda prompt: f"{prompt} <img>", evalset, ["contains"], store=bench.context.store)
     watched = notebook.view("a", run)
     wait_until(lambda: watched.panel.state["asked"])
     shown = watched.panel.state["asked"]

@@ -47,7 +47,7 @@ def test_what_build_shows_runs(bench: loom.Workbench) -> None:
 
 
 def test_what_test_shows_runs(bench: loom.Workbench) -> None:
-    agent = bench.ensure_agent("calculator")
+    agent = bench.agent("calculator", deploy=True)
     panel = Watched(loom_widgets.test(agent))
     session = "s" * 40
     copied(panel, "invoke", agent=agent.name, qualifier="DEFAULT", prompt="What is 6 times 7?", session=session)
@@ -58,7 +58,7 @@ def test_what_test_shows_runs(bench: loom.Workbench) -> None:
 
 
 def test_what_operate_shows_runs(bench: loom.Workbench) -> None:
-    agent = bench.ensure_agent("calculator")
+    agent = bench.agent("calculator", deploy=True)
     agent.invoke("What is 1 plus 1?")
     panel = Watched(loom_widgets.operate(bench))
     for chosen in (
@@ -82,7 +82,7 @@ def test_what_operate_shows_runs(bench: loom.Workbench) -> None:
 
 
 def test_what_evaluate_shows_runs(bench: loom.Workbench, tmp_path: Path) -> None:
-    agent = bench.ensure_agent("calculator")
+    agent = bench.agent("calculator", deploy=True)
     cases = [EvalCase(id="product", turns=(Turn(prompt="What is 6 times 7?", expected_answer="42"),))]
     EvalSet(name="sums", cases=cases).write(tmp_path / "sums.json")
     panel = Watched(loom_widgets.evaluate(bench))

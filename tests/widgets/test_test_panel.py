@@ -192,7 +192,7 @@ def test_an_agent_that_takes_tokens_is_asked_with_one_that_the_panel_does_not_ke
         watched.ask("invoke", **form, bearer=token + "\n")
         assert "4" in str(turns(watched)[-1]["text"])
         assert panel.state["authorizer"] is True
-        assert 'with_bearer(os.environ["LOOM_BEARER"])' in panel.code
+        assert 'at(bearer=os.environ["LOOM_BEARER"])' in panel.code
         compile(panel.code, "copied", "exec")
         wait_until(lambda: not panel.busy)
         refused, answered = turns(watched)[-2:]

@@ -17,12 +17,12 @@ from .conftest import Watched, wait_until
 
 @pytest.fixture(scope="module")
 def tools(bench: loom.Workbench) -> loom.Agent:
-    return bench.ensure_agent("mcp_server")
+    return bench.agent("mcp_server", deploy=True)
 
 
 @pytest.fixture(scope="module")
 def helper(bench: loom.Workbench) -> loom.Agent:
-    return bench.ensure_agent("a2a_agent")
+    return bench.agent("a2a_agent", deploy=True)
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_an_a2a_agent_shows_its_card_task_and_artifacts(helper: loom.Agent) -> N
         form = {"agent": helper.name, "qualifier": "DEFAULT", "session": ""}
         facts = dict(panel.ask("agent_card", **form)["facts"])
         assert facts["name"]
-        prompt = helper.sample_prompt
+        prompt = helper.targets.sample_prompt
         assert "turn" in panel.ask("invoke", **form, prompt=prompt), panel.panel.error
         turn = last_turn(panel)
         assert turn["status"] == "complete"

@@ -59,7 +59,7 @@ def test_no_wrong_input_ends_in_raw_words_and_the_panel_lives_on(
     name: str, bench: loom.Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # some of what is named here is a file that can be written
-    bench.ensure_agent("echo")
+    bench.agent("echo", deploy=True)
     if name == "memory" and not len(bench.memories.table()):
         bench.memories.create("assistant", strategies=["semantic"])
     watched = Watched(getattr(loom_widgets, name)(bench))

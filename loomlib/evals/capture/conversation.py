@@ -74,17 +74,23 @@ class Conversation:
         first = next((turn.trace_id or str(turn.invocation_id or "") for turn in self.turns), "")
         return self.session_id or first or "|".join(turn.prompt for turn in self.turns)
 
-    def captured(self) -> Conversation:
-        """Return the conversation itself."""
-        return self
+
+@runtime_checkable
+class ConversationSource(Protocol):
+    """Something that has a conversation, such as the trace of an invocation."""
+
+    def conversation(self) -> Conversation:
+        """Return the conversation."""
+        ...
 
 
 @runtime_checkable
 class Capturable(Protocol):
-    """Something with a conversation: an invocation of the workbench, its trace."""
+    """Something with a conversation, such as an invocation of the workbench."""
 
-    def captured(self) -> Conversation:
-        """Return the conversation."""
+    @property
+    def evals(self) -> ConversationSource:
+        """The conversation."""
         ...
 
 
@@ -92,14 +98,18 @@ def conversation_of(source: object) -> Conversation:
     """Return the conversation of an invocation, a trace, or several of one session in order.
 
     Args:
-        source: A `Capturable`, a `Trace` or `Trajectory`, or a sequence of these.
+        source: A `Conversation`, a `Capturable`, a `Trace` or `Trajectory`, or a sequence of these.
 
     Raises:
         EvalError: The request is unknown, or the parts belong to several sessions.
         TypeError: `source` is none of these.
     """
-    if isinstance(source, Capturable):
-        conversation = source.captured()
+    if isinstance(source, Conversation):
+        conversation = source
+    elif isinstance(source, Capturable):
+        conversation = source.evals.conversation()
+    elif isinstance(source, ConversationSource):
+        conversation = source.conversation()
     elif isinstance(source, (Trace, Trajectory)):
         conversation = _of_trace(source)
     elif isinstance(source, Sequence) and not isinstance(source, (str, bytes)):

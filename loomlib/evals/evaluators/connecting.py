@@ -22,7 +22,7 @@ class StoredSpans:
     """A `SpanSource` over the store: the spans of every turn's trace, or None unless every turn has a stored trace.
 
     Examples:
-        >>> AgentCoreJudge(evaluator_id="Builtin.Helpfulness", spans=StoredSpans(bench.store))
+        >>> AgentCoreJudge(evaluator_id="Builtin.Helpfulness", spans=StoredSpans(bench.context.store))
     """
 
     store: Store

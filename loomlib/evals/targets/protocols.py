@@ -103,7 +103,7 @@ def as_target(source: Any) -> Target:
     Raises:
         TypeError: `source` is none of these.
     """
-    if callable(make := getattr(source, "eval_target", None)):
+    if callable(make := getattr(getattr(source, "targets", source), "eval_target", None)):
         return cast("Target", make())
     if isinstance(source, Target):
         return source

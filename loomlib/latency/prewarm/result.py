@@ -43,7 +43,7 @@ class PrewarmResult(StudyRecord):
         """Return the result of a stored study.
 
         Args:
-            store: The store, such as `bench.store`.
+            store: The store, such as `bench.context.store`.
             study_id: The study's id.
         """
         ledger = StudyLedger(store, study_id)

@@ -68,7 +68,7 @@ class ProtocolResult(StudyRecord):
         """Return the result of a stored study.
 
         Args:
-            store: The store, such as `bench.store`.
+            store: The store, such as `bench.context.store`.
             study_id: The study's id.
         """
         ledger = StudyLedger(store, study_id)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-class AgentWithWays(Protocol):
-    """An agent that can be asked in the ways of its protocol, such as `bench.agent("calculator_mcp")`."""
+class WayTargets(Protocol):
+    """What an agent offers to a study of its protocol's ways."""
 
     def study_target(self) -> MeasuredAgent:
         """Return the agent as a study measures it."""
@@ -40,6 +40,15 @@ class AgentWithWays(Protocol):
             session_id: The runtime session.
             tool: The tool that an MCP call names.
         """
+        ...
+
+
+class AgentWithWays(Protocol):
+    """An agent that can be asked in the ways of its protocol, such as `bench.agent("calculator_mcp")`."""
+
+    @property
+    def targets(self) -> WayTargets:
+        """What the agent offers to the study."""
         ...
 
 
@@ -81,7 +90,7 @@ class WayCalls(Procedure[WayCall]):
             await self._drop(way)
         for server, session_id in self._sessions.items():
             try:
-                await asyncio.to_thread(self._agents[server].study_target().end_session, session_id)
+                await asyncio.to_thread(self._agents[server].targets.study_target().end_session, session_id)
             except LoomError as error:
                 _logger.debug("a session could not be ended: %s", error, extra={"session_id": session_id})
 
@@ -91,7 +100,7 @@ class WayCalls(Procedure[WayCall]):
             caller: WayCaller | None = None
             answer = WayAnswer()
             try:
-                caller = self._agents[server].way_caller(way, self._sessions[server], tool=self._design.tool)
+                caller = self._agents[server].targets.way_caller(way, self._sessions[server], tool=self._design.tool)
                 await caller.open()
                 for _ in range(self._design.warm_ups):
                     answer = await self._ask(caller, f"study:{self._study.study_id}", "opening")
@@ -120,7 +129,7 @@ class WayCalls(Procedure[WayCall]):
 
     async def _gone(self, way: str, answer: WayAnswer) -> StudyInterruptedError | None:
         """Return the error that ends the study when the service accepts no connections; else None."""
-        target = self._agents[server_of(way)].study_target()
+        target = self._agents[server_of(way)].targets.study_target()
         if answer.failure != "transport" or await target.is_alive():
             return None
         return StudyInterruptedError(
@@ -170,7 +179,7 @@ class ProtocolStudy(Study[WayCall, ProtocolResult]):
         name: str = "",
     ) -> None:
         self.agents = {server: agents[server] for server in (*SERVERS, *agents) if server in agents}
-        targets = {server: measured_agent(agent.study_target()) for server, agent in self.agents.items()}
+        targets = {server: measured_agent(agent.targets.study_target()) for server, agent in self.agents.items()}
         self.design = ProtocolDesign(
             agents={server: f"{target.arn} {target.qualifier}" for server, target in targets.items()},
             repeats=repeats,

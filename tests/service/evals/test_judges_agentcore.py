@@ -156,11 +156,11 @@ async def test_the_spans_of_a_real_agent_are_read_from_the_store(service, tmp_pa
         agent = await asyncio.to_thread(bench.deploy, "calculator")
         invocation = await agent.ainvoke("What is 17 * 23?")
         await asyncio.to_thread(invocation.trace)
-        (row,) = bench.store.invocations.list(limit=1)
+        (row,) = bench.context.store.invocations.list(limit=1)
         turn = TurnAnswer(
             text="not shown", session_id=row.session_id, trace_id=row.trace_id or "", invocation_id=row.id
         )
-        said, spans = CaseAnswer(turns=(turn,)), StoredSpans(bench.store)
+        said, spans = CaseAnswer(turns=(turn,)), StoredSpans(bench.context.store)
         asked = EvalCase(
             id="sum",
             turns=(

@@ -44,9 +44,11 @@ def test_judges_by_name_are_connected_to_the_agents_environment(bench: loom.Work
 def test_a_functions_judges_and_those_of_a_rescoring_are_connected_by_clients(bench: loom.Workbench) -> None:
     case = EvalCase(id="capital", turns=(Turn(prompt="The capital of France?", expected_answer="Paris"),))
     evalset = EvalSet(name="capitals", cases=(case,))
-    alone = loom.evaluate(lambda _prompt: "Paris", evalset, "judge:correctness", store=bench.store)
+    alone = loom.evaluate(lambda _prompt: "Paris", evalset, "judge:correctness", store=bench.context.store)
     assert alone.failures()["kind"].tolist() == ["no_model"]
-    run = loom.evaluate(lambda _prompt: "Paris", evalset, "judge:correctness", store=bench.store, clients=bench.clients)
+    run = loom.evaluate(
+        lambda _prompt: "Paris", evalset, "judge:correctness", store=bench.context.store, clients=bench.clients
+    )
     assert [(each.passed, each.state) for each in run.outcomes()] == [(True, "scored")]
     anew = rescore(run, ["judge:helpfulness"], clients=bench.clients)
     assert anew.scores()["labels"].tolist() == [(SIMULATED_JUDGE,)]
@@ -60,7 +62,7 @@ def shop(prompt: str) -> dict[str, object]:
 
 def test_adks_own_sample_is_evaluated_with_its_own_criteria(bench: loom.Workbench) -> None:
     evalset = EvalSet.read(DATA / "adk" / "orders.evalset.json")
-    run = loom.evaluate(shop, evalset, store=bench.store, clients=bench.clients)
+    run = loom.evaluate(shop, evalset, store=bench.context.store, clients=bench.clients)
     assert set(run.failures()["kind"]) == {"no_user"}, run.failures().to_dict("records")
     scores = run.scores()[lambda frame: frame["case"] != "scenario"]
     assert set(scores["state"]) == {"scored"}, scores.to_dict("records")
@@ -73,7 +75,7 @@ def test_adks_own_sample_is_evaluated_with_its_own_criteria(bench: loom.Workbenc
 
 def test_strandss_own_sample_is_evaluated_with_its_own_evaluators(bench: loom.Workbench) -> None:
     evalset = EvalSet.read(DATA / "strands_experiment.json")
-    run = loom.evaluate(shop, evalset, store=bench.store, clients=bench.clients)
+    run = loom.evaluate(shop, evalset, store=bench.context.store, clients=bench.clients)
     scores = run.scores().set_index("evaluator")
     assert run.failures().empty, run.failures().to_dict("records")
     assert scores["state"].tolist() == ["scored"] * 6

@@ -49,7 +49,7 @@ def test_an_endpoints_answers_are_those_of_the_version_that_it_serves(
     control = bench.clients.control(arn.region)
     control.create_agent_runtime_endpoint(agentRuntimeId=arn.runtime_id, name="prod", agentRuntimeVersion="1")
     prod = bench.register(str(arn)).at("prod")
-    first, second = prod.eval_target().key, counter.eval_target().key
+    first, second = prod.targets.eval_target().key, counter.targets.eval_target().key
     assert " version 1 " in first
     assert "prod" in first
     assert first != second
@@ -57,7 +57,7 @@ def test_an_endpoints_answers_are_those_of_the_version_that_it_serves(
     runs = [prod.evaluate(cases, [lambda text, case: True], measure=False) for _ in range(2)]
     assert [list(run.rows()["reused"]) for run in runs] == [[False], [True]]
     control.delete_agent_runtime_endpoint(agentRuntimeId=arn.runtime_id, endpointName="prod")
-    assert prod.eval_target().key == ""  # nobody says what it serves: its answers are its run's own
+    assert prod.targets.eval_target().key == ""  # nobody says what it serves: its answers are its run's own
 
 
 def test_an_agents_tools_tokens_and_time_are_shown_beside_its_quality(bench: loom.Workbench) -> None:

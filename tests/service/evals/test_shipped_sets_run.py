@@ -152,7 +152,7 @@ def test_a_model_proposes_what_has_not_been_tried(bench: loom.Workbench, tmp_pat
 
     result = Autoresearch(
         parrot, evalset, ["contains"], objective="contains", proposals=ModelProposer(clients=bench.clients),
-        journal=tmp_path / "journal.jsonl", most_trials=2, store=bench.store, progress=Silent(),
+        journal=tmp_path / "journal.jsonl", most_trials=2, store=bench.context.store, progress=Silent(),
     ).run()  # fmt: skip
     assert result.trials
     assert all("simulated model" in trial.proposal.name for trial in result.trials)

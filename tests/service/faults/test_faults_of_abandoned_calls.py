@@ -192,7 +192,7 @@ def test_two_notebooks_and_a_report_write_one_store_without_a_lost_or_locked_wri
         for writer in writers:
             writer.kill()
             writer.communicate()
-    rows = bench.store.invocations.list(limit=None)
+    rows = bench.context.store.invocations.list(limit=None)
     assert {row.status for row in rows} == {"complete"}
     for name, count in zip(("one", "two"), results, strict=False):
         assert sorted(row.prompt for row in rows if row.prompt.startswith(f"{name} ")) == sorted(

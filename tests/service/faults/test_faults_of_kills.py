@@ -62,7 +62,7 @@ def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(buil
 
     running = threading.Thread(target=run)
     running.start()
-    wait_until(lambda: bench.store.measurements.counts("service")["done"] >= 3, "the third measurement")
+    wait_until(lambda: bench.context.store.measurements.counts("service")["done"] >= 3, "the third measurement")
     seen = len(lab.calls())
     wait_until(lambda: len(lab.calls()) > seen, "the next call")  # and it takes 150 ms: killed in the middle of it
     lab.kill_service()
@@ -120,8 +120,8 @@ def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_res
     assert measured
     bench = lab.open()
     result = LatencyStudy.resume(bench.agent("obedient"), "kernel").run(Silent())
-    check_once_each(lab, bench.store, result, {place: row.invocation_id for place, row in measured.items()})
-    after = {row.position: row for row in bench.store.measurements.list("kernel")}
+    check_once_each(lab, bench.context.store, result, {place: row.invocation_id for place, row in measured.items()})
+    after = {row.position: row for row in bench.context.store.measurements.list("kernel")}
     assert {place: after[place] for place in measured} == measured, "what was measured stays as it was"
 
 

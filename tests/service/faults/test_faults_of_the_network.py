@@ -115,7 +115,7 @@ def test_an_agent_that_raises_in_some_calls_is_counted_as_the_agents_error(lab: 
     agent = lab.deploy(bench, FAIL="every third")
     calls = len(lab.calls())
     result = LatencyStudy(agent, cold=1, warm=1, sticky=6, find_starts=False, study_id="third").run(Silent())
-    sent = [row for row in bench.store.invocations.list(limit=None) if "study:third" in row.labels]
+    sent = [row for row in bench.context.store.invocations.list(limit=None) if "study:third" in row.labels]
     assert len(lab.calls()) - calls == len(sent)
     failures = Counter(row.failure for row in sent if row.failure)
     assert set(failures) == {"agent_error"}

@@ -170,7 +170,10 @@ def test_a_study_that_another_process_runs_is_not_run_twice(lab: FaultLab, bench
         'LatencyStudy(agent, cold=0, warm=0, sticky=8, study_id="mine", find_starts=False).run(Silent())', lab, slow
     )
     try:
-        while bench.store.studies.get("mine") is None or bench.store.measurements.counts("mine")["done"] == 0:
+        while (
+            bench.context.store.studies.get("mine") is None
+            or bench.context.store.measurements.counts("mine")["done"] == 0
+        ):
             assert runner.poll() is None, runner.communicate()
         with pytest.raises(loom.LoomError, match=f"process {runner.pid}"):
             LatencyStudy.resume(slow, "mine").run(Silent())

@@ -41,7 +41,7 @@ def test_a_study_of_a_real_agent_distinguishes_cold_from_warm_and_knows_when_it_
     assert clocks.allows_agreement, "one machine has one clock"
     assert "local AgentCore" in result.labels
     assert any("simulated" in label for label in result.labels)
-    answers = [bench.store.invocations.get(call.invocation_id or 0) for call in result.calls]
+    answers = [bench.context.store.invocations.get(call.invocation_id or 0) for call in result.calls]
     assert all(answer is not None and "4" in (answer.response or "") for answer in answers)
     assert result.floor.content_type == (answers[0].content_type if answers[0] else None)
 

@@ -150,7 +150,7 @@ def test_the_warm_up_hook_of_a_booted_session_is_a_part_of_its_own(bench: loom.W
     agent = bench.deploy(tmp_path, name="warmed", warmup="/warmup", platform_version="V2")
     inv = agent.invoke("?")
     assert inv.ok, inv.error
-    start = agent.study_target().session_starts([inv.session_id])[inv.session_id]
+    start = agent.targets.study_target().session_starts([inv.session_id])[inv.session_id]
     assert (start.kind, start.platform_version) == ("boot", "V2")
     assert [part.name for part in start.parts] == [*PARTS["V1"], "warm_up"]
     assert start.parts[-1].label == "warm-up hook"

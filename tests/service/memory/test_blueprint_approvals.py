@@ -35,7 +35,7 @@ def state(agent: loom.Agent, id: str) -> str:
 
 
 def refunds(agent: loom.Agent, session_id: str) -> int:
-    return list(agent.logs(session_id=session_id)["message"]).count(DONE.rstrip("."))
+    return list(agent.telemetry.logs(session_id=session_id)["message"]).count(DONE.rstrip("."))
 
 
 def test_an_approval_is_asked_for_and_approved_in_another_process(approvals: loom.Agent) -> None:

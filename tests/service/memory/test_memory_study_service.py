@@ -41,7 +41,7 @@ def test_the_result_states_what_it_is_based_on(result, memory_bench):
     assert result.findings() == []
     assert "offline extractor" in result._repr_html_()
     assert result.table()["$ per 1 000"].notna().all()
-    assert set(memory_bench.labels) <= set(result.labels)
+    assert set(memory_bench.context.labels) <= set(result.labels)
 
 
 def test_the_studys_own_memory_is_gone_afterwards(result, memory_bench):

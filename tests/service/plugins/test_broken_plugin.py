@@ -129,7 +129,7 @@ def test_lab_work_still_works(bench: loom.Workbench) -> None:
 def test_asking_by_name_repeats_the_error_with_the_fix(
     bench: loom.Workbench, ask: Callable[[loom.Workbench], object], said: str
 ) -> None:
-    bench.ensure_agent("echo")
+    bench.agent("echo", deploy=True)
     with pytest.raises(PluginError, match=rf"{said}.*") as caught:
         ask(bench)
     assert caught.value.try_

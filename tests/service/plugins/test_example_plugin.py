@@ -38,7 +38,7 @@ def greeter(bench: loom.Workbench) -> loom.Agent:
 @pytest.fixture
 def command(bench: loom.Workbench, loom_command: LoomCommand) -> Command:
     def call(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        ran = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(bench.settings.home)})
+        ran = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(bench.context.settings.home)})
         assert ran.returncode == code, ran.stdout + ran.stderr
         assert "Traceback" not in ran.stderr
         return ran
@@ -96,7 +96,7 @@ def test_its_command_is_one_of_loom(greeter: loom.Agent, command: Command) -> No
 
 
 def test_its_report_runs_by_name(bench: loom.Workbench, tmp_path: Path) -> None:
-    outcome = loom.run_report("example_report", {"name": "Grace"}, str(tmp_path), settings=bench.settings)
+    outcome = loom.run_report("example_report", {"name": "Grace"}, str(tmp_path), settings=bench.context.settings)
     assert outcome.exit_code == 0
     assert "Grace has 5 letters" in Path(outcome.html or "").read_text()
 

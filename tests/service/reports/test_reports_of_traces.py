@@ -67,7 +67,7 @@ def test_an_overloaded_machine_is_named_first_and_leaves_the_gate_on_durations_u
     assert "tasks ran or waited on 2 processors. The times are too long" in spent.sentences()[0]
     assert spent.summary()["machine"]["is_disturbed"]
     assert "tasks ran or waited on 2 processors of the client's machine" in str(spent.limits())
-    (label,) = [label for label in agent.labels if label.startswith("sessions: ")]
+    (label,) = [label for label in agent.context.labels if label.startswith("sessions: ")]
     assert str(spent.limits()).count(f"Isolation of sessions: {label.removeprefix('sessions: ')}.") == 1
     outcome, sentence = spent.verdict(max_p90_ms=0.001).gates[0]
     assert outcome == "unclear"

@@ -96,7 +96,7 @@ def test_a_token_is_neither_stored_nor_logged(
     tokens = [bench.identity.token(user="alice"), bench.identity.token(user="alice", client="phone")]
     answers = [protected.invoke(PROMPT, bearer=token) for token in tokens]
     views = [answer.authorization() for answer in answers]
-    protected.logs(limit=1000)
+    protected.telemetry.logs(limit=1000)
     shown = repr(answers) + repr(views) + "".join(answer._repr_html_() for answer in answers) + caplog.text
     shown += "".join(view._repr_html_() + str(view.to_dict()) for view in views)
     secrets = [part for token in tokens for part in token.split(".")[1:]]
@@ -275,7 +275,7 @@ def test_an_agent_keeps_a_token_for_evaluations_and_studies(bench: loom.Workbenc
         asked.append("a token")
         return bench.identity.token("alice")
 
-    agent = protected.with_bearer(token)
+    agent = protected.at(bearer=token)
     assert agent.invoke(PROMPT).ok
     assert agent.at("DEFAULT").invoke(PROMPT).ok
     assert agent.end_session(agent.invoke(PROMPT).session_id)
@@ -285,4 +285,4 @@ def test_an_agent_keeps_a_token_for_evaluations_and_studies(bench: loom.Workbenc
     assert run.scores()["state"].tolist() == ["scored"], run.failures().to_dict("records")
     study = loom.LatencyStudy(agent, cold=1, warm=1, sticky=1).run(Silent())
     assert {call.state for call in study.calls} == {"done"}
-    assert protected.with_bearer(bench.identity.token("alice", client="phone")).invoke(PROMPT).failure == "rejected"
+    assert protected.at(bearer=bench.identity.token("alice", client="phone")).invoke(PROMPT).failure == "rejected"

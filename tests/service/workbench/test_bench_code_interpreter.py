@@ -1,4 +1,4 @@
-"""`bench.code_interpreter()`: sessions of a code interpreter from a notebook."""
+"""`bench.tools.code_interpreter()`: sessions of a code interpreter from a notebook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def bench(service: Any) -> Iterator[loom.Workbench]:
 
 
 def test_a_session_keeps_variables_and_files_until_it_is_closed(bench: loom.Workbench) -> None:
-    with bench.code_interpreter() as code:
+    with bench.tools.code_interpreter() as code:
         assert code.session_id == ""
         written = code.write("data/numbers.txt", "1\n2\n")
         assert written.ok
@@ -43,7 +43,7 @@ def test_a_session_keeps_variables_and_files_until_it_is_closed(bench: loom.Work
 
 
 def test_a_failed_cell_is_a_value_with_its_traceback_and_an_error_on_request(bench: loom.Workbench) -> None:
-    with bench.code_interpreter() as code:
+    with bench.tools.code_interpreter() as code:
         result = code.run("1 / 0")
         assert not result.ok
         assert result.output.stderr.endswith("ZeroDivisionError: division by zero")
@@ -58,7 +58,7 @@ def test_a_failed_cell_is_a_value_with_its_traceback_and_an_error_on_request(ben
 
 
 def test_a_result_shows_its_state_times_and_provenance(bench: loom.Workbench) -> None:
-    with bench.code_interpreter() as code:
+    with bench.tools.code_interpreter() as code:
         result = code.run("'<b>shown</b>'")
     shown = result._repr_html_()
     assert "local AgentCore" in shown
@@ -69,6 +69,6 @@ def test_a_result_shows_its_state_times_and_provenance(bench: loom.Workbench) ->
 
 def test_an_unknown_code_interpreter_is_an_error_of_three_parts(bench: loom.Workbench) -> None:
     with pytest.raises(ResourceNotFoundError, match="none-0123456789") as raised:
-        bench.code_interpreter("none-0123456789").run("1")
+        bench.tools.code_interpreter("none-0123456789").run("1")
     assert raised.value.on
     assert raised.value.try_

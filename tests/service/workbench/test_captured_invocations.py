@@ -27,7 +27,7 @@ def test_an_invocation_becomes_a_case_with_the_tools_of_its_trace_which_the_agen
     assert [tool.name for tool in case.expected_tools or ()] == ["calculator"]
     assert "391" in (case.expected_answer or "")
     assert case.metadata["captured"]["invocations"] == [inv.record.id]
-    assert inv.as_case(tags=["sums"]) == case
+    assert inv.evals.case(tags=["sums"]) == case
     assert EMPTY.capture(inv.trace()).cases[0].turns == case.turns
     assert EMPTY.capture(inv.trace().trace).cases[0].turns == case.turns
     evalset.write(tmp_path / "set.json")

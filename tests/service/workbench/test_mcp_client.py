@@ -89,8 +89,8 @@ def test_a_call_is_stored_with_its_transcript_and_its_times(bench: loom.Workbenc
     assert list(transcript["kind"]) == ["request", "response"]
     assert transcript["at_ms"][0] == 0
     assert call.duration_ms == pytest.approx(transcript["at_ms"][1])
-    assert bench.store.invocations.events(call.record.id) == tuple(entry.to_event() for entry in call.entries)
-    row = bench.store.invocations.get(call.record.id)
+    assert bench.context.store.invocations.events(call.record.id) == tuple(entry.to_event() for entry in call.entries)
+    row = bench.context.store.invocations.get(call.record.id)
     assert row is not None
     assert (row.prompt, row.response, row.status) == ('{"tool": "add", "arguments": {"a": 1, "b": 2}}', "3", "complete")
     assert mcp.history(limit=1)["id"][0] == call.record.id
@@ -279,7 +279,7 @@ def test_secrets_in_a_command_or_an_address_are_not_stored(bench: loom.Workbench
     with bench.mcp(f"{address}?key={secret}", headers={"Authorization": f"Bearer {secret}"}) as mcp:
         call = mcp.call("add", a=1)
     assert secret not in repr(call.record)
-    assert secret not in repr(bench.store.agents.list())
+    assert secret not in repr(bench.context.store.agents.list())
 
 
 def test_tools_are_evaluated_like_an_agent(bench: loom.Workbench, mcp: McpClient) -> None:

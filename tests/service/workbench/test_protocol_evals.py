@@ -14,7 +14,7 @@ def test_an_mcp_call_becomes_a_case_and_the_handshake_does_not(bench: loom.Workb
     with agent.mcp() as mcp:
         call = mcp.call("calculator", expression="6 * 7").raise_for_status()
         mcp.call("calculator", expression="2 + 2")
-    case = call.as_case(tags=["sums"])
+    case = call.evals.case(tags=["sums"])
     assert (case.prompt, case.expected_answer) == ('{"tool": "calculator", "arguments": {"expression": "6 * 7"}}', "42")
     assert agent.evals.capture(EMPTY, call, tags=["sums"]).cases == (case,)
     session = agent.evals.capture(EMPTY, session_id=call.session_id).cases[0]
@@ -29,7 +29,7 @@ def test_an_a2a_call_becomes_a_case_that_the_agent_passes(bench: loom.Workbench)
     agent = bench.deploy("a2a_agent", name="a2a_cases")
     with agent.a2a() as a2a:
         call = a2a.send("What is 15 * 37?").raise_for_status()
-    case = call.as_case()
+    case = call.evals.case()
     assert case.prompt == "What is 15 * 37?"
     assert [tool.name for tool in case.expected_tools or ()] == ["calculator"]
     run = agent.evaluate(EMPTY.with_cases(case), ["exact"])

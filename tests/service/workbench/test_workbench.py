@@ -134,7 +134,7 @@ def test_the_catalog_lists_what_exists_when_an_agent_is_missing(bench, calculato
 def test_registering_the_arn_again_gives_the_same_agent(bench, calculator):
     assert bench.register(calculator.arn).entry.id == calculator.entry.id
     assert calculator.name in set(bench.agents()["name"])
-    assert bench.ensure_agent("calculator").arn == calculator.arn
+    assert bench.agent("calculator", deploy=True).arn == calculator.arn
 
 
 def test_plain_boto3_finds_the_service_by_the_environment_alone(bench, calculator, monkeypatch):

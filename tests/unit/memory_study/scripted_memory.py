@@ -71,6 +71,10 @@ class SmallBench:
     deleted: list[str] = field(default_factory=list)
 
     @property
+    def context(self) -> SmallBench:
+        return self
+
+    @property
     def memories(self) -> SmallBench:
         return self
 

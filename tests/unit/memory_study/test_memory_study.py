@@ -228,10 +228,10 @@ def test_a_study_that_is_run_already_states_by_whom(bench):
     unfinished = study_of(bench, WrittenMemory({**BROUGHT, "q1": TransportError("gone")}), "reactive+window")
     with pytest.raises(StudyInterruptedError):
         unfinished.run()
-    lease = bench.store.studies.acquire(unfinished.study_id)
+    lease = bench.context.store.studies.acquire(unfinished.study_id)
     with pytest.raises(StudyError, match="is being run by process"):
         unfinished.run()
-    bench.store.studies.release(lease)
+    bench.context.store.studies.release(lease)
 
 
 def test_every_display_is_escaped_and_states_what_it_is_based_on(bench):

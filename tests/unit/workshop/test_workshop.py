@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -25,7 +26,7 @@ class BenchWithoutService:
     """A workbench of which only the settings are asked; anything else is an error of the test's own."""
 
     def __init__(self, home: Path) -> None:
-        self.settings = Settings(home=home)
+        self.context = SimpleNamespace(settings=Settings(home=home))
 
 
 def bench_at(home: Path) -> Any:

@@ -74,7 +74,7 @@ class EvalRunDisplay(Display):
         return {**case_details(run, judgements[0]), "invocation": None}
 
     def _line(self, run: EvalRun) -> str:
-        return f"from loomlib import EvalRun\n\nrun = EvalRun.load(bench.store, {run.id!r})"
+        return f"from loomlib import EvalRun\n\nrun = EvalRun.load(bench.context.store, {run.id!r})"
 
     def _drop(self) -> None:
         self._rows = ()

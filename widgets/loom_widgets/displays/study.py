@@ -30,7 +30,7 @@ class StudyDisplay(Display):
         estimates = result.estimates()
         self.title = f"Latency of {result.agent_name}"
         method, table = result.method(), result.text_table()
-        load = f"from loomlib import StudyResult\n\nresult = StudyResult.load(bench.store, {result.study_id!r})"
+        load = f"from loomlib import StudyResult\n\nresult = StudyResult.load(bench.context.store, {result.study_id!r})"
         self.show_code(f"{load}\nresult.sentences()\n\n# the same again:\n{method.run_again}")
         dots: dict[str, list[list[float]]] = {item.value: [] for item in Scenario}
         for call in result.calls:

@@ -210,7 +210,7 @@ class Panel(anywidget.AnyWidget):
     def announce(self) -> None:
         """Make the other panels of the same home folder reload their lists, after a change."""
         for other in tuple(_OPEN):
-            if other is not self and other.bench.settings.home == self.bench.settings.home:
+            if other is not self and other.bench.context.settings.home == self.bench.context.settings.home:
                 other.later("look_again")
 
     # The other end of the view's `act(…)`.

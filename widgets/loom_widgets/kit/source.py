@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def connect_code(bench: Workbench) -> str:
     """Return the lines before a call: the import, and a workbench on the same environment."""
     given = [] if bench.where == "local" else [repr(bench.where), f"region={bench.clients.region!r}"]
-    if (home := bench.settings.home.resolve()) != _usual_home():
+    if (home := bench.context.settings.home.resolve()) != _usual_home():
         given.append(f"home={str(home)!r}")
     return f"import loomlib as loom\n\nbench = loom.connect({', '.join(given)})\n"
 
@@ -34,7 +34,7 @@ def reopen_code(opener: str, bench: Workbench) -> str:
     Returns:
         The code; "" when the workbench has settings that only its own process knows, such as the address of a database.
     """
-    settings = bench.settings
+    settings = bench.context.settings
     place = {"home": str(settings.home.resolve()), "region": settings.region, "profile": settings.profile}
     try:
         if Settings.load(**place) != replace(settings, home=settings.home.resolve()):

@@ -52,7 +52,7 @@ def plugged(bench: loom.Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (info / "entry_points.txt").write_text("[loom.plugins]\narchive = archived_spans\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with loom.connect(home=bench.settings.home) as opened:
+    with loom.connect(home=bench.context.settings.home) as opened:
         yield opened
     sys.modules.pop("archived_spans", None)
 
@@ -96,7 +96,7 @@ def test_a_plugins_span_source_is_asked_by_name_in_python_and_on_the_command_lin
     view = inv.trace(source="archive")
     assert [span.name for span in view.trace.spans] == ["invoke_agent it", "chat"]
     assert view.breakdown().total_ms == inv.duration_ms
-    asked = ("--home", str(plugged.settings.home), "trace", "archived", "--source", "archive")
+    asked = ("--home", str(plugged.context.settings.home), "trace", "archived", "--source", "archive")
     done = loom_command.run(*asked, environment=os.environ)
     assert (done.returncode, "union of 1 chat span" in done.stdout) == (0, True), done.stdout + done.stderr
     with pytest.raises(PluginError, match=r"There is no span source 'achive'.*Try: archive"):

@@ -29,7 +29,7 @@ Loom = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def call_loom(loom_command: LoomCommand, bench: loom.Workbench) -> Loom:
     def call(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "LOOM_HOME": str(bench.settings.home)}
+        environment = {**os.environ, "LOOM_HOME": str(bench.context.settings.home)}
         ran = loom_command.run(*arguments, environment=environment)
         assert ran.returncode == code, ran.stdout + ran.stderr
         assert "Traceback" not in ran.stderr

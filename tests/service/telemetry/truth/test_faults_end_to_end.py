@@ -47,7 +47,7 @@ def halting(bench: loom.Workbench) -> loom.Agent:
 @contextlib.contextmanager
 def collector_stopped(bench: loom.Workbench) -> Iterator[None]:
     """The process that takes spans hangs; the service goes on."""
-    state = local.find(bench.settings.home)
+    state = local.find(bench.context.settings.home)
     assert state is not None
     children = psutil.Process(state.pid).children(recursive=True)
     (process,) = [each for each in children if "loomlib.local.otlp" in " ".join(each.cmdline())]
@@ -91,7 +91,7 @@ def test_an_agent_answers_while_the_collector_hangs_and_its_trace_is_whole_after
         assert adds_up(inv, early)
         until(lambda: inv.trace().state == "lost")
         assert "could not export its spans" in str(inv.trace())
-        assert any("spans were not exported" in line for line in halting.logs()["message"])
+        assert any("spans were not exported" in line for line in halting.telemetry.logs()["message"])
     until(lambda: inv.trace().state == "found")
     assert adds_up(inv, inv.trace())
     assert len(inv.trace().trace.of_operation("chat")) == 2
@@ -116,14 +116,14 @@ def test_a_process_that_is_killed_before_its_spans_left_is_reported_as_died(
     session = new_session()
     with collector_stopped(bench):
         inv = halting.invoke(payload={"until": THERE}, session_id=session).raise_for_status()
-        (served,) = (each for each in local.status(bench.settings.home).sessions if each.session_id == session)
+        (served,) = (each for each in local.status(bench.context.settings.home).sessions if each.session_id == session)
         psutil.Process(served.pid).kill()
         until(lambda: inv.trace().state == "died")
         view = inv.trace()
         assert "ended before it had exported its spans" in str(view)
         assert "OTEL_SDK_DISABLED" not in str(view)
         assert adds_up(inv, view)
-        said = [line for line in halting.logs(session_id=session)["message"] if line.startswith("Loom:")]
+        said = [line for line in halting.telemetry.logs(session_id=session)["message"] if line.startswith("Loom:")]
         assert ["killed by SIGKILL" in line for line in said] == [True]
 
 

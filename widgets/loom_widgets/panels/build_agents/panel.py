@@ -122,7 +122,7 @@ class BuildPanel(Panel):
         arn = form.text("arn").strip()
         region = RuntimeArn.parse(arn).region
         self.say(f"Connecting to AWS in {region} …")
-        bench = loom.connect("aws", settings=replace(self._given.settings, region=region))
+        bench = loom.connect("aws", settings=replace(self._given.context.settings, region=region))
         try:
             details = self._register(bench, arn)
         except BaseException:
@@ -214,7 +214,7 @@ class BuildPanel(Panel):
         self.show(
             where=self.bench.where,
             region=self.bench.clients.region,
-            labels=list(self.bench.labels),
+            labels=list(self.bench.context.labels),
             away=self.bench is not self._given,
         )
 
@@ -230,7 +230,7 @@ class BuildPanel(Panel):
             self._put_agents(quiet=True)
 
     def _about(self, agent: Agent) -> dict[str, Any]:
-        entry, prompt = agent.entry, agent.sample_prompt
+        entry, prompt = agent.entry, agent.targets.sample_prompt
         facts = {
             "status": entry.status,
             "runtime id": entry.runtime_id,

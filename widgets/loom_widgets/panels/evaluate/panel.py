@@ -80,9 +80,9 @@ class EvaluatePanel(Panel):
     def deploy(self, form: Form) -> None:
         """Deploy the blueprint that a shipped set evaluates."""
         name = form.text("blueprint", "calculator")
-        self.show_code(f"{connect_code(self.bench)}agent = bench.ensure_agent({name!r})")
+        self.show_code(f"{connect_code(self.bench)}agent = bench.agent({name!r}, deploy=True)")
         self.say(f"Deploying {name} …")
-        agent = self.bench.ensure_agent(name)
+        agent = self.bench.agent(name, deploy=True)
         self._look_around()
         self.announce()
         self.say(f"{agent.name} is ready.")
@@ -263,7 +263,7 @@ class EvaluatePanel(Panel):
         self.read_again()
         self.show(
             known=[*EVALUATOR_FACTORIES, *JUDGE_FACTORIES],
-            labels=list(self.bench.labels),
+            labels=list(self.bench.context.labels),
             run=self.state.get("run", ""),
             filter=self.state.get("filter", {}),
         )

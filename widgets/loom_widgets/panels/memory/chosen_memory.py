@@ -98,7 +98,7 @@ class ChosenMemory:
         ids = [item[0] for item in known]
         key = key if key in ids else next((item[0] for item in known if item[1] == key), ids[0] if ids else "")
         self.set(self._panel.bench.memories.get(key) if key else None)
-        self._panel.show(memories=known, memory=key, labels=list(self._panel.bench.labels), about=self.about())
+        self._panel.show(memories=known, memory=key, labels=list(self._panel.bench.context.labels), about=self.about())
         self.choose_actor(actor, session, again=True)
 
     def read_again(self) -> None:

@@ -25,7 +25,7 @@ def opening_code(agent: Agent, *, calls: bool = True) -> str:
     """
     opening, found = connect_code(Workbench(agent.context)), agent_line(agent)
     if calls and agent.entry.has_authorizer:
-        return f'import os\n\n{opening}{found}.with_bearer(os.environ["LOOM_BEARER"])'
+        return f'import os\n\n{opening}{found}.at(bearer=os.environ["LOOM_BEARER"])'
     return f"{opening}{found}"
 
 

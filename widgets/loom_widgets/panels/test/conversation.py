@@ -57,7 +57,7 @@ class Conversation:
             raise LoomError("No agent is chosen", try_='bench.deploy("calculator"), or the Build panel')
         agent = self._panel.bench.agent(name)
         if self._bearer and agent.entry.has_authorizer:
-            agent = agent.with_bearer(self._bearer)
+            agent = agent.at(bearer=self._bearer)
         return agent if qualifier == agent.qualifier else agent.at(qualifier)
 
     def chosen_agent(self) -> Agent:
@@ -139,11 +139,11 @@ class Conversation:
             qualifier=qualifier if qualifier in qualifiers else (qualifiers[0] if qualifiers else "DEFAULT"),
             session=session,
             sessions=[[row["session_id"], row["invocations"]] for row in sessions[:20]],
-            labels=list(bench.labels),
+            labels=list(bench.context.labels),
             protocol="HTTP" if chosen is None else chosen.protocol,
             agui=chosen is not None and (chosen.protocol == "AGUI" or self._speaks_agui(chosen.id)),
             authorizer=chosen is not None and chosen.has_authorizer,
-            sample="" if chosen is None else bench.agent(chosen.name).sample_prompt,
+            sample="" if chosen is None else bench.agent(chosen.name).targets.sample_prompt,
         )
 
     def put_sessions(self, name: str) -> list[dict[str, Any]]:
@@ -154,6 +154,6 @@ class Conversation:
         return sessions
 
     def _speaks_agui(self, agent_id: int) -> bool:
-        invocations = self._panel.bench.store.invocations
+        invocations = self._panel.bench.context.store.invocations
         last = invocations.list(agent_id=agent_id, limit=1)
         return bool(last) and any(read_event(event) is not None for event in invocations.events(last[0].id)[:1])

@@ -102,7 +102,7 @@ class DetailActions:
             return
         rows = [
             {"timestamp": row["timestamp"], "level": row["level"], "message": well_formed(str(row["message"] or ""))}
-            for row in frame_rows(agent.logs(session_id=session, limit=_LOG_LINES))
+            for row in frame_rows(agent.telemetry.logs(session_id=session, limit=_LOG_LINES))
         ]
         self._panel.send_message("logs", count=self._panel.tables.put("logs", rows))
 
