@@ -26,9 +26,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
-from html import escape
 from typing import Final
+
+from ...presentation.html import fragment
 
 VIEW_SANDBOX: Final = "allow-scripts"
 """The `sandbox` of the frame that holds `frame_document`; never with `allow-same-origin`."""
@@ -138,18 +138,14 @@ def frame_document(html: str, *, title: str = "View of a tool") -> str:
         html: The view's page.
         title: The title of the frame.
     """
-    encoded = json.dumps(html).replace("<", "\\u003c")
-    view = (
-        '<!doctype html><meta http-equiv="x-dns-prefetch-control" content="off">'
-        f'<script type="application/json">{encoded}</script><script>{_START}</script>'
-    )
-    policies = "".join(
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">'
-        for policy in (VIEW_CSP, VIEW_SCRIPTS_CSP)
-    )
-    return (
-        f'<!doctype html><html><head><meta charset="utf-8">{policies}'
-        "<style>html,body,iframe{margin:0;padding:0;border:0;width:100%;height:100%;display:block}</style></head>"
-        f'<body><iframe sandbox="{VIEW_SANDBOX}" title="{escape(title)}" referrerpolicy="no-referrer" '
-        f'srcdoc="{escape(view)}"></iframe><script>{_RELAY}</script></body></html>'
-    )
+    from markupsafe import Markup
+
+    start, relay = Markup(_START), Markup(_RELAY)  # noqa: S704 -- Loom's own scripts
+    view = fragment("loomlib.agents.mcp_apps:view.html.j2", html=html, start=start)
+    policies = (VIEW_CSP, VIEW_SCRIPTS_CSP)
+    return str(
+        fragment(
+            "loomlib.agents.mcp_apps:frame.html.j2", policies=policies, sandbox=VIEW_SANDBOX, title=title, view=view,
+            relay=relay,
+        )
+    )  # fmt: skip
