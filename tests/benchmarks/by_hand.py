@@ -28,8 +28,12 @@ class ByHand:
     def __init__(self, folder: Path, code: str, *, lean: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "agent.py").write_text(code)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self._holder = (
+            socket.socket()
+        )  # bound and not listening: no other process gets the port, and the agent binds it
+        self._holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._holder.bind(("127.0.0.1", 0))
+        self.port: int = self._holder.getsockname()[1]
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
         self.started_ns = time.perf_counter_ns()
         self._process = subprocess.Popen(
@@ -57,5 +61,6 @@ class ByHand:
         return (heard.arrivals[0][0] - self.started_ns) / 1e6, heard
 
     def close(self) -> None:
+        self._holder.close()
         self._process.kill()
         self._process.wait()

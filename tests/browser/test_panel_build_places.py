@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from waiting import wait_until
 
 from .conftest import Lab, Watched
 from .panels import CONNECT, end_kernels, panel_of, run_cell, run_notebook, screenshot
@@ -30,6 +31,17 @@ def page(lab: Lab, watched: Watched) -> Iterator[Page]:
     run_notebook(watched.page, lab, "build_places.ipynb", _CELLS)
     yield watched.page
     end_kernels(watched.page)
+
+
+def focus_until(place: Locator, shown: Locator) -> None:
+    """Leave a panel and come back to it until it shows something: its view asks at most every two seconds."""
+
+    def comes() -> bool:
+        place.evaluate("() => document.activeElement.blur()")
+        place.focus()
+        return shown.count() > 0
+
+    wait_until(comes, shown)
 
 
 _IS_IN_SIGHT = """(node) => {
@@ -90,19 +102,16 @@ def test_errors_stand_beside_their_field_and_panels_follow_what_others_change(
     agents = test.get_by_label("Agent", exact=True).locator("option")
     expect(agents).to_have_text(["calculator", "echo"])
     run_cell(page, "bench.deploy('echo', name='late'); None")
-    page.wait_for_timeout(2_100)  # a view asks at most every two seconds
-    test.get_by_label("Prompt", exact=True).focus()
+    focus_until(test.get_by_label("Prompt", exact=True), agents.get_by_text("late", exact=True))
     expect(agents).to_have_text(["calculator", "echo", "late"])
 
     # So do the others, and a memory that is made elsewhere is there.
     run_cell(page, _OTHER_PANELS)
     run_cell(page, "bench.deploy('echo', name='last'); bench.memories.create('made', strategies=['semantic']); None")
-    page.wait_for_timeout(2_100)
     operate, evaluate, memory = (panel_of(page, name) for name in ("Operate", "Evaluate", "Memory"))
-    operate.get_by_role("tab", name="Agents").focus()
-    expect(operate.get_by_role("grid", name="agents and their numbers")).to_contain_text("last")
-    evaluate.get_by_role("tab").first.focus()
-    expect(evaluate.get_by_label("last", exact=True)).to_be_visible()
-    memory.locator("summary", has_text="New memory").focus()
-    expect(memory.get_by_label("Memory", exact=True).locator("option", has_text="made")).to_have_count(1)
+    rows = operate.get_by_role("grid", name="agents and their numbers")
+    focus_until(operate.get_by_role("tab", name="Agents"), rows.get_by_text("last", exact=True))
+    focus_until(evaluate.get_by_role("tab").first, evaluate.get_by_label("last", exact=True))
+    memories = memory.get_by_label("Memory", exact=True).locator("option", has_text="made")
+    focus_until(memory.locator("summary", has_text="New memory"), memories)
     assert (watched.errors, watched.outside) == ([], [])

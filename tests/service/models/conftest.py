@@ -37,25 +37,25 @@ def start_blueprint(
     def start(name: str) -> AgentProcess:
         if name in running:
             return running[name][1]
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
         folder = tmp_path_factory.mktemp(name)
         log = folder / "agent.log"
-        # The blueprint calls app.run() and so listens on 8080; the test's own port is given to uvicorn instead.
+        listener = socket.create_server(("127.0.0.1", 0))  # inherited: no other process can take its port
+        port, descriptor = listener.getsockname()[1], listener.fileno()
+        # The blueprint calls app.run() and so listens on 8080; uvicorn gets the test's own socket instead.
         run = (
-            "import runpy, sys, uvicorn; serve = uvicorn.run; "
-            f"uvicorn.run = lambda app, **options: serve(app, **{{**options, 'port': {port}}}); "
+            "import runpy, socket, sys, uvicorn; uvicorn.run = lambda app, **options: "
+            f"uvicorn.Server(uvicorn.Config(app, **options)).run([socket.socket(fileno={descriptor})]); "
             "sys.argv = ['agent.py']; sys.path.insert(0, ''); runpy.run_path('agent.py', run_name='__main__')"
         )
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONUNBUFFERED": "1", "TZ": "UTC"}
-        with log.open("wb") as output:
+        with listener, log.open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-c", run],
                 cwd=BLUEPRINTS / name,
                 env={**environment, **models.environment()},
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                pass_fds=(descriptor,),
             )
         agent = AgentProcess(url=f"http://127.0.0.1:{port}", log=log)
         running[name] = (process, agent)

@@ -240,9 +240,10 @@ async def test_a_second_server_beside_the_agents_stays_at_its_own_address(lab, c
     runtime = lab.asgi("""
         import socket, threading, urllib.request
 
-        probe = socket.create_server(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
+        holder = socket.socket()  # bound and not listening: no other process gets the port, and the server can bind it
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        port = holder.getsockname()[1]
 
         async def tools(scope, receive, send):
             await answer(send, b"a tool server")
