@@ -42,7 +42,7 @@ def test_numbers_an_agent_places_and_alerts_are_inspected(page: Page, watched: W
     # By keyboard into the agent, whose row is among those of other tests' agents.
     agents = panel.get_by_role("grid", name="agents and their numbers")
     few = agents.locator("tr", has_text="operated").locator("span[title^='n too small']")
-    expect(few.first).to_have_text(re.compile(r"^[\d.]+ m?s$"))  # of one start, and faint
+    expect(few.first).to_have_text(re.compile(r"^[\d.]+\sm?s$"))  # of one start, and faint
     agents.get_by_text("operated", exact=True).click()
     opened = panel.get_by_role("region", name="selected agent")
     expect(opened).to_contain_text("8 invocations in 1 session, none failed.", timeout=30_000)

@@ -7,6 +7,7 @@ from awkward_numbers import VALUES
 
 from loom_widgets.kit.panel import KIT, text_of
 from loomlib.presentation import formats
+from loomlib.presentation.html import unbroken
 
 from .conftest import Watched
 
@@ -18,6 +19,13 @@ DRAW = """([kinds, values]) => {
     document.body.append(table({ columns, rows, height: 4000 }));
 }"""
 
+SAY = """(text) => {
+    for (const tag of ["p", "dd", "td", "pre"]) document.body.append(h(tag, { id: tag }, text));
+    const said = live({ id: "said" });
+    document.body.append(said);
+    said.say(text);
+}"""
+
 
 def test_the_rows_of_a_panel_write_every_number_alike(watched: Watched) -> None:
     page = watched.page
@@ -27,5 +35,11 @@ def test_the_rows_of_a_panel_write_every_number_alike(watched: Watched) -> None:
     rows = page.locator("tbody tr[role=row], tbody tr:not([aria-hidden])")
     rows.nth(len(VALUES) - 1).wait_for()
     shown = [rows.nth(place).locator("td").all_inner_texts() for place in range(len(VALUES))]
-    assert shown == [[write(value) for write in COLUMNS.values()] for value in VALUES]
+    assert shown == [[unbroken(write(value)) for write in COLUMNS.values()] for value in VALUES]
+    # Sentences, figures and the status line too; what somebody else wrote stays as it is.
+    sentence = "Answered in 318 ms, 42 % of 2 min 05 s"
+    page.evaluate(SAY, sentence)
+    ids = ["p", "dd", "td", "said", "pre"]
+    written = page.evaluate("ids => ids.map((id) => document.getElementById(id).textContent)", ids)
+    assert written == [unbroken(sentence)] * 4 + [sentence]
     assert watched.errors == []

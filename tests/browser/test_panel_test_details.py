@@ -64,7 +64,7 @@ def test_details_name_their_question_and_a_failed_call_shows_one_error_and_no_ea
     expect(panel.locator(".loom-turn")).to_have_count(0)
     turn = ask(panel, "Are you slow?")
     expect(turn).to_contain_text("waiting for the first byte")
-    expect(turn.locator(".loom-elapsed")).to_have_text(re.compile(r"^[1-9][\d.]* s$"), timeout=30_000)
+    expect(turn.locator(".loom-elapsed")).to_have_text(re.compile(r"^[1-9][\d.]*\ss$"), timeout=30_000)
     expect(turn).to_contain_text("streaming", timeout=60_000)
     expect(turn).not_to_contain_text("waiting for the first byte")
     expect(turn).to_contain_text("complete", timeout=60_000)

@@ -23,7 +23,7 @@ from loom_widgets.kit.panel import static_summary
 from loomlib.cli.output import emit_table
 from loomlib.presentation import formats
 from loomlib.presentation.charts import Chart
-from loomlib.presentation.html import card, status_line, table, view
+from loomlib.presentation.html import card, status_line, table, unbroken, view
 from loomlib.presentation.text import text_table
 from loomlib.reports.page import PageFacts, render_page
 from loomlib.statistics import Estimate
@@ -56,7 +56,17 @@ def in_javascript() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_panels_and_python_write_every_value_alike(in_javascript: dict[str, list[str]], name: str) -> None:
-    assert in_javascript[name] == [FORMATS[name](value) for value in VALUES]
+    assert in_javascript[name] == [unbroken(FORMATS[name](value)) for value in VALUES]
+
+
+def test_panels_join_numbers_with_their_units_as_html_does() -> None:
+    texts = [*UNJOINED, "3 points, 1 point and 4 MBs", "1 min 5 s, 10 %x, 7 h 05 min", "a 5"]
+    script = files("loom_widgets.kit").joinpath("format.js").read_text("utf-8")
+    code = f"{script}\nconsole.log(JSON.stringify({json.dumps(texts)}.map(unbroken)))"
+    done = node(
+        ["-e", code], return_completed_process=True, capture_output=True, text=True, encoding="utf-8", check=True
+    )
+    assert json.loads(done.stdout) == [unbroken(text) for text in texts]
 
 
 def cells(markup: str) -> list[str]:
@@ -85,8 +95,11 @@ def test_charts_and_json_labels_write_a_number_alike(value: float) -> None:
     assert str(estimate) == estimate.summary()["text"]
 
 
+UNJOINED = ("It took 318 ms (95 % interval 305–321), 2 min 05 s or 1 h 12 min, 4.9 MB; 3 sets, 5 minutes",)
+
+
 def test_no_line_of_html_ends_between_a_number_and_its_unit() -> None:
-    sentence = "It took 318 ms (95 % interval 305–321), 2 min 05 s or 1 h 12 min, 4.9 MB; 3 sets, 5 minutes"
+    (sentence,) = UNJOINED
     joined = "It took 318~ms (95~% interval 305–321), 2~min~05~s or 1~h~12~min, 4.9~MB; 3 sets, 5 minutes"
     shown = [
         card("a", note=sentence), card("a", facts=[("n", sentence)]), table(["n"], [[sentence]]), view(sentence),

@@ -7,7 +7,7 @@ function intervalChart(intervals, names) {
   const picture = (W) => {
     const px = (value) => L + (value / most) * (W - L - R);
     const said = intervals.map((item) => `${item.scenario} ${item.quantile} ${formatMs(item.value)}, from ${formatMs(item.low)} to ${item.open ? "at least " : ""}${formatMs(item.high)}`);
-    const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Percentiles with their 95 % intervals. ${said.join("; ")}` });
+    const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Percentiles with their 95\u00a0% intervals. ${said.join("; ")}` });
     for (const tick of ticks(0, most)) {
       svg.append(s("line", { x1: px(tick), x2: px(tick), y1: 0, y2: H - 24, class: "loom-grid" }), s("text", { x: px(tick), y: H - 8, "text-anchor": "middle" }, formatMs(tick)));
     }
@@ -23,7 +23,7 @@ function intervalChart(intervals, names) {
     head: ["scenario", "percentile", "value", "from", "to"],
     rows: intervals.map((item) => [item.scenario, item.quantile, formatMs(item.value), formatMs(item.low), `${item.open ? "≥ " : ""}${formatMs(item.high)}`]),
   }));
-  return h("figure", { class: "loom-chart" }, h("figcaption", null, "Percentiles with their 95 % intervals"), fitted(picture),
+  return h("figure", { class: "loom-chart" }, h("figcaption", null, "Percentiles with their 95\u00a0% intervals"), fitted(picture),
     hint("A broken line: the calls are too few to bound the upper end."), numbers);
 }
 

@@ -1,6 +1,12 @@
-// Formats of numbers, durations, shares, money and times: the same strings as loomlib.presentation.formats gives.
+// Formats of numbers, durations, shares, money and times: the same strings as loomlib.presentation.formats gives, with a
+// no-break space between a number and its unit, as loomlib.presentation.html inserts them.
 
 const THOUSANDS = /\B(?=(\d{3})+(?!\d))/g, MISSING = "–";
+
+const UNIT_SPACE = /(?<=\d) (?=(?:ms|s|min|h|B|kB|MB|GB|TB|%|points?)(?![\w%]))|(?<=\d min) (?=\d\d s\b)|(?<=\d h) (?=\d\d min\b)/g;
+
+/** Joins numbers with their units by no-break spaces in one of Loom's own sentences: `318 ms`, `2 min 05 s`, `42 %`. */
+function unbroken(text) { return typeof text === "string" ? text.replace(UNIT_SPACE, "\u00a0") : text; }
 
 /** The number that a value is, or the text shown in its place: missing, or infinite. */
 function numeric(value) {
@@ -42,11 +48,11 @@ function formatNumber(value, decimals = null) {
 function formatMs(value) {
   const [result, special] = numeric(value), size = Math.abs(result), s = result / 1000;
   if (special !== null) return special;
-  if (size < 999.5) return `${formatNumber(result)} ms`;
-  if (Number((size / 1000).toFixed(1)) < 60) return `${fixed(s, Number.isInteger(s) ? 0 : Number(Math.abs(s).toFixed(2)) < 10 ? 2 : 1)} s`;
+  if (size < 999.5) return `${formatNumber(result)}\u00a0ms`;
+  if (Number((size / 1000).toFixed(1)) < 60) return `${fixed(s, Number.isInteger(s) ? 0 : Number(Math.abs(s).toFixed(2)) < 10 ? 2 : 1)}\u00a0s`;
   const whole = Number((size / 1000).toFixed(0)), sign = result < 0 ? "−" : "", two = (count) => String(count).padStart(2, "0");
-  if (whole < 3600) return `${sign}${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
-  return `${sign}${fixed(Math.floor(whole / 3600), 0)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+  if (whole < 3600) return `${sign}${Math.floor(whole / 60)}\u00a0min\u00a0${two(whole % 60)}\u00a0s`;
+  return `${sign}${fixed(Math.floor(whole / 3600), 0)}\u00a0h\u00a0${two(Math.floor((whole % 3600) / 60))}\u00a0min`;
 }
 
 /** A share of 1 as a percentage: `0 %`, `<0.01 %`, `4.4 %`, `93.5 %`, `99.96 %`, `100 %`. */
@@ -55,10 +61,10 @@ function formatShare(value) {
   if (special !== null) return special === MISSING ? special : `${special} %`;
   const percent = result * 100, size = Math.abs(percent), sign = percent < 0 ? "−" : "";
   const decimals = (size > 0 && size < 0.1) || (size > 99.9 && size < 100) ? 2 : 1, rounded = Number(size.toFixed(decimals));
-  if (size >= 1e15) return `${formatNumber(percent)} %`;
-  if (size && !rounded) return `${sign ? ">" : "<"}${sign}0.01 %`;
-  if (size < 100 && rounded >= 100) return `${sign ? "<" : ">"}${sign}99.99 %`;
-  return `${withoutZeros(fixed(percent, decimals), 0)} %`;
+  if (size >= 1e15) return `${formatNumber(percent)}\u00a0%`;
+  if (size && !rounded) return `${sign ? ">" : "<"}${sign}0.01\u00a0%`;
+  if (size < 100 && rounded >= 100) return `${sign ? "<" : ">"}${sign}99.99\u00a0%`;
+  return `${withoutZeros(fixed(percent, decimals), 0)}\u00a0%`;
 }
 
 /** Dollars: two decimals, and below 10 cents two significant digits. */

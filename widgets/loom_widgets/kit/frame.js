@@ -73,7 +73,7 @@ function keepInSight(root) {
 }
 
 const SILENT = {
-  busy: `The kernel has not answered for ${ANSWER_S} s. It may be busy with a cell; your request runs after that.`,
+  busy: `The kernel has not answered for ${ANSWER_S}\u00a0s. It may be busy with a cell; your request runs after that.`,
   lost: "The kernel does not respond. It was restarted or has ended, and what this panel kept in it is gone. ",
   again: "Run the panel's cell again.",
 };

@@ -37,10 +37,14 @@ function fill(node, props, children) {
   return node;
 }
 
+/** Elements that hold sentences and figures: numbers are joined with their units. Other texts stay as they are. */
+const SENTENCES = new Set(["P", "DD", "LI", "TD", "FIGCAPTION"]);
+
 function put(node, children) {
+  const join = SENTENCES.has(node.tagName) ? unbroken : String;
   for (const child of [children].flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    node.append(child instanceof Node ? child : document.createTextNode(join(String(child))));
   }
   return node;
 }

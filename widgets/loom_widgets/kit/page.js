@@ -3,7 +3,10 @@
 /** A line that a screen reader speaks when it changes: `.say(text)`. */
 function live(props = {}) {
   const node = h("div", { class: "loom-status", role: "status", "aria-live": "polite", ...props });
-  node.say = (text) => { if (node.textContent !== text) node.textContent = text; };
+  node.say = (text) => {
+    const joined = unbroken(text);
+    if (node.textContent !== joined) node.textContent = joined;
+  };
   return node;
 }
 

@@ -219,7 +219,7 @@ export default {
       if (!result?.sentence) { if (result?.ended) moving.hidden = true; return; }
       begin.disabled = true; halt.disabled = false; moving.hidden = false;
       bar.value = result.owed ? result.answered / result.owed : 0;
-      barSaid.textContent = result.sentence;
+      barSaid.textContent = unbroken(result.sentence);
     };
     body.keep(onState(model, "busy", () => { if (!model.get("busy")) { halt.disabled = true; moving.hidden = true; begin.disabled = ticks.size === 0; } }));
     body.keep(onState(model, "state", () => {

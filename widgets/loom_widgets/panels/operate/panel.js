@@ -5,6 +5,7 @@ const EVERY_S = 15;
 
 /** `312 ms [305–321]` as a large number with its interval below; a sentence stays one. */
 function figure({ title, value, note, observed }) {
+  [value, note, observed] = [value, note, observed].map(unbroken);
   const isNumber = observed || /^[\d$<–]|^at least/.test(value);
   const cut = isNumber ? value.search(/ \[|, /) : -1;
   const [large, interval] = observed ? [observed, value] : cut > 0 ? [value.slice(0, cut), value.slice(cut + 1).trim()] : [value, ""];
@@ -23,8 +24,8 @@ const failuresOf = (failures) => {
 };
 /** A column that shows a number with its interval, and sorts by the number. */
 const figureColumn = (key, name, width) => ({ key, name, width, show: (row) => {
-  const text = row.said?.[key] ?? "–";
-  const observed = row.observed?.[key];  // of too few calls for an estimate: shown faintly, with the reason as its title
+  const text = unbroken(row.said?.[key]) ?? "–";
+  const observed = unbroken(row.observed?.[key]);  // of too few calls for an estimate: shown faintly, with the reason as its title
   return h("span", { title: text, class: row[key] === null ? "loom-hint" : "" }, observed ?? text.replace(/ \(n = .*/, "").replace("no known cost", "unknown"));
 } });
 const NUMBERS = [
@@ -78,7 +79,7 @@ function details(model, { again, leave }) {
         h("h4", null, reply.name), h("div", { class: "loom-row", style: { margin: 0 } }, reply.qualifiers.length > 1 && qualifier, button("Close", leave))), h("p"));
       line.hidden = true;
     }
-    head.lastChild.textContent = `${reply.qualifier} · ${reply.window} · ${reply.sentence}`;
+    head.lastChild.textContent = unbroken(`${reply.qualifier} · ${reply.window} · ${reply.sentence}`);
     refill(tiles, figures(reply.headlines), failuresOf(reply.failures),
       facts(Object.entries(reply.metadata).map(([key, value]) => [key, key === "status" ? statusDot(value) : value])));
     const seconds = (text) => new Date(text).getTime() / 1000;
@@ -140,7 +141,7 @@ function alerting(model) {
   for (const item of [limit, least, recipient, called]) item.control.addEventListener("keydown", (event) => { if (event.key === "Enter") add(); });
   const open = (row) => refill(one, card(row.alert, {},
     h("p", null, statusDot(row.state, KINDS[row.state] ?? "wait"), " ", row.sentence),
-    facts([["rule", row.rule], ["of", row.agent], ["over", `${formatNumber(row.window_s / 3600)} h`], ["minimum calls", formatNumber(row.min_n)], ["notifies", row.notify || "no one"],
+    facts([["rule", row.rule], ["of", row.agent], ["over", `${formatNumber(row.window_s / 3600)}\u00a0h`], ["minimum calls", formatNumber(row.min_n)], ["notifies", row.notify || "no one"],
       ["in this state since", formatTime(row.since)], ["checked", formatTime(row.checked_at)]]),
     h("div", { class: "loom-row" },
       confirmButton("Remove", "Remove this alert? Its history is kept.", async () => { if (await act(model, "remove_alert", { alert: row.alert })) one.replaceChildren(); }, { kind: "danger" }),
@@ -150,7 +151,7 @@ function alerting(model) {
     h("details", { class: "loom-more" }, h("summary", null, "Add an alert"),
       h("div", { class: "loom-row" }, number, side, limit, agent, hours, least),
       h("div", { class: "loom-row" }, recipient, called, button("Add the alert", add, { kind: "main" })),
-      h("p", { class: "loom-hint" }, "An alert fires when the whole 95 % interval is beyond the limit. Notify takes names such as team. The address itself is a secret: set "
+      h("p", { class: "loom-hint" }, "An alert fires when the whole 95\u00a0% interval is beyond the limit. Notify takes names such as team. The address itself is a secret: set "
         + "the environment variable LOOM_ALERT_URL_TEAM, or [alerts] in loom.toml. To check on a schedule, run `loom alerts check`.")),
     h("h4", { style: { "margin-top": "10px" } }, "History"), history);
   node.update = (state) => {
@@ -172,7 +173,7 @@ export default {
       await act(model, "catch_up", form());
       halt.hidden = true;
     });
-    const auto = checkbox(`refresh every ${EVERY_S} s`);
+    const auto = checkbox(`refresh every ${EVERY_S}\u00a0s`);
     const taken = h("p", { class: "loom-hint" }), tiles = h("div"), missing = h("span", { class: "loom-hint" }), gaps = h("div", { class: "loom-row" }, missing, catchUp, halt), failures = h("div");
     const compared = h("p", { class: "loom-hint" });
     const places = wide(table({
@@ -243,7 +244,7 @@ export default {
       since.hidden = until.hidden = range.value !== "between";
       for (const [item, kept] of [[since, state.since], [until, state.until]]) if (kept && !item.value) item.value = local(kept);
       auto.value = state.auto_s > 0;
-      taken.textContent = [...(state.labels ?? []), state.window, state.taken_at ? `read ${formatTime(state.taken_at)}` : "", "95 % intervals in brackets"].filter(Boolean).join(" · ");
+      taken.textContent = [...(state.labels ?? []), state.window, state.taken_at ? `read ${formatTime(state.taken_at)}` : "", "95\u00a0% intervals in brackets"].filter(Boolean).join(" · ");
       refill(tiles, state.headlines?.length ? figures(state.headlines) : null);
       agents.hidden = !state.taken_at;
       refill(failures, failuresOf(state.failures));

@@ -22,8 +22,8 @@ function tree(value, name, level = 0) {
 function timeLeft(at) {
   const s = (at - Date.now()) / 1000;
   if (s <= 0) return "expired";
-  if (s < 100) return `expires in ${Math.ceil(s)} s`;
-  return s < 6000 ? `expires in ${Math.round(s / 60)} min` : s < 172800 ? `expires in ${Math.round(s / 3600)} h` : `expires in ${Math.round(s / 86400)} days`;
+  if (s < 100) return `expires in ${Math.ceil(s)}\u00a0s`;
+  return s < 6000 ? `expires in ${Math.round(s / 60)}\u00a0min` : s < 172800 ? `expires in ${Math.round(s / 3600)}\u00a0h` : `expires in ${Math.round(s / 86400)} days`;
 }
 
 /** Says how long is left, again and again; `onEnd` is called when nothing is. Returns the node; `.end()` stops it. */
