@@ -32,6 +32,7 @@ class RuntimeVersion:
         memory_bytes: The memory of a session; None for the limit of all sessions.
         interpreter: The Python that runs its sessions; None for the workbench's.
         interpreter_folders: What that Python consists of.
+        node: The Node.js that runs its script; None for Python.
         allowed_ports: First and last port of each range that session endpoints reach.
         platform: "V1" boots each session, "V2" restores it from a snapshot of the version.
         warm_up: Path that is called once before the snapshot is taken, and in each session that is booted all the
@@ -59,6 +60,7 @@ class RuntimeVersion:
     allowed_ports: tuple[tuple[int, int], ...] = ()
     interpreter: Path | None = None
     interpreter_folders: tuple[Path, ...] = ()
+    node: Path | None = None
     platform: str = "V1"
     warm_up: str = ""
     warm_up_port: int = 8080

@@ -96,10 +96,6 @@ def test_a_bad_name_is_a_validation_error(aws: Any, name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"runtime": "NODE_22", "entryPoint": ["agent.js"]},
-            r"deployments only, not NODE_22\. Deploy the agent to AWS",
-        ),
         ({"runtime": "COBOL"}, "must be one of PYTHON_3_10"),
         ({"entryPoint": ["agent.js"]}, "must end with a .py file"),
         ({"entryPoint": ["../agent.py"]}, "must end with a .py file"),

@@ -97,13 +97,13 @@ def _is_gone(aws: Any, read: Callable[[], object]) -> bool:
 def test_a_stack_whose_runtime_is_refused_fails_and_names_the_reason(aws: Any) -> None:
     stacks, artifact = aws.client("cloudformation"), aws.upload({"agent.py": "pass"})
     body = template(artifact, "refused")
-    body["Resources"]["Agent"]["Properties"]["AgentRuntimeArtifact"]["CodeConfiguration"]["Runtime"] = "NODE_22"
+    body["Resources"]["Agent"]["Properties"]["AgentRuntimeArtifact"]["CodeConfiguration"]["Runtime"] = "COBOL"
     stacks.create_stack(StackName="refused", TemplateBody=json.dumps(body))
     with pytest.raises(WaiterError):
         stacks.get_waiter("stack_create_complete").wait(StackName="refused", WaiterConfig={"Delay": 1})
     events = stacks.describe_stack_events(StackName="refused")["StackEvents"]
     reasons = [event["ResourceStatusReason"] for event in events if event["ResourceStatus"] == "CREATE_FAILED"]
-    assert any("AWS::BedrockAgentCore::Runtime" in reason and "NODE_22" in reason for reason in reasons)
+    assert any("AWS::BedrockAgentCore::Runtime" in reason and "PYTHON_3_10" in reason for reason in reasons)
     stacks.delete_stack(StackName="refused")
     names = [item["name"] for item in aws.control.list_memories()["memories"] if "name" in item]
     assert "refused_notes" not in names

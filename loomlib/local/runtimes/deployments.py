@@ -23,6 +23,7 @@ from ..wire import invalid
 from .builds import take_out_builds
 from .environments import Environments
 from .filesystems import memory_bytes, mount_paths
+from .nodes import find_node, wanted_node
 from .packages import extract_limited, fetch
 from .platforms import platform_of, warm_up_of
 from .ports import allowed_ports
@@ -131,7 +132,7 @@ class Deployments:
         )
         configuration = version.document["agentRuntimeArtifact"].get("codeConfiguration")
         wanted = configuration and configuration["runtime"]
-        if wanted and wanted != own_runtime() and python is None:
+        if wanted and wanted != own_runtime() and python is None and not wanted_node(version.document):
             own = platform.python_version()
             _log.warning("%s asks for %s; sessions run on the workbench's Python %s", version.id, wanted, own)
         return tuple(folder for folder in folders if folder)
@@ -140,7 +141,7 @@ class Deployments:
         """Return the Python that runs a version; None for the workbench's."""
         code: Mapping[str, Any] = version.document["agentRuntimeArtifact"].get("codeConfiguration") or {}
         wanted = code.get("runtime", own_runtime())
-        if not self.exact_python or wanted == own_runtime():
+        if not self.exact_python or wanted == own_runtime() or wanted_node(version.document):
             return None
         if (found := find_python(wanted)) is None:
             raise invalid(f"{version.id} runs on {wanted}, which this machine no longer has")
@@ -160,7 +161,7 @@ class Deployments:
             environment: Mapping[str, str] = {**of_image, **(given.get("environmentVariables") or {})}
             headers: Mapping[str, Any] = given.get("requestHeaderConfiguration") or {}
             authorizer: Mapping[str, Any] = given.get("authorizerConfiguration") or {}
-            server, python = served(given), self._python(version)
+            server, python, node = served(given), self._python(version), _node(version)
             warm_up = warm_up_of(given)
             self._runnable[key] = RuntimeVersion(
                 runtime_id=version.id,
@@ -183,7 +184,8 @@ class Deployments:
                 memory_bytes=memory_bytes(given),
                 allowed_ports=allowed_ports(given),
                 interpreter=python and python.executable,
-                interpreter_folders=python.folders if python else (),
+                interpreter_folders=(*(python.folders if python else ()), *((node,) if node else ())),
+                node=node,
                 platform=platform_of(given),
                 warm_up=warm_up.path if warm_up else "",
                 warm_up_port=warm_up.port if warm_up else server.port,
@@ -202,6 +204,16 @@ class Deployments:
 
     def _package(self, version: ResourceRecord) -> Path:
         return self._files(version) / "package.zip"
+
+
+def _node(version: ResourceRecord) -> Path | None:
+    """Return the Node.js that runs a version; None for Python."""
+    major = wanted_node(version.document)
+    if not major:
+        return None
+    if (found := find_node(major)) is None:
+        raise invalid(f"{version.id} runs on Node.js {major}, which this machine no longer has")
+    return found
 
 
 def _code_configuration(version: ResourceRecord) -> Mapping[str, Any]:

@@ -33,7 +33,7 @@ class Python:
 
 
 def check_python(document: Mapping[str, Any], *, exact: bool) -> None:
-    """Refuse code for another language, or for a Python that this machine does not have.
+    """Refuse code for a Python that this machine does not have.
 
     Args:
         document: The runtime's configuration.
@@ -41,11 +41,6 @@ def check_python(document: Mapping[str, Any], *, exact: bool) -> None:
     """
     code: Mapping[str, Any] = document["agentRuntimeArtifact"].get("codeConfiguration") or {}
     wanted = str(code.get("runtime") or "")
-    if wanted.startswith("NODE_"):
-        raise invalid(
-            f"The local AgentCore runs Python code deployments only, not {wanted}. Deploy the agent to AWS, "
-            f"where {wanted} runs, or write it in Python (PYTHON_3_10 to PYTHON_3_14)"
-        )
     if exact and wanted.startswith("PYTHON_3_") and wanted != own_runtime() and find_python(wanted) is None:
         there = ", ".join(runtime for runtime in map("PYTHON_3_{}".format, MINORS) if _is_there(runtime))
         raise invalid(

@@ -18,6 +18,7 @@ from ..sessions import SessionPool, SnapshotError
 from ..wire import conflict, invalid, not_found
 from .deployments import Deployments
 from .filesystems import check_filesystems, check_resources
+from .nodes import check_node
 from .packages import InvalidPackageError
 from .platforms import V1, platform_of, with_platform
 from .ports import check_ports
@@ -153,6 +154,7 @@ class RuntimeBehaviour(Behaviour):
         )
         artifact: Mapping[str, Any] = given["agentRuntimeArtifact"]
         check_python(given, exact=self._deployments.exact_python)
+        check_node(given, self._deployments.isolation)
         if container := artifact.get("containerConfiguration"):
             self._deployments.image(container["containerUri"])
         else:
@@ -213,9 +215,10 @@ def endpoint_of(store: ResourceStore, runtime: ResourceRecord, name: str) -> Res
 
 
 def _check_code(code: Mapping[str, Any] | None) -> None:
-    if code is None or "s3" not in code["code"] or not code["runtime"].startswith("PYTHON_"):
-        raise invalid("The local AgentCore runs Python code deployments only (codeConfiguration with a PYTHON runtime)")
-    if re.search(r"(^|/)\.\.(/|$)", code["entryPoint"][-1]) or not code["entryPoint"][-1].endswith(".py"):
-        raise invalid("entryPoint must end with a .py file of the package")
+    if code is None or "s3" not in code["code"] or not code["runtime"].startswith(("PYTHON_", "NODE_")):
+        raise invalid("The local AgentCore runs code of Python and Node.js only (codeConfiguration)")
+    endings = (".js", ".mjs", ".cjs") if code["runtime"].startswith("NODE_") else (".py",)
+    if re.search(r"(^|/)\.\.(/|$)", code["entryPoint"][-1]) or not code["entryPoint"][-1].endswith(endings):
+        raise invalid(f"entryPoint must end with a {', '.join(endings)} file of the package")
     if len(code["entryPoint"]) == 2 and code["entryPoint"][0] != "opentelemetry-instrument":
         raise invalid("entryPoint of two items must begin with opentelemetry-instrument")

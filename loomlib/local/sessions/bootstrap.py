@@ -372,6 +372,11 @@ def start() -> None:
     start_new_thread(follow_the_service, (lifeline_fd, mark, network))
     package_path = [os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     server = os.environ.pop("LOOM_SERVER", "HTTP 8080 /invocations").split(" ", 2)
+    if node := os.environ.pop("LOOM_NODE", ""):
+        os.environ.pop("LOOM_SPANS", None)
+        if port.endswith("+"):
+            network.acquire(timeout=NETWORK_WITHIN_S)
+        load_beside("node_agent").run(node, script, listener_fd, int(server[1]))
     spans = load_spans(lifeline_fd, server[2]) if "LOOM_SPANS" in os.environ else None
     hook = StartHook(
         listener_fd, package_path, spans, server, lambda: send_times(lifeline_fd, begins_ns, monotonic_ns())

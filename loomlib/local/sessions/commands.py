@@ -22,7 +22,7 @@ _CHUNKS_AHEAD = 16
 _DIGITS = 3  # of an exit code
 _DRAIN_S = 0.5  # how long output is read of processes that a command left running
 SHELL = next((path for path in ("/bin/bash", "/bin/sh") if Path(path).exists()), "/bin/sh")
-_OF_THE_BOOTSTRAP = frozenset({SPANS, "LOOM_SERVER"})
+_OF_THE_BOOTSTRAP = frozenset({SPANS, "LOOM_SERVER", "LOOM_NODE"})
 
 PLATFORM_ERROR = -1
 """The exit code of a command that has none: it could not be started, or was killed (botocore's model)."""

@@ -15,6 +15,9 @@ MARK = "LOOM_SESSION"
 SERVER = "LOOM_SERVER"
 """The variable that tells the bootstrap on which port and path the agent's server must be."""
 
+NODE = "LOOM_NODE"
+"""The variable that tells the bootstrap which Node.js runs the agent."""
+
 
 def session_environment(
     runtime: RuntimeVersion,
@@ -62,5 +65,7 @@ def session_environment(
     else:
         environment.pop("PYTHONPATH", None)
     environment[MARK] = mark
+    if runtime.node is not None:
+        environment[NODE] = str(runtime.node)
     environment[SERVER] = f"{runtime.protocol} {runtime.port} {runtime.path}"
     return environment

@@ -25,6 +25,8 @@ def reasons_to_boot(runtime: RuntimeVersion) -> tuple[str, ...]:
         return ()
     if sys.platform != "linux":
         return ("sessions are restored on Linux only",)
+    if runtime.node is not None:
+        return ("it is a Node.js program, which cannot be forked",)
     return ("its session storage is mounted when its process starts",) if runtime.mount_paths else ()
 
 
