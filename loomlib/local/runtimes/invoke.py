@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import uuid
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from typing import Any, cast
 from urllib.parse import parse_qs
 
 from ...recovery import is_full_disk
@@ -54,6 +57,7 @@ _SESSION_ID = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-_]{32,255}")
 _PASSED_OUT = ("content-type", MCP_SESSION, "mcp-protocol-version", "a2a-version", "a2a-extensions")
 _ERROR_TEXT_LIMIT = 2_000
 _LOG_LINES_SHOWN = 20
+_STOPS_REMEMBERED = 10_000
 
 
 class Invoke:
@@ -73,6 +77,7 @@ class Invoke:
         self._application_logs = application_logs
         self._resources, self._deployments, self._sessions, self._quotas = resources, deployments, sessions, quotas
         self._mcp_sessions = McpSessionIds()
+        self._stops: OrderedDict[tuple[str, str, str, str], None] = OrderedDict()
         self.inbound, self.tokens, self._url = inbound, tokens, url
 
     async def invoke(
@@ -218,11 +223,17 @@ class Invoke:
             request_id=request_id,
             session_id=session_id or "",
         )
-        await read_body(receive, 10_000, headers.get(b"content-length", b"").decode())
+        body = await read_body(receive, 10_000, headers.get(b"content-length", b"").decode())
         if session_id is None:
             raise invalid("runtimeSessionId is missing")
-        if not await self._sessions.stop(version.runtime_id, qualifier, session_id):
-            raise not_found(f"No active session {session_id} of {version.runtime_id} on endpoint {qualifier}")
+        stop = (version.runtime_id, qualifier, session_id, _client_token(body))
+        if stop not in self._stops:  # else a repetition, such as boto3's after a lost answer
+            if not await self._sessions.stop(version.runtime_id, qualifier, session_id):
+                raise not_found(f"No active session {session_id} of {version.runtime_id} on endpoint {qualifier}")
+            if stop[-1]:
+                self._stops[stop] = None
+            if len(self._stops) > _STOPS_REMEMBERED:
+                self._stops.popitem(last=False)
         back = ((SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode()))
         await send_json(send, {}, 200, back)
 
@@ -364,3 +375,12 @@ async def _agent_answered(answer: AgentAnswer) -> RefusedError:
 def _with_log(reason: str, log_tail: tuple[str, ...]) -> str:
     log = "\n".join(log_tail[-_LOG_LINES_SHOWN:])
     return f"{reason}\nLast log lines:\n{log}" if log else reason
+
+
+def _client_token(body: bytes) -> str:
+    """Return the client token in the body of a request to stop a session, "" without one."""
+    try:
+        document: Any = json.loads(body or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise RefusedError("SerializationException", 400, "The request is not JSON") from error
+    return str(cast("dict[str, Any]", document).get("clientToken") or "") if isinstance(document, dict) else ""
