@@ -332,7 +332,7 @@ async def _serve(
             ),
             "xray": (Router("xray", TraceSettings(), rest_to_moto=True),),
             "lambda": (Router("lambda", FunctionPlane(functions), rest_to_moto=True),),
-            "codebuild": (Router("codebuild", CodeBuild(images, sink=logs)),),
+            "codebuild": (Router("codebuild", CodeBuild(images, deployments.install, sink=logs)),),
             "logs": (
                 Router(
                     "logs",

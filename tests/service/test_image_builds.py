@@ -188,10 +188,11 @@ def test_a_runtime_whose_entry_point_is_damaged_says_so_and_works_after_an_updat
     [
         (DOCKERFILE.replace("RUN useradd -m -u 1000 bedrock_agentcore", "RUN make everything"), "make"),
         (DOCKERFILE.replace("FROM ghcr.io/astral-sh/uv:python3.11-bookworm-slim", "FROM node:22"), "node:22"),
+        (DOCKERFILE.replace("requirements.txt", "absent.txt"), "loom_absent"),
     ],
 )
 def test_a_build_that_cannot_be_done_fails_and_says_why(builder: Builder, dockerfile: str, named: str) -> None:
-    build = builder.build(dockerfile, "failed")
+    build = builder.build(dockerfile, "failed", {"absent.txt": "loom_absent @ file:///absent-1.0-py3-none-any.whl"})
     assert build["buildStatus"] == "FAILED"
     failed = next(phase for phase in build["phases"] if phase["phaseStatus"] == "FAILED")
     assert named in failed["contexts"][0]["message"]

@@ -8,7 +8,7 @@ import json
 import time
 import uuid
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from moto.codebuild.models import codebuild_backends
@@ -19,7 +19,7 @@ from ..contract import LogSink
 from ..log_groups import group_key
 from ..resources import Place, place_of
 from ..wire import RefusedError
-from .building import build_image
+from .building import BuiltImage, build_image
 from .buildspec import BuildspecError, read_buildspec
 from .dockerfile import DockerfileError
 from .store import ImageStore, repository_of
@@ -34,11 +34,12 @@ class CodeBuild:
 
     Args:
         images: Where built images go.
+        install: Installs what an image's package requires, and returns why it cannot, or nothing.
         sink: Takes the builds' logs.
     """
 
-    def __init__(self, images: ImageStore, *, sink: LogSink) -> None:
-        self._images, self._sink = images, sink
+    def __init__(self, images: ImageStore, install: Callable[[bytes], Awaitable[str]], *, sink: LogSink) -> None:
+        self._images, self._install, self._sink = images, install, sink
         self._builds: dict[str, dict[str, Any]] = {}
         self._running: set[asyncio.Task[None]] = set()
 
@@ -51,7 +52,7 @@ class CodeBuild:
         self._builds[build["id"]] = build
         while len(self._builds) > _MOST_BUILDS:
             del self._builds[next(iter(self._builds))]
-        task = asyncio.create_task(asyncio.to_thread(self._run, place, project, dict(parameters), build))
+        task = asyncio.create_task(self._run(place, project, dict(parameters), build))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return {"build": dict(build)}
@@ -106,11 +107,15 @@ class CodeBuild:
             "logs": {"groupName": group, "streamName": number, "cloudWatchLogsArn": arn},
         }
 
-    def _run(
+    async def _run(
         self, place: Place, project: Mapping[str, Any], parameters: Mapping[str, Any], build: dict[str, Any]
     ) -> None:
         try:
-            self._build(place, project, parameters, build)
+            image, uris = await asyncio.to_thread(self._build, place, project, parameters, build)
+            # As in a container's build, so that a runtime of the image need not wait for it.
+            if failure := await self._install(image.package):
+                raise DockerfileError(failure)
+            await asyncio.to_thread(self._publish, place, image, uris, build)
         except (BuildspecError, DockerfileError, zipfile.BadZipFile, ServiceException) as error:
             self._finish(build, "FAILED", f"{error}")
         except Exception as error:  # noqa: BLE001 - whatever failed, the build must end in a clear state
@@ -120,7 +125,7 @@ class CodeBuild:
 
     def _build(
         self, place: Place, project: Mapping[str, Any], parameters: Mapping[str, Any], build: dict[str, Any]
-    ) -> None:
+    ) -> tuple[BuiltImage, list[str]]:
         self._enter(build, "DOWNLOAD_SOURCE")
         context = self._source(build["source"], place)
         self._enter(build, "BUILD")
@@ -147,8 +152,11 @@ class CodeBuild:
         image = build_image(context, plan.dockerfile, plan.folder, plan.arguments)
         for note in image.notes:
             self._log(build, note)
+        return image, list(dict.fromkeys(plan.pushed))
+
+    def _publish(self, place: Place, image: BuiltImage, uris: list[str], build: dict[str, Any]) -> None:
         self._enter(build, "POST_BUILD")
-        for uri in dict.fromkeys(plan.pushed):
+        for uri in uris:
             digest = self._images.put(uri, image)
             self._push(place, uri, digest)
             self._log(build, f"pushed {uri} ({digest}): a package that runs without a container")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import logging
 import os
 import platform
 import shutil
+import tempfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +27,7 @@ from .builds import take_out_builds
 from .environments import Environments
 from .filesystems import memory_bytes, mount_paths
 from .nodes import find_node, wanted_node
-from .packages import extract_limited, fetch
+from .packages import InvalidPackageError, extract_limited, fetch
 from .platforms import platform_of, warm_up_of
 from .ports import allowed_ports
 from .pythons import Python, find_python, own_runtime
@@ -113,6 +116,16 @@ class Deployments:
                 f"The entry point of version {version.version} of {version.id} is lost: {_IMAGE_START} was damaged. "
                 "Update the runtime (UpdateAgentRuntime) to copy its image again"
             ) from error
+
+    async def install(self, package: bytes) -> str:
+        """Install what an image's package requires before a runtime of it is made; return why pip could not, or ""."""
+        with tempfile.TemporaryDirectory(prefix="loom-image-") as folder:
+            await asyncio.to_thread(_unpack, package, Path(folder))
+            try:
+                await self._environments.overlay(Path(folder))
+            except InvalidPackageError as error:
+                return str(error)
+        return ""
 
     async def make(self, version: ResourceRecord) -> tuple[Path, ...]:
         """Extract a fetched package; return the folders of what had to be installed for it.
@@ -218,3 +231,8 @@ def _node(version: ResourceRecord) -> Path | None:
 
 def _code_configuration(version: ResourceRecord) -> Mapping[str, Any]:
     return version.document["agentRuntimeArtifact"]["codeConfiguration"]
+
+
+def _unpack(package: bytes, folder: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(package)) as archive:
+        archive.extractall(folder)
