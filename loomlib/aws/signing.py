@@ -12,6 +12,7 @@ from .connection import Clients
 
 SESSION_HEADER = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"
 SERVICE = "bedrock-agentcore"
+_JSON_RPC = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +60,7 @@ def sign_invocation(
         headers: Further header fields; they replace those of the same name.
         bearer: A token that is sent instead of a signature.
     """
-    endpoint = clients.data_endpoint(region).rstrip("/")
-    url = f"{endpoint}/runtimes/{quote(arn, safe='')}/invocations?qualifier={quote(qualifier, safe='')}"
+    endpoint, url = _runtime_address(clients, arn, region, "invocations", qualifier)
     wanted = {
         "Content-Type": content_type,
         "Accept": "text/event-stream, application/json",
@@ -95,8 +95,7 @@ def sign_get(
         headers: Further header fields.
         bearer: A token that is sent instead of a signature.
     """
-    endpoint = clients.data_endpoint(region).rstrip("/")
-    url = f"{endpoint}/runtimes/{quote(arn, safe='')}/{path}?qualifier={quote(qualifier, safe='')}"
+    endpoint, url = _runtime_address(clients, arn, region, path, qualifier)
     return _signed(clients, "GET", endpoint, url, {SESSION_HEADER: session_id, **headers}, b"", region, bearer)
 
 
@@ -123,9 +122,7 @@ def sign_request(
         headers: Headers of this request.
         bearer: A token that is sent instead of a signature.
     """
-    parts = urlsplit(url)
-    wanted = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
-    return _signed(clients, method, f"{parts.scheme}://{parts.netloc}", url, wanted, body, region, bearer)
+    return _signed(clients, method, _endpoint_of(url), url, {**_JSON_RPC, **headers}, body, region, bearer)
 
 
 def _signed(
@@ -173,23 +170,27 @@ def plain_request(
         body: The body.
         headers: Headers of this request.
     """
-    parts = urlsplit(url)
-    endpoint = f"{parts.scheme}://{parts.netloc}"
+    endpoint = _endpoint_of(url)
     return SignedRequest(
         endpoint=endpoint,
         url=url,
-        headers={
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            "Accept-Encoding": "identity",
-            **headers,
-            **fixed,
-        },
+        headers={**_JSON_RPC, "Accept-Encoding": "identity", **headers, **fixed},
         body=body,
         method=method,
         is_agentcore=False,
         proxy=_proxy(endpoint, url),
     )
+
+
+def _runtime_address(clients: Clients, arn: str, region: str, path: str, qualifier: str) -> tuple[str, str]:
+    """Return AgentCore's endpoint and the address of a path below a runtime."""
+    endpoint = clients.data_endpoint(region).rstrip("/")
+    return endpoint, f"{endpoint}/runtimes/{quote(arn, safe='')}/{path}?qualifier={quote(qualifier, safe='')}"
+
+
+def _endpoint_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _proxy(endpoint: str, url: str) -> str | None:

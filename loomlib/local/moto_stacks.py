@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 _OF_CDK: Final = "AWS::CDK::Metadata"
 """A resource of every CDK stack, which makes nothing."""
 _CUSTOM: Final = ("Custom::", "AWS::CloudFormation::CustomResource")
-_NO_FUNCTION: Final = "the local AgentCore does not implement lambda:Invoke, which a custom resource needs"
+_NO_FUNCTION: Final = "stacks of the local AgentCore do not call the function of a custom resource (lambda:Invoke)"
 
 
 class FailedResource:
@@ -47,7 +47,7 @@ class FailedResource:
 
 
 class _CustomResource:
-    """The type of custom resources. No function runs here that would answer for one."""
+    """The type of custom resources, whose functions stacks do not call here."""
 
     @classmethod
     def has_cfn_attr(cls, attr: str) -> bool:

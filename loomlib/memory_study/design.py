@@ -64,7 +64,7 @@ class MemoryDesign:
         ):
             raise ValueError("a study needs conversations, each with its own name")
         if not self.arms or len(set(self.arms)) < len(self.arms):
-            raise ValueError("a study needs at least one arm, and none of them twice")
+            raise ValueError("a study needs at least one arm, and each arm once")
         if not 1 <= self.top_k <= 100:
             raise ValueError(f"top_k must be 1 to 100, not {self.top_k}")
         if not self.ks or not all(1 <= k <= self.top_k for k in self.ks):

@@ -57,7 +57,7 @@ class MeasuredCall:
             self.line = Timeline.begin()
 
     def sent(self, message: Mapping[str, Any], at_ns: int, size: int) -> None:
-        """Note a message; the first one starts the clock.
+        """Record a message that was sent. The time of the first one is the start of the request.
 
         Args:
             message: The JSON-RPC message.

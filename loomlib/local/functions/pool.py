@@ -173,7 +173,7 @@ class FunctionPool:
         if process.worker.is_ending or self._closing:
             return
         loop = asyncio.get_running_loop()
-        process.cool = loop.call_later(_WARM_S, process.worker.begin_end, "nobody has called it")
+        process.cool = loop.call_later(_WARM_S, process.worker.begin_end, "it has not been called for a while")
         self._idle.setdefault(process.function.digest, []).append(process)
 
     def _gone(self, process: FunctionProcess) -> None:

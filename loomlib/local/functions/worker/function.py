@@ -6,24 +6,21 @@ main thread, as in AWS's runtime; events come from the thread that follows the s
 
 from __future__ import annotations
 
-import _socket
-import json
 import os
 import queue
 import sys
-from _thread import allocate_lock, start_new_thread
+from _thread import allocate_lock
 from typing import TYPE_CHECKING, Any
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 if TYPE_CHECKING or __name__ != "__main__":
-    from ...sessions import bootstrap, spawning
+    from ...sessions import work_channel
     from . import handlers
 else:
     sys.path[:1] = [os.path.join(FOLDER, "..", "..", "sessions"), FOLDER]
-    import bootstrap
     import handlers
-    import spawning
+    import work_channel
 
     del sys.path[:2]
 
@@ -45,29 +42,16 @@ class PendingEvent:
 
 def main() -> None:
     """Prepare the process, import the handler, and call it until the service ends the process."""
-    os.close(int(sys.argv[1]))  # the socket of an agent's server, which there is none of
-    lifeline_fd = bootstrap.lowered(sys.argv[2])
-    mark, limits, port = sys.argv[3:6]
-    if port != "-":
-        bootstrap.announce(lifeline_fd, int(port.rstrip("+")))
-    bootstrap.keep_limits(limits)
+    channel = work_channel.WorkChannel()
     waiting: queue.SimpleQueue[PendingEvent] = queue.SimpleQueue()
 
-    def work(channel: _socket.socket, words: list[bytes], _: list[int]) -> None:
-        pending = PendingEvent(words[0].decode(), json.loads(words[1]))
+    def work(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        pending = PendingEvent(operation, request)
         waiting.put(pending)
         pending.done.acquire()
-        content = json.dumps(pending.answer, ensure_ascii=False).encode("utf-8", "replace")
-        channel.sendall(len(content).to_bytes(8, "big") + content)
+        return pending.answer
 
-    network = bootstrap.held_lock()
-
-    def answer(descriptor: int) -> None:
-        if port.endswith("+") and network.acquire(timeout=bootstrap.NETWORK_WITHIN_S):
-            network.release()  # for the next request: the network is up
-        spawning.answer(descriptor, {b"work": work})
-
-    start_new_thread(bootstrap.follow_the_service, (lifeline_fd, mark, network, answer))
+    channel.follow(work)
     sys.path.insert(0, os.getcwd())
     sys.argv = [""]
     handler: handlers.FunctionHandler | None = None

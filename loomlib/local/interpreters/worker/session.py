@@ -6,27 +6,25 @@ of their own, so that one that crashes, or a cleared context, takes its variable
 
 from __future__ import annotations
 
-import _socket
 import contextlib
 import json
 import os
 import select
 import sys
 import time
-from _thread import allocate_lock, start_new_thread
+from _thread import allocate_lock
 from socket import socketpair
 from typing import TYPE_CHECKING, Any, cast
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 if TYPE_CHECKING or __name__ != "__main__":
-    from ...sessions import bootstrap, spawning
+    from ...sessions import work_channel
     from . import files
 else:
     sys.path[:1] = [os.path.join(FOLDER, "..", "..", "sessions"), FOLDER]
-    import bootstrap
     import files
-    import spawning
+    import work_channel
 
 CELLS = os.path.join(FOLDER, "cells.py")
 OUTPUT_BYTES = 1 << 20
@@ -180,28 +178,9 @@ class CellQueue:
 
 def main() -> None:
     """Prepare the session and serve it until the service ends it."""
-    os.close(int(sys.argv[1]))  # the socket of an agent's server, which there is none of
-    lifeline_fd = bootstrap.lowered(sys.argv[2])
-    mark, limits, port = sys.argv[3:6]
-    if port != "-":
-        bootstrap.announce(lifeline_fd, int(port.rstrip("+")))
-    bootstrap.keep_limits(limits)
+    channel = work_channel.WorkChannel()
     cells = CellQueue()
-
-    def work(channel: _socket.socket, words: list[bytes], _: list[int]) -> None:
-        operation, arguments = words[0].decode(), json.loads(words[1])
-        result = cells.execute(arguments) if operation == "cell" else files.answer(operation, arguments)
-        content = json.dumps(result, ensure_ascii=False).encode("utf-8", "replace")
-        channel.sendall(len(content).to_bytes(8, "big") + content)
-
-    network = bootstrap.held_lock()
-
-    def answer(descriptor: int) -> None:
-        if port.endswith("+") and network.acquire(timeout=bootstrap.NETWORK_WITHIN_S):
-            network.release()  # for the next request: the network is up
-        spawning.answer(descriptor, {b"work": work})
-
-    start_new_thread(bootstrap.follow_the_service, (lifeline_fd, mark, network, answer))
+    channel.follow(lambda name, request: cells.execute(request) if name == "cell" else files.answer(name, request))
     while True:
         time.sleep(3_600)
 

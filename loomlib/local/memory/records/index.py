@@ -356,7 +356,7 @@ class Shortlist:
         self._rest[row] = _rest(vector, self._kept[row])
 
     def approximate(self, question: _Matrix, rows: NDArray[np.intp], size: int) -> _Scores:
-        """Return the cosines of some of the first `size` rows as far as the strongest directions tell.
+        """Return approximate cosines of some of the first `size` rows, computed from the strongest directions.
 
         Args:
             question: The question's vector.
