@@ -323,8 +323,8 @@ class Agent:
         Raises:
             ProtocolError: The agent speaks MCP or A2A.
         """
+        from .agent_sessions import check_protocol
         from .agui_client import AguiClient
-        from .protocol_sessions import check_protocol
 
         check_protocol(self.entry, "AGUI", "HTTP")
         return AguiClient(

@@ -244,7 +244,7 @@ class GatewayView:
             ProtocolError: The agent speaks another protocol.
             GatewayTargetError: Its tools cannot be read, for example since the role may not invoke it.
         """
-        from .protocol_sessions import check_protocol
+        from .agent_sessions import check_protocol
 
         check_protocol(agent.entry, "MCP")
         region, arn = agent.entry.region, quote(str(agent.entry.arn), safe="")

@@ -1,4 +1,4 @@
-"""Opening MCP and A2A clients: of agents through InvokeAgentRuntime, of other servers by URL or command."""
+"""Open clients of MCP, A2A and WebSocket servers: agents, gateways, and servers by URL or command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..agents import AgentEntry, new_session_id
-from ..agents.interruptions import interruption
 from ..agents.protocols.a2a_session import A2aSession
 from ..agents.protocols.channels import Channel
 from ..agents.protocols.http_channel import HttpChannel, read_json
@@ -18,9 +17,8 @@ from ..agents.protocols.servers import server_entry
 from ..agents.protocols.socket_session import SocketSession
 from ..agents.protocols.stdio_channel import StdioChannel
 from ..aws.bearer import Bearer, check_bearer, token_of
-from ..aws.runtimes import stop_session
-from ..errors import ProtocolError
 from .a2a_client import A2aClient
+from .agent_sessions import agent_a2a, agent_mcp, check_protocol, stop_agent_session
 from .context import Context
 from .mcp_client import McpClient
 from .session_target import SessionTarget
@@ -64,7 +62,7 @@ def open_agent_mcp(
     def make(session: str | None, own: Callbacks) -> McpSession:
         return agent_mcp(context, entry, qualifier, bearer, session or new_session_id(), own)
 
-    end = partial(_stop, context, entry, qualifier, bearer)
+    end = partial(stop_agent_session, context, entry, qualifier, bearer)
     return McpClient(make, callbacks, context, session_id=session_id, stop_session=end, timeout_s=timeout_s)
 
 
@@ -199,7 +197,7 @@ def open_agent_a2a(
         )
         return shared_engine().submit(read_json(request, what="GetAgentCard", on=entry.name)).result()
 
-    end = partial(_stop, context, entry, qualifier, bearer)
+    end = partial(stop_agent_session, context, entry, qualifier, bearer)
     return A2aClient(
         partial(agent_a2a, context, entry, qualifier, bearer),
         card,
@@ -298,110 +296,8 @@ def session_target(
         return agent_mcp(context, entry, qualifier, bearer, id, Callbacks())
 
     make = mcp if entry.protocol == "MCP" else partial(agent_a2a, context, entry, qualifier, bearer)
-    end = partial(_stop, context, entry, qualifier, bearer)
+    end = partial(stop_agent_session, context, entry, qualifier, bearer)
     return SessionTarget(make, entry, context, qualifier=qualifier, end_session=end)
-
-
-def agent_mcp(
-    context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str, callbacks: Callbacks
-) -> McpSession:
-    """Return an MCP session of an agent that is not open yet.
-
-    Args:
-        context: The workbench's resources.
-        entry: The agent's entry in the catalog.
-        qualifier: The endpoint that is called.
-        bearer: A token sent instead of a signature, or a function that returns it.
-        session_id: The runtime session.
-        callbacks: Answers to the server's requests and notifications.
-    """
-    return McpSession(
-        agent_channel(context, entry, qualifier, session_id, bearer),
-        entry=entry,
-        writer=context.invoker.writer,
-        callbacks=callbacks,
-        session_id=session_id,
-        qualifier=qualifier,
-        labels=context.labels,
-    )
-
-
-def agent_a2a(
-    context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str
-) -> A2aSession:
-    """Return an A2A session of an agent that is not open yet.
-
-    Args:
-        context: The workbench's resources.
-        entry: The agent's entry in the catalog.
-        qualifier: The endpoint that is called.
-        bearer: A token sent instead of a signature, or a function that returns it.
-        session_id: The runtime session.
-    """
-    return A2aSession(
-        agent_channel(context, entry, qualifier, session_id, bearer),
-        entry=entry,
-        writer=context.invoker.writer,
-        session_id=session_id,
-        qualifier=qualifier,
-        labels=context.labels,
-    )
-
-
-def check_protocol(entry: AgentEntry, *wanted: str) -> None:
-    """Raise a `ProtocolError` when the agent speaks none of these protocols."""
-    if entry.protocol in wanted:
-        return
-    way = {"MCP": "agent.mcp()", "A2A": "agent.a2a()", "AGUI": "agent.agui()"}.get(entry.protocol, 'agent.invoke("…")')
-    raise ProtocolError(
-        f"The agent's protocol is {entry.protocol}, not {' or '.join(wanted)}",
-        on=entry.name,
-        try_=f'{way}, or bench.deploy(…, protocol="{wanted[0]}") for a server of that protocol',
-    )
-
-
-def _stop(context: Context, entry: AgentEntry, qualifier: str, bearer: Bearer | None, session_id: str) -> bool:
-    return stop_session(
-        context.clients, str(entry.arn), session_id, qualifier=qualifier, region=entry.region, bearer=token_of(bearer)
-    )
-
-
-def agent_channel(
-    context: Context, entry: AgentEntry, qualifier: str, session_id: str, bearer: Bearer | None = None
-) -> HttpChannel:
-    """Return a channel whose messages are calls of InvokeAgentRuntime, signed or with a token.
-
-    Args:
-        context: The workbench's resources.
-        entry: The agent's entry in the catalog.
-        qualifier: The endpoint that is called.
-        session_id: The runtime session of all messages.
-        bearer: A token sent instead of a signature, or a function that returns it.
-    """
-    from ..aws.engine import shared_engine
-    from ..aws.signing import sign_invocation
-
-    def request(method: str, body: bytes, headers: Mapping[str, str]) -> SignedRequest:
-        del method  # InvokeAgentRuntime knows POST only
-        return sign_invocation(
-            context.clients,
-            arn=str(entry.arn),
-            region=entry.region,
-            qualifier=qualifier,
-            session_id=session_id,
-            body=body,
-            headers=headers,
-            bearer=token_of(bearer),
-        )
-
-    return HttpChannel(
-        shared_engine(),
-        request,
-        name=f"{entry.name}, endpoint {qualifier}",
-        what="InvokeAgentRuntime",
-        read_timeout_s=context.settings.read_timeout_s,
-        explain=partial(interruption, clients=context.clients, agent=entry, session_id=session_id, qualifier=qualifier),
-    )
 
 
 def _channel(

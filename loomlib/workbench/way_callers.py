@@ -37,8 +37,8 @@ from ..aws.bearer import Bearer, token_of
 from ..errors import AwsError, LoomError
 from ..json_values import as_mapping
 from ..presentation.formats import time_limit
+from .agent_sessions import agent_a2a, agent_mcp, check_protocol
 from .context import Context
-from .protocol_sessions import agent_a2a, agent_mcp, check_protocol
 
 T = TypeVar("T")
 

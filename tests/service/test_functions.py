@@ -99,14 +99,14 @@ def role(aws: Any) -> str:
 
 @pytest.fixture(scope="module")
 def make(functions: Any, role: str) -> Callable[..., str]:
-    def make(code: str = HANDLER, *, handler: str = "app.handle", **more: Any) -> str:
+    def make(code: str = HANDLER, *, handler: str = "app.handle", file: str = "app.py", **more: Any) -> str:
         name = f"fn-{uuid.uuid4().hex[:8]}"
         functions.create_function(
             FunctionName=name,
             Runtime="python3.12",
             Role=role,
             Handler=handler,
-            Code={"ZipFile": zipped({"app.py": code})},
+            Code={"ZipFile": zipped({file: code})},
             **{"Timeout": 60, **more},
         )
         return name
@@ -169,6 +169,12 @@ def test_code_that_cannot_be_loaded_fails_as_on_aws(
 ) -> None:
     answer, error = call(functions, make(code, handler=handler))
     assert (answer["FunctionError"], error["errorType"]) == ("Unhandled", kind)
+
+
+@pytest.mark.parametrize("module", ["handlers", "bootstrap"])
+def test_a_function_may_name_its_module_as_the_service_names_its_own(functions: Any, make: Any, module: str) -> None:
+    name = make("def handle(event, context): return __name__", handler=f"{module}.handle", file=f"{module}.py")
+    assert call(functions, name)[1] == module
 
 
 def test_a_process_that_exits_is_replaced(functions: Any, make: Any) -> None:

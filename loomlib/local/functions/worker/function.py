@@ -23,6 +23,8 @@ else:
     import work_channel
 
     del sys.path[:2]
+    for name in ("bootstrap", "handlers", "spawning", "work_channel"):
+        del sys.modules[name]  # the function's code may have modules of these names
 
 
 class PendingEvent:
