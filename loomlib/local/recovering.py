@@ -15,6 +15,7 @@ from ..recovery import (
     recover_if_damaged,
     set_aside,
 )
+from .knowledge.store import FILE_NAME as KNOWLEDGE
 from .logs.journal import FILE_NAME as LOGS
 from .memory.records.store import FILE_NAME as RECORDS
 from .memory.store import FILE_NAME as EVENTS
@@ -23,7 +24,7 @@ from .resources import FILE_NAME as RESOURCES
 from .state import has_damaged_state, state_file
 
 _log = logging.getLogger(__name__)
-_DATABASES: Final = (RESOURCES, LOGS, EVENTS, RECORDS, TELEMETRY, "runtimes.db")
+_DATABASES: Final = (RESOURCES, LOGS, EVENTS, RECORDS, KNOWLEDGE, TELEMETRY, "runtimes.db")
 
 
 def recover_home(home: Path) -> None:

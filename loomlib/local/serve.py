@@ -55,6 +55,11 @@ from .identity.outbound import OutboundIdentity, discovery_urls
 from .identity.outward_uses import OutwardUses
 from .images import CodeBuild, ImageStore
 from .interpreters import CODE_INTERPRETER, CodeInterpreterBehaviour, CodeInvocations, InterpreterPool, InvocationSpans
+from .knowledge.ingestion import IngestionPlane
+from .knowledge.resources import DATA_SOURCE, KNOWLEDGE_BASE, DataSourceBehaviour, KnowledgeBaseBehaviour
+from .knowledge.resources import MODEL as KNOWLEDGE_MODEL
+from .knowledge.retrieval import RetrievalPlane
+from .knowledge.store import KnowledgeStore
 from .leases import ServiceLeases
 from .logs.deliveries import LogDeliveries
 from .logs.events import LogEvents
@@ -258,6 +263,14 @@ async def _serve(
         ],
         account_id=state.account_id,
     )
+    knowledge = KnowledgeStore(home)
+    ingestion = IngestionPlane(resources, knowledge)
+    knowledge_engine = ResourceEngine(
+        resources,
+        [(KNOWLEDGE_BASE, KnowledgeBaseBehaviour(knowledge)), (DATA_SOURCE, DataSourceBehaviour(knowledge))],
+        account_id=state.account_id,
+        model=KNOWLEDGE_MODEL,
+    )
     moto.serve_stacks = Stacks(engine, state).serve
     guard, invoke = (
         Guard(keys),
@@ -329,6 +342,8 @@ async def _serve(
             "bedrock": (
                 Router("bedrock", guardrails, rest_to_moto=True),
                 Router("bedrock-runtime", guardrails),
+                Router("bedrock-agent", ingestion, resources=knowledge_engine, rest_to_moto=True),
+                Router("bedrock-agent-runtime", RetrievalPlane(resources, knowledge, models, guardrails)),
             ),
             "xray": (Router("xray", TraceSettings(), rest_to_moto=True),),
             "lambda": (Router("lambda", FunctionPlane(functions), rest_to_moto=True),),
@@ -406,6 +421,7 @@ async def _serve(
         await browsers.close()
         await sessions.close()
         await engine.close()
+        await ingestion.close()
         await targets.close()
         server.should_exit = True
         await serving
@@ -414,6 +430,7 @@ async def _serve(
         moto.close()
         logs.close()
         resources.close()
+        knowledge.close()
         sweeper.close()
         await long_term.close()
         memory.close()

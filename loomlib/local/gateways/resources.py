@@ -15,7 +15,7 @@ from ..resources.store import ResourceStore
 from ..wire import invalid, not_implemented
 from .tools import GatewayTool, TargetError
 
-GATEWAY: Final = Resource(noun="Gateway", arn="gateway/{id}", lowercase=True, update="replace")
+GATEWAY: Final = Resource(noun="Gateway", arn="gateway/{id}", letters="lower", update="replace")
 GATEWAY_TARGET: Final = Resource(
     noun="GatewayTarget",
     arn="gateway/{parent}/target/{id}",

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from .naming import new_suffix, partition_of
 from .records import ResourceRecord
 
-_READY = ("READY", "ACTIVE")
+_READY = ("READY", "ACTIVE", "AVAILABLE")
 _FAILED = {"CREATING": ("CREATE_FAILED", "FAILED"), "UPDATING": ("UPDATE_FAILED", "UPDATE_UNSUCCESSFUL", "FAILED")}
 
 
@@ -24,10 +24,11 @@ class Resource:
         GATEWAY = Resource(noun="Gateway", arn="gateway/{id}", id="{name}-{suffix}")
 
     Attributes:
+        service: The service in the ARN.
         noun: The noun in the operations' names, such as `AgentRuntime` in `CreateAgentRuntime`.
         arn: The ARN after the account id, with `{id}`, `{name}` and `{parent}` (the parent's id) filled in.
         id: The id's form; `{suffix}` is ten random letters or digits.
-        lowercase: Whether ids have no upper-case letters.
+        letters: Case of the letters in ids: "any", "lower" or "upper".
         unnamed: The form of the name of a resource that is created without one.
         parent: The resource below which this one is; its noun's id is in the request's path.
         aliases: Further wire names of the record's attributes, such as `{"endpointName": "name"}`.
@@ -46,8 +47,9 @@ class Resource:
 
     noun: str
     arn: str
+    service: str = "bedrock-agentcore"
     id: str = "{name}-{suffix}"
-    lowercase: bool = False
+    letters: Literal["any", "lower", "upper"] = "any"
     unnamed: str = ""
     parent: Resource | None = None
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -75,7 +77,7 @@ class Resource:
     def new_id(self, name: str) -> str:
         """Return a new id in this resource's form."""
         identity = self.id.format(name=name, suffix=new_suffix())
-        return identity.lower() if self.lowercase else identity
+        return {"any": identity, "lower": identity.lower(), "upper": identity.upper()}[self.letters]
 
     def name_of(self, given: str | None) -> str:
         """Return the name of a new resource, which is made up where the model does not require one."""
@@ -93,7 +95,7 @@ class Resource:
         """
         partition = partition_of(region) if self.partitioned else "aws"
         path = self.arn.format(id=id, name=name, parent=parent.id if parent else "")
-        return f"arn:{partition}:bedrock-agentcore:{region}:{account_id}:{path}"
+        return f"arn:{partition}:{self.service}:{region}:{account_id}:{path}"
 
     def shown(self, record: ResourceRecord, parent: ResourceRecord | None) -> dict[str, Any]:
         """Return the record's members under every name that the service model has for them."""

@@ -58,6 +58,7 @@ class ResourceEngine:
         store: Where the resources are stored.
         resources: Each declaration with its hooks.
         account_id: The account of callers whose key names none.
+        model: The service model that has their operations.
         clock: Seconds since 1970.
     """
 
@@ -67,15 +68,16 @@ class ResourceEngine:
         resources: Sequence[tuple[Resource, Behaviour]],
         *,
         account_id: str,
+        model: str = "bedrock-agentcore-control",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.store = store
         self._account_id, self._clock = account_id, clock
         self._changing = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        model: ServiceModel = get_service_model("bedrock-agentcore-control")
+        service: ServiceModel = get_service_model(model)
         self._families = {
-            resource.noun: _Family(resource, behaviour, bind(resource, model)) for resource, behaviour in resources
+            resource.noun: _Family(resource, behaviour, bind(resource, service)) for resource, behaviour in resources
         }
         self.handlers: dict[str, Handler] = {
             "TagResource": self._tag,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -15,6 +16,7 @@ from ..json_values import JsonObject, as_object
 from ..registry import ConverseModel
 from ..reply import encode_event
 from .anthropic import AnthropicFormat
+from .embedding import answer_embedding, is_embedding
 from .nova import NovaFormat
 
 
@@ -53,6 +55,8 @@ async def invoke_model(models: ConverseModel, model_id: str, body: object, reque
         ModelRefusedError: The request fails with an error of AWS.
         RefusedError: The format is not known (501).
     """
+    if is_embedding(model_id):
+        return await asyncio.to_thread(answer_embedding, model_id, as_object(body))
     form = _format(model_id, as_object(body))
     return form.answer(await models.converse(model_id, form.request()), f"msg_bdrk_{request_id}")
 
@@ -97,5 +101,6 @@ def _format(model_id: str, body: JsonObject) -> NativeFormat:
         "NotImplementedException",
         501,
         f"The local AgentCore does not implement InvokeModel in the format of {model_id} yet, only in Anthropic's "
-        "messages format and in Amazon Nova's; Converse works with every model id",
+        "messages format, in Amazon Nova's, and of Titan's and Cohere's text embeddings; Converse works with every "
+        "model id",
     )

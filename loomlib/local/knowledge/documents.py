@@ -1,0 +1,148 @@
+"""Documents of a data source: what is in its bucket, their texts and their metadata."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import html.parser
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from moto.core.exceptions import ServiceException
+from moto.s3.models import s3_backends
+
+from ..resources import Place
+from ..resources.naming import partition_of
+
+_LARGEST_BYTES: Final = 50_000_000  # AWS: size of a source document
+_METADATA: Final = ".metadata.json"
+_TEXTS: Final = frozenset({"txt", "md", "html", "htm", "csv"})
+_VALUES: Final[Mapping[str, str]] = {
+    "STRING": "stringValue", "NUMBER": "numberValue", "BOOLEAN": "booleanValue", "STRING_LIST": "stringListValue",
+}  # fmt: skip
+
+
+class DocumentError(Exception):
+    """A document cannot be read; the message is the reason."""
+
+
+class SourceError(Exception):
+    """A data source cannot be read; the message is the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceDocument:
+    """A document as it is in a data source.
+
+    Attributes:
+        address: Its S3 address, or the id of a document that was given directly.
+        content: Its bytes.
+        metadata: Its attributes.
+    """
+
+    address: str
+    content: bytes = field(repr=False)
+    metadata: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """A digest of content and metadata: a document with the same one is not indexed again."""
+        attributes = json.dumps(self.metadata, sort_keys=True).encode()
+        return hashlib.sha256(self.content + b"\0" + attributes).hexdigest()
+
+    def text(self) -> str:
+        """Return its text.
+
+        Raises:
+            DocumentError: It is too large, or not of a kind that can be read here.
+        """
+        kind = self.address.rpartition(".")[2].lower() if "." in self.address.rpartition("/")[2] else "txt"
+        if kind not in _TEXTS:
+            raise DocumentError(f"Documents of the kind .{kind} cannot be read here, only {', '.join(sorted(_TEXTS))}")
+        if len(self.content) > _LARGEST_BYTES:
+            raise DocumentError(f"The document is larger than {_LARGEST_BYTES:,} bytes")
+        text = self.content.decode("utf-8-sig", "replace")
+        if kind in ("html", "htm"):
+            return _text_of_page(text)
+        if kind == "csv":
+            rows = csv.DictReader(io.StringIO(text))
+            return "\n".join("; ".join(f"{name}: {value}" for name, value in row.items() if name) + "." for row in rows)
+        return text
+
+
+def read_source(configuration: Mapping[str, Any], place: Place) -> Iterator[SourceDocument]:
+    """Yield the documents of a data source in S3, in the order of their addresses.
+
+    Args:
+        configuration: The data source's `s3Configuration`.
+        place: The region and the account of the knowledge base.
+
+    Raises:
+        SourceError: The bucket cannot be read.
+        DocumentError: A document's metadata cannot be read.
+    """
+    bucket = configuration["bucketArn"].rpartition(":")[2]
+    prefixes = tuple(configuration.get("inclusionPrefixes") or ("",))
+    owner = configuration.get("bucketOwnerAccountId") or place.account_id
+    backend = s3_backends[owner][partition_of(place.region)]
+    try:
+        keys = sorted(cast("Mapping[str, Any]", backend.get_bucket(bucket).keys))  # type: ignore[attr-defined]
+        wanted = [key for key in keys if key.startswith(prefixes) and not key.endswith("/")]
+        for key in wanted:
+            if key.endswith(_METADATA):
+                continue
+            stored = backend.get_object(bucket, key)
+            beside = backend.get_object(bucket, key + _METADATA) if key + _METADATA in keys else None
+            if stored is not None:
+                address = f"s3://{bucket}/{key}"
+                metadata = _read_metadata(beside.value, address) if beside is not None else {}
+                yield SourceDocument(address=address, content=stored.value, metadata=metadata)
+    except ServiceException as error:
+        raise SourceError(f"The bucket {bucket} cannot be read: {error}") from error
+
+
+def inline_metadata(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the attributes of a document that was given directly (`inlineAttributes`)."""
+    attributes = (given or {}).get("inlineAttributes") or ()
+    return {item["key"]: item["value"][_VALUES[item["value"]["type"]]] for item in attributes}
+
+
+def _read_metadata(content: bytes, address: str) -> dict[str, Any]:
+    try:
+        attributes = json.loads(content)["metadataAttributes"]
+        return {
+            name: value["value"][_VALUES[value["value"]["type"]]] if isinstance(value, dict) else value
+            for name, value in attributes.items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DocumentError(f"The metadata of {address} have no object metadataAttributes of values") from error
+
+
+class _Page(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._hidden += tag in ("script", "style")
+        if tag in ("p", "br", "div", "li", "tr", "h1", "h2", "h3", "h4"):
+            self.pieces.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in ("script", "style") and self._hidden > 0
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.pieces.append(data)
+
+
+def _text_of_page(text: str) -> str:
+    page = _Page()
+    page.feed(text)
+    page.close()
+    lines = (" ".join(line.split()) for line in "".join(page.pieces).splitlines())
+    return "\n".join(line for line in lines if line)

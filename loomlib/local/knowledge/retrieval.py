@@ -1,0 +1,223 @@
+"""Retrieve, and RetrieveAndGenerate with citations."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final, cast
+
+from loomlib.embeddings.stemming import stem
+
+from ..guardrails import GuardedModel, GuardrailPlane
+from ..models import ConverseModel, ModelRefusedError
+from ..models.json_values import JsonObject, as_list, as_object, as_text
+from ..paging import page_request
+from ..resources import Place
+from ..resources.store import ResourceStore
+from ..wire import RefusedError, invalid, not_implemented
+from .filters import matches
+from .ingestion import find_base
+from .store import KnowledgeStore, Passage
+
+_RESULTS: Final = 5  # AWS's default
+_MOST_SESSIONS: Final = 1_000
+_MOST_MESSAGES: Final = 20
+_TOOL: Final = "knowledge_base"
+_SYSTEM: Final = (
+    "Answer the question from the search results only. Say so if they do not answer it. Write one short paragraph."
+)
+_SENTENCE: Final = re.compile(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]+)*[.!?]*\s*")
+_WORD: Final = re.compile(r"[^\W_]+")
+_SHARED_WORDS: Final = 0.5
+"""Share of a sentence's words that a passage must contain to be cited for it."""
+
+
+class RetrievalPlane:
+    """Answers questions from knowledge bases.
+
+    Args:
+        resources: The knowledge bases.
+        store: Their documents.
+        models: Writes answers.
+        guardrails: The guardrails that requests name.
+    """
+
+    def __init__(
+        self, resources: ResourceStore, store: KnowledgeStore, models: ConverseModel, guardrails: GuardrailPlane
+    ) -> None:
+        self._resources, self._store, self._models, self._guardrails = resources, store, models, guardrails
+        self._sessions: OrderedDict[str, list[object]] = OrderedDict()
+
+    async def retrieve(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        """Return the passages that answer a question best."""
+        if parameters.get("guardrailConfiguration"):
+            raise not_implemented("guardrails of Retrieve")
+        query: Mapping[str, Any] = parameters["retrievalQuery"] or {}
+        question: str = query.get("text") or ""
+        if not question:
+            raise invalid("retrievalQuery.text is missing")
+        request = page_request(parameters, "Retrieve", int)
+        start: int = request.after[0] + 1 if request.after else 0
+        passages, size = await self._search(
+            parameters["knowledgeBaseId"], question, parameters.get("retrievalConfiguration"), place, start
+        )
+        page = {"retrievalResults": [_result(passage) for passage in passages[start : start + size]]}
+        if len(passages) > start + size:
+            page["nextToken"] = cast("Any", request.token([start + size - 1]))
+        return page
+
+    async def retrieve_and_generate(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        """Answer a question from a knowledge base, with citations."""
+        configuration: Mapping[str, Any] = parameters["retrieveAndGenerateConfiguration"]
+        if configuration["type"] != "KNOWLEDGE_BASE":
+            raise not_implemented("RetrieveAndGenerate from external sources")
+        knowledge = configuration.get("knowledgeBaseConfiguration")
+        if not knowledge:
+            raise invalid("knowledgeBaseConfiguration is missing, which the type KNOWLEDGE_BASE needs")
+        session = parameters.get("sessionId") or str(uuid.uuid4())
+        if parameters.get("sessionId") and session not in self._sessions:
+            raise invalid(f"The session {session} is not known")
+        question: str = parameters["input"]["text"]
+        passages, size = await self._search(
+            knowledge["knowledgeBaseId"], question, knowledge.get("retrievalConfiguration"), place, 0
+        )
+        passages = passages[:size]
+        generation: Mapping[str, Any] = knowledge.get("generationConfiguration") or {}
+        history = self._sessions.get(session, [])
+        request = _request(question, passages, generation, history)
+        find = partial(self._guardrails.version, place=place)
+        try:
+            answer = await GuardedModel(self._models, find).converse(_model_id(knowledge["modelArn"]), request)
+        except ModelRefusedError as refused:
+            raise RefusedError(refused.code, refused.status, refused.message) from refused
+        message = as_object(as_object(answer.get("output")).get("message"))
+        text = "".join(as_text(as_object(block).get("text")) for block in as_list(message.get("content")))
+        intervened = answer.get("stopReason") == "guardrail_intervened"
+        exchange: list[object] = [
+            {"role": "user", "content": [{"text": question}]},
+            {"role": "assistant", "content": [{"text": text or "-"}]},
+        ]
+        self._sessions[session] = [*history, *exchange][-_MOST_MESSAGES:]
+        self._sessions.move_to_end(session)
+        if len(self._sessions) > _MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+        result = {"sessionId": session, "output": {"text": text}, "citations": _citations(text, passages)}
+        guarded = {"guardrailAction": "INTERVENED" if intervened else "NONE"}
+        return {**result, **guarded} if generation.get("guardrailConfiguration") else result
+
+    async def _search(
+        self, key: str, question: str, configuration: Mapping[str, Any] | None, place: Place, start: int
+    ) -> tuple[list[Passage], int]:
+        """Return the best passages, one more than asked for, and how many are asked for."""
+        base = find_base(self._resources, key, place)
+        given: Mapping[str, Any] = configuration or {}
+        search: Mapping[str, Any] = (
+            given.get("vectorSearchConfiguration") or given.get("managedSearchConfiguration") or {}
+        )
+        for member, what in {
+            "implicitFilterConfiguration": "filters that a model writes",
+            "rerankingConfiguration": "reranking of passages by a model",
+        }.items():
+            if search.get(member):
+                raise not_implemented(what)
+        size: int = search.get("numberOfResults") or _RESULTS
+        condition = search.get("filter")
+        passages = await asyncio.to_thread(
+            self._store.search,
+            base.id,
+            question,
+            k=start + size + 1,
+            hybrid=search.get("overrideSearchType") != "SEMANTIC",
+            wanted=(lambda metadata: matches(metadata, condition)) if condition else None,
+        )
+        return passages, size
+
+
+def _request(
+    question: str, passages: Sequence[Passage], generation: Mapping[str, Any], history: list[object]
+) -> JsonObject:
+    """Return the request that has a model write the answer."""
+    prompt: Mapping[str, Any] = generation.get("promptTemplate") or {}
+    template: str = prompt.get("textPromptTemplate") or ""
+    results = [passage.text for passage in passages]
+    request: JsonObject = {"system": [{"text": _SYSTEM}]}
+    if template:
+        text = template.replace("$search_results$", "\n\n".join(results)).replace("$query$", question)
+        request["messages"] = [*history, {"role": "user", "content": [{"text": text}]}]
+    else:
+        call = {"toolUseId": "search", "name": _TOOL, "input": {"query": question}}
+        found = {"toolUseId": "search", "content": [{"text": text} for text in results] or [{"text": "No results."}]}
+        request["messages"] = [
+            *history,
+            {"role": "user", "content": [{"text": question}]},
+            {"role": "assistant", "content": [{"toolUse": call}]},
+            {"role": "user", "content": [{"toolResult": found}]},
+        ]
+        schema = {"json": {"type": "object", "properties": {"query": {"type": "string"}}}}
+        tool = {"name": _TOOL, "description": "Searches the knowledge base", "inputSchema": schema}
+        request["toolConfig"] = {"tools": [{"toolSpec": tool}]}
+    limits: Mapping[str, Any] = generation.get("inferenceConfig") or {}
+    if inference := limits.get("textInferenceConfig"):
+        request["inferenceConfig"] = dict(inference)
+    if guardrail := generation.get("guardrailConfiguration"):
+        request["guardrailConfig"] = {
+            "guardrailIdentifier": guardrail["guardrailId"],
+            "guardrailVersion": guardrail["guardrailVersion"],
+        }
+    return request
+
+
+def _model_id(arn: str) -> str:
+    return arn.rpartition("/")[2]
+
+
+def _result(passage: Passage) -> dict[str, Any]:
+    return {**_reference(passage), "score": round(passage.score, 6)}
+
+
+def _reference(passage: Passage) -> dict[str, Any]:
+    document = passage.document
+    is_s3 = document.kind == "S3"
+    location: dict[str, Any] = (
+        {"type": "S3", "s3Location": {"uri": document.address}}
+        if is_s3
+        else {"type": "CUSTOM", "customDocumentLocation": {"id": document.address}}
+    )
+    return {
+        "content": {"type": "TEXT", "text": passage.text},
+        "location": location,
+        "metadata": {
+            "x-amz-bedrock-kb-source-uri": document.address,
+            "x-amz-bedrock-kb-chunk-id": str(passage.chunk),
+            "x-amz-bedrock-kb-data-source-id": document.source,
+            **document.metadata,
+        },
+    }
+
+
+def _citations(answer: str, passages: Sequence[Passage]) -> list[dict[str, Any]]:
+    """Cite for each sentence of an answer the passages that contain most of its words."""
+    words = [{stem(word) for word in _WORD.findall(passage.text.lower())} for passage in passages]
+    citations: list[dict[str, Any]] = []
+    for match in _SENTENCE.finditer(answer):
+        own = {stem(word) for word in _WORD.findall(match[0].lower())}
+        if not own:
+            continue
+        cited = [
+            passage
+            for passage, known in zip(passages, words, strict=True)
+            if len(own & known) / len(own) >= _SHARED_WORDS
+        ]
+        text = match[0].rstrip()
+        span = {"start": match.start(), "end": match.start() + len(text) - 1}
+        citations.append(
+            {
+                "generatedResponsePart": {"textResponsePart": {"text": text, "span": span}},
+                "retrievedReferences": [_reference(passage) for passage in cited],
+            }
+        )
+    return citations

@@ -1,0 +1,251 @@
+"""`knowledge.db`: documents and chunks of knowledge bases, and the index that answers questions about them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loomlib.embeddings import embed
+
+from .chunking import Chunk
+
+if TYPE_CHECKING:
+    from .index import KnowledgeIndex
+
+FILE_NAME: Final = "knowledge.db"
+_SCHEMA: Final = """
+PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;
+CREATE TABLE IF NOT EXISTS documents (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, base TEXT NOT NULL, source TEXT NOT NULL, address TEXT NOT NULL,
+    kind TEXT NOT NULL, digest TEXT NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL, metadata JSON NOT NULL,
+    updated_at REAL NOT NULL, UNIQUE (base, source, address));
+CREATE TABLE IF NOT EXISTS chunks (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, base TEXT NOT NULL,
+    document INTEGER NOT NULL REFERENCES documents (number) ON DELETE CASCADE, text TEXT NOT NULL, shown TEXT,
+    vector BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS chunks_of_base ON chunks (base);
+CREATE INDEX IF NOT EXISTS chunks_of_document ON chunks (document);
+CREATE TABLE IF NOT EXISTS jobs (
+    id TEXT PRIMARY KEY, base TEXT NOT NULL, source TEXT NOT NULL, token TEXT NOT NULL, status TEXT NOT NULL,
+    description TEXT NOT NULL, statistics JSON NOT NULL, reasons JSON NOT NULL, started_at REAL NOT NULL,
+    updated_at REAL NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredDocument:
+    """A document of a data source as it was indexed; `kind` is S3 or CUSTOM."""
+
+    number: int
+    source: str
+    address: str
+    kind: str
+    digest: str
+    status: str
+    reason: str
+    metadata: Mapping[str, Any]
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A chunk that answers a question, with a score between 0 and 1."""
+
+    chunk: int
+    text: str
+    score: float
+    document: StoredDocument
+
+
+class KnowledgeStore:
+    """The open database. Thread-safe."""
+
+    def __init__(self, home: Path) -> None:
+        self._lock = threading.RLock()
+        self._db = sqlite3.connect(home / FILE_NAME, check_same_thread=False, isolation_level=None)
+        self._db.row_factory = sqlite3.Row
+        self._db.executescript(_SCHEMA)
+        self._indexes: dict[str, tuple[KnowledgeIndex, dict[int, StoredDocument]]] = {}
+        self._db.execute(
+            "UPDATE jobs SET status='FAILED', reasons=? WHERE status IN ('STARTING', 'IN_PROGRESS')",
+            (json.dumps(["The local AgentCore ended while the job ran; start it again"]),),
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._db.close()
+
+    # Documents
+
+    def documents(self, base: str, source: str | None = None) -> list[StoredDocument]:
+        """Return the documents of a knowledge base, or of one data source, by address."""
+        with self._lock:
+            rows = self._db.execute(
+                "SELECT * FROM documents WHERE base=? AND (? IS NULL OR source=?) ORDER BY address",
+                (base, source, source),
+            )
+            return [_document(row) for row in rows]
+
+    def put(
+        self,
+        base: str,
+        source: str,
+        address: str,
+        *,
+        kind: str,
+        digest: str,
+        metadata: Mapping[str, Any],
+        chunks: Sequence[Chunk],
+        failure: str = "",
+    ) -> None:
+        """Replace a document and its chunks.
+
+        Args:
+            base: The id of the knowledge base.
+            source: The id of the data source.
+            address: The document's address.
+            kind: S3 or CUSTOM.
+            digest: Of its content and its metadata.
+            metadata: Its attributes.
+            chunks: Its chunks; none for one that failed.
+            failure: Why it could not be indexed.
+        """
+        vectors = embed([chunk.text for chunk in chunks]) if chunks else None
+        values = (kind, digest, "FAILED" if failure else "INDEXED", failure, json.dumps(metadata), time.time())
+        with self._changes(base):
+            self._db.execute("DELETE FROM documents WHERE base=? AND source=? AND address=?", (base, source, address))
+            number = self._db.execute(
+                "INSERT INTO documents (base, source, address, kind, digest, status, reason, metadata, updated_at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (base, source, address, *values),
+            ).lastrowid
+            for at, chunk in enumerate(chunks):
+                vector = vectors[at].tobytes() if vectors is not None else b""
+                shown = chunk.shown if chunk.shown != chunk.text else None
+                self._db.execute(
+                    "INSERT INTO chunks (base, document, text, shown, vector) VALUES (?, ?, ?, ?, ?)",
+                    (base, number, chunk.text, shown, vector),
+                )
+
+    def remove(self, base: str, source: str | None = None, addresses: Iterable[str] | None = None) -> int:
+        """Remove documents and return how many there were.
+
+        Args:
+            base: The id of the knowledge base.
+            source: Only those of this data source.
+            addresses: Only these; all when None.
+        """
+        wanted = None if addresses is None else set(addresses)
+        gone = [item.number for item in self.documents(base, source) if wanted is None or item.address in wanted]
+        with self._changes(base):
+            self._db.executemany("DELETE FROM documents WHERE number=?", [(number,) for number in gone])
+        return len(gone)
+
+    # Jobs
+
+    def put_job(self, job: Mapping[str, Any]) -> None:
+        """Store an ingestion job; `statistics` and `reasons` become JSON."""
+        values = {**job, **{name: json.dumps(job[name]) for name in ("statistics", "reasons")}}
+        with self._lock:
+            self._db.execute(
+                f"INSERT OR REPLACE INTO jobs ({', '.join(values)}) "  # noqa: S608 - the columns are in this file
+                f"VALUES ({', '.join(f':{name}' for name in values)})",
+                values,
+            )
+
+    def jobs(self, base: str, source: str) -> list[dict[str, Any]]:
+        """Return the ingestion jobs of a data source, the newest first."""
+        with self._lock:
+            rows = self._db.execute(
+                "SELECT * FROM jobs WHERE base=? AND source=? ORDER BY started_at DESC, id", (base, source)
+            ).fetchall()
+        return [
+            {**dict(row), "statistics": json.loads(row["statistics"]), "reasons": json.loads(row["reasons"])}
+            for row in rows
+        ]
+
+    # Search
+
+    def search(
+        self,
+        base: str,
+        question: str,
+        *,
+        k: int,
+        hybrid: bool = True,
+        wanted: Callable[[Mapping[str, Any]], bool] | None = None,
+    ) -> list[Passage]:
+        """Return the passages that answer a question best.
+
+        Args:
+            base: The id of the knowledge base.
+            question: The question.
+            k: The largest number of passages. Chunks of one parent count once.
+            hybrid: Whether words count beside meaning.
+            wanted: Decides by a document's metadata whether it counts.
+        """
+        with self._lock:
+            index, documents = self._index(base)
+            good = None
+            if wanted is not None:
+                good = {number for number, item in documents.items() if wanted(item.metadata)}
+            passages: list[Passage] = []
+            shown: set[tuple[int, str]] = set()
+            for chunk, score in index.ranked(question, good, hybrid=hybrid):
+                if len(passages) == k:
+                    break
+                found = self._db.execute(
+                    "SELECT document, coalesce(shown, text) AS passage FROM chunks WHERE number=?", (chunk,)
+                ).fetchone()
+                if (key := (found["document"], found["passage"])) not in shown:
+                    shown.add(key)
+                    document = documents[found["document"]]
+                    passages.append(Passage(chunk=chunk, text=found["passage"], score=score, document=document))
+        return passages
+
+    def _index(self, base: str) -> tuple[KnowledgeIndex, dict[int, StoredDocument]]:
+        """Return a knowledge base's chunks, and its documents by number, as the last change left them."""
+        if base not in self._indexes:
+            from .index import KnowledgeIndex  # numpy takes 0.1 s, which a service without questions does not cost
+
+            rows = self._db.execute(
+                "SELECT number, document, text, vector FROM chunks WHERE base=? ORDER BY number", (base,)
+            )
+            documents = {item.number: item for item in self.documents(base)}
+            self._indexes[base] = KnowledgeIndex(map(tuple, rows)), documents
+        return self._indexes[base]
+
+    @contextlib.contextmanager
+    def _changes(self, base: str) -> Generator[None]:
+        """Commit everything or nothing; the index is read anew at the next question."""
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+            self._indexes.pop(base, None)
+
+
+def _document(row: sqlite3.Row) -> StoredDocument:
+    return StoredDocument(
+        number=row["number"],
+        source=row["source"],
+        address=row["address"],
+        kind=row["kind"],
+        digest=row["digest"],
+        status=row["status"],
+        reason=row["reason"],
+        metadata=json.loads(row["metadata"]),
+        updated_at=row["updated_at"],
+    )
