@@ -91,17 +91,18 @@ def upload_package(clients: Clients, name: str, package: Package, *, bucket: str
         with translated("Uploading the agent's code", on=f"s3://{where}/{key}"):
             s3.put_object(Bucket=where, Key=key, Body=package.data, ContentType="application/zip")
     except ResourceNotFoundError:
-        _make_bucket(clients, where)
+        make_bucket(clients, where)
         with translated("Uploading the agent's code", on=f"s3://{where}/{key}"):
             s3.put_object(Bucket=where, Key=key, Body=package.data, ContentType="application/zip")
     return where, key
 
 
-def _make_bucket(clients: Clients, bucket: str) -> None:
+def make_bucket(clients: Clients, bucket: str) -> None:
+    """Create a bucket with public access blocked, unless this account has it."""
     request: dict[str, Any] = {"Bucket": bucket}
     if clients.region != "us-east-1":  # where naming the region is an error
         request["CreateBucketConfiguration"] = {"LocationConstraint": clients.region}
-    _log.info("Creating the bucket for agents' code", extra={"bucket": bucket})
+    _log.info("Creating a bucket", extra={"bucket": bucket})
     try:
         with translated("Creating a bucket", on=bucket):
             clients.s3().create_bucket(**request)

@@ -23,7 +23,7 @@ from .gateway_paths import gateway_path
 from .gateways import Gateways
 from .guard import Caller, Guard
 from .guardrails import GuardedModel, GuardrailPlane
-from .guardrails.assessing import Guardrail
+from .guardrails.assessing import GuardrailVersion
 from .identity.inbound import RESOURCE_METADATA
 from .identity.local_issuer import LocalIssuer
 from .identity.outbound import PATHS as IDENTITY_PATHS
@@ -326,7 +326,7 @@ class Application:
         send: Send,
         request_id: str,
     ) -> None:
-        def find(key: str, version: str) -> Guardrail:
+        def find(key: str, version: str) -> GuardrailVersion:
             guardrail = self._guardrails.version(
                 key, version, Place(caller.region, caller.account_id or self._account_id)
             )

@@ -26,6 +26,7 @@ from .bench_evals import BenchEvals
 from .bench_gateways import BenchGateways
 from .bench_guardrails import BenchGuardrails
 from .bench_identity import BenchIdentity
+from .bench_knowledge import BenchKnowledgeBases
 from .bench_memories import Memories, memory_variables
 from .bench_telemetry import BenchTelemetry
 from .bench_tools import BenchTools
@@ -122,6 +123,11 @@ class Workbench:
     def guardrails(self) -> BenchGuardrails:
         """The account's guardrails: list, get, create, delete, and check texts with them."""
         return BenchGuardrails(self.context)
+
+    @property
+    def knowledge_bases(self) -> BenchKnowledgeBases:
+        """The account's knowledge bases: list, get, create, fill, search, ask, delete."""
+        return BenchKnowledgeBases(self.context)
 
     @property
     def memories(self) -> Memories:

@@ -10,6 +10,7 @@ from ..agents import AgentEntry
 from ..aws.credential_providers import CredentialProvider
 from ..aws.gateways import Gateway, GatewayTarget
 from ..aws.guardrails import Guardrail, GuardrailMatch
+from ..aws.knowledge_bases import KnowledgeBase, Passage
 from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
 from ..telemetry import LogEvent
 from .blueprints import Blueprint
@@ -34,6 +35,8 @@ _GATEWAYS = ("name", "status", "authorizer", "search", "url", "created_at", "arn
 _TARGETS = ("name", "kind", "status", "reason", "updated_at", "id")
 _GUARDRAILS = ("name", "status", "policies", "description", "updated_at", "arn")
 _GUARDRAIL_MATCHES = ("policy", "kind", "match", "action", "confidence", "score", "threshold")
+_KNOWLEDGE_BASES = ("name", "status", "description", "updated_at", "id", "arn")
+_PASSAGES = ("score", "text", "source", "metadata")
 _BLUEPRINTS = ("name", "title", "description", "variant of", "try")
 
 
@@ -95,6 +98,19 @@ def guardrail_match_frame(matches: Iterable[GuardrailMatch]) -> pd.DataFrame:
             for item in matches
         ),
     )
+
+
+def knowledge_base_frame(bases: Iterable[KnowledgeBase]) -> pd.DataFrame:
+    """Return knowledge bases, one row each."""
+    return _frame(
+        _KNOWLEDGE_BASES,
+        ((item.name, item.status, item.description, item.updated_at, item.id, item.arn) for item in bases),
+    )
+
+
+def passage_frame(passages: Iterable[Passage]) -> pd.DataFrame:
+    """Return passages of a knowledge base, one row each."""
+    return _frame(_PASSAGES, ((item.score, item.text, item.source, item.metadata) for item in passages))
 
 
 def provider_frame(providers: Iterable[CredentialProvider]) -> pd.DataFrame:

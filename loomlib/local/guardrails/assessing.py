@@ -25,7 +25,7 @@ _JUDGED: Final = ("topicPolicy", "contentPolicy", "contextualGroundingPolicy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guardrail:
+class GuardrailVersion:
     """A version of a guardrail.
 
     Attributes:
@@ -63,7 +63,7 @@ class Assessed:
         latency_ms: How long it took.
     """
 
-    guardrail: Guardrail
+    guardrail: GuardrailVersion
     source: Source
     texts: tuple[str, ...]
     findings: tuple[tuple[GuardrailFinding, ...], ...]
@@ -151,7 +151,7 @@ class Assessed:
 
 
 def assess(
-    guardrail: Guardrail, texts: Sequence[str], source: Source, *, sources: Sequence[str] = (), query: str = ""
+    guardrail: GuardrailVersion, texts: Sequence[str], source: Source, *, sources: Sequence[str] = (), query: str = ""
 ) -> Assessed:
     """Assess texts by every policy of a guardrail.
 

@@ -14,9 +14,9 @@ from ..models import ConverseModel
 from ..models.json_values import JsonObject, as_list, as_object, as_text
 from ..models.reply import encode_event
 from ..wire import invalid
-from .assessing import Assessed, Guardrail, assess
+from .assessing import Assessed, GuardrailVersion, assess
 
-FindGuardrail = Callable[[str, str], Guardrail]
+FindGuardrail = Callable[[str, str], GuardrailVersion]
 """Returns a version of a guardrail by its id or ARN and its version."""
 
 
@@ -128,7 +128,7 @@ class GuardedModel:
 class _Guard:
     """The assessments of one call."""
 
-    def __init__(self, guardrail: Guardrail, trace: str) -> None:
+    def __init__(self, guardrail: GuardrailVersion, trace: str) -> None:
         self._guardrail, self._trace = guardrail, trace
         self._input: Assessed | None = None
         self._outputs: list[Assessed] = []

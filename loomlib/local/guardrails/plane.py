@@ -15,7 +15,7 @@ from ..patterns import PatternError
 from ..resources import Place, ResourceRecord
 from ..resources.store import ResourceStore
 from ..wire import conflict, invalid, not_found, not_implemented
-from .assessing import Guardrail, assess
+from .assessing import GuardrailVersion, assess
 from .sensitive import own_pattern
 
 _KIND: Final = "Guardrail"
@@ -192,7 +192,7 @@ class GuardrailPlane:
             "guardrailCoverage": assessed.coverage(),
         }
 
-    def version(self, key: str, version: str, place: Place) -> Guardrail:
+    def version(self, key: str, version: str, place: Place) -> GuardrailVersion:
         """Return a version of a guardrail.
 
         Args:
@@ -204,7 +204,7 @@ class GuardrailPlane:
             RefusedError: There is none such (404).
         """
         record = self._find(key, place)
-        return Guardrail(id=record.id, arn=record.arn, version=version, configuration=_version(record, version))
+        return GuardrailVersion(id=record.id, arn=record.arn, version=version, configuration=_version(record, version))
 
     def _find(self, key: str, place: Place) -> ResourceRecord:
         if record := self._store.find(_KIND, place, key):

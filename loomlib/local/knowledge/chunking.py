@@ -21,7 +21,7 @@ _SENTENCE: Final = re.compile(r"[^.!?\n]*(?:[.!?](?=\S)[^.!?\n]*)*(?:[.!?]+|\n+|
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class DocumentChunk:
     """A passage of a document.
 
     Attributes:
@@ -33,7 +33,7 @@ class Chunk:
     shown: str
 
 
-def chunks_of(text: str, configuration: Mapping[str, Any] | None) -> list[Chunk]:
+def chunks_of(text: str, configuration: Mapping[str, Any] | None) -> list[DocumentChunk]:
     """Cut a text into chunks.
 
     Args:
@@ -44,7 +44,7 @@ def chunks_of(text: str, configuration: Mapping[str, Any] | None) -> list[Chunk]
     if not text.strip():
         return []
     if strategy == "NONE":
-        return [Chunk(text, text)]
+        return [DocumentChunk(text, text)]
     if strategy == "HIERARCHICAL":
         return list(_hierarchical(text, (configuration or {})["hierarchicalChunkingConfiguration"]))
     if strategy == "SEMANTIC":
@@ -54,15 +54,15 @@ def chunks_of(text: str, configuration: Mapping[str, Any] | None) -> list[Chunk]
         most = fixed.get("maxTokens", _DEFAULT_TOKENS)
         share = fixed["overlapPercentage"] / 100 if fixed else _DEFAULT_OVERLAP
         passages = _packed(_sentences(text, most), most, int(most * share))
-    return [Chunk(passage, passage) for passage in passages]
+    return [DocumentChunk(passage, passage) for passage in passages]
 
 
-def _hierarchical(text: str, configuration: Mapping[str, Any]) -> Iterator[Chunk]:
+def _hierarchical(text: str, configuration: Mapping[str, Any]) -> Iterator[DocumentChunk]:
     upper, lower = (level["maxTokens"] for level in configuration["levelConfigurations"])
     overlap = configuration["overlapTokens"]
     for parent in _packed(_sentences(text, upper), upper, overlap):
         for child in _packed(_sentences(parent, lower), lower, min(overlap, lower // 2)):
-            yield Chunk(child, parent)
+            yield DocumentChunk(child, parent)
 
 
 def _semantic(text: str, configuration: Mapping[str, Any]) -> list[str]:

@@ -21,7 +21,7 @@ from ..resources.store import ResourceStore
 from ..wire import RefusedError, invalid, not_implemented
 from .filters import matches
 from .ingestion import find_base
-from .store import KnowledgeStore, Passage
+from .store import KnowledgeStore, RankedPassage
 
 _RESULTS: Final = 5  # AWS's default
 _MOST_SESSIONS: Final = 1_000
@@ -111,7 +111,7 @@ class RetrievalPlane:
 
     async def _search(
         self, key: str, question: str, configuration: Mapping[str, Any] | None, place: Place, start: int
-    ) -> tuple[list[Passage], int]:
+    ) -> tuple[list[RankedPassage], int]:
         """Return the best passages, one more than asked for, and how many are asked for."""
         base = find_base(self._resources, key, place)
         given: Mapping[str, Any] = configuration or {}
@@ -138,7 +138,7 @@ class RetrievalPlane:
 
 
 def _request(
-    question: str, passages: Sequence[Passage], generation: Mapping[str, Any], history: list[object]
+    question: str, passages: Sequence[RankedPassage], generation: Mapping[str, Any], history: list[object]
 ) -> JsonObject:
     """Return the request that has a model write the answer."""
     prompt: Mapping[str, Any] = generation.get("promptTemplate") or {}
@@ -175,11 +175,11 @@ def _model_id(arn: str) -> str:
     return arn.rpartition("/")[2]
 
 
-def _result(passage: Passage) -> dict[str, Any]:
+def _result(passage: RankedPassage) -> dict[str, Any]:
     return {**_reference(passage), "score": round(passage.score, 6)}
 
 
-def _reference(passage: Passage) -> dict[str, Any]:
+def _reference(passage: RankedPassage) -> dict[str, Any]:
     document = passage.document
     is_s3 = document.kind == "S3"
     location: dict[str, Any] = (
@@ -199,7 +199,7 @@ def _reference(passage: Passage) -> dict[str, Any]:
     }
 
 
-def _citations(answer: str, passages: Sequence[Passage]) -> list[dict[str, Any]]:
+def _citations(answer: str, passages: Sequence[RankedPassage]) -> list[dict[str, Any]]:
     """Cite for each sentence of an answer the passages that contain most of its words."""
     words = [{stem(word) for word in _WORD.findall(passage.text.lower())} for passage in passages]
     citations: list[dict[str, Any]] = []

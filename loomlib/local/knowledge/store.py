@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.embeddings import embed
 
-from .chunking import Chunk
+from .chunking import DocumentChunk
 
 if TYPE_CHECKING:
     from .index import KnowledgeIndex
@@ -55,7 +55,7 @@ class StoredDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class RankedPassage:
     """A chunk that answers a question, with a score between 0 and 1."""
 
     chunk: int
@@ -103,7 +103,7 @@ class KnowledgeStore:
         kind: str,
         digest: str,
         metadata: Mapping[str, Any],
-        chunks: Sequence[Chunk],
+        chunks: Sequence[DocumentChunk],
         failure: str = "",
     ) -> None:
         """Replace a document and its chunks.
@@ -182,7 +182,7 @@ class KnowledgeStore:
         k: int,
         hybrid: bool = True,
         wanted: Callable[[Mapping[str, Any]], bool] | None = None,
-    ) -> list[Passage]:
+    ) -> list[RankedPassage]:
         """Return the passages that answer a question best.
 
         Args:
@@ -197,7 +197,7 @@ class KnowledgeStore:
             good = None
             if wanted is not None:
                 good = {number for number, item in documents.items() if wanted(item.metadata)}
-            passages: list[Passage] = []
+            passages: list[RankedPassage] = []
             shown: set[tuple[int, str]] = set()
             for chunk, score in index.ranked(question, good, hybrid=hybrid):
                 if len(passages) == k:
@@ -208,7 +208,7 @@ class KnowledgeStore:
                 if (key := (found["document"], found["passage"])) not in shown:
                     shown.add(key)
                     document = documents[found["document"]]
-                    passages.append(Passage(chunk=chunk, text=found["passage"], score=score, document=document))
+                    passages.append(RankedPassage(chunk=chunk, text=found["passage"], score=score, document=document))
         return passages
 
     def _index(self, base: str) -> tuple[KnowledgeIndex, dict[int, StoredDocument]]:

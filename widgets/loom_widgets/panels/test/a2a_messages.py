@@ -14,7 +14,7 @@ from loomlib.json_values import as_list, as_mapping, as_text
 from ...kit import Cancel, Form, PanelPort, action
 from .agent_calls import AgentCalls
 from .code import opening_code
-from .conversation import Conversation
+from .conversation import ChatConversation
 from .words import short_text
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class A2aMessages:
     """Messages to A2A agents."""
 
-    def __init__(self, panel: PanelPort, conversation: Conversation, calls: AgentCalls) -> None:
+    def __init__(self, panel: PanelPort, conversation: ChatConversation, calls: AgentCalls) -> None:
         self._panel, self._conversation, self._calls = panel, conversation, calls
         self._waiting: tuple[str, str, str] | None = None
         """The session, task and context that wait for the next message."""

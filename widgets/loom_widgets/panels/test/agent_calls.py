@@ -12,7 +12,7 @@ from loomlib import Agent, Invocation
 from loomlib.agents import Chunk, InvocationError, SessionStart
 
 from ...kit import Cancel, PanelPort
-from .conversation import Conversation
+from .conversation import ChatConversation
 from .figures import figures_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class AgentCalls:
     """Calls whose answers become turns, streamed or at once."""
 
-    def __init__(self, panel: PanelPort, conversation: Conversation) -> None:
+    def __init__(self, panel: PanelPort, conversation: ChatConversation) -> None:
         self._panel, self._conversation = panel, conversation
 
     def invoke(

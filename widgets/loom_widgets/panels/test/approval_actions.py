@@ -16,7 +16,7 @@ from ...kit import Cancel, Form, PanelPort, action
 from ...kit.failures import error_parts
 from .agent_calls import AgentCalls
 from .code import opening_code
-from .conversation import Conversation
+from .conversation import ChatConversation
 from .words import describe_answer, short_text
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _SHOWN: Final = 50
 class ApprovalActions:
     """Approvals of the chosen agent in any session, and answers to the questions of a run."""
 
-    def __init__(self, panel: PanelPort, conversation: Conversation, calls: AgentCalls) -> None:
+    def __init__(self, panel: PanelPort, conversation: ChatConversation, calls: AgentCalls) -> None:
         self._panel, self._conversation, self._calls = panel, conversation, calls
         self._shown: Mapping[str, Any] = {}
         conversation.on_end.append(self._read_after)

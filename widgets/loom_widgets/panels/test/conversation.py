@@ -21,7 +21,7 @@ SHOWN_TURNS: Final = 50
 """Turns of a conversation that a view draws."""
 
 
-class Conversation:
+class ChatConversation:
     """The turns with the chosen agent. Objects that follow it append functions to its `on_…` lists."""
 
     def __init__(self, panel: PanelPort) -> None:

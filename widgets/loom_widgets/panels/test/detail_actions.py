@@ -13,7 +13,7 @@ from loomlib.errors import LoomError
 from ...kit import Cancel, Form, PanelPort, action
 from ...kit.source import frame_rows
 from .code import opening_code
-from .conversation import Conversation
+from .conversation import ChatConversation
 from .figures import figures_of, tools_of
 from .spans import bar_rows, row_details, waterfall_frame
 from .turns import PanelTurn
@@ -31,7 +31,7 @@ _MOST_ROWS: Final = 100
 class DetailActions:
     """Actions that load details of an answer."""
 
-    def __init__(self, panel: PanelPort, conversation: Conversation) -> None:
+    def __init__(self, panel: PanelPort, conversation: ChatConversation) -> None:
         self._panel, self._conversation = panel, conversation
         self._trace: TraceView | None = None
         conversation.on_begin.append(self._drop_trace)

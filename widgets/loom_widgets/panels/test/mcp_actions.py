@@ -18,7 +18,7 @@ from loomlib.presentation.formats import number, size
 from ...kit import Cancel, Form, PanelPort, action
 from .agent_calls import AgentCalls
 from .code import opening_code
-from .conversation import Conversation
+from .conversation import ChatConversation
 from .server_questions import ServerQuestions
 from .tool_forms import fields_of, template_fields, template_uri, values_of
 from .words import short_text, well_formed
@@ -37,7 +37,7 @@ class McpActions:
     """The MCP session of the chosen agent."""
 
     def __init__(
-        self, panel: PanelPort, conversation: Conversation, calls: AgentCalls, questions: ServerQuestions
+        self, panel: PanelPort, conversation: ChatConversation, calls: AgentCalls, questions: ServerQuestions
     ) -> None:
         self._panel, self._conversation, self._calls, self._questions = panel, conversation, calls, questions
         self._client: McpClient | None = None

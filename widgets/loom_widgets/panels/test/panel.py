@@ -17,7 +17,7 @@ from .a2a_messages import A2aMessages
 from .agent_calls import AgentCalls
 from .approval_actions import ApprovalActions
 from .code import asking_code, opening_code
-from .conversation import SHOWN_TURNS, Conversation
+from .conversation import SHOWN_TURNS, ChatConversation
 from .detail_actions import DetailActions
 from .mcp_actions import McpActions
 from .server_questions import ServerQuestions
@@ -47,7 +47,7 @@ class TestPanel(Panel):
     }
 
     def __init__(self, of: Workbench | Agent, **options: Any) -> None:
-        self._conversation = conversation = Conversation(self)
+        self._conversation = conversation = ChatConversation(self)
         self._calls = calls = AgentCalls(self, conversation)
         self._approvals = ApprovalActions(self, conversation, calls)
         self._a2a = A2aMessages(self, conversation, calls)

@@ -13,7 +13,7 @@ from loomlib.agents.mcp_apps import VIEW_SANDBOX, FrameChannel, frame_document
 from loomlib.errors import LoomError
 
 from ...kit import Form, action
-from .conversation import Conversation
+from .conversation import ChatConversation
 from .words import short_text, well_formed
 
 _MOST_CHANNELS: Final = 40
@@ -23,7 +23,7 @@ _LANES: Final = 8
 class ViewFrames:
     """Frames, opened by the page under their own names; their messages are handled or rejected here."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: ChatConversation) -> None:
         self._conversation = conversation
         self._lock = Lock()
         self.channels: dict[str, FrameChannel] = {}

@@ -13,7 +13,7 @@ from loomlib.presentation.formats import size
 from ...kit import Cancel, Form, PanelPort, action
 from .agent_calls import AgentCalls
 from .code import opening_code
-from .conversation import Conversation
+from .conversation import ChatConversation
 from .words import short_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _MOST_MESSAGES: Final = 400
 class WebSocketMessages:
     """The open WebSocket of the chosen agent."""
 
-    def __init__(self, panel: PanelPort, conversation: Conversation, calls: AgentCalls) -> None:
+    def __init__(self, panel: PanelPort, conversation: ChatConversation, calls: AgentCalls) -> None:
         self._panel, self._conversation, self._calls = panel, conversation, calls
         self._socket: tuple[SocketClient, PanelTurn, str] | None = None
         """The client, its turn, and Python that opens it."""
