@@ -118,7 +118,9 @@ def find_guardrail(clients: Clients, key: str, *, region: str | None = None) -> 
     for item in pages(control.list_guardrails, "guardrails", {}, "Listing guardrails", where):
         if key in (item["name"], item["id"], item["arn"]):
             return get_guardrail(clients, item["id"], region=where)
-    raise ResourceNotFoundError("There is no such guardrail", on=f"{key} in {where}", try_="bench.guardrails.table()")
+    raise ResourceNotFoundError(
+        "There is no such guardrail", on=f"{key} in {where}", try_="bench.bedrock.guardrails.table()"
+    )
 
 
 def get_guardrail(clients: Clients, guardrail_id: str, *, region: str | None = None) -> Guardrail:

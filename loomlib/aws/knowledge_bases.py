@@ -135,7 +135,7 @@ def find_knowledge_base(clients: Clients, key: str, *, region: str | None = None
         if key in (item["name"], item["knowledgeBaseId"]) or key.endswith(f"/{item['knowledgeBaseId']}"):
             return get_knowledge_base(clients, item["knowledgeBaseId"], region=where)
     raise ResourceNotFoundError(
-        "There is no such knowledge base", on=f"{key} in {where}", try_="bench.knowledge_bases.table()"
+        "There is no such knowledge base", on=f"{key} in {where}", try_="bench.bedrock.knowledge_bases.table()"
     )
 
 

@@ -22,11 +22,10 @@ from ..plugins import find_plugins
 from ..presentation.html import card
 from .agent import Agent
 from .bench_alerts import BenchAlerts
+from .bench_bedrock import BenchBedrock
 from .bench_evals import BenchEvals
 from .bench_gateways import BenchGateways
-from .bench_guardrails import BenchGuardrails
 from .bench_identity import BenchIdentity
-from .bench_knowledge import BenchKnowledgeBases
 from .bench_memories import Memories, memory_variables
 from .bench_telemetry import BenchTelemetry
 from .bench_tools import BenchTools
@@ -105,6 +104,11 @@ class Workbench:
         return BenchAlerts(self.context)
 
     @property
+    def bedrock(self) -> BenchBedrock:
+        """Bedrock's own services around an agent: guardrails and knowledge bases."""
+        return BenchBedrock(self.context)
+
+    @property
     def evals(self) -> BenchEvals:
         """Eval sets, stored runs, and cases collected from invocations."""
         return BenchEvals(self.context)
@@ -118,16 +122,6 @@ class Workbench:
     def gateways(self) -> BenchGateways:
         """The account's gateways: list, get, create, delete, and their tools."""
         return BenchGateways(self.context)
-
-    @property
-    def guardrails(self) -> BenchGuardrails:
-        """The account's guardrails: list, get, create, delete, and check texts with them."""
-        return BenchGuardrails(self.context)
-
-    @property
-    def knowledge_bases(self) -> BenchKnowledgeBases:
-        """The account's knowledge bases: list, get, create, fill, search, ask, delete."""
-        return BenchKnowledgeBases(self.context)
 
     @property
     def memories(self) -> Memories:

@@ -1,4 +1,4 @@
-"""The guardrails of an account: list, create, delete, and check texts with them; `bench.guardrails`."""
+"""The guardrails of an account: list, create, delete, and check texts with them; `bench.bedrock.guardrails`."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class GuardrailView:
 
 
 class BenchGuardrails:
-    """The guardrails that a workbench can reach; `bench.guardrails`.
+    """The guardrails that a workbench can reach; `bench.bedrock.guardrails`.
 
     Args:
         context: The workbench's resources.
@@ -171,7 +171,7 @@ class BenchGuardrails:
     ) -> GuardrailView:
         """Create a guardrail.
 
-            guardrail = bench.guardrails.create("careful", words=["nightjar"], mask=["EMAIL"], content="HIGH")
+            guardrail = bench.bedrock.guardrails.create("careful", words=["nightjar"], mask=["EMAIL"], content="HIGH")
             guardrail.check("Tell me about nightjar").intervened  # True
 
         Args:

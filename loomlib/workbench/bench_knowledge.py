@@ -1,4 +1,4 @@
-"""The knowledge bases of an account: list, create, fill, search, ask and delete; `bench.knowledge_bases`."""
+"""The knowledge bases of an account: list, create, fill, search, ask and delete; `bench.bedrock.knowledge_bases`."""
 
 from __future__ import annotations
 
@@ -111,10 +111,9 @@ class KnowledgeBaseView:
         if chunk_tokens is not None and chunking is None:
             fixed = {"maxTokens": chunk_tokens, "overlapPercentage": 20}
             chunking = {"chunkingStrategy": "FIXED_SIZE", "fixedSizeChunkingConfiguration": fixed}
-        result = knowledge_bases.ingest_from_s3(
+        return knowledge_bases.ingest_from_s3(
             clients, self.value, bucket=where, prefix=prefix, chunking=chunking, progress=line
         )
-        return result
 
     def add_s3(self, bucket: str, prefix: str = "", *, chunking: Mapping[str, Any] | None = None) -> Ingestion:
         """Ingest the documents of a bucket; what changed since the last time is ingested again.
@@ -128,10 +127,9 @@ class KnowledgeBaseView:
             IngestionError: The ingestion failed.
         """
         line = WaitLine()
-        result = knowledge_bases.ingest_from_s3(
+        return knowledge_bases.ingest_from_s3(
             self._context.clients, self.value, bucket=bucket, prefix=prefix, chunking=chunking, progress=line
         )
-        return result
 
     def search(
         self, question: str, *, k: int = 5, hybrid: bool | None = None, where: Mapping[str, Any] | None = None
@@ -177,7 +175,7 @@ class KnowledgeBaseView:
 
 
 class BenchKnowledgeBases:
-    """The knowledge bases that a workbench can reach; `bench.knowledge_bases`.
+    """The knowledge bases that a workbench can reach; `bench.bedrock.knowledge_bases`.
 
     Args:
         context: The workbench's resources.
@@ -218,7 +216,7 @@ class BenchKnowledgeBases:
     ) -> KnowledgeBaseView:
         """Create a knowledge base of vectors and wait until it is active.
 
-            base = bench.knowledge_bases.create("handbook")
+            base = bench.bedrock.knowledge_bases.create("handbook")
             base.add_folder("documents")
             base.ask("How long is the warranty?").text
 

@@ -1,4 +1,4 @@
-"""`bench.guardrails`: guardrails as a notebook uses them."""
+"""`bench.bedrock.guardrails`: guardrails as a notebook uses them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def bench(aws: Any) -> Iterator[loom.Workbench]:
 
 
 def test_a_notebook_creates_checks_publishes_and_deletes_a_guardrail(bench: loom.Workbench) -> None:
-    guardrail = bench.guardrails.create(
+    guardrail = bench.bedrock.guardrails.create(
         "notebook", words=["nightjar"], mask=["EMAIL"], content="HIGH", grounding=0.6, description="of a test"
     )
     assert repr(guardrail) == "Guardrail notebook (ready): words, sensitive information, content, grounding"
-    assert list(bench.guardrails.table()["name"]) == ["notebook"]
+    assert list(bench.bedrock.guardrails.table()["name"]) == ["notebook"]
     masked = guardrail.check("Write to ann@example.org")
     assert masked.intervened
     assert masked.text == "Write to {EMAIL}"
@@ -40,12 +40,12 @@ def test_a_notebook_creates_checks_publishes_and_deletes_a_guardrail(bench: loom
     assert not passed.intervened
     assert passed.text == "What is the weather?"
     assert passed.matches.empty
-    bench.guardrails.delete("notebook")
-    assert bench.guardrails.table().empty
+    bench.bedrock.guardrails.delete("notebook")
+    assert bench.bedrock.guardrails.table().empty
 
 
 def test_a_judged_answer_says_that_it_is_simulated(bench: loom.Workbench) -> None:
-    guardrail = bench.guardrails.create("judge", grounding=0.6)
+    guardrail = bench.bedrock.guardrails.create("judge", grounding=0.6)
     check = guardrail.check(
         "The tower is 500 metres high.", side="OUTPUT", grounded_in="The tower is 330 metres high.", query="How high?"
     )
@@ -55,13 +55,13 @@ def test_a_judged_answer_says_that_it_is_simulated(bench: loom.Workbench) -> Non
     page = check._repr_html_()
     assert "simulated" in page
     assert "Guardrail blocked" in page
-    bench.guardrails.delete("judge")
+    bench.bedrock.guardrails.delete("judge")
 
 
 def test_wrong_input_is_refused_with_advice(bench: loom.Workbench) -> None:
     with pytest.raises(RequestRejectedError, match="at least one policy"):
-        bench.guardrails.create("empty")
+        bench.bedrock.guardrails.create("empty")
     with pytest.raises(RequestRejectedError, match=r"piiEntitiesConfig\[0\]"):
-        bench.guardrails.create("wrong", mask=["EMAILS"])
-    with pytest.raises(ResourceNotFoundError, match=r"bench\.guardrails\.table"):
-        bench.guardrails.get("none")
+        bench.bedrock.guardrails.create("wrong", mask=["EMAILS"])
+    with pytest.raises(ResourceNotFoundError, match=r"bench\.bedrock\.guardrails\.table"):
+        bench.bedrock.guardrails.get("none")

@@ -1,4 +1,4 @@
-"""`bench.knowledge_bases`: a folder of texts becomes a knowledge base that answers, as a notebook uses it."""
+"""`bench.bedrock.knowledge_bases`: a folder of texts becomes a knowledge base that answers, as a notebook uses it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_folder_is_searched_asked_and_kept_up_to_date(bench: loom.Workbench, t
     (tmp_path / "inner" / "hours.txt").write_text("The shop opens at nine and closes at six.")
     attributes = {"metadataAttributes": {"topic": "hours"}}
     (tmp_path / "inner" / "hours.txt.metadata.json").write_text(json.dumps(attributes))
-    base = bench.knowledge_bases.create("handbook")
+    base = bench.bedrock.knowledge_bases.create("handbook")
     assert repr(base).startswith("Knowledge base handbook (active), ")
     first = base.add_folder(tmp_path, chunk_tokens=100)
     assert (first.status, first.scanned, first.indexed, first.failed) == ("COMPLETE", 2, 2, 0)
@@ -44,17 +44,17 @@ def test_a_folder_is_searched_asked_and_kept_up_to_date(bench: loom.Workbench, t
     again = base.add_folder(tmp_path)
     assert (again.scanned, again.indexed) == (2, 1)
     assert "36 months" in base.search("warranty of a kettle", k=1).loc[0, "text"]
-    assert bench.knowledge_bases.table()["name"].tolist() == ["handbook"]
-    bench.knowledge_bases.delete("handbook")
-    assert bench.knowledge_bases.table().empty
+    assert bench.bedrock.knowledge_bases.table()["name"].tolist() == ["handbook"]
+    bench.bedrock.knowledge_bases.delete("handbook")
+    assert bench.bedrock.knowledge_bases.table().empty
 
 
 def test_wrong_input_is_refused_with_advice(bench: loom.Workbench, tmp_path: Path) -> None:
-    with pytest.raises(ResourceNotFoundError, match=r"bench\.knowledge_bases\.table"):
-        bench.knowledge_bases.get("none")
-    base = bench.knowledge_bases.create("empty")
+    with pytest.raises(ResourceNotFoundError, match=r"bench\.bedrock\.knowledge_bases\.table"):
+        bench.bedrock.knowledge_bases.get("none")
+    base = bench.bedrock.knowledge_bases.create("empty")
     with pytest.raises(RequestRejectedError, match="no texts"):
         base.add_folder(tmp_path)
     with pytest.raises(IngestionError, match="no-such-bucket"):
         base.add_s3("no-such-bucket")
-    bench.knowledge_bases.delete("empty")
+    bench.bedrock.knowledge_bases.delete("empty")
