@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat import v4
 from playwright.sync_api import Locator, Page, expect
 
 from loomlib.reports import report_notebooks
@@ -85,10 +87,36 @@ def test_loom_lab_has_each_card_once_and_new_from_template_offers_the_reports(lo
     assert watched.outside == []
 
 
-def test_a_panel_is_a_page_under_voila(watched: Watched, tmp_path: Path) -> None:
+BUSY = """
+import time
+from loom_widgets.kit import Panel, action
+
+class Clock(Panel):
+    called = "Clock"
+
+    @action
+    def tick(self, form, cancel):
+        while not cancel.wait(0.002):
+            self.say(f"{time.monotonic():.3f}")
+
+# A busy kernel does not answer in time when the page asks for all widgets, so the page asks for each.
+get_ipython().kernel.comm_manager.register_target("jupyter.widget.control", lambda comm, message: None)
+clock = Clock(None)
+clock.later("tick")
+clock
+"""
+
+
+def test_panels_are_pages_under_voila_also_while_they_change(watched: Watched, tmp_path: Path) -> None:
     notebooks = shutil.copytree(REPOSITORY / "notebooks" / "panels", tmp_path / "panels")
-    with running_voila(tmp_path, notebooks / "test.ipynb") as address:
-        watched.page.goto(address, timeout=180_000)
+    nbformat.write(v4.new_notebook(cells=[v4.new_code_cell(BUSY)]), notebooks / "busy.ipynb")
+    with running_voila(tmp_path, notebooks) as address:
+        watched.page.goto(f"{address}voila/render/test.ipynb", timeout=180_000)
         panel_of(watched.page, "Test")
         screenshot(watched.page, "voila-test-panel", tmp_path)
+        watched.page.goto(f"{address}voila/render/busy.ipynb", timeout=180_000)
+        failed = watched.page.get_by_text(re.compile("javascript error|model not found"))
+        clock = watched.page.locator(".loom-panel[aria-label='Clock']")
+        clock.or_(failed).first.wait_for(timeout=DRAWN_MS)
+        expect(clock).to_be_visible()
         assert watched.outside == []

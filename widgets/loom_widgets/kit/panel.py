@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from functools import cache
 from importlib import resources
 from threading import RLock
@@ -97,6 +98,7 @@ class Panel(anywidget.AnyWidget):
         self.bench = bench
         self.tables = Tables()
         self._lock = RLock()
+        self._opened_by = copy_context()  # ipykernel keeps in it which request the panel's opening belongs to
         self._listeners: list[Callable[[Mapping[str, Any]], None]] = []
         self._lanes = Lanes(type(self).__name__, self._note_busy)
         self._actions = _joined_actions((self, *actions))
@@ -178,6 +180,21 @@ class Panel(anywidget.AnyWidget):
         Each message is `{"is": kind, "items": […]}` with `values`.
         """
         return Stream(lambda items: self.send_message(kind, items=list(items), **values))
+
+    def send_state(self, key: Any = None) -> None:
+        """Send the values of some traits to the views, or all of them.
+
+        A page that opens while the kernel is busy asks for all traits and takes the first `update` that belongs to its
+        request as the answer. What a thread changes meanwhile would belong to that request too, because ipykernel
+        gives a thread the newest one; so changes are sent as part of the request that opened the panel.
+
+        Args:
+            key: A trait's name or several; None for all traits.
+        """
+        if key is None:
+            super().send_state()
+        else:
+            self._opened_by.copy().run(super().send_state, key)
 
     def listen(self, listener: Callable[[Mapping[str, Any]], None]) -> None:
         """Call `listener` with every message to the views."""
