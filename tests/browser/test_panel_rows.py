@@ -43,3 +43,21 @@ def test_the_rows_of_a_panel_write_every_number_alike(watched: Watched) -> None:
     written = page.evaluate("ids => ids.map((id) => document.getElementById(id).textContent)", ids)
     assert written == [unbroken(sentence)] * 4 + [sentence]
     assert watched.errors == []
+
+
+def test_a_chart_is_as_wide_as_its_place_and_its_texts_keep_their_size(watched: Watched) -> None:
+    page = watched.page
+    page.set_content("<!doctype html><html lang=en><body><div id=place></div></body></html>")
+    page.add_style_tag(content=text_of("loom_widgets.kit", "kit.css"))
+    page.add_script_tag(content="\n".join(text_of("loom_widgets.kit", name) for name in KIT if name != "frame.js"))
+    page.evaluate("""() => {
+        const points = [[1, 120], [2, 318], [3, 205]];
+        document.getElementById("place").append(chart.line({ series: [{ name: "calls", points }], y: { kind: "ms" } }));
+    }""")
+    for width in (1400, 500):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_function("""() => {
+            const place = document.getElementById("place"), svg = place.querySelector("svg"), width = svg.clientWidth;
+            return width > place.clientWidth * 0.95 && Math.abs(svg.viewBox.baseVal.width - width) < 8;
+        }""")
+    assert watched.errors == []

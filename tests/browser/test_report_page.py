@@ -98,6 +98,21 @@ def test_a_wide_table_uses_the_width_of_a_large_screen(tmp_path: Path, chromium:
     context.close()
 
 
+def test_the_charts_of_a_page_use_its_width(sample: ReportOutcome, latency: ReportOutcome, chromium: Browser) -> None:
+    for outcome, charts in ((sample, 2), (latency, 4)):
+        context = chromium.new_context(viewport={"width": 1440, "height": 900})
+        page = context.new_page()
+        show(page, outcome.html, charts=charts)
+        widths = page.evaluate("""() => [...document.querySelectorAll(".figure")].map((figure) => {
+            const drawn = [...figure.querySelectorAll(".bglayer .bg, .gridlayer")];
+            const widths = drawn.map((part) => part.getBoundingClientRect().width);
+            return Math.max(...widths) / document.querySelector("main").clientWidth;
+        })""")
+        assert len(widths) == charts
+        assert min(widths) > 0.9
+        context.close()
+
+
 @pytest.mark.parametrize("width", [1200, 390])
 def test_a_word_of_five_thousand_characters_widens_neither_page_nor_table(
     tmp_path: Path, chromium: Browser, width: int
