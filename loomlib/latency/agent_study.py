@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 from loomlib.errors import LoomError, StudyError, StudyInterruptedError
 from loomlib.experiments import MeasuredUnit, Procedure, Study, StudyLedger, UnitOutcome
 
-from .measured_agent import AgentWithStudyTarget, Answer, MeasuredAgent, measured_agent, platform_version
+from .measured_agent import AgentWithStudyTarget, MeasuredAgent, StoredAnswer, measured_agent, platform_version
 
 if TYPE_CHECKING:
     from loomlib.store import StudyRow
@@ -132,10 +132,10 @@ class AgentProcedure(Procedure[U], Generic[U, D]):
             agent or study.agent, study.design, study.study_id, study.how_to_resume,
         )  # fmt: skip
 
-    async def _call(self, prompt: str, session_id: str, labels: tuple[str, ...]) -> Answer:
+    async def _call(self, prompt: str, session_id: str, labels: tuple[str, ...]) -> StoredAnswer:
         return await self._agent.measure(prompt, session_id=session_id, labels=labels, timeout_s=self._design.timeout_s)
 
-    async def _gone(self, answer: Answer) -> StudyInterruptedError | None:
+    async def _gone(self, answer: StoredAnswer) -> StudyInterruptedError | None:
         """Return the error that ends the study when the service accepts no connections; else None.
 
         Going on would only count refused connections as failures of the agent.
@@ -156,7 +156,7 @@ class AgentProcedure(Procedure[U], Generic[U, D]):
             _logger.debug("a session could not be ended: %s", error, extra={"session_id": session_id})
 
 
-def call_outcome(answer: Answer, stop: StudyInterruptedError | None = None) -> UnitOutcome:
+def call_outcome(answer: StoredAnswer, stop: StudyInterruptedError | None = None) -> UnitOutcome:
     """Return the outcome of a timed call; a failed call has no duration."""
     complete = answer.status == "complete" and answer.client_duration_ms is not None
     return UnitOutcome(
@@ -173,7 +173,7 @@ def call_outcome(answer: Answer, stop: StudyInterruptedError | None = None) -> U
     )
 
 
-def opening_outcome(answer: Answer, stop: StudyInterruptedError | None = None) -> UnitOutcome:
+def opening_outcome(answer: StoredAnswer, stop: StudyInterruptedError | None = None) -> UnitOutcome:
     """Return the outcome of a unit whose session could not be opened: nothing was timed."""
     message = f"The untimed call that opens the session failed: {answer.error_message or answer.failure}"
     return UnitOutcome(

@@ -13,7 +13,7 @@ from loomlib.experiments import UnitOutcome
 
 from .agent_study import AgentProcedure, AgentStudy, call_labels, call_outcome, opening_outcome
 from .design import StudyDesign
-from .measured_agent import Answer
+from .measured_agent import StoredAnswer
 from .measurements import Measurement
 from .scenarios import Scenario
 
@@ -68,7 +68,7 @@ class Calls(AgentProcedure[Measurement, StudyDesign]):
     def _is_open(self, session_id: str) -> bool:
         return self._long_lived is not None and self._long_lived[1] == session_id
 
-    async def _outcome(self, unit: Measurement, answer: Answer, *, timed: bool) -> UnitOutcome:
+    async def _outcome(self, unit: Measurement, answer: StoredAnswer, *, timed: bool) -> UnitOutcome:
         stop = await self._gone(answer)
         if stop is not None and answer.bytes_received == 0:
             raise stop  # nobody answered: the call stays planned

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from loomlib.telemetry import AgentStart
     from loomlib.telemetry.session_starts import SessionStartRecord
 
-Answer: TypeAlias = "InvocationRecord | InvocationRow"
+StoredAnswer: TypeAlias = "InvocationRecord | InvocationRow"
 """The record of one call, as it is returned or as it is read from the store."""
 
 
@@ -50,7 +50,7 @@ class MeasuredAgent(Protocol):
 
     def measure(
         self, prompt: str, *, session_id: str, labels: Sequence[str] = (), timeout_s: float | None = None
-    ) -> Awaitable[Answer]:
+    ) -> Awaitable[StoredAnswer]:
         """Make one call. A failed call is a record with status "error"; it is never repeated and nothing is raised.
 
         Args:

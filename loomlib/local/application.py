@@ -45,9 +45,9 @@ from .runtimes.invoke import CARD_PATH, Invoke
 from .runtimes.ports import read_port_address
 from .websocket import WebSockets
 from .wire import (
+    AsgiScope,
     Receive,
     RefusedError,
-    Scope,
     Send,
     not_found,
     not_implemented,
@@ -124,7 +124,7 @@ class Application:
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
         self._identity, self._browsers = identity, browsers
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request; every failure becomes an AWS error."""
         if scope["type"] == "websocket":
             await self._sockets.answer(scope, receive, send)
@@ -178,7 +178,7 @@ class Application:
     async def _route(
         self,
         caller: Caller,
-        scope: Scope,
+        scope: AsgiScope,
         headers: Mapping[bytes, bytes],
         receive: Receive,
         send: Send,
@@ -304,7 +304,7 @@ class Application:
         if caller.key is not None and not self._policies.has(unquote(arn)):
             require(caller.principal, f"bedrock-agentcore:{operation}", [unquote(arn)], caller.service)
 
-    def _other_action(self, caller: Caller, scope: Scope) -> Action:
+    def _other_action(self, caller: Caller, scope: AsgiScope) -> Action:
         body: Body = scope["loom.body"]
         return other_action(
             caller.service,
@@ -370,7 +370,7 @@ async def _send_frames(send: Send, frames: AsyncIterator[bytes], headers: Iterab
     await send({"type": "http.response.body", "body": b""})
 
 
-def _protocol(service: str, scope: Scope) -> str:
+def _protocol(service: str, scope: AsgiScope) -> str:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     return protocol_of(service, headers, scope["query_string"].decode("latin-1"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .wire import Scope
+from .wire import AsgiScope
 
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
 """Where a gateway says which authorization server it trusts (RFC 9728)."""
@@ -14,7 +14,7 @@ _PATH: Final = re.compile(r"/gateways/([a-z0-9-]+)(/mcp/?|" + re.escape(METADATA
 _HOST: Final = re.compile(r"([a-z0-9-]{1,63})\.gateway\.bedrock-agentcore\.")
 
 
-def gateway_path(scope: Scope) -> tuple[str, str] | None:
+def gateway_path(scope: AsgiScope) -> tuple[str, str] | None:
     """Return the gateway's id and the path below it, by the local address or by AWS's name of the gateway.
 
     Returns:

@@ -18,7 +18,7 @@ from .access.signatures import EMPTY, Signature, check_body, declared_payload, r
 from .access.unsigned import UnsignedRequest, read_unsigned
 from .aws_names.hosts import is_served
 from .gateway_paths import gateway_path
-from .wire import Receive, RefusedError, Scope
+from .wire import AsgiScope, Receive, RefusedError
 
 TOKEN_SUBPROTOCOL = "base64UrlBearerAuthorization"  # noqa: S105 - a name
 """The subprotocol with a token after a dot: a browser's WebSocket cannot send Authorization."""
@@ -73,7 +73,7 @@ class Caller:
         """Return a header by its lower-case name, "" when there is none."""
         return next(iter(self.fields.get(name, ())), "")
 
-    async def read(self, scope: Scope, receive: Receive) -> Body:
+    async def read(self, scope: AsgiScope, receive: Receive) -> Body:
         """Read the body of a signed request and verify the signature, if the operation needs one.
 
         Raises:
@@ -105,7 +105,7 @@ class Caller:
             raise
         return body
 
-    def verify_handshake(self, scope: Scope) -> None:
+    def verify_handshake(self, scope: AsgiScope) -> None:
         """Verify the signature of a WebSocket's opening request, which has no body.
 
         AgentCore's SDK signs it for AWS's own host name, whatever the endpoint is, so that name is accepted as well.
@@ -130,7 +130,7 @@ class Caller:
     def _verify(
         self,
         signature: Signature,
-        scope: Scope,
+        scope: AsgiScope,
         payload: str,
         fields: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
@@ -169,7 +169,7 @@ class Guard:
     def __init__(self, keys: Keyring) -> None:
         self._keys = keys
 
-    def admit(self, scope: Scope) -> Caller:
+    def admit(self, scope: AsgiScope) -> Caller:
         """Return the caller of a request.
 
         The caller of a signed request is not proven until `Caller.read` has verified the signature.
@@ -211,7 +211,7 @@ class Guard:
         signature.check_time(datetime.now(UTC))
         return Caller(service=signature.service, region=signature.region, key=key, signature=signature, fields=fields)
 
-    def admit_page(self, scope: Scope) -> None:
+    def admit_page(self, scope: AsgiScope) -> None:
         """Admit a browser that opens one of the service's pages, as which another site may send it.
 
         Raises:
@@ -250,7 +250,7 @@ def _bearer(fields: Mapping[str, Sequence[str]]) -> str | None:
     return None
 
 
-def _fields(scope: Scope) -> dict[str, list[str]]:
+def _fields(scope: AsgiScope) -> dict[str, list[str]]:
     """Return the header fields of a request whose host is this machine's loopback."""
     fields: dict[str, list[str]] = {}
     for name, value in scope["headers"]:

@@ -21,7 +21,7 @@ from .access.assumed_roles import AssumedRoles
 from .access.bodies import Body
 from .error_forms import content_type_of, error_form, operation_of, protocol_of
 from .logs.store import Logs
-from .wire import Message, Receive, RefusedError, Scope, Send, not_found, not_implemented
+from .wire import AsgiMessage, AsgiScope, Receive, RefusedError, Send, not_found, not_implemented
 
 _log = logging.getLogger(__name__)
 _THREADS = 8
@@ -79,10 +79,10 @@ class MotoFallback:
         self._application: WsgiApplication = _AwsOnly(create_backend_app)
         self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request."""
 
-        async def receiving() -> Message:
+        async def receiving() -> AsgiMessage:
             message = await receive()
             if message["type"] == "http.disconnect":
                 # Without this an interrupted upload would be stored as if it were complete.

@@ -30,11 +30,11 @@ from .patterns import matches_model
 from .resources import Place
 from .resources.engine import ResourceEngine
 from .wire import (
+    AsgiScope,
     Encoded,
     EncodedStream,
     Receive,
     RefusedError,
-    Scope,
     Send,
     invalid,
     not_implemented,
@@ -70,7 +70,7 @@ class Match:
         return str(self.operation.name)
 
 
-def best_match(routers: Iterable[Router], scope: Scope) -> tuple[Router, Match] | None:
+def best_match(routers: Iterable[Router], scope: AsgiScope) -> tuple[Router, Match] | None:
     """Return a request's router and operation: one whose path has as many parts as the request's, else the first."""
     matched: tuple[Router, Match] | None = None
     raw_path: str = scope["raw_path"].decode("latin-1")
@@ -122,7 +122,7 @@ class Router:
     def _router(self) -> Any:  # reading a service's model takes 50 ms, which a service that nobody asks does not cost
         return get_service_router(self._service_name)
 
-    def match(self, scope: Scope) -> Match | None:
+    def match(self, scope: AsgiScope) -> Match | None:
         """Return the operation of a request, or None when the service model does not have it."""
         raw_path: str = scope["raw_path"].decode("latin-1")
         headers = {

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 AGENTCORE: Final = "bedrock-agentcore-control"
 
-Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+OperationCall = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """Calls an operation of a type's service, given its name and parameters."""
 
 
-def _as_they_are(properties: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
+def _as_they_are(properties: Mapping[str, Any], call: OperationCall) -> Mapping[str, Any]:
     return properties
 
 
@@ -55,28 +55,28 @@ class StackType:
     ref: str
     inside: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict[str, str])
-    arrange: Callable[[Mapping[str, Any], Call], Mapping[str, Any]] = _as_they_are
+    arrange: Callable[[Mapping[str, Any], OperationCall], Mapping[str, Any]] = _as_they_are
 
 
-def _renamed(**names: str) -> Callable[[Mapping[str, Any], Call], Mapping[str, Any]]:
-    def arrange(properties: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
+def _renamed(**names: str) -> Callable[[Mapping[str, Any], OperationCall], Mapping[str, Any]]:
+    def arrange(properties: Mapping[str, Any], call: OperationCall) -> Mapping[str, Any]:
         return {names.get(name, name): value for name, value in properties.items()}
 
     return arrange
 
 
-def _policy_as_text(properties: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
+def _policy_as_text(properties: Mapping[str, Any], call: OperationCall) -> Mapping[str, Any]:
     rest = {name: value for name, value in properties.items() if name != "PolicyDocument"}
     return rest | {"Policy": json.dumps(properties.get("PolicyDocument"))}
 
 
-def _destination(properties: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
+def _destination(properties: Mapping[str, Any], call: OperationCall) -> Mapping[str, Any]:
     rest = {name: value for name, value in properties.items() if name != "DestinationResourceArn"}
     arn = properties.get("DestinationResourceArn")
     return rest | ({"DeliveryDestinationConfiguration": {"DestinationResourceArn": arn}} if arn else {})
 
 
-def _secret(properties: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
+def _secret(properties: Mapping[str, Any], call: OperationCall) -> Mapping[str, Any]:
     rest = {name: value for name, value in properties.items() if name != "GenerateSecretString"}
     if (wanted := properties.get("GenerateSecretString")) is None:
         return rest
@@ -88,7 +88,7 @@ def _secret(properties: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
     return rest | {"SecretString": text}
 
 
-def _outgoing_rule(properties: Mapping[str, Any], call: Call) -> Mapping[str, Any]:
+def _outgoing_rule(properties: Mapping[str, Any], call: OperationCall) -> Mapping[str, Any]:
     ends = {
         "CidrIp": ("IpRanges", "CidrIp"),
         "CidrIpv6": ("Ipv6Ranges", "CidrIpv6"),

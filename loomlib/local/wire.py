@@ -8,10 +8,10 @@ from typing import Any
 
 from .error_forms import error_form
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+AsgiScope = MutableMapping[str, Any]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
 Headers = Iterable[tuple[bytes, bytes]]
 
 
@@ -156,7 +156,7 @@ async def read_body(receive: Receive, limit_bytes: int, declared: str | None = N
 def replayed(body: bytes) -> Receive:
     """Return a `receive` callable that yields a body that was already read."""
 
-    async def receive() -> Message:
+    async def receive() -> AsgiMessage:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receive

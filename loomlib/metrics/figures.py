@@ -27,7 +27,7 @@ NUMBERS: Final[Mapping[str, str]] = {
 }
 """The metrics that an alert rule can use, and their units."""
 
-Values = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 CALLER_FAILURES: Final = (INTERRUPTED, "cancelled")
 """Kinds of failure caused by the caller, not the agent."""
@@ -134,8 +134,8 @@ class _Counts:
     outcomes: Counter[tuple[str, str | None]]
     unreached: int
     sessions: int
-    cold_starts: Values
-    durations: Values
+    cold_starts: FloatArray
+    durations: FloatArray
     costs: Sequence[CostSum]
 
     def figures(self) -> Figures:
@@ -233,7 +233,7 @@ def _together(counts: Iterable[_Counts]) -> Figures:
     return whole.figures()
 
 
-def _percentile(values: Values, p: float) -> Estimate:
+def _percentile(values: FloatArray, p: float) -> Estimate:
     return estimate_percentile(values, p, seed=_SEED, resamples=_RESAMPLES)
 
 

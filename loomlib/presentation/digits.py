@@ -15,14 +15,14 @@ NARROW_SPACE: Final = "\u202f"
 MISSING: Final = "–"
 """Shown where there is no value."""
 
-Numeric = int | float | Decimal
+RealNumber = int | float | Decimal
 
 _TWO_DIGITS = Context(prec=2, rounding=ROUND_HALF_UP)
 _EXACT = Context(prec=330)  # every float has fewer digits before its decimals
 _QUANTA = [Decimal(1).scaleb(-decimals) for decimals in range(16)]
 
 
-def special_text(value: Numeric | None) -> str | None:
+def special_text(value: RealNumber | None) -> str | None:
     """Return the text of a value without digits: missing, or infinite."""
     if value is None or math.isnan(value):
         return MISSING
@@ -31,18 +31,18 @@ def special_text(value: Numeric | None) -> str | None:
     return None
 
 
-def rounded(value: Numeric, decimals: int) -> Decimal:
+def rounded(value: RealNumber, decimals: int) -> Decimal:
     """Round half up, exactly on the value that the float holds."""
     return Decimal(value).quantize(_QUANTA[decimals], ROUND_HALF_UP, _EXACT)
 
 
-def fixed(value: Numeric, decimals: int) -> str:
+def fixed(value: RealNumber, decimals: int) -> str:
     """Write a number with this many decimals and separated thousands."""
     text = f"{rounded(abs(value), decimals):,f}".replace(",", NARROW_SPACE)
     return f"−{text}" if value < 0 and text.strip("0.") else text
 
 
-def scientific(value: Numeric) -> str:
+def scientific(value: RealNumber) -> str:
     """Write a number in scientific notation with two significant digits: `4.2e−5`."""
     digits, _, exponent = f"{_TWO_DIGITS.create_decimal(Decimal(abs(value))):e}".partition("e")
     text = f"{digits.removesuffix('.0')}e{int(exponent)}".replace("-", "−")
@@ -56,12 +56,12 @@ def without_zeros(text: str, least: int) -> str:
     return f"{whole}.{decimals}" if decimals else whole
 
 
-def is_whole(value: Numeric) -> bool:
+def is_whole(value: RealNumber) -> bool:
     """Return whether a number has no decimals."""
     return math.isfinite(value) and value == int(value)
 
 
-def decimals_by_size(size: Numeric) -> int:
+def decimals_by_size(size: RealNumber) -> int:
     """Return how many decimals a number of this size gets (0 to 5)."""
     if size < 0.1:
         return 3 if size >= 0.01 else 4 if size >= 0.001 else 5

@@ -19,7 +19,7 @@ from typing import Final, Literal
 from .digits import (
     MISSING,
     NARROW_SPACE,
-    Numeric,
+    RealNumber,
     decimals_by_size,
     fixed,
     is_whole,
@@ -32,7 +32,7 @@ from .digits import (
 TOO_SMALL: Final = "n too small"
 """Shown instead of a figure that the sample cannot support."""
 
-Kind = Literal["number", "ms", "share", "USD"]
+NumberKind = Literal["number", "ms", "share", "USD"]
 """What a figure measures: a plain number, a duration in ms, a share of 1, or dollars."""
 
 _LARGEST = 1e15
@@ -42,7 +42,7 @@ _ONE_SECOND = 999.5
 """Milliseconds from which a duration is written in seconds: 999.5 ms would round to 1000 ms."""
 
 
-def number(value: Numeric | None, decimals: int | None = None) -> str:
+def number(value: RealNumber | None, decimals: int | None = None) -> str:
     """Format a plain number with sensible digits.
 
     Whole numbers have no decimals; others have one from 1 to 100, two below 1, none above 100, and below 0.1 as many as
@@ -67,7 +67,7 @@ def number(value: Numeric | None, decimals: int | None = None) -> str:
     return without_zeros(text, 2) if size and size < 0.1 else text
 
 
-def exact(value: Numeric | None) -> str:
+def exact(value: RealNumber | None) -> str:
     """Format a number as it was given, with up to 12 significant digits: a limit, a threshold, a rejected argument.
 
     Returns:
@@ -82,12 +82,12 @@ def exact(value: Numeric | None) -> str:
     return without_zeros(fixed(given, min(15, max(0, -int(given.as_tuple().exponent)))), 0)
 
 
-def decimals_of(value: Numeric) -> int:
+def decimals_of(value: RealNumber) -> int:
     """Return how many decimals `number` gives to `value` (0 to 5)."""
     return 0 if is_whole(value) else decimals_by_size(abs(value))
 
 
-def milliseconds(value: Numeric | None) -> str:
+def milliseconds(value: RealNumber | None) -> str:
     """Format a duration given in milliseconds.
 
     Below 1 s in ms, below 1 min in s with three significant digits, then in minutes and hours.
@@ -107,7 +107,7 @@ def milliseconds(value: Numeric | None) -> str:
     return f"{text}{unit}"
 
 
-def seconds(value: Numeric | None) -> str:
+def seconds(value: RealNumber | None) -> str:
     """Format elapsed time given in seconds, to the second: progress lines, timeouts, how long a run took.
 
     Returns:
@@ -122,7 +122,7 @@ def seconds(value: Numeric | None) -> str:
     return f"{number(value)} s" if rounded(abs(value), 2) < 1 else f"{fixed(value, 0)} s"
 
 
-def time_limit(value: Numeric | None) -> str:
+def time_limit(value: RealNumber | None) -> str:
     """Format a time that someone set, given in seconds: like `seconds`, but with all decimals that it was set with.
 
     Returns:
@@ -138,7 +138,7 @@ def waited(elapsed_s: float, limit_s: float) -> str:
     return f"{seconds(int(elapsed_s))} of at most {time_limit(limit_s)}"
 
 
-def percent(share: Numeric | None) -> str:
+def percent(share: RealNumber | None) -> str:
     """Format a share (1 is 100 %) as a percentage.
 
     One decimal, or none when it would be 0; two where one would make a share of almost nothing 0 % or of almost
@@ -164,7 +164,7 @@ def percent(share: Numeric | None) -> str:
     return f"{without_zeros(fixed(value, decimals), 0)} %"
 
 
-def money(value: Numeric | None, currency: str = "USD") -> str:
+def money(value: RealNumber | None, currency: str = "USD") -> str:
     """Format an amount of money: two decimals, and below 10 cents two significant digits.
 
     Args:
@@ -185,7 +185,7 @@ def money(value: Numeric | None, currency: str = "USD") -> str:
     return f"{sign}{unit}{without_zeros(fixed(size, decimals), 2)}"
 
 
-def size(count: Numeric | None) -> str:
+def size(count: RealNumber | None) -> str:
     """Format a number of bytes in decimal units (1 kB is 1000 bytes): `512 B`, `1.2 kB`, `4.9 MB`."""
     if (special := special_text(count)) is not None:
         return special
@@ -210,11 +210,11 @@ def plural(count: int, noun: str, nouns: str | None = None) -> str:
 
 
 def interval(
-    low: Numeric | None,
-    high: Numeric | None,
-    kind: Kind = "number",
+    low: RealNumber | None,
+    high: RealNumber | None,
+    kind: NumberKind = "number",
     *,
-    of: Numeric | None = None,
+    of: RealNumber | None = None,
     open_above: bool = False,
 ) -> str:
     """Format the bounds of an interval without their unit, in the scale and with the decimals of its estimate.
@@ -237,16 +237,16 @@ def interval(
     return f"{bounds[0]}{dash}{'≥' if open_above else ''}{bounds[1]}"
 
 
-def figure(value: Numeric | None, kind: Kind = "number") -> str:
+def figure(value: RealNumber | None, kind: NumberKind = "number") -> str:
     """Format a single figure of any kind, with its unit."""
     return _FORMATS[kind](value)
 
 
 def estimate(
-    value: Numeric | None,
-    low: Numeric | None,
-    high: Numeric | None,
-    kind: Kind = "number",
+    value: RealNumber | None,
+    low: RealNumber | None,
+    high: RealNumber | None,
+    kind: NumberKind = "number",
     *,
     open_above: bool = False,
 ) -> str:
@@ -265,13 +265,13 @@ def estimate(
     return f"{shown}{unit} [{interval(low, high, kind, of=value, open_above=open_above)}]"
 
 
-def signed(value: Numeric | None, form: Callable[[Numeric | None], str] = number) -> str:
+def signed(value: RealNumber | None, form: Callable[[RealNumber | None], str] = number) -> str:
     """Format a difference with its sign, in any format: `+2.5`, `−800 ms`, `0`."""
     text = form(value)
     return f"+{text}" if value is not None and value > 0 and not text.startswith("<") else text
 
 
-def points(difference: Numeric | None) -> str:
+def points(difference: RealNumber | None) -> str:
     """Format a difference of two shares in percentage points: `+2.5 points`, `−1 point`."""
     if difference is None:
         return MISSING
@@ -279,7 +279,7 @@ def points(difference: Numeric | None) -> str:
     return f"{text} {'point' if text.lstrip('+−') == '1' else 'points'}"
 
 
-def score(value: Numeric | None) -> str:
+def score(value: RealNumber | None) -> str:
     """Format a score: three decimals from −1 to 1, where the third distinguishes versions; else like a number."""
     if value is None or abs(value) > 1 or (value and not rounded(value, 3)):
         return number(value)
@@ -350,7 +350,7 @@ def _long_duration(ms: float) -> str:
     return f"{sign}{fixed(whole // 3600, 0)} h {whole % 3600 // 60:02d} min"
 
 
-def _aligned(values: Sequence[Numeric], kind: Kind) -> tuple[list[str], str]:
+def _aligned(values: Sequence[RealNumber], kind: NumberKind) -> tuple[list[str], str]:
     """Format values in the scale and with the decimals of the first; return them without unit, and the unit."""
     if kind == "share":
         return [percent(value).removesuffix(" %") for value in values], " %"
@@ -383,7 +383,7 @@ def _zone(moment: datetime) -> str:
     return "" if moment.tzinfo is None else " UTC"
 
 
-_FORMATS: Final[Mapping[Kind, Callable[[Numeric | None], str]]] = {
+_FORMATS: Final[Mapping[NumberKind, Callable[[RealNumber | None], str]]] = {
     "number": number,
     "ms": milliseconds,
     "share": percent,

@@ -25,7 +25,7 @@ _LARGE_NUMBER: Final = 10**11
 _PLACEHOLDER: Final = re.compile(r"\[([^\[\]\n]{1,60}) ([0-9]{1,9})\]")
 
 _PASSES: Final = 4
-_Span: TypeAlias = "tuple[int, int, int, str, Callable[[str], str]]"
+_MatchedText: TypeAlias = "tuple[int, int, int, str, Callable[[str], str]]"
 
 Finder: TypeAlias = Callable[[str], Iterable[Any]]
 """An external recognizer: returns `(name, start, end)`, or objects with `entity_type`, `start` and `end` like
@@ -109,7 +109,7 @@ class Redactor:
             spans += new
             rest = _masked(rest, new)
         spans.sort(key=lambda span: span[:3])
-        merged: list[_Span] = []
+        merged: list[_MatchedText] = []
         for span in spans:
             if merged and span[0] < merged[-1][1]:
                 last = merged[-1]
@@ -119,8 +119,8 @@ class Redactor:
                 merged.append(span)
         return [(start, end, name, canonical) for start, end, _, name, canonical in merged]
 
-    def _spans(self, text: str) -> list[_Span]:
-        spans: list[_Span] = []
+    def _spans(self, text: str) -> list[_MatchedText]:
+        spans: list[_MatchedText] = []
         if self._known is not None:
             spans.extend((*match.span(), -1, _KNOWN, str) for match in self._known.finditer(text))
         lowered = text.lower()
@@ -134,8 +134,8 @@ class Redactor:
                 )
         return spans
 
-    def _external_spans(self, text: str) -> list[_Span]:
-        spans: list[_Span] = []
+    def _external_spans(self, text: str) -> list[_MatchedText]:
+        spans: list[_MatchedText] = []
         for finder in self.finders:
             for span in finder(text):
                 name, start, end = _of_finder(span)
@@ -253,7 +253,7 @@ def _redactor(rules: tuple[RedactionRule, ...]) -> Redactor:
     return Redactor(rules)
 
 
-def _masked(text: str, spans: Sequence[_Span]) -> str:
+def _masked(text: str, spans: Sequence[_MatchedText]) -> str:
     """Return a text of the same length with the spans blanked."""
     pieces: list[str] = []
     at = 0

@@ -29,7 +29,7 @@ from loomlib.errors import ReportError
 from loomlib.presentation.formats import seconds
 
 from .notebook import Notebook, read_notebook, source_of
-from .parameters import Value
+from .parameters import ParameterValue
 
 _log = logging.getLogger(__name__)
 _ENGINE = "loom"
@@ -61,7 +61,7 @@ class Failure:
 def execute(
     notebook: Path,
     working_copy: Path,
-    parameters: Mapping[str, Value],
+    parameters: Mapping[str, ParameterValue],
     *,
     environment: Mapping[str, str],
     say: Callable[[str], None],

@@ -23,7 +23,7 @@ from loomlib.presentation.text import one_line
 
 from .notebook import read_notebook, source_of, tags_of
 
-Value = str | int | float | bool | None
+ParameterValue = str | int | float | bool | None
 
 _CREDENTIAL_NAME = re.compile(r"secret|token|passw|credential|api_?key|access_?key|private_?key", re.I)
 _CREDENTIAL_VALUE = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----|^Bearer\s")
@@ -46,7 +46,7 @@ class Parameter:
 
     name: str
     type_name: str
-    default: Value
+    default: ParameterValue
     comment: str = ""
 
     @property
@@ -92,8 +92,8 @@ def describe_parameters(parameters: Sequence[Parameter]) -> str:
 
 
 def bind_parameters(
-    parameters: Sequence[Parameter], given: Mapping[str, Value], *, report: str = "report"
-) -> dict[str, Value]:
+    parameters: Sequence[Parameter], given: Mapping[str, ParameterValue], *, report: str = "report"
+) -> dict[str, ParameterValue]:
     """Convert given values to the parameters' types; parameters not given are left out.
 
     Args:
@@ -107,7 +107,7 @@ def bind_parameters(
             shows parameters).
     """
     known = {parameter.name: parameter for parameter in parameters}
-    bound: dict[str, Value] = {}
+    bound: dict[str, ParameterValue] = {}
     for name, value in _renamed(given, report).items():
         if _CREDENTIAL_NAME.search(name) or (isinstance(value, str) and _CREDENTIAL_VALUE.search(value)):
             raise ReportError(
@@ -127,9 +127,9 @@ def bind_parameters(
     return bound
 
 
-def _renamed(given: Mapping[str, Value], report: str) -> dict[str, Value]:
+def _renamed(given: Mapping[str, ParameterValue], report: str) -> dict[str, ParameterValue]:
     """Rename old parameter names, which are still accepted."""
-    values: dict[str, Value] = {}
+    values: dict[str, ParameterValue] = {}
     for name, value in given.items():
         new = _RENAMED.get((report, name), name)
         if new != name:
@@ -172,7 +172,7 @@ def _parameter(statement: ast.stmt, comments: Mapping[int, str], path: str) -> P
     )
 
 
-def _coerce(parameter: Parameter, value: Value) -> Value:
+def _coerce(parameter: Parameter, value: ParameterValue) -> ParameterValue:
     if value is None:
         return None
     text = str(value).strip()

@@ -23,7 +23,7 @@ from .destination import Destination, NameTakenError, open_destination
 from .execution import Failure, execute
 from .notebook import Notebook, as_node, notebook_text
 from .page import PageFacts, render_page
-from .parameters import Value, bind_parameters, read_parameters
+from .parameters import ParameterValue, bind_parameters, read_parameters
 from .redaction import ReportRedactor, secrets_in, secrets_of_home
 from .summary import SCHEMA, gate_sentences, json_ready, stated_summary, versions
 
@@ -50,7 +50,7 @@ class ReportOutcome:
 
 def run_report(
     name_or_path: str | Path,
-    parameters: Mapping[str, Value] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
     out: str = "reports",
     *,
     settings: Settings | None = None,
@@ -150,7 +150,7 @@ def _first_written(destination: Destination, report: str, begun_at: datetime, co
     raise ReportError("A report with the same time exists already", on=report, try_="run it again")
 
 
-def _command(name_or_path: str | Path, bound: Mapping[str, Value], out: str) -> str:
+def _command(name_or_path: str | Path, bound: Mapping[str, ParameterValue], out: str) -> str:
     words = ["loom", "report", str(name_or_path)]
     for name, value in bound.items():
         words += ["-p", f"{name}={value}"]

@@ -26,7 +26,7 @@ KAPPA_METHOD: Final = "Cohen's kappa, percentile bootstrap over units"
 NO_VARIATION: Final = "every rating is the same: agreement beyond chance is not defined"
 _RESAMPLES: Final = 2_000
 
-Values = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: str = "nominal") -> float | None:
@@ -102,7 +102,7 @@ def estimate_kappa(
     return _estimate(value, replicates, n, confidence, KAPPA_METHOD)
 
 
-def _counted(ratings: Sequence[Sequence[float | None]], level: str) -> tuple[Values, Values]:
+def _counted(ratings: Sequence[Sequence[float | None]], level: str) -> tuple[FloatArray, FloatArray]:
     """Return how often each value occurs in each unit with two or more ratings, and the values in order."""
     if level not in LEVELS_OF_MEASUREMENT:
         raise ValueError(f"a level of measurement is {', '.join(LEVELS_OF_MEASUREMENT)}, not {level!r}")
@@ -118,7 +118,7 @@ def _counted(ratings: Sequence[Sequence[float | None]], level: str) -> tuple[Val
     return counts[counts.sum(axis=1) >= 2], np.asarray(known, dtype=np.float64)
 
 
-def _alphas(weights: Values, counts: Values, values: Values, level: str) -> Values:
+def _alphas(weights: FloatArray, counts: FloatArray, values: FloatArray, level: str) -> FloatArray:
     """Return alpha for each row of `weights`, which give each unit's multiplicity in the sample."""
     sizes = counts.sum(axis=1)
     totals = weights @ counts
@@ -141,7 +141,7 @@ def _alphas(weights: Values, counts: Values, values: Values, level: str) -> Valu
         return np.where(expected > 1e-12, 1 - (n - 1) * observed / expected, np.nan)
 
 
-def _distances(totals: Values, level: str) -> Values:
+def _distances(totals: FloatArray, level: str) -> FloatArray:
     if level == "nominal":
         return np.broadcast_to(1 - np.eye(totals.shape[1]), (totals.shape[0], totals.shape[1], totals.shape[1]))
     # Σ of n_g from c to k, less half of n_c and n_k: the difference of the mid-ranks.
@@ -149,7 +149,7 @@ def _distances(totals: Values, level: str) -> Values:
     return (middle[:, :, None] - middle[:, None, :]) ** 2
 
 
-def _table(first: Sequence[Hashable], second: Sequence[Hashable]) -> Values:
+def _table(first: Sequence[Hashable], second: Sequence[Hashable]) -> FloatArray:
     if len(first) != len(second):
         raise ValueError(f"both raters judge the same units, not {len(first)} and {len(second)}")
     labels = {label: at for at, label in enumerate(dict.fromkeys((*first, *second)))}
@@ -159,7 +159,7 @@ def _table(first: Sequence[Hashable], second: Sequence[Hashable]) -> Values:
     return table
 
 
-def _kappas(tables: Values) -> Values:
+def _kappas(tables: FloatArray) -> FloatArray:
     n = tables.sum(axis=(1, 2))
     agreed = np.trace(tables, axis1=1, axis2=2) / n
     by_chance = (tables.sum(axis=1) * tables.sum(axis=2)).sum(axis=1) / n**2
@@ -167,12 +167,12 @@ def _kappas(tables: Values) -> Values:
         return np.where(by_chance < 1 - 1e-12, (agreed - by_chance) / (1 - by_chance), np.nan)
 
 
-def _weights(n: int, seed: int) -> Values:
+def _weights(n: int, seed: int) -> FloatArray:
     random = np.random.Generator(np.random.PCG64(seed))
     return random.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES).astype(np.float64)
 
 
-def _estimate(value: float, replicates: Values, n: int, confidence: float, method: str) -> Estimate:
+def _estimate(value: float, replicates: FloatArray, n: int, confidence: float, method: str) -> Estimate:
     if np.isnan(value):
         return Estimate.missing(NO_VARIATION, n=n, confidence=confidence, method=method)
     known = replicates[~np.isnan(replicates)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..presentation import formats
-from ..presentation.formats import TOO_SMALL, Kind
+from ..presentation.formats import TOO_SMALL, NumberKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Estimate:
         """The interval as a plain number, `311–326`; empty when there is no value."""
         return self.interval_text()
 
-    def interval_text(self, kind: Kind = "number") -> str:
+    def interval_text(self, kind: NumberKind = "number") -> str:
         """Format the interval alone: `311–326`, or `311–≥326` when the sample is too small to bound it above.
 
         Args:
@@ -83,7 +83,7 @@ class Estimate:
             return ""
         return formats.interval(self.low, self.high, kind, of=self.value, open_above=self.open_above)
 
-    def text(self, kind: Kind = "number") -> str:
+    def text(self, kind: NumberKind = "number") -> str:
         """Format the estimate with unit and interval, `318 ms [311–326]`, or say why there is no value.
 
         Args:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from ..presentation.formats import TOO_SMALL, exact, number
 from .estimates import Estimate
-from .percentiles import CONFIDENCE, SMALLEST_N, Values
+from .percentiles import CONFIDENCE, SMALLEST_N, FloatArray
 from .student import t_quantile
 
 UNIT: Final = (0.0, 1.0)
@@ -43,7 +43,7 @@ MEAN_METHOD = "mean of case means, t interval in Wilson's shape over cases"
 UNBOUNDED_METHOD = "mean of case means, t interval by Hall's transformation over cases"
 
 
-def cluster_means(values: Sequence[float] | Values, clusters: Sequence[Hashable]) -> Values:
+def cluster_means(values: Sequence[float] | FloatArray, clusters: Sequence[Hashable]) -> FloatArray:
     """Return the mean of each cluster's values, in the order in which clusters first appear.
 
     Args:
@@ -55,7 +55,7 @@ def cluster_means(values: Sequence[float] | Values, clusters: Sequence[Hashable]
     return np.bincount(codes, weights=sample, minlength=sizes.size) / sizes
 
 
-def standard_error(values: Sequence[float] | Values) -> float:
+def standard_error(values: Sequence[float] | FloatArray) -> float:
     """Return the standard error s / √n of independent values, with n − 1 degrees of freedom."""
     sample = _sample(values)
     if sample.size < 2:
@@ -63,7 +63,7 @@ def standard_error(values: Sequence[float] | Values) -> float:
     return float(sample.std(ddof=1) / math.sqrt(sample.size))
 
 
-def clustered_standard_error(values: Sequence[float] | Values, clusters: Sequence[Hashable]) -> float:
+def clustered_standard_error(values: Sequence[float] | FloatArray, clusters: Sequence[Hashable]) -> float:
     """Return the cluster-robust standard error of the plain mean of all values (each value counts once).
 
     √(C/(C−1)·Σ(Σᵢ eᵢ)²)/n over C clusters (Miller 2024, appendix A, with the finite-cluster correction), which is what
@@ -78,7 +78,7 @@ def clustered_standard_error(values: Sequence[float] | Values, clusters: Sequenc
 
 
 def estimate_mean(
-    values: Sequence[float] | Values,
+    values: Sequence[float] | FloatArray,
     clusters: Sequence[Hashable] | None = None,
     *,
     bounds: tuple[float, float] | None = UNIT,
@@ -151,7 +151,7 @@ def wilson_shape(
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def _hall(sample: Values, mean: float, variance: float, confidence: float) -> tuple[float, float]:
+def _hall(sample: FloatArray, mean: float, variance: float, confidence: float) -> tuple[float, float]:
     n = sample.size
     deviation = math.sqrt(variance)
     skew = float((((sample - mean) / deviation) ** 3).mean()) / math.sqrt(n)
@@ -168,7 +168,7 @@ def _hall(sample: Values, mean: float, variance: float, confidence: float) -> tu
     return mean - error * undone(t), mean - error * undone(-t)
 
 
-def _moments(sample: Values) -> tuple[float, float]:
+def _moments(sample: FloatArray) -> tuple[float, float]:
     """Return mean and variance (n − 1); exact for equal values, whose variance is 0."""
     if sample.min() == sample.max():
         return float(sample[0]), 0.0
@@ -188,7 +188,7 @@ def _codes(clusters: Sequence[Hashable], n: int) -> tuple[NDArray[np.intp], NDAr
     return codes, np.bincount(codes, minlength=len(known))
 
 
-def _sample(values: Sequence[float] | Values) -> Values:
+def _sample(values: Sequence[float] | FloatArray) -> FloatArray:
     sample = np.asarray(values, dtype=np.float64)
     if not np.isfinite(sample).all():
         raise ValueError("a sample must have finite numbers only: count failures instead of giving them a value")

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..presentation.formats import TOO_SMALL
 from .estimates import Estimate
-from .percentiles import CONFIDENCE, RESAMPLES, SMALLEST_N, Values, estimate_share
+from .percentiles import CONFIDENCE, RESAMPLES, SMALLEST_N, FloatArray, estimate_share
 from .student import binomial_point, binomial_tail, t_cdf, t_quantile
 
 DIFFERENCE_METHOD = "mean of case differences, t interval adjusted after Bonett & Price"
@@ -79,7 +79,7 @@ def mcnemar(won: int, lost: int, *, exact: bool = False) -> float:
     return min(1.0, tail - binomial_point(fewer, n)) if won != lost else 1.0
 
 
-def paired_t(differences: Sequence[float] | Values) -> PairedTest:
+def paired_t(differences: Sequence[float] | FloatArray) -> PairedTest:
     """Test one difference for each case by Student's paired t; by the exact sign test when all differ by the same."""
     sample, method = _differences(differences), "paired t"
     n = int(sample.size)
@@ -94,7 +94,7 @@ def paired_t(differences: Sequence[float] | Values) -> PairedTest:
 
 
 def estimate_difference(
-    differences: Sequence[float] | Values, *, most: float | None = 1.0, confidence: float = CONFIDENCE
+    differences: Sequence[float] | FloatArray, *, most: float | None = 1.0, confidence: float = CONFIDENCE
 ) -> Estimate:
     """Estimate the mean of the cases' differences; see the module's text.
 
@@ -131,7 +131,7 @@ def estimate_difference(
 
 
 def paired_bootstrap(
-    differences: Sequence[float] | Values, *, seed: int, confidence: float = CONFIDENCE, resamples: int = RESAMPLES
+    differences: Sequence[float] | FloatArray, *, seed: int, confidence: float = CONFIDENCE, resamples: int = RESAMPLES
 ) -> Estimate:
     """Estimate the mean of the cases' differences by the percentile bootstrap (Efron & Tibshirani 1993, §13.3).
 
@@ -159,7 +159,7 @@ def paired_bootstrap(
     )
 
 
-def bootstrap_means(values: Sequence[float] | Values, *, seed: int, resamples: int = RESAMPLES) -> Values:
+def bootstrap_means(values: Sequence[float] | FloatArray, *, seed: int, resamples: int = RESAMPLES) -> FloatArray:
     """Return the mean of each resample (n draws with replacement); fewer resamples for very large samples.
 
     Values that occur often are drawn by their counts (a multinomial draw), which is the same and quicker.
@@ -193,7 +193,7 @@ def bootstrap_means(values: Sequence[float] | Values, *, seed: int, resamples: i
     return np.concatenate(parts)
 
 
-def cohens_d(differences: Sequence[float] | Values) -> float | None:
+def cohens_d(differences: Sequence[float] | FloatArray) -> float | None:
     """Return the mean difference in standard deviations of the differences (d_z).
 
     Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed. 1988, §2.3.5. About 0.2 is small, 0.5
@@ -245,7 +245,7 @@ def flip_odds(won: int, lost: int, *, confidence: float = CONFIDENCE) -> Estimat
     )
 
 
-def _differences(values: Sequence[float] | Values) -> Values:
+def _differences(values: Sequence[float] | FloatArray) -> FloatArray:
     sample = np.asarray(values, dtype=np.float64)
     if not np.isfinite(sample).all():
         raise ValueError("a difference is a finite number: leave out cases that failed in one version")

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ..presentation.formats import TOO_SMALL
 from .estimates import Estimate
 
-Values = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
@@ -56,13 +56,13 @@ def is_bounded_above(p: float, n: int, confidence: float = CONFIDENCE) -> bool:
     return p**n <= (1 - confidence) / 2
 
 
-def percentile(values: Sequence[float] | Values, p: float) -> float:
+def percentile(values: Sequence[float] | FloatArray, p: float) -> float:
     """Return percentile `p` (0 < p < 1) of a non-empty sample, by Hyndman & Fan's definition 8."""
     _check_p(p)
     return _percentile(_ordered(values), p)
 
 
-def _percentile(ordered: Values, p: float) -> float:
+def _percentile(ordered: FloatArray, p: float) -> float:
     if not ordered.size:
         raise ValueError("an empty sample has no percentile")
     lower, weight = _position(ordered.size, p)
@@ -70,8 +70,8 @@ def _percentile(ordered: Values, p: float) -> float:
 
 
 def percentile_replicates(
-    values: Sequence[float] | Values, p: float, *, seed: int, resamples: int = RESAMPLES
-) -> Values:
+    values: Sequence[float] | FloatArray, p: float, *, seed: int, resamples: int = RESAMPLES
+) -> FloatArray:
     """Return percentile `p` of each bootstrap resample (n draws with replacement, the iid bootstrap).
 
     Args:
@@ -84,7 +84,7 @@ def percentile_replicates(
     return _replicates(_ordered(values), p, seed=seed, resamples=resamples)
 
 
-def _replicates(ordered: Values, p: float, *, seed: int, resamples: int) -> Values:
+def _replicates(ordered: FloatArray, p: float, *, seed: int, resamples: int) -> FloatArray:
     n = ordered.size
     if not n:
         raise ValueError("an empty sample has no percentile")
@@ -103,7 +103,7 @@ def _replicates(ordered: Values, p: float, *, seed: int, resamples: int) -> Valu
 
 
 def estimate_percentile(
-    values: Sequence[float] | Values,
+    values: Sequence[float] | FloatArray,
     p: float,
     *,
     seed: int,
@@ -193,12 +193,12 @@ def _position(n: int, p: float) -> tuple[int, float]:
     return lower - 1, weight
 
 
-def _between(ordered: Values, lower: NDArray[np.intp], upper: NDArray[np.intp], weight: float) -> Values:
+def _between(ordered: FloatArray, lower: NDArray[np.intp], upper: NDArray[np.intp], weight: float) -> FloatArray:
     # Written so that equal neighbours give exactly themselves: constant data has a constant percentile.
     return ordered[lower] + weight * (ordered[upper] - ordered[lower])
 
 
-def _ordered(values: Sequence[float] | Values) -> Values:
+def _ordered(values: Sequence[float] | FloatArray) -> FloatArray:
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     if not np.isfinite(ordered).all():
         raise ValueError("a sample must have finite numbers only: count failed calls instead of giving them a value")

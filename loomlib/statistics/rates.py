@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..presentation.formats import TOO_SMALL, plural
 from .estimates import Estimate
 from .means import estimate_mean, variance_ratio, wilson_shape
-from .percentiles import CONFIDENCE, SMALLEST_N, Values, estimate_share
+from .percentiles import CONFIDENCE, SMALLEST_N, FloatArray, estimate_share
 
 CLUSTERED_RATE_METHOD = "Wilson score, effective sample size over cases"
 ANY_OF_K_METHOD = "pass@k (Chen et al. 2021), t interval in Wilson's shape over cases"
@@ -146,7 +146,7 @@ def _over_cases(
     )  # fmt: skip
 
 
-def _chances(passed: NDArray[np.intp], tried: NDArray[np.intp], k: int, *, at_least_one: bool) -> Values:
+def _chances(passed: NDArray[np.intp], tried: NDArray[np.intp], k: int, *, at_least_one: bool) -> FloatArray:
     """Return each case's probability; each distinct pair of counts is computed once."""
     wide = int(tried.max()) + 1
     codes, places = np.unique(tried * wide + passed, return_inverse=True)

@@ -19,7 +19,7 @@ from .tables import invocations, traces
 
 _PICOS: Final = Decimal(10) ** 12
 
-Moment: TypeAlias = datetime | None
+OptionalTime: TypeAlias = datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class FigureQueries:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def outcomes(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> tuple[OutcomeCount, ...]:
+    def outcomes(self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> tuple[OutcomeCount, ...]:
         """Count the invocations by agent, status and failure class; abandoned ones count as interrupted.
 
         Args:
@@ -98,7 +98,7 @@ class FigureQueries:
             if count
         )
 
-    def sessions(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> dict[int, int]:
+    def sessions(self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> dict[int, int]:
         """Count the sessions of each agent that got a request.
 
         Args:
@@ -110,7 +110,7 @@ class FigureQueries:
         chosen = select(invocations.c.agent_id, count).where(_sent_within(agent_ids, since, until))
         return {agent: count for agent, count in self._all(chosen.group_by(invocations.c.agent_id))}
 
-    def cold_starts(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> dict[int, list[float]]:
+    def cold_starts(self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> dict[int, list[float]]:
         """Return the known cold-start latencies in milliseconds by agent.
 
         There is one per session: that of its first invocation.
@@ -133,7 +133,9 @@ class FigureQueries:
         )
         return _by_agent(self._all(chosen))
 
-    def durations(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> dict[int, Sequence[float]]:
+    def durations(
+        self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime
+    ) -> dict[int, Sequence[float]]:
         """Return the durations of complete responses in milliseconds, by agent.
 
         Args:
@@ -154,7 +156,7 @@ class FigureQueries:
                 durations[agent_id] = [] if cursor is None else list(chain.from_iterable(cursor.fetchall()))
         return durations
 
-    def calls(self, agent_id: int, since: Moment, until: Moment) -> tuple[TimedCall, ...]:
+    def calls(self, agent_id: int, since: OptionalTime, until: OptionalTime) -> tuple[TimedCall, ...]:
         """Return the finished invocations of an agent in the order of their requests.
 
         Args:
@@ -182,7 +184,7 @@ class FigureQueries:
         ]
         return tuple(sorted(calls, key=lambda call: call.asked_s))
 
-    def costs(self, agent_ids: Sequence[int], since: Moment, until: Moment) -> tuple[CostSum, ...]:
+    def costs(self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> tuple[CostSum, ...]:
         """Sum the known costs by agent and currency.
 
         Args:
@@ -218,7 +220,7 @@ class FigureQueries:
             for agent, currency, picos, unknown, estimate, simulated, priced in self._all(chosen)
         )
 
-    def unpriced(self, agent_id: int, since: Moment, until: Moment, *, limit: int) -> tuple[int, ...]:
+    def unpriced(self, agent_id: int, since: OptionalTime, until: OptionalTime, *, limit: int) -> tuple[int, ...]:
         """Return the ids of the newest finished invocations without a stored cost that can still get one.
 
         Excluded are those that never reached the agent, which cost nothing, and those whose trace is known to stay
@@ -244,7 +246,7 @@ class FigureQueries:
         )
         return tuple(id for (id,) in self._all(chosen))
 
-    def unstarted(self, agent_id: int, since: Moment, until: Moment, *, limit: int) -> tuple[int, ...]:
+    def unstarted(self, agent_id: int, since: OptionalTime, until: OptionalTime, *, limit: int) -> tuple[int, ...]:
         """Return the ids of answered first invocations of sessions whose start was not looked up, newest first.
 
         Args:
@@ -310,7 +312,7 @@ class FigureQueries:
             return connection.execute(chosen).all()
 
 
-def _sent_within(agent_ids: Sequence[int], since: Moment, until: Moment) -> ColumnElement[bool]:
+def _sent_within(agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> ColumnElement[bool]:
     sent = invocations.c.client_invoke_time
     conditions: list[ColumnElement[bool]] = [invocations.c.agent_id.in_(list(agent_ids)), sent.is_not(None)]
     if since is not None:
@@ -320,7 +322,7 @@ def _sent_within(agent_ids: Sequence[int], since: Moment, until: Moment) -> Colu
     return and_(true(), *conditions)
 
 
-def _unsent_within(agent_ids: Sequence[int], since: Moment, until: Moment) -> ColumnElement[bool]:
+def _unsent_within(agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> ColumnElement[bool]:
     conditions: list[ColumnElement[bool]] = [
         invocations.c.agent_id.in_(list(agent_ids)),
         invocations.c.client_invoke_time.is_(None),

@@ -38,7 +38,7 @@ _UNKNOWN: Final = {
     "no_logs": "The endpoint has no log group yet, so the agent's start time is unknown.",
 }
 
-Progress: TypeAlias = Callable[[int, int, int], None]
+LookupProgress: TypeAlias = Callable[[int, int, int], None]
 """Called after each lookup with its number, the number of lookups, and how many log lines of the session there are."""
 
 
@@ -113,7 +113,7 @@ def find_agent_start(
     *,
     attempts: int = 12,
     interval_s: float = 5.0,
-    progress: Progress | None = None,
+    progress: LookupProgress | None = None,
 ) -> AgentStart:
     """Find when the agent started a stored invocation.
 
@@ -153,7 +153,7 @@ async def afind_agent_start(
     *,
     attempts: int = 12,
     interval_s: float = 5.0,
-    progress: Progress | None = None,
+    progress: LookupProgress | None = None,
 ) -> AgentStart:
     """Find when the agent started, as `find_agent_start`, without blocking the running event loop.
 

@@ -15,7 +15,7 @@ from ..values.cases import EvalCase
 from ..values.evaluator import NotApplicable, Score
 from ..values.tool_use import ExpectedTool, ToolUse
 from .paths import tools_known
-from .turn_by_turn import BaseEvaluator, Judged
+from .turn_by_turn import BaseEvaluator, TurnScores
 
 CHECKS: Final = ("chosen", "arguments", "result", "status", "time")
 """The call is expected; has the expected arguments; returned the expected result; did not fail; met the time limit."""
@@ -51,7 +51,7 @@ class ToolCalls(BaseEvaluator):
     def _matching(self) -> ToolMatching:
         return ToolMatching(self.arguments)
 
-    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Judged:
+    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> TurnScores:
         """Return the score of the case and one part for each call.
 
         Not applicable when the agent called no tool, or when no check can be made.

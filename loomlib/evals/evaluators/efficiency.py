@@ -10,7 +10,7 @@ from ..values.cases import EvalCase
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from .paths import tools_of_answer
-from .turn_by_turn import BaseEvaluator, Judged
+from .turn_by_turn import BaseEvaluator, TurnScores
 
 KINDS: Final = ("both", "steps", "tokens")
 
@@ -38,7 +38,7 @@ class Efficiency(BaseEvaluator):
         if self.of not in KINDS:
             raise ValueError(f"of must be one of {', '.join(KINDS)}, not {self.of!r}")
 
-    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Judged:
+    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> TurnScores:
         """Return the mean over the references that the case has."""
         parts: list[Score] = []
         expected = case.expected_tools

@@ -16,7 +16,7 @@ from ..values.cases import EvalCase, Turn
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 from ..values.tool_use import ExpectedTool, ToolUse
-from .turn_by_turn import PASSED, BaseEvaluator, Judged, judge_turns
+from .turn_by_turn import PASSED, BaseEvaluator, TurnScores, judge_turns
 
 MATCHES: Final = ("EXACT", "IN_ORDER", "ANY_ORDER")
 SPANS: Final = ("turns", "conversation")
@@ -89,7 +89,7 @@ class PathJudgement(BaseEvaluator):
         """
         raise TypeError(f"{type(self).__name__} must implement compare()")
 
-    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Judged:
+    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> TurnScores:
         """Return the mean over the turns with an expectation; an empty expectation expects no call."""
         if self.over == "conversation" or case.has_session_tools_only:
             expected = case.expected_tools

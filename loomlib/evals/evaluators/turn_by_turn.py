@@ -14,7 +14,7 @@ from ..values.digests import digest_of
 from ..values.evaluator import NotApplicable, Score
 from ..values.judge_error import JudgeFailedError
 
-Judged: TypeAlias = "Score | NotApplicable | list[Score]"
+TurnScores: TypeAlias = "Score | NotApplicable | list[Score]"
 """The score of the case alone, or first the score of the case (its `part` is "") and then its parts."""
 
 PASSED: Final = Score(value=1.0, passed=True)
@@ -47,7 +47,7 @@ class BaseEvaluator:
         return digest_of(type(self).__name__, self.VERSION, options)
 
     @abstractmethod
-    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Judged:
+    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> TurnScores:
         """Return the score of the case, followed by its parts where there are several."""
 
     def passes(self, value: float) -> bool | None:
@@ -65,7 +65,7 @@ def judge_turns(
     judge_turn: Callable[[Turn, TurnAnswer], Score | None],
     passes: Callable[[float], bool | None],
     otherwise: NotApplicable,
-) -> Judged:
+) -> TurnScores:
     """Judge each turn and combine the scores.
 
     A case with one turn gets that turn's score; with several turns it gets their mean, followed by each as "turn 2".
@@ -115,7 +115,7 @@ class AnswerJudgement(BaseEvaluator):
     def compare(self, expected: str, answer: str) -> Score | None:
         """Return the score of one answer; None when the expectation contains nothing to compare."""
 
-    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> Judged:
+    def judge(self, case: EvalCase, answer: CaseAnswer, /) -> TurnScores:
         """Return the mean over the turns with an expected answer."""
         return judge_turns(case, answer, self._turn, self.passes, self.NOTHING)
 

@@ -16,11 +16,11 @@ from ..values.outcomes import ANSWER_FAILED, JUDGE_FAILED, NOT_APPLICABLE, SCORE
 from .assignment import AssignedEvaluator, EvaluatorAssignment
 from .stored_rows import judge_failures_of, labels_of
 
-Verdict: TypeAlias = "tuple[str, float | None, bool | None, str, str | None]"
+VerdictColumns: TypeAlias = "tuple[str, float | None, bool | None, str, str | None]"
 """State, value, passed, part and stored labels of one score, or of the lack of one."""
 
-_ANSWER_FAILED: Final[tuple[Verdict, ...]] = ((ANSWER_FAILED, None, None, "", None),)
-_JUDGE_FAILED: Final[tuple[Verdict, ...]] = ((JUDGE_FAILED, None, None, "", None),)
+_ANSWER_FAILED: Final[tuple[VerdictColumns, ...]] = ((ANSWER_FAILED, None, None, "", None),)
+_JUDGE_FAILED: Final[tuple[VerdictColumns, ...]] = ((JUDGE_FAILED, None, None, "", None),)
 
 
 def read_outcomes(store: Store, run_id: str, evalset: EvalSet, assignment: EvaluatorAssignment) -> Iterator[Outcome]:
@@ -96,7 +96,7 @@ def garbage_collection_paused() -> Generator[None, None, None]:
 
 def _verdicts(
     store: Store, run_id: str, evalset: EvalSet, assignment: EvaluatorAssignment
-) -> Iterator[tuple[EvalCase, int, str, AssignedEvaluator, Sequence[Verdict]]]:
+) -> Iterator[tuple[EvalCase, int, str, AssignedEvaluator, Sequence[VerdictColumns]]]:
     """Yield what each evaluator has returned for each result, in their order."""
     cases, evaluators = evalset.cases, assignment.evaluators
     with store.eval_answers.stream_run(run_id) as (results, rows):
@@ -104,7 +104,7 @@ def _verdicts(
         for repeat, position, judge_failures, is_failure, trace_id in results:
             case = cases[position]
             case_digest = case.digest
-            scored: dict[str, list[Verdict]] = {}
+            scored: dict[str, list[VerdictColumns]] = {}
             while row is not None and (row[0], row[1]) <= (repeat, position):
                 _, _, scored_digest, evaluator_digest, value, passed, part, labels = row
                 if scored_digest == case_digest:
@@ -114,7 +114,7 @@ def _verdicts(
             failed = judge_failures_of(judge_failures) if judge_failures else ()
             for index in assignment.of(position):
                 evaluator = evaluators[index]
-                verdicts: Sequence[Verdict] = scored.get(evaluator.digest, ())
+                verdicts: Sequence[VerdictColumns] = scored.get(evaluator.digest, ())
                 if is_failure:
                     verdicts = _ANSWER_FAILED
                 elif evaluator.name in failed:

@@ -9,13 +9,13 @@ from typing import Final, TypeAlias, cast
 from ..values.answers import CaseAnswer, CaseFailure
 from ..values.evaluator import Evaluator, NotApplicable, Score
 
-Judged: TypeAlias = "tuple[Score, ...] | NotApplicable | CaseFailure"
+CaseScores: TypeAlias = "tuple[Score, ...] | NotApplicable | CaseFailure"
 """The score of the whole case followed by those of its parts, or why there is none."""
 
 _MAX_MESSAGE: Final = 2000  # characters
 
 
-def judged_of(returned: object, evaluator: str) -> Judged:
+def judged_of(returned: object, evaluator: str) -> CaseScores:
     """Convert what an evaluator returned.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from ..values.tool_use import ToolUse
 
-Node: TypeAlias = "Mapping[str, Any]"
+BodyNode: TypeAlias = "Mapping[str, Any]"
 
 _CALL_LISTS: Final = frozenset(
     {"tool_uses", "toolUses", "tool_responses", "toolResponses", "trajectory", "tool_calls", "toolCalls"}
@@ -29,7 +29,7 @@ _MAX_NODES: Final = 200_000
 class _Call:
     id: str
     name: str
-    arguments: Node | None
+    arguments: BodyNode | None
     result: Any = None
     status: str = ""
     is_answered: bool = False
@@ -102,7 +102,7 @@ def _walk(body: object) -> Iterator[_Call | _Result | None]:
         waiting.extend((key in _CALL_LISTS, node[key]) for key in reversed(tuple(node)) if key in _HOLDERS)
 
 
-def _call(node: Node, is_listed: bool) -> _Call | None:
+def _call(node: BodyNode, is_listed: bool) -> _Call | None:
     inner = _inner(node, "toolUse", "function_call", "functionCall")
     if inner is None and node.get("type") in ("tool_use", "function_call", "tool_call"):
         inner = node
@@ -118,7 +118,7 @@ def _call(node: Node, is_listed: bool) -> _Call | None:
     return _Call(_text(inner, "toolUseId", "call_id", "tool_call_id", "id"), name, mapping_in(arguments))
 
 
-def _result(node: Node) -> _Result | None:
+def _result(node: BodyNode) -> _Result | None:
     inner = _inner(node, "toolResult", "function_response", "functionResponse")
     is_one = node.get("type") in ("tool_result", "function_call_output") or node.get("role") == "tool"
     if inner is None and (is_one or ("name" in node and "response" in node)):
@@ -147,19 +147,19 @@ def _content(value: object) -> Any:
     return cast("Any", value)
 
 
-def _node(value: object) -> Node | None:
-    return cast("Node", value) if isinstance(value, Mapping) else None
+def _node(value: object) -> BodyNode | None:
+    return cast("BodyNode", value) if isinstance(value, Mapping) else None
 
 
-def _inner(node: Node, *keys: str) -> Node | None:
+def _inner(node: BodyNode, *keys: str) -> BodyNode | None:
     return next((inner for key in keys if (inner := _node(node.get(key))) is not None), None)
 
 
-def _text(node: Node, *keys: str) -> str:
+def _text(node: BodyNode, *keys: str) -> str:
     return next((str(node[key]) for key in keys if isinstance(node.get(key), str)), "")
 
 
-def mapping_in(value: object) -> Node | None:
+def mapping_in(value: object) -> BodyNode | None:
     """Return a mapping, also from JSON text (OpenAI's arguments); None for anything else."""
     if isinstance(value, str):
         try:

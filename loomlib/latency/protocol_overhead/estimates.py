@@ -11,7 +11,7 @@ from loomlib.statistics.percentiles import estimate_paired_difference, estimate_
 
 from .result import ProtocolResult, WayCall
 
-Value = Callable[[WayCall], float | None]
+MeasuredValue = Callable[[WayCall], float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +59,11 @@ def way_estimates(result: ProtocolResult) -> list[WayEstimates]:
         calls = tuple(call for call in result.calls if call.way == way)
         done = [call for call in calls if call.is_done]
 
-        def median(value: Value, done: list[WayCall] = done) -> Estimate:
+        def median(value: MeasuredValue, done: list[WayCall] = done) -> Estimate:
             values = [each for call in done if (each := value(call)) is not None]
             return estimate_percentile(values, 0.5, seed=result.design.seed)
 
-        def extra(value: Value, done: list[WayCall] = done, way: str = way) -> Estimate | None:
+        def extra(value: MeasuredValue, done: list[WayCall] = done, way: str = way) -> Estimate | None:
             if way == HTTP_JSON:
                 return None
             both = [(value(call), value(reference[call.block])) for call in done if call.block in reference]

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
-from ..wire import Message, Receive, RefusedError, invalid
+from ..wire import AsgiMessage, Receive, RefusedError, invalid
 from .errors import refusal
 
 _PAUSE_S: Final = 60.0
@@ -62,7 +62,7 @@ class Body:
         """Return an ASGI `receive` that gives the body, or an empty one when it is in a file, and then what follows."""
         given = False
 
-        async def receive() -> Message:
+        async def receive() -> AsgiMessage:
             nonlocal given
             if given:
                 return await following()

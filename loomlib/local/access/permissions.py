@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import refusal
 from .keys import SessionPrincipal
-from .policies import Statement, decision, default_statements, read_statements
+from .policies import PolicyStatement, decision, default_statements, read_statements
 
 _ALWAYS = frozenset({"sts:GetCallerIdentity"})  # AWS: "No permissions are required to perform this operation"
 
@@ -58,7 +58,7 @@ def identity_decision(principal: SessionPrincipal | None, action: str, resources
     return decision(default_statements(principal) if statements is None else statements, action, resources)
 
 
-def role_statements(principal: SessionPrincipal) -> list[Statement] | None:
+def role_statements(principal: SessionPrincipal) -> list[PolicyStatement] | None:
     """Return the statements of a role that was created in the local IAM; None for any other."""
     role = _local_role(principal)
     if role is None:

@@ -42,10 +42,10 @@ _BROWSER_ACTIONS = (
 _GROUPS = "/aws/bedrock-agentcore/runtimes/"
 _GIVEN = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}")  # ids of memories and runtimes
 
-Statement = Mapping[str, Any]
+PolicyStatement = Mapping[str, Any]
 
 
-def default_statements(principal: SessionPrincipal) -> list[Statement]:
+def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
     """Return what a session may do when its runtime's role has no policies here.
 
     Models, telemetry, its runtime's own log group, the memories, runtimes, code interpreters and browsers that its
@@ -93,17 +93,17 @@ def default_statements(principal: SessionPrincipal) -> list[Statement]:
     ]
 
 
-def read_statements(document: str) -> list[Statement]:
+def read_statements(document: str) -> list[PolicyStatement]:
     """Return the statements of a policy document; none of one that cannot be read."""
     try:
         content = json.loads(document)
     except ValueError:
         return []
     found = _listed(cast("dict[str, Any]", content).get("Statement")) if isinstance(content, dict) else []
-    return [cast("Statement", item) for item in found if isinstance(item, dict)]
+    return [cast("PolicyStatement", item) for item in found if isinstance(item, dict)]
 
 
-def decision(statements: Iterable[Statement], action: str, resources: Sequence[str]) -> bool | None:
+def decision(statements: Iterable[PolicyStatement], action: str, resources: Sequence[str]) -> bool | None:
     """Return whether statements allow (True) or deny (False) an action on all resources; None when none of them speaks.
 
     A statement with a condition denies, but does not allow: conditions are not evaluated.
@@ -127,12 +127,12 @@ def decision(statements: Iterable[Statement], action: str, resources: Sequence[s
     return True if all(allowed.values()) else None
 
 
-def names_action(statement: Statement, action: str) -> bool:
+def names_action(statement: PolicyStatement, action: str) -> bool:
     """Return whether a statement is about an action."""
     return _names(statement, "Action", action, ignore_case=True)
 
 
-def _names(statement: Statement, member: str, value: str, *, ignore_case: bool = False) -> bool:
+def _names(statement: PolicyStatement, member: str, value: str, *, ignore_case: bool = False) -> bool:
     if f"Not{member}" in statement:
         return not matches_any(texts(statement[f"Not{member}"]), value, ignore_case)
     return matches_any(texts(statement.get(member)), value, ignore_case)

@@ -21,7 +21,7 @@ from .conditions import holds, unknown_operators
 from .errors import refusal
 from .keys import SessionPrincipal
 from .permissions import identity_decision, require
-from .policies import Statement, names_action, read_statements, texts
+from .policies import PolicyStatement, names_action, read_statements, texts
 
 KIND: Final = "ResourcePolicy"
 POLICY_OPERATIONS: Final = frozenset({"PutResourcePolicy", "GetResourcePolicy", "DeleteResourcePolicy"})
@@ -209,7 +209,7 @@ def _check(policy: str, arn: str) -> None:
             raise invalid(f"Statement {number} of the policy {reason}")
 
 
-def _reason(statement: Statement, arn: str) -> str:
+def _reason(statement: PolicyStatement, arn: str) -> str:
     """Return why a statement is refused; empty if it is not."""
     unknown = set(statement) - {"Sid", "Effect", "Principal", "Action", "Resource", "Condition"}
     principal, condition = statement.get("Principal"), statement.get("Condition", {})

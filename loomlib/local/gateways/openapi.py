@@ -15,7 +15,7 @@ _DEEPEST: Final = 30
 _MOST_VALUES: Final = 50_000
 _JSON: Final = "application/json"
 
-Document = Mapping[str, Any]
+ApiDocument = Mapping[str, Any]
 
 
 def openapi_tools(text: str) -> list[GatewayTool]:
@@ -83,7 +83,7 @@ def openapi_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[st
     return str(request["method"]), url, headers, body
 
 
-def _read(text: str) -> Document:
+def _read(text: str) -> ApiDocument:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -98,7 +98,7 @@ def _read(text: str) -> Document:
     return cast("dict[str, Any]", document)
 
 
-def _tool(document: Document, references: _References, path: str, item: Document, method: str) -> GatewayTool:
+def _tool(document: ApiDocument, references: _References, path: str, item: ApiDocument, method: str) -> GatewayTool:
     operation = _object(item[method])
     name = operation.get("operationId")
     where = f"{method.upper()} {path}"
@@ -142,9 +142,9 @@ def _tool(document: Document, references: _References, path: str, item: Document
     )
 
 
-def _parameters(references: _References, item: Document, operation: Document) -> Iterator[Document]:
+def _parameters(references: _References, item: ApiDocument, operation: ApiDocument) -> Iterator[ApiDocument]:
     """Yield the parameters of an operation, of which its own replace those of its path."""
-    named: dict[tuple[str, str], Document] = {}
+    named: dict[tuple[str, str], ApiDocument] = {}
     for holder in (item, operation):
         for parameter in holder.get("parameters") or ():
             resolved = references.resolved(parameter)
@@ -153,7 +153,7 @@ def _parameters(references: _References, item: Document, operation: Document) ->
 
 
 def _body(
-    references: _References, operation: Document, where: str, properties: dict[str, Any], required: list[str]
+    references: _References, operation: ApiDocument, where: str, properties: dict[str, Any], required: list[str]
 ) -> tuple[list[str] | None, str]:
     """Add the arguments of the body; return their names, and the one argument that is the whole body."""
     given = operation.get("requestBody")
@@ -176,7 +176,7 @@ def _body(
     return list(fields), ""
 
 
-def _server(document: Document, item: Document, operation: Document) -> str:
+def _server(document: ApiDocument, item: ApiDocument, operation: ApiDocument) -> str:
     servers: Any = operation.get("servers") or item.get("servers") or document.get("servers")
     server = _object(servers[0] if isinstance(servers, list) and servers else None)
     url = str(server.get("url", ""))
@@ -194,7 +194,7 @@ class _References:
         document: The document.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: ApiDocument) -> None:
         self._document, self._left = document, _MOST_VALUES
 
     def resolved(self, value: Any, within: frozenset[str] = frozenset()) -> Any:
@@ -219,7 +219,7 @@ class _References:
         return {name: self.resolved(item, within) for name, item in given.items()}
 
 
-def _named(document: Document, reference: str) -> Any:
+def _named(document: ApiDocument, reference: str) -> Any:
     if not reference.startswith("#/"):
         raise TargetError(f"The reference {reference} leads out of the OpenAPI document")
     found: Any = document

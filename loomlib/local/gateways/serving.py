@@ -21,10 +21,10 @@ from ..resources import Place, ResourceRecord
 from ..resources.engine import ResourceEngine
 from ..resources.store import ResourceStore
 from ..wire import (
+    AsgiScope,
     ChallengeError,
     Receive,
     RefusedError,
-    Scope,
     Send,
     invalid,
     not_found,
@@ -71,7 +71,7 @@ class Gateways:
         self._store, self._targets, self._inbound, self._policies = store, targets, inbound, policies
         self._search, self._spans = ToolSearch(), spans
 
-    async def answer(self, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+    async def answer(self, caller: Caller, scope: AsgiScope, receive: Receive, send: Send, request_id: str) -> None:
         """Answer one request.
 
         Raises:

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_plus, urlsplit
 
-from ..wire import Receive, Scope, Send, read_body, send_json
+from ..wire import AsgiScope, Receive, Send, read_body, send_json
 
 PATH: Final = "/oauth2/token"
 _FORM_BYTES: Final = 100_000
@@ -34,7 +34,7 @@ class _RefusalError(Exception):
     """An OAuth error code."""
 
 
-def has_token_request(scope: Scope) -> bool:
+def has_token_request(scope: AsgiScope) -> bool:
     """Return whether a request is for the token endpoint of a user pool's domain."""
     if scope["method"] != "POST" or scope["path"] != PATH:
         return False
@@ -42,7 +42,7 @@ def has_token_request(scope: Scope) -> bool:
     return _HOST.fullmatch(host.lower()) is not None
 
 
-async def answer_token_request(scope: Scope, receive: Receive, send: Send) -> None:
+async def answer_token_request(scope: AsgiScope, receive: Receive, send: Send) -> None:
     """Answer a request of which `has_token_request` is true."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     form = dict(parse_qsl((await read_body(receive, _FORM_BYTES)).decode("latin-1")))

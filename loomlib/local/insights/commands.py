@@ -18,7 +18,7 @@ from .tokens import QueryToken
 from .values import shown, sort_key
 
 Rows = Iterable[Row]
-Run = Callable[[Rows], Iterator[Row]]
+CommandRun = Callable[[Rows], Iterator[Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Stage:
     """
 
     kind: str
-    run: Run
+    run: CommandRun
     shows: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None
     required: tuple[str, ...] = ()

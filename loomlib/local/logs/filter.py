@@ -22,7 +22,7 @@ from .store import Logs
 STORED_IDS = 2**60
 """Added to the ids of stored telemetry, so that they differ from those of moto's events."""
 
-_Event = tuple[int, int, str, str, int]  # time, id, stream, message, time of ingestion; times in ms
+_FoundEvent = tuple[int, int, str, str, int]  # time, id, stream, message, time of ingestion; times in ms
 
 
 class LogFilter:
@@ -44,7 +44,7 @@ class LogFilter:
         prefix = parameters.get("logStreamNamePrefix") or ""
         self._logs.wait_restored()
         self._logs.wait_current()
-        events: list[_Event] = []
+        events: list[_FoundEvent] = []
         with self._logs.backend_lock:
             group = self._logs.backend(place).groups.get(name)
             if group is None:
@@ -93,7 +93,7 @@ class LogFilter:
         return {"events": page, "searchedLogStreams": [], **more}
 
 
-def _first_bytes(events: Iterable[_Event]) -> Iterator[_Event]:
+def _first_bytes(events: Iterable[_FoundEvent]) -> Iterator[_FoundEvent]:
     """Yield events until they fill a page's bytes."""
     size = 0
     for event in events:

@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS lines (
 
 T = TypeVar("T")
 Place = tuple[str, str]
-Row = tuple[str, str, int, str]
+JournalRow = tuple[str, str, int, str]
 """A line: its group, its stream, its unix time in milliseconds, its text."""
 
 
@@ -44,7 +44,7 @@ class LogJournal:
         self._file = home / FILE_NAME
         self._database = self._open()
 
-    def read(self) -> Iterator[list[Row]]:
+    def read(self) -> Iterator[list[JournalRow]]:
         """Yield the newest 200,000 lines of 14 days in batches, the oldest first; delete the others."""
         oldest = int(time.time() * 1000) - _RETAINED_MS
         self._run(
@@ -56,7 +56,7 @@ class LogJournal:
             yield [row[1:] for row in rows]
             last = rows[-1][0]
 
-    def append(self, lines: Sequence[Row]) -> None:
+    def append(self, lines: Sequence[JournalRow]) -> None:
         """Store lines."""
         self._run("INSERT INTO lines (log_group, stream, timestamp_ms, message) VALUES (?, ?, ?, ?)", lines)
 

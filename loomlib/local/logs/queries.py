@@ -26,7 +26,7 @@ _RUNNING_QUERIES = 30  # AWS: concurrent queries of one account
 _EVENTS_A_TURN = 500
 _LARGEST_MS = 100_000_000_000  # seconds beyond this lie in the year 5138, so they are milliseconds
 
-_Event = tuple[str, str, int, int, str]
+_EventRow = tuple[str, str, int, int, str]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class Insights:
             del self._queries[oldest]
         return {"queryId": query_id}
 
-    async def _run(self, query: _Running, question: Mapping[str, Any], events: list[_Event]) -> None:
+    async def _run(self, query: _Running, question: Mapping[str, Any], events: list[_EventRow]) -> None:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "loomlib.local.insights"),
             stdin=asyncio.subprocess.PIPE,
@@ -136,9 +136,9 @@ class Insights:
                 process.kill()
                 await process.wait()
 
-    def _events(self, groups: Sequence[str], place: Place, begin_ms: float, end_ms: float) -> list[_Event]:
+    def _events(self, groups: Sequence[str], place: Place, begin_ms: float, end_ms: float) -> list[_EventRow]:
         self._logs.wait_restored()
-        found_events: list[_Event] = []
+        found_events: list[_EventRow] = []
         with self._logs.backend_lock:
             known = self._logs.backend(place).groups
             for name in groups:
@@ -199,7 +199,7 @@ class Insights:
         return query
 
 
-async def _feed(stdin: asyncio.StreamWriter, question: Mapping[str, Any], events: list[_Event]) -> None:
+async def _feed(stdin: asyncio.StreamWriter, question: Mapping[str, Any], events: list[_EventRow]) -> None:
     try:
         for part in _parts(question, events):
             stdin.write(part)
@@ -211,7 +211,7 @@ async def _feed(stdin: asyncio.StreamWriter, question: Mapping[str, Any], events
         stdin.close()
 
 
-def _parts(question: Mapping[str, Any], events: list[_Event]) -> Iterator[bytes]:
+def _parts(question: Mapping[str, Any], events: list[_EventRow]) -> Iterator[bytes]:
     yield json.dumps(question).encode() + b"\n"
     for at in range(0, len(events), _EVENTS_A_TURN):
         yield json.dumps(events[at : at + _EVENTS_A_TURN]).encode() + b"\n"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from loomlib.local.resources.store import ResourceStore
 
 Parameters = Mapping[str, Any]
-Memory = dict[str, Any]
+MemoryDocument = dict[str, Any]
 _MOST_INDEXED_KEYS = 10
 
 MEMORY: Final = Resource(
@@ -69,13 +69,13 @@ class MemoryDirectory:
     def __init__(self, resources: ResourceStore) -> None:
         self._resources = resources
 
-    def find(self, memory_id: str) -> Memory | None:
+    def find(self, memory_id: str) -> MemoryDocument | None:
         """Return a memory's members, or None."""
         record = self._resources.of_id(MEMORY.noun, memory_id)
         return {"id": record.id, **record.document} if record else None
 
 
-def read_memory(connection: sqlite3.Connection, parameters: Parameters) -> Memory:
+def read_memory(connection: sqlite3.Connection, parameters: Parameters) -> MemoryDocument:
     """Return the memory that `memoryId` (an id or an ARN) names.
 
     Args:
@@ -92,8 +92,8 @@ def read_memory(connection: sqlite3.Connection, parameters: Parameters) -> Memor
     return json.loads(row["body"])
 
 
-def _updated(memory: Parameters, parameters: Parameters, moment: float) -> Memory:
-    changed: Memory = dict(memory)
+def _updated(memory: Parameters, parameters: Parameters, moment: float) -> MemoryDocument:
+    changed: MemoryDocument = dict(memory)
     for key in ("description", "memoryExecutionRoleArn", "eventExpiryDuration", "namespaceKeys"):
         if parameters.get(key) is not None:
             changed[key] = parameters[key]

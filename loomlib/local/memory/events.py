@@ -15,7 +15,7 @@ from .branches import segments, seq_of
 from .control_plane import read_memory
 from .filters import newest_matching
 from .store import MemoryStore
-from .writing import Row, add_event, delete_event
+from .writing import StoredRow, add_event, delete_event
 
 Parameters = Mapping[str, Any]
 _HEAD = "e.memory_id, e.actor_id, e.session_id, e.event_id, e.timestamp_ms, e.branch, e.root_event, e.metadata, e.seq"
@@ -153,7 +153,7 @@ class EventPlane:
         return int(self._clock() * 1000)
 
 
-def shown(row: Row) -> str:
+def shown(row: StoredRow) -> str:
     """Return an event as JSON in AWS's form; parts that are stored as JSON are inserted unchanged."""
     head: dict[str, Any] = {
         "memoryId": row["memory_id"],

@@ -8,7 +8,7 @@ from typing import Any, Final
 from loomlib.local.resources import new_id
 from loomlib.local.wire import invalid
 
-Strategy = dict[str, Any]
+StrategyDocument = dict[str, Any]
 
 _ACTOR: Final = "/strategies/{memoryStrategyId}/actors/{actorId}/"
 _SESSION: Final = _ACTOR + "sessions/{sessionId}/"
@@ -36,7 +36,7 @@ _MOST_STRATEGIES: Final = 6
 """AgentCore's quota of strategies per memory."""
 
 
-def created(given: Mapping[str, Any], moment: float) -> Strategy:
+def created(given: Mapping[str, Any], moment: float) -> StrategyDocument:
     """Return the strategy that an entry of `memoryStrategies` describes.
 
     Args:
@@ -65,7 +65,7 @@ def created(given: Mapping[str, Any], moment: float) -> Strategy:
     }
 
 
-def modified(strategy: Mapping[str, Any], changes: Mapping[str, Any], moment: float) -> Strategy:
+def modified(strategy: Mapping[str, Any], changes: Mapping[str, Any], moment: float) -> StrategyDocument:
     """Return a strategy as an entry of `modifyMemoryStrategies` changes it.
 
     Args:
@@ -87,7 +87,7 @@ def modified(strategy: Mapping[str, Any], changes: Mapping[str, Any], moment: fl
     return result
 
 
-def checked(strategies: Sequence[Strategy]) -> list[Strategy]:
+def checked(strategies: Sequence[StrategyDocument]) -> list[StrategyDocument]:
     """Return the strategies of one memory.
 
     Raises:

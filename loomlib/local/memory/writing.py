@@ -16,12 +16,12 @@ from .control_plane import read_memory
 from .filters import terms_of
 
 Parameters = Mapping[str, Any]
-Row = Mapping[str, Any] | sqlite3.Row
+StoredRow = Mapping[str, Any] | sqlite3.Row
 _DAY_MS = 86_400_000
 _YEAR_10_000_S = 253_402_300_800
 
 
-def add_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: int) -> Row:
+def add_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: int) -> StoredRow:
     """Store a new event and return its row; for a client token used before, return the earlier event's row.
 
     Args:

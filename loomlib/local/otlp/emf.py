@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from .deltas import Deltas
 from .documents import Group
-from .points import Buckets
+from .points import BucketCounts
 
 NAMESPACE = "bedrock-agentcore"
 _MOST_VALUES = 100  # CloudWatch's embedded metric format: a metric's array holds at most 100 values
@@ -81,7 +81,7 @@ def _value(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     point = cast("dict[str, Any]", value)
-    buckets: Buckets = point["buckets"]
+    buckets: BucketCounts = point["buckets"]
     count = point["count"]
     if not buckets and count:
         buckets = [(point["sum"] / count if isinstance(point["sum"], int | float) else 0.0, count)]
@@ -98,7 +98,7 @@ def _value(value: Any) -> Any:
     }
 
 
-def _merged(buckets: Buckets) -> tuple[float, int]:
+def _merged(buckets: BucketCounts) -> tuple[float, int]:
     count = sum(held for _, held in buckets)
     return sum(middle * held for middle, held in buckets) / count, count
 

@@ -13,10 +13,10 @@ KINDS = {
 }
 TEMPORALITIES = ("unspecified", "delta", "cumulative")
 
-Buckets = list[tuple[float, int]]
+BucketCounts = list[tuple[float, int]]
 
 
-def bucket_middles(bounds: Sequence[float], counts: Sequence[int], low: object, high: object) -> Buckets:
+def bucket_middles(bounds: Sequence[float], counts: Sequence[int], low: object, high: object) -> BucketCounts:
     """Return midpoints and counts of a histogram's non-empty buckets.
 
     Args:
@@ -25,7 +25,7 @@ def bucket_middles(bounds: Sequence[float], counts: Sequence[int], low: object, 
         low: The smallest value, which bounds the first bucket, if it is known.
         high: The largest value, which bounds the last bucket, if it is known.
     """
-    middles: Buckets = []
+    middles: BucketCounts = []
     for index, count in enumerate(counts):
         if not count:
             continue
@@ -38,7 +38,7 @@ def bucket_middles(bounds: Sequence[float], counts: Sequence[int], low: object, 
 
 def exponential_middles(
     *, scale: int, zero: int, positive: tuple[int, Sequence[int]], negative: tuple[int, Sequence[int]]
-) -> Buckets:
+) -> BucketCounts:
     """Return midpoints and counts of an exponential histogram's non-empty buckets.
 
     Bucket i covers (base^i, base^(i+1)] with base = 2^(2^-scale). Source: OpenTelemetry metrics data model,
@@ -50,7 +50,7 @@ def exponential_middles(
         positive: Offset of the first bucket and the counts of positive values.
         negative: Offset of the first bucket and the counts of negative values, by size.
     """
-    middles: Buckets = []
+    middles: BucketCounts = []
     for sign, (offset, counts) in ((-1.0, negative), (1.0, positive)):
         for index, count in enumerate(counts, start=offset):
             if count:

@@ -20,14 +20,14 @@ _SESSION_ID: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-_]{32,255}")
 _REMEMBERED: Final = 10_000
 _NAMESPACE: Final = uuid.UUID("5a4f1d6e-3c52-4d5f-9b0c-2d4a8a1f7e61")
 
-Key = tuple[str, str, str]
+McpSessionKey = tuple[str, str, str]
 
 
 class McpSessionIds:
     """The runtime sessions of MCP session ids, by runtime id, qualifier and MCP session id; the oldest are dropped."""
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[Key, str] = OrderedDict()
+        self._sessions: OrderedDict[McpSessionKey, str] = OrderedDict()
 
     def session_of(self, runtime_id: str, qualifier: str, mcp_id: str, given: str | None) -> str:
         """Return the runtime session id for a request with an MCP session id.

@@ -32,7 +32,7 @@ _FULL_DISK_PAUSE_S = 1.0
 
 Parameters = Mapping[str, Any]
 Result = dict[str, Any]
-Handler = Callable[[Parameters, Place], Awaitable[Result]]
+OperationHandler = Callable[[Parameters, Place], Awaitable[Result]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ResourceEngine:
         self._families = {
             resource.noun: _Family(resource, behaviour, bind(resource, service)) for resource, behaviour in resources
         }
-        self.handlers: dict[str, Handler] = {
+        self.handlers: dict[str, OperationHandler] = {
             "TagResource": self._tag,
             "UntagResource": self._untag,
             "ListTagsForResource": self._list_tags,

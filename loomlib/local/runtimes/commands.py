@@ -17,7 +17,7 @@ from ..sessions import SessionPool
 from ..sessions.commands import Exit, Output, run_command
 from ..sessions.use import SessionUse
 from ..sessions.wire import ConnectionClosedError
-from ..wire import Receive, RefusedError, Scope, Send, invalid, read_body
+from ..wire import AsgiScope, Receive, RefusedError, Send, invalid, read_body
 from .invoke import Invoke, as_refusals, session_id_of, while_connected
 
 # botocore's model of InvokeAgentRuntimeCommand.
@@ -38,7 +38,7 @@ class Commands:
         self,
         arn: str,
         caller: Caller,
-        scope: Scope,
+        scope: AsgiScope,
         headers: Mapping[bytes, bytes],
         receive: Receive,
         send: Send,

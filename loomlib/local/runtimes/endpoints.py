@@ -16,7 +16,7 @@ from ..sessions import SessionPool
 from ..sessions.commands import connect_port
 from ..sessions.use import SessionUse
 from ..sessions.wire import AgentConnection, ConnectionClosedError, NotHttpError
-from ..wire import Receive, RefusedError, Scope, Send, read_body
+from ..wire import AsgiScope, Receive, RefusedError, Send, read_body
 from .invoke import PAYLOAD_LIMIT_BYTES, Invoke, as_refusals, session_id_of, while_connected
 from .ports import PortAddress, passed_headers, passed_query
 
@@ -75,7 +75,7 @@ class SessionEndpoints:
         self,
         to: PortAddress,
         caller: Caller,
-        scope: Scope,
+        scope: AsgiScope,
         headers: Mapping[bytes, bytes],
         receive: Receive,
         send: Send,
@@ -94,7 +94,7 @@ class SessionEndpoints:
 
 
 async def _pass_on(
-    use: SessionUse, to: PortAddress, scope: Scope, headers: Mapping[str, str], body: bytes, send: Send
+    use: SessionUse, to: PortAddress, scope: AsgiScope, headers: Mapping[str, str], body: bytes, send: Send
 ) -> None:
     query = passed_query(scope["query_string"])
     connection: AgentConnection | None = None

@@ -36,9 +36,9 @@ from ..resources import ResourceRecord
 from ..resources.store import ResourceStore
 from ..sessions import SessionPool
 from ..wire import (
+    AsgiScope,
     Receive,
     RefusedError,
-    Scope,
     Send,
     invalid,
     not_found,
@@ -84,7 +84,7 @@ class Invoke:
         self,
         arn: str,
         caller: Caller,
-        scope: Scope,
+        scope: AsgiScope,
         headers: Mapping[bytes, bytes],
         receive: Receive,
         send: Send,
@@ -129,7 +129,7 @@ class Invoke:
         self,
         arn: str,
         caller: Caller,
-        scope: Scope,
+        scope: AsgiScope,
         headers: Mapping[bytes, bytes],
         receive: Receive,
         send: Send,
@@ -206,7 +206,7 @@ class Invoke:
         self,
         arn: str,
         caller: Caller,
-        scope: Scope,
+        scope: AsgiScope,
         headers: Mapping[bytes, bytes],
         receive: Receive,
         send: Send,
@@ -237,7 +237,7 @@ class Invoke:
         back = ((SESSION_HEADER, session_id.encode()), (b"x-amzn-requestid", request_id.encode()))
         await send_json(send, {}, 200, back)
 
-    async def resource_metadata(self, arn: str, caller: Caller, scope: Scope, send: Send) -> None:
+    async def resource_metadata(self, arn: str, caller: Caller, scope: AsgiScope, send: Send) -> None:
         """Answer `GET /runtimes/{arn}/invocations/.well-known/oauth-protected-resource`.
 
         Anyone may read it of a runtime that has an authorizer.

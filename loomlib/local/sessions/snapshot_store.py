@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 KEPT_UNUSED = 8
 """Frozen processes without a session that are kept; a Strands agent's takes 80 to 90 MB (`bench_snapshots`)."""
 
-_Key = tuple[str, str]
+_SnapshotKey = tuple[str, str]
 
 
 def reasons_to_boot(runtime: RuntimeVersion) -> tuple[str, ...]:
@@ -43,9 +43,9 @@ class Snapshots:
 
     def __init__(self, place: SessionPlace) -> None:
         self._place = place
-        self._snapshots: dict[_Key, asyncio.Task[Snapshot]] = {}  # the one that was used last is the last
-        self._stopped: set[_Key] = set()
-        self._users: dict[_Key, set[str]] = {}
+        self._snapshots: dict[_SnapshotKey, asyncio.Task[Snapshot]] = {}  # the one that was used last is the last
+        self._stopped: set[_SnapshotKey] = set()
+        self._users: dict[_SnapshotKey, set[str]] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
     async def find(self, runtime: RuntimeVersion, mark: str = "") -> Snapshot | None:
@@ -112,7 +112,7 @@ class Snapshots:
         await snapshot.build()
         return snapshot
 
-    def _why_gone(self, key: _Key, task: asyncio.Task[Snapshot] | None) -> str:
+    def _why_gone(self, key: _SnapshotKey, task: asyncio.Task[Snapshot] | None) -> str:
         """Return why a version that was built has no snapshot; empty if it has one, or one is being taken."""
         if task is None:
             return "its frozen process was stopped" if key in self._stopped else "the service was started again"

@@ -27,7 +27,7 @@ from ..runtimes.ports import PortAddress, passed_headers, passed_query, read_por
 from ..sessions import SessionPool
 from ..sessions.running import ProcessGoneError
 from ..sessions.use import SessionUse
-from ..wire import Message, Receive, RefusedError, Scope, Send, invalid, not_implemented, send_refusal
+from ..wire import AsgiMessage, AsgiScope, Receive, RefusedError, Send, invalid, not_implemented, send_refusal
 from .protocol import largest
 from .relay import ClientConnection, connect, relay
 from .shells import OPERATION as SHELL_OPERATION
@@ -82,11 +82,11 @@ class WebSockets:
         self._largest, self._most_open, self._open = largest(frame_bytes), most_open, 0
         self._shells = Shells()
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one WebSocket to its end; a refusal is an AWS error with its HTTP status."""
         request_id = str(uuid.uuid4())
 
-        async def send_http(message: Message) -> None:
+        async def send_http(message: AsgiMessage) -> None:
             await send({**message, "type": f"websocket.{message['type']}"})
 
         try:
@@ -130,7 +130,7 @@ class WebSockets:
             await send_refusal(send_http, RefusedError("InternalServerException", 500, message), request_id)
 
     async def _serve(
-        self, arn: str, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str
+        self, arn: str, caller: Caller, scope: AsgiScope, receive: Receive, send: Send, request_id: str
     ) -> None:
         call, left = await self._authorized(_OPERATION, arn, caller, scope, request_id)
         if call.runtime.protocol not in ("HTTP", "AGUI"):
@@ -150,7 +150,7 @@ class WebSockets:
             use.close()
 
     async def _authorized(
-        self, operation: str, arn: str, caller: Caller, scope: Scope, request_id: str
+        self, operation: str, arn: str, caller: Caller, scope: AsgiScope, request_id: str
     ) -> tuple[AgentCall, list[tuple[str, str]]]:
         """Return the call that an opening request makes, and what is left of its query."""
         qualifier, version = self._invoke.target_for(caller, arn, scope["query_string"])
@@ -178,7 +178,7 @@ class WebSockets:
         return call, left
 
     async def _serve_shell(
-        self, arn: str, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str
+        self, arn: str, caller: Caller, scope: AsgiScope, receive: Receive, send: Send, request_id: str
     ) -> None:
         call, _ = await self._authorized(SHELL_OPERATION, arn, caller, scope, request_id)
         shell_id = shell_id_of(scope["query_string"])
@@ -198,7 +198,7 @@ class WebSockets:
             use.close()
 
     async def _serve_port(
-        self, to: PortAddress, caller: Caller, scope: Scope, receive: Receive, send: Send, request_id: str
+        self, to: PortAddress, caller: Caller, scope: AsgiScope, receive: Receive, send: Send, request_id: str
     ) -> None:
         """Relay a WebSocket to a server at a port that the runtime allows."""
         headers = {
@@ -255,17 +255,17 @@ class WebSockets:
         raise AssertionError("the second attempt returns or raises")
 
 
-def _offered(scope: Scope) -> list[str]:
+def _offered(scope: AsgiScope) -> list[str]:
     """Return the subprotocols that the agent is offered: not the one that holds the caller's token."""
     return [name for name in scope["subprotocols"] if not name.startswith(TOKEN_SUBPROTOCOL)]
 
 
-def _chosen(scope: Scope, chosen: str | None) -> str | None:
+def _chosen(scope: AsgiScope, chosen: str | None) -> str | None:
     """Return the subprotocol to accept: a browser that offered the name of its token's wants one of its offers."""
     return chosen or (TOKEN_SUBPROTOCOL if TOKEN_SUBPROTOCOL in scope["subprotocols"] else None)
 
 
-def _acceptance(call: AgentCall, subprotocol: str | None, request_id: str) -> Message:
+def _acceptance(call: AgentCall, subprotocol: str | None, request_id: str) -> AsgiMessage:
     """Return the message that accepts a WebSocket to a session."""
     back = [(SESSION_HEADER, call.session_id.encode()), (b"x-amzn-requestid", request_id.encode())]
     return {"type": "websocket.accept", "subprotocol": subprotocol, "headers": back}

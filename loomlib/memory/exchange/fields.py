@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from ...errors import SettingsError
 
-_Check = Callable[[Any], bool]
+_FieldCheck = Callable[[Any], bool]
 
 
 def _is_text(value: Any) -> bool:
@@ -44,7 +44,7 @@ def _is_branch(value: Any) -> bool:
 
 
 _TEXT: Final = "a string"
-_NEEDED: Final[Mapping[str, Mapping[str, tuple[_Check, str]]]] = {
+_NEEDED: Final[Mapping[str, Mapping[str, tuple[_FieldCheck, str]]]] = {
     "event": {
         "eventId": (_is_text, _TEXT),
         "actorId": (_is_text, _TEXT),
@@ -60,7 +60,7 @@ _NEEDED: Final[Mapping[str, Mapping[str, tuple[_Check, str]]]] = {
     },
     "manifest": {"memory": (_is_object, "an object with the id and the name of the memory")},
 }
-_ALLOWED: Final[Mapping[str, tuple[_Check, str]]] = {
+_ALLOWED: Final[Mapping[str, tuple[_FieldCheck, str]]] = {
     "branch": (_is_branch, "an object with a name"),
     "metadata": (_is_metadata, 'an object such as {"topic": {"stringValue": "food"}}'),
     "strategies": (_is_strategies, "a list of objects, each with a name and a strategyId"),

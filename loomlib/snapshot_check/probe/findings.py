@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .agent_code import AgentCode
-from .tracing import Line
+from .tracing import SourceLine
 
 _MOST = 200
 _MOST_PATHS = 5
@@ -24,7 +24,7 @@ class Findings:
         self._code = code
         self._found: dict[tuple[str, str, int], dict[str, Any]] = {}
 
-    def add(self, kind: str, line: Line, *, path: str = "", made_by: str = "", detail: str = "") -> None:
+    def add(self, kind: str, line: SourceLine, *, path: str = "", made_by: str = "", detail: str = "") -> None:
         """Add a finding, or a further path to one.
 
         Args:
@@ -46,7 +46,7 @@ class Findings:
         if path and not known and len(paths) < _MOST_PATHS:
             paths.append(path[:300])
 
-    def has(self, kind: str, line: Line) -> bool:
+    def has(self, kind: str, line: SourceLine) -> bool:
         """Return whether there is a finding of a kind at a line."""
         return (kind, self._file(line), line[1]) in self._found
 
@@ -54,5 +54,5 @@ class Findings:
         """Return all findings, ready for JSON."""
         return list(self._found.values())
 
-    def _file(self, line: Line) -> str:
+    def _file(self, line: SourceLine) -> str:
         return self._code.relative(line[0]).replace("\\", "/")

@@ -13,7 +13,7 @@ from .agent_code import AgentCode
 from .findings import Findings
 from .objects import Node, Objects
 from .sources import SEED
-from .tracing import CallTracer, Line
+from .tracing import CallTracer, SourceLine
 
 _NUMPY = frozenset({"Generator", "RandomState", "PCG64", "MT19937", "Philox", "SFC64", "PCG64DXSM"})
 _UNCHANGING = frozenset({"seed", "getstate", "setstate", "get_state", "set_state", "default_rng"})
@@ -30,10 +30,10 @@ class Generators:
 
     def __init__(self, code: AgentCode, tracer: CallTracer, objects: Objects) -> None:
         self._code, self._tracer, self._objects = code, tracer, objects
-        self._kept: dict[str, tuple[Any, Line, str, str]] = {}
+        self._kept: dict[str, tuple[Any, SourceLine, str, str]] = {}
         self._known: set[int] = set()
 
-    def examine(self, node: Node, line: Line) -> None:
+    def examine(self, node: Node, line: SourceLine) -> None:
         """Keep an object if it is a generator."""
         if (
             node.is_own
@@ -48,7 +48,7 @@ class Generators:
 
     def examine_code(self) -> None:
         """Find functions of the agent that draw from the shared generators of `random` and `numpy.random`."""
-        uses: list[tuple[Any, Line, str]] = []
+        uses: list[tuple[Any, SourceLine, str]] = []
         reseeded: set[int] = set()
         for module in self._objects.modules.values():
             path = str(module.__file__)

@@ -10,7 +10,7 @@ from typing import Any, cast
 from .agent_code import AgentCode
 from .findings import Findings
 from .objects import Node
-from .tracing import CallTracer, Line
+from .tracing import CallTracer, SourceLine
 
 _DATABASES = frozenset(
     {"sqlite3", "psycopg", "psycopg2", "pymysql", "MySQLdb", "mysql", "asyncpg", "duckdb", "pyodbc", "oracledb", "dbm"}
@@ -33,10 +33,10 @@ class Handles:
         self._descriptors = _descriptors()
         self._threads = {id(thread) for thread in threading.enumerate()}
         self._children = _children()
-        self._databases: list[tuple[Line, str, str]] = []
+        self._databases: list[tuple[SourceLine, str, str]] = []
         self.remaining: list[threading.Thread] = []
 
-    def examine(self, node: Node, line: Line) -> None:
+    def examine(self, node: Node, line: SourceLine) -> None:
         """Keep an object if it is an open database."""
         kind = cast("Any", type(node.value))
         if (
@@ -79,7 +79,7 @@ class Handles:
                 findings.add("process", line, made_by="a child process")
 
     def _report_descriptors(self, findings: Findings) -> None:
-        sockets: dict[int, tuple[Line, bool]] = {}
+        sockets: dict[int, tuple[SourceLine, bool]] = {}
         for reference, line, is_direct in self._tracer.sockets:
             opened = reference()
             if opened is not None and opened.fileno() >= 0:

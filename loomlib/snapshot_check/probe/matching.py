@@ -25,7 +25,7 @@ _DATE_FORMS = (
 _SCALES = (1.0, 1e3, 1e6, 1e9)  # seconds to nanoseconds
 BUCKETS_S = (10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 86_400)
 
-Span = tuple[str, int, int]
+LineSpan = tuple[str, int, int]
 """A file of the agent, and the first and last line of a statement."""
 
 
@@ -50,7 +50,7 @@ class Matcher:
                 for value in event.values:
                     self._add(value, event)
 
-    def match(self, value: Any, span: Span) -> Event | None:
+    def match(self, value: Any, span: LineSpan) -> Event | None:
         """Return the call that a value comes from, or None.
 
         Args:
@@ -74,7 +74,7 @@ class Matcher:
             return self._match_date(datetime.datetime(*value[:6]), span)
         return self._match_date(value, span) if isinstance(value, datetime.date) else None
 
-    def match_bucket(self, value: Any, span: Span = ("", 0, 0)) -> Event | None:
+    def match_bucket(self, value: Any, span: LineSpan = ("", 0, 0)) -> Event | None:
         """Return the clock whose reading, divided into intervals, is the value."""
         if not isinstance(value, int) or value < 10_000:
             return None
@@ -141,7 +141,7 @@ class Matcher:
             for text in {str(int(reading)), *forms}:
                 self._texts.setdefault(text, []).append(event)
 
-    def _match_text(self, text: str, span: Span) -> Event | None:
+    def _match_text(self, text: str, span: LineSpan) -> Event | None:
         text = text[:_MOST_TEXT]
         if self._windows:
             for at in range(len(text) - _WINDOW + 1):
@@ -165,7 +165,7 @@ class Matcher:
                     nearest, distance = event, difference
         return nearest if nearest is not None and nearest.is_direct else None
 
-    def _match_date(self, value: datetime.date, span: Span) -> Event | None:
+    def _match_date(self, value: datetime.date, span: LineSpan) -> Event | None:
         clocks = [clock for clock in self._clocks if clock[2].source.family != "monotonic"]
         if not isinstance(value, datetime.datetime):
             found = [
@@ -218,7 +218,7 @@ def _texts_of(returned: Any) -> list[str]:
     return [returned] if isinstance(returned, str) else []
 
 
-def _preferred(events: Sequence[Event], span: Span) -> Event | None:
+def _preferred(events: Sequence[Event], span: LineSpan) -> Event | None:
     """Return the event of a statement, else one of a date, else the first."""
     for event in events:
         for place in (event.line, event.root):

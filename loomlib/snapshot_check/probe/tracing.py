@@ -19,7 +19,7 @@ _OPTIMIZED = 1  # CO_OPTIMIZED: the code of a function; that of modules and clas
 _MOST_EVENTS = 20_000
 _MOST_VALUES = 20
 
-Line = tuple[str, int]
+SourceLine = tuple[str, int]
 """A file of the agent and a line number."""
 
 
@@ -38,8 +38,8 @@ class Event:
     """
 
     source: TracedFunction
-    line: Line
-    root: Line | None
+    line: SourceLine
+    root: SourceLine | None
     is_direct: bool
     returns: bool
     values: list[Any] = field(default_factory=list[Any])
@@ -57,14 +57,14 @@ class CallTracer:
         self._code = code
         self._builtins, self._functions = builtin_sources(), python_sources()
         self._active = False
-        self.events: dict[tuple[str, Line, Line | None, bool], Event] = {}
-        self.threads: dict[int, Line] = {}
-        self.raw_threads: list[Line] = []
-        self.files: dict[str, Line] = {}
-        self.databases: dict[str, Line] = {}
-        self.sockets: list[tuple[weakref.ref[Any], Line, bool]] = []
-        self.processes: list[Line] = []
-        self.networked: set[Line] = set()
+        self.events: dict[tuple[str, SourceLine, SourceLine | None, bool], Event] = {}
+        self.threads: dict[int, SourceLine] = {}
+        self.raw_threads: list[SourceLine] = []
+        self.files: dict[str, SourceLine] = {}
+        self.databases: dict[str, SourceLine] = {}
+        self.sockets: list[tuple[weakref.ref[Any], SourceLine, bool]] = []
+        self.processes: list[SourceLine] = []
+        self.networked: set[SourceLine] = set()
         self._reading: dict[int, Event] = {}
 
     def start(self) -> None:
@@ -119,7 +119,7 @@ class CallTracer:
                 if _is_builtin(value):
                     self._reading[threading.get_ident()] = event
 
-    def _place(self, frame: FrameType | None) -> tuple[Line, Line | None, bool, bool] | None:
+    def _place(self, frame: FrameType | None) -> tuple[SourceLine, SourceLine | None, bool, bool] | None:
         """Return the nearest line of the agent, the module's or class's line above it, and how they are connected."""
         is_direct = True
         while frame is not None and not self._code.has(frame.f_code.co_filename):

@@ -15,10 +15,10 @@ from typing import Any, cast
 
 from .agent_code import AgentCode
 from .findings import Findings
-from .matching import Matcher, Span, is_part_of
+from .matching import LineSpan, Matcher, is_part_of
 from .objects import SCALARS, Node, Objects
 from .sources import CLOCK, ID, RANDOM, SEED
-from .tracing import CallTracer, Event, Line
+from .tracing import CallTracer, Event, SourceLine
 
 _TOKEN_NAMES = frozenset(
     {"access_token", "accesstoken", "id_token", "token", "sessiontoken", "session_token", "aws_session_token", "jwt"}
@@ -195,7 +195,7 @@ class Values:
         if what:
             self._findings.add("credential", self.line_of(node), path=node.path(), made_by=what)
 
-    def line_of(self, node: Node) -> Line:
+    def line_of(self, node: Node) -> SourceLine:
         """Return the agent's line that assigns the object's root, or its attribute."""
         module = self._objects.modules.get(node.root[0])
         path = str(module.__file__) if module is not None else ""
@@ -241,7 +241,7 @@ class Values:
             kind = "cache"
         self.leaves[node.path()] = (digest, kind or ID, self._code.relative(place[0]), place[1], made_by)
 
-    def _maker_of(self, node: Node, line: Line) -> Event | None:
+    def _maker_of(self, node: Node, line: SourceLine) -> Event | None:
         """Return the traced call that most likely made a value of which only the assigning line is known."""
         source, last = self._code.source(line[0]), self._span(line)[2]
         name = node.label.removeprefix(".")
@@ -269,12 +269,12 @@ class Values:
         source = self._code.source(event.line[0])
         return source is not None and source.assigns(event.line[1], name)
 
-    def _span(self, line: Line) -> Span:
+    def _span(self, line: SourceLine) -> LineSpan:
         source = self._code.source(line[0]) if line[0] else None
         statement = source.statement(line[1]) if source else None
         return (*line, max(line[1], (statement.end_lineno or 0) if statement else 0))
 
-    def _mentions_random(self, line: Line) -> bool:
+    def _mentions_random(self, line: SourceLine) -> bool:
         source = self._code.source(line[0])
         return source is not None and bool({"random", "rand", "rng"} & source.names_at(line[1]))
 

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 FILE = "rules.toml"
 Thresholds = Mapping[str, float]
-Check = Callable[[InvocationCase, Thresholds], FindingDraft | None]
+RuleCheck = Callable[[InvocationCase, Thresholds], FindingDraft | None]
 SessionCheck = Callable[[Sequence[InvocationCase], Thresholds], FindingDraft | None]
 
-CHECKS: Mapping[str, Check] = {
+CHECKS: Mapping[str, RuleCheck] = {
     check.__name__: check
     for check in (
         model_rules.too_many_cycles,
@@ -73,7 +73,7 @@ class Rule:
     source: str = ""
     try_: tuple[str, ...] = ()
     thresholds: Thresholds = field(default_factory=dict[str, float])
-    check: Check | None = None
+    check: RuleCheck | None = None
     session_check: SessionCheck | None = None
 
     def __post_init__(self) -> None:

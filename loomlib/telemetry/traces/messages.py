@@ -15,7 +15,7 @@ from loomlib.json_values import as_list, as_mapping, mapping_or_none, parse_embe
 
 from .span import LogRecord, Span
 
-Message = tuple["Step", ...]
+MessageSteps = tuple["Step", ...]
 REDACTED = "[REDACTED]"
 """What Strands writes in place of content that its redaction policy withholds."""
 
@@ -66,13 +66,13 @@ class SpanMessages:
     """
 
     system: list[Step] = field(default_factory=list[Step])
-    inputs: list[Message] = field(default_factory=list[Message])
-    history: list[Message] = field(default_factory=list[Message])
-    outputs: list[Message] = field(default_factory=list[Message])
-    results: list[Message] = field(default_factory=list[Message])
+    inputs: list[MessageSteps] = field(default_factory=list[MessageSteps])
+    history: list[MessageSteps] = field(default_factory=list[MessageSteps])
+    outputs: list[MessageSteps] = field(default_factory=list[MessageSteps])
+    results: list[MessageSteps] = field(default_factory=list[MessageSteps])
     finish_reason: str | None = None
 
-    def in_order(self) -> Iterator[Message]:
+    def in_order(self) -> Iterator[MessageSteps]:
         """Yield inputs in order, with the assistant's earlier messages inserted where they belong.
 
         A message with tool calls goes before their results; a message in text goes before the user's next message.
@@ -89,7 +89,7 @@ class SpanMessages:
         yield from pending
 
 
-def _call_ids(message: Message) -> set[str]:
+def _call_ids(message: MessageSteps) -> set[str]:
     return {step.call_id for step in message if step.kind == "tool_call"}
 
 
@@ -133,7 +133,7 @@ def _read_attributes(attributes: Mapping[str, Any], messages: SpanMessages) -> b
     return system is not None or inputs is not None or outputs is not None
 
 
-def _message_list(value: object) -> Iterable[Message]:
+def _message_list(value: object) -> Iterable[MessageSteps]:
     for item in as_list(parse_embedded(value)):
         message = mapping_or_none(item)
         if message is not None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from loomlib.json_values import to_text
 
-from .messages import Message, SpanMessages, Step, messages_of
+from .messages import MessageSteps, SpanMessages, Step, messages_of
 from .span import LogRecord, Span
 from .tool_spans import call_id_of, tool_content, tool_error_of, tool_name_of, tool_status_of
 from .trajectory import Trajectory
@@ -115,7 +115,7 @@ class StepMerger:
         system = [step for step in self._steps[: self._prompt_at] if step.kind == "system"]
         self._steps = system + self._steps[self._prompt_at :]
 
-    def _add_message(self, message: Message, span_id: str, time_ns: int, *, is_new: bool) -> None:
+    def _add_message(self, message: MessageSteps, span_id: str, time_ns: int, *, is_new: bool) -> None:
         called: list[Step] = []
         has_prompt = False
         for step in message:
@@ -267,7 +267,7 @@ def _key(step: Step) -> tuple[str, str]:
     return step.kind, to_text(step.result) if step.kind == "tool_result" else step.text
 
 
-def _text(message: Message) -> str:
+def _text(message: MessageSteps) -> str:
     return "\n".join(step.text for step in message if step.kind == "assistant" and step.is_words)
 
 

@@ -24,7 +24,7 @@ _METADATA_S: Final = 300.0
 _TIMEOUT_S: Final = 10.0
 _ERROR_CODE: Final = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]{1,80}")  # RFC 6749, section 5.2
 
-Form = dict[str, str | list[str]]
+FormFields = dict[str, str | list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +43,9 @@ class TokenRequest:
     audiences: Sequence[str] = ()
     custom: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def form(self, **standard: str) -> Form:
+    def form(self, **standard: str) -> FormFields:
         """Return the request's parameters."""
-        form: Form = {**self.custom, **standard}
+        form: FormFields = {**self.custom, **standard}
         if self.scopes:
             form["scope"] = " ".join(self.scopes)
         if self.resources:
@@ -119,7 +119,7 @@ class TokenClient:
             verifier: PKCE's code verifier (RFC 7636).
             redirect_uri: The address that the code was sent to.
         """
-        form: Form = {
+        form: FormFields = {
             "grant_type": "authorization_code",
             "code": code,
             "code_verifier": verifier,
@@ -129,7 +129,7 @@ class TokenClient:
 
     async def refresh(self, client: Client, token: StoredToken) -> StoredToken:
         """Return a new token for a refresh token."""
-        form: Form = {"grant_type": "refresh_token", "refresh_token": token.refresh_token}
+        form: FormFields = {"grant_type": "refresh_token", "refresh_token": token.refresh_token}
         return await self._token(client, form, former_refresh=token.refresh_token)
 
     async def on_behalf_of(self, client: Client, target: TokenRequest, user_token: str) -> StoredToken:
@@ -163,7 +163,7 @@ class TokenClient:
         return await self._token(client, form, anonymous=anonymous)
 
     async def _token(
-        self, client: Client, form: Form, *, former_refresh: str = "", anonymous: bool = False
+        self, client: Client, form: FormFields, *, former_refresh: str = "", anonymous: bool = False
     ) -> StoredToken:
         metadata = await self.metadata(client)
         url = metadata.get("token_endpoint")
@@ -193,7 +193,7 @@ async def _discovered(url: str) -> dict[str, Any]:
     return document
 
 
-async def _answered(url: str, form: Form, headers: Mapping[str, str]) -> dict[str, Any]:
+async def _answered(url: str, form: FormFields, headers: Mapping[str, str]) -> dict[str, Any]:
     """Return the answer of a token endpoint.
 
     Raises:
@@ -214,7 +214,7 @@ async def _answered(url: str, form: Form, headers: Mapping[str, str]) -> dict[st
     return document
 
 
-def _authenticate(client: Client, form: Form, metadata: Mapping[str, Any]) -> dict[str, str]:
+def _authenticate(client: Client, form: FormFields, metadata: Mapping[str, Any]) -> dict[str, str]:
     """Add the client's credentials to a token request; return the headers."""
     method = client.config.get("clientAuthenticationMethod")
     if method in ("AWS_IAM_ID_TOKEN_JWT", "PRIVATE_KEY_JWT"):

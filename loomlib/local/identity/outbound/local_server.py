@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote_plus, urlsplit
 
 from jinja2 import Environment, StrictUndefined
 
-from ...wire import Receive, RefusedError, Scope, Send, read_body, send_body, send_json
+from ...wire import AsgiScope, Receive, RefusedError, Send, read_body, send_body, send_json
 from .consent import CALLBACK_PATH, only, with_query
 
 _FORM_BYTES: Final = 200_000
@@ -123,12 +123,12 @@ class LocalAuthorizationServer:
         self._codes: OrderedDict[str, _Grant] = OrderedDict()
         self._refreshes: OrderedDict[str, _Grant] = OrderedDict()
 
-    def has(self, scope: Scope) -> bool:
+    def has(self, scope: AsgiScope) -> bool:
         """Whether a request is for one of the two endpoints."""
         wanted = (scope["method"], scope["path"])
         return wanted in (("GET", f"{self._path}/authorize"), ("POST", f"{self._path}/token"))
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer a request; the guard has checked its host."""
         if scope["method"] == "GET":
             await self._authorize(scope["query_string"], send)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...wire import RefusedError, Scope, Send, send_body
+from ...wire import AsgiScope, RefusedError, Send, send_body
 from .consent import (
     AUTHORIZE_PATH,
     CALLBACK_PATH,
@@ -36,12 +36,12 @@ class ConsentPages:
     def __init__(self, plane: IdentityPlane, sessions: ConsentSessions) -> None:
         self._plane, self._sessions = plane, sessions
 
-    def has(self, scope: Scope) -> bool:
+    def has(self, scope: AsgiScope) -> bool:
         """Whether a request asks for one of the pages."""
         path: str = scope["path"]
         return scope["method"] == "GET" and (path == AUTHORIZE_PATH or path.startswith(CALLBACK_PATH))
 
-    async def answer(self, scope: Scope, send: Send) -> None:
+    async def answer(self, scope: AsgiScope, send: Send) -> None:
         """Answer one request of a browser; the guard has checked its host."""
         if scope["path"] == AUTHORIZE_PATH:
             await self._authorize(scope["query_string"], send)

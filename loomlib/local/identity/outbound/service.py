@@ -36,7 +36,7 @@ from .vault import TokenVault, VaultSettings
 from .web_identity import TokenSigner, WebIdentity
 
 _log = logging.getLogger(__name__)
-Handler = Callable[[Mapping[str, Any], Place], Awaitable[dict[str, Any]]]
+OutboundHandler = Callable[[Mapping[str, Any], Place], Awaitable[dict[str, Any]]]
 PATHS = "/identities/"
 
 
@@ -79,8 +79,8 @@ class OutboundIdentity:
         )
         settings = VaultSettings(store)
         self.pages = ConsentPages(plane, sessions)
-        self.data_handlers: Mapping[str, Handler] = plane.handlers
-        self.control_handlers: Mapping[str, Handler] = {
+        self.data_handlers: Mapping[str, OutboundHandler] = plane.handlers
+        self.control_handlers: Mapping[str, OutboundHandler] = {
             "GetTokenVault": settings.get,
             "SetTokenVaultCMK": settings.set_key,
             "ResetTokenVaultKeyMaterial": settings.reset,

@@ -18,7 +18,7 @@ _OPEN_TURN_FACTOR: Final = 3
 """A turn without an answer counts as closed after this many delays of silence."""
 _OPEN_TURN_LEAST_S: Final = 2.0
 
-SessionKey = tuple[str, str, str]
+PendingKey = tuple[str, str, str]
 """Memory id, actor id, session id."""
 
 
@@ -30,7 +30,7 @@ class PendingEvents:
 
     def __init__(self, home: Path, seen: int) -> None:
         self._db = open_journal(home)
-        self._waiting: dict[SessionKey, list[tuple[float, JournalEntry]]] = {}
+        self._waiting: dict[PendingKey, list[tuple[float, JournalEntry]]] = {}
         self._more = True
         self.seen = seen
 
@@ -55,7 +55,7 @@ class PendingEvents:
         self._more = len(entries) == _CHUNK
         return self._more and sum(map(len, self._waiting.values())) < _MOST_WAITING
 
-    def due(self, now_s: float, delay_s: float) -> Iterator[tuple[SessionKey, list[JournalEntry]]]:
+    def due(self, now_s: float, delay_s: float) -> Iterator[tuple[PendingKey, list[JournalEntry]]]:
         """Iterate over the sessions with turns that closed at least `delay_s` ago, each with the events of those turns.
 
         The events wait until `done` is called.
@@ -71,7 +71,7 @@ class PendingEvents:
             if closed:
                 yield key, [entry for _, entry in waiting[:closed]]
 
-    def done(self, key: SessionKey, count: int) -> None:
+    def done(self, key: PendingKey, count: int) -> None:
         """Drop the first `count` events of a session."""
         del self._waiting[key][:count]
         if not self._waiting[key]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
-Kind = Literal["semantic", "summary", "preference", "episodic"]
+StrategyKind = Literal["semantic", "summary", "preference", "episodic"]
 
-_KINDS: Final[Mapping[str, Kind]] = {
+_KINDS: Final[Mapping[str, StrategyKind]] = {
     "SEMANTIC": "semantic",
     "SUMMARIZATION": "summary",
     "USER_PREFERENCE": "preference",
@@ -39,7 +39,7 @@ class Strategy:
 
     id: str
     name: str
-    kind: Kind
+    kind: StrategyKind
     template: str
     reflection_template: str = ""
     expiry_days: int | None = None

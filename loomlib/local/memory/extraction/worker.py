@@ -21,7 +21,7 @@ from ..journal import JournalEntry, Message
 from ..records.store import RecordsStore
 from .consolidate import Consolidator, RecordTarget
 from .model import ExtractionError, ModelExtractor
-from .pending import PendingEvents, SessionKey
+from .pending import PendingEvents, PendingKey
 from .process import ExtractionSettings
 from .rules import LABEL, Statement, extract
 from .sessions import SessionRecords
@@ -88,7 +88,7 @@ class Extraction:
             if self._pending.memory(memory_id) is None:
                 self._store.forget_memory(memory_id)
 
-    def _extract(self, strategy: Strategy, key: SessionKey, entries: Sequence[JournalEntry]) -> None:
+    def _extract(self, strategy: Strategy, key: PendingKey, entries: Sequence[JournalEntry]) -> None:
         with self._store.transaction() as db:
             row = db.execute(
                 "SELECT last_seq FROM cursors WHERE memory_id=? AND actor_id=? AND session_id=? AND strategy_id=?",

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 _BLUEPRINTS = Path(__file__).resolve().parents[3] / "blueprints"
 _FILE_NAME = "script.toml"
 
-Form = tuple[re.Pattern[str], str | None]
+SentenceForm = tuple[re.Pattern[str], str | None]
 """A pattern, and the attribute that it states or asks for; None if its first group names the attribute."""
 
 
@@ -42,8 +42,8 @@ class Script:
     related: tuple[str, ...] = ()
     units: tuple[tuple[str, ...], ...] = ()
     sentences: tuple[str, ...] = ("This is a text about {topic}, written by a scripted model.",)
-    statements: tuple[Form, ...] = ()
-    questions: tuple[Form, ...] = ()
+    statements: tuple[SentenceForm, ...] = ()
+    questions: tuple[SentenceForm, ...] = ()
     answers: Mapping[str, str] = field(default_factory=dict[str, str])
     unknown: Mapping[str, str] = field(default_factory=dict[str, str])
     same: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -32,7 +32,7 @@ _USAGE = {
 
 _CODE = {"name": "tool.name", "codeInterpreterIdentifier": "code_interpreter.id", "sessionId": "toolsession.id"}
 
-Call = Callable[[Any, str, Mapping[str, Any]], Any]
+AwsCall = Callable[[Any, str, Mapping[str, Any]], Any]
 
 
 class AwsCalls:
@@ -42,7 +42,7 @@ class AwsCalls:
         self._tracer: trace.Tracer | None = None
         self._heard: WeakSet[Any] = WeakSet()
 
-    def make(self, call: Call, client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
+    def make(self, call: AwsCall, client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
         """Make an AWS call within a span, and return its response.
 
         Args:

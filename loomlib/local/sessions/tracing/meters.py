@@ -26,7 +26,7 @@ from opentelemetry.util.types import Attributes
 
 from .points import Points, Series
 
-_Record = Callable[[float, Attributes], None]
+_RecordValue = Callable[[float, Attributes], None]
 
 
 class StandInMeter(Meter):
@@ -39,7 +39,7 @@ class StandInMeter(Meter):
         super().__init__(name, version)
         self._theirs, self._points, self._scope = theirs, points, (name, version or "")
 
-    def _recorder(self, kind: str, name: str, unit: str) -> _Record:
+    def _recorder(self, kind: str, name: str, unit: str) -> _RecordValue:
         return partial(self._points.record, Series(scope=self._scope, name=name, unit=unit, kind=kind))
 
     def _observe(self, kind: str, name: str, unit: str, callbacks: Sequence[CallbackT] | None) -> None:
@@ -88,7 +88,7 @@ class StandInMeter(Meter):
 
 
 class _Counter(Counter):
-    def __init__(self, theirs: Counter, record: _Record) -> None:
+    def __init__(self, theirs: Counter, record: _RecordValue) -> None:
         self._theirs, self._record = theirs, record
 
     def add(self, amount: float, attributes: Attributes = None, context: Context | None = None) -> None:
@@ -98,7 +98,7 @@ class _Counter(Counter):
 
 
 class _UpDownCounter(UpDownCounter):
-    def __init__(self, theirs: UpDownCounter, record: _Record) -> None:
+    def __init__(self, theirs: UpDownCounter, record: _RecordValue) -> None:
         self._theirs, self._record = theirs, record
 
     def add(self, amount: float, attributes: Attributes = None, context: Context | None = None) -> None:
@@ -107,7 +107,7 @@ class _UpDownCounter(UpDownCounter):
 
 
 class _Histogram(Histogram):
-    def __init__(self, theirs: Histogram, record: _Record) -> None:
+    def __init__(self, theirs: Histogram, record: _RecordValue) -> None:
         self._theirs, self._record = theirs, record
 
     def record(self, amount: float, attributes: Attributes = None, context: Context | None = None) -> None:
@@ -116,7 +116,7 @@ class _Histogram(Histogram):
 
 
 class _StandInGauge(Gauge):
-    def __init__(self, theirs: Gauge, record: _Record) -> None:
+    def __init__(self, theirs: Gauge, record: _RecordValue) -> None:
         self._theirs, self._record = theirs, record
 
     def set(self, amount: float, attributes: Attributes = None, context: Context | None = None) -> None:

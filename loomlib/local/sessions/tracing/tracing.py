@@ -23,9 +23,9 @@ from .processor import SessionSpans
 from .send import SpanSender
 from .stand_in import StandIn, place
 
-_Message = MutableMapping[str, Any]
-_Receive = Callable[[], Awaitable[_Message]]
-_Send = Callable[[_Message], Awaitable[None]]
+_AsgiMessage = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_AsgiMessage]]
+_Send = Callable[[_AsgiMessage], Awaitable[None]]
 _App = Callable[[MutableMapping[str, Any], _Receive, _Send], Awaitable[None]]
 
 _SCOPE_NAME = "loom.local.invocations"
@@ -130,7 +130,7 @@ class Tracing:
             return await app(scope, receive, send)
         attach(invocation.begin())
 
-        async def watch(message: _Message) -> None:
+        async def watch(message: _AsgiMessage) -> None:
             if message["type"] == "http.response.start":
                 invocation.answered(message["status"])
             await send(message)
