@@ -91,7 +91,7 @@ def test_details_name_their_question_and_a_failed_call_shows_one_error_and_no_ea
     # The cold start that Figures shows is in the row of its session too.
     panel.get_by_role("tab", name="Sessions").click()
     sessions = panel.get_by_role("grid", name="sessions of this agent")
-    expect(sessions.locator("tr[data-index] td.loom-ms").first).to_have_text(re.compile(r"\d (ms|s)$"))
+    expect(sessions.locator("tr[data-index] td.loom-ms").first).to_have_text(re.compile(r"\d\s(ms|s)$"))
 
     # The service is gone: one error, below the question, and nothing of the answer before.
     panel.get_by_role("tab", name="Waterfall").click()
