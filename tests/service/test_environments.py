@@ -50,6 +50,19 @@ def test_what_the_interpreter_lacks_is_installed_once_and_found_by_the_agent(off
     assert list((offline_service.state.home / "environments").iterdir()) == overlays
 
 
+def test_packages_with_the_same_requirement_have_their_own_copy_of_it(offline_service: Any, tmp_path: Path) -> None:
+    for name, text in (("own_one", "first"), ("own_two", "second")):
+        folder = tmp_path / name
+        folder.mkdir()
+        build_wheel(folder, "loom_greeting", "1.0", f"TEXT = {text!r}")
+        wheel = next(folder.iterdir())
+        files = {"agent.py": AGENT, "requirements.txt": f"./{wheel.name}", wheel.name: wheel.read_bytes()}
+        created = offline_service.create(name, offline_service.upload(files))
+        assert offline_service.settled(created["agentRuntimeId"])["status"] == "READY"
+        _, body = offline_service.invoke(created["agentRuntimeArn"])
+        assert f'"text": "{text}"'.encode() in body
+
+
 def test_what_pip_cannot_find_fails_the_runtime_with_pip_s_words(offline_service: Any) -> None:
     files = {"agent.py": AGENT, "requirements.txt": "loom_missing==3"}
     created = offline_service.create("needs_more", offline_service.upload(files))

@@ -61,6 +61,8 @@ class Environments:
     async def _installed(self, wanted: list[str], python: Python | None, code: Path | None) -> Path:
         version = sys.version if python is None else str(python.executable)
         subject = "\n".join((version, platform.platform(), *wanted, *([] if code else ["--no-deps"])))
+        if code and any(map(any, map(_local_words, wanted))):  # `.` is another package in each package
+            subject += await asyncio.to_thread(_digest_of, code)
         digest = hashlib.sha256(subject.encode()).hexdigest()[:20]
         folder = self._folder / digest
         async with self._building.setdefault(digest, asyncio.Lock()):
@@ -122,9 +124,25 @@ class Environments:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def _local_words(line: str) -> list[bool]:
+    """Return which words of a requirement are paths in the package."""
+    return [word.startswith(("./", "../")) or word == "." for word in line.split()]
+
+
+def _digest_of(folder: Path) -> str:
+    """Return a digest of the names and the contents of a folder's files, without compiled ones."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and not file.is_symlink() and file.suffix != ".pyc":
+            with file.open("rb") as opened:
+                content = hashlib.file_digest(opened, "sha256").hexdigest()
+            digest.update(f"{file.relative_to(folder).as_posix()}\0{content}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
 def _with_paths(lines: list[str], code: Path, source: Path) -> list[str]:
     """Return the lines with the package's own paths made absolute: those of a copy, in which a build may write."""
-    local = [[word.startswith(("./", "../")) or word == "." for word in line.split()] for line in lines]
+    local = list(map(_local_words, lines))
     if not any(map(any, local)):
         return lines
     shutil.copytree(code, source, symlinks=True)
