@@ -196,6 +196,13 @@ def test_an_answer_cites_its_sources_and_remembers_its_session(aws: Aws, shop: t
         sessionId=answer["sessionId"],
     )
     assert again["sessionId"] == answer["sessionId"]
+    streamed = runtime.retrieve_and_generate_stream(
+        input={"text": "What is the warranty of a lamp?"}, retrieveAndGenerateConfiguration=configuration
+    )
+    events = list(streamed["stream"])
+    assert streamed["sessionId"] != answer["sessionId"]
+    assert "36 months" in events[0]["output"]["text"]
+    assert events[1]["citation"]["retrievedReferences"][0]["content"]["text"]
     with pytest.raises(ClientError, match="is not known"):
         runtime.retrieve_and_generate(
             input={"text": "Hi"}, retrieveAndGenerateConfiguration=configuration, sessionId="unknown"

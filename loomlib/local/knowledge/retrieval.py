@@ -15,10 +15,11 @@ from loomlib.embeddings.stemming import stem
 from ..guardrails import GuardedModel, GuardrailPlane
 from ..models import ConverseModel, ModelRefusedError
 from ..models.json_values import JsonObject, as_list, as_object, as_text
+from ..models.reply import encode_event
 from ..paging import page_request
 from ..resources import Place
 from ..resources.store import ResourceStore
-from ..wire import RefusedError, invalid, not_implemented
+from ..wire import EncodedStream, RefusedError, invalid, not_implemented
 from .filters import matches
 from .ingestion import find_base
 from .store import KnowledgeStore, RankedPassage
@@ -50,7 +51,7 @@ class RetrievalPlane:
         self, resources: ResourceStore, store: KnowledgeStore, models: ConverseModel, guardrails: GuardrailPlane
     ) -> None:
         self._resources, self._store, self._models, self._guardrails = resources, store, models, guardrails
-        self._sessions: OrderedDict[str, list[object]] = OrderedDict()
+        self._sessions: OrderedDict[tuple[Place, str], list[object]] = OrderedDict()
 
     async def retrieve(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Return the passages that answer a question best."""
@@ -79,7 +80,7 @@ class RetrievalPlane:
         if not knowledge:
             raise invalid("knowledgeBaseConfiguration is missing, which the type KNOWLEDGE_BASE needs")
         session = parameters.get("sessionId") or str(uuid.uuid4())
-        if parameters.get("sessionId") and session not in self._sessions:
+        if parameters.get("sessionId") and (place, session) not in self._sessions:
             raise invalid(f"The session {session} is not known")
         question: str = parameters["input"]["text"]
         passages, size = await self._search(
@@ -87,7 +88,7 @@ class RetrievalPlane:
         )
         passages = passages[:size]
         generation: Mapping[str, Any] = knowledge.get("generationConfiguration") or {}
-        history = self._sessions.get(session, [])
+        history = self._sessions.get((place, session), [])
         request = _request(question, passages, generation, history)
         find = partial(self._guardrails.version, place=place)
         try:
@@ -101,13 +102,23 @@ class RetrievalPlane:
             {"role": "user", "content": [{"text": question}]},
             {"role": "assistant", "content": [{"text": text or "-"}]},
         ]
-        self._sessions[session] = [*history, *exchange][-_MOST_MESSAGES:]
-        self._sessions.move_to_end(session)
+        self._sessions[place, session] = [*history, *exchange][-_MOST_MESSAGES:]
+        self._sessions.move_to_end((place, session))
         if len(self._sessions) > _MOST_SESSIONS:
             self._sessions.popitem(last=False)
         result = {"sessionId": session, "output": {"text": text}, "citations": _citations(text, passages)}
         guarded = {"guardrailAction": "INTERVENED" if intervened else "NONE"}
         return {**result, **guarded} if generation.get("guardrailConfiguration") else result
+
+    async def retrieve_and_generate_stream(self, parameters: Mapping[str, Any], place: Place) -> EncodedStream:
+        """Answer as RetrieveAndGenerate does, in events; the answer comes in one, once it is complete."""
+        answer = await self.retrieve_and_generate(parameters, place)
+        frames = [encode_event("output", answer["output"])]
+        frames += [encode_event("citation", citation) for citation in answer["citations"]]
+        if action := answer.get("guardrailAction"):
+            frames.append(encode_event("guardrail", {"action": action}))
+        header = (b"x-amzn-bedrock-knowledge-base-session-id", answer["sessionId"].encode())
+        return EncodedStream(b"".join(frames), [header])
 
     async def _search(
         self, key: str, question: str, configuration: Mapping[str, Any] | None, place: Place, start: int
