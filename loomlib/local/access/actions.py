@@ -48,6 +48,8 @@ _TOOLS = {
     "code-interpreter": ("codeInterpreterIdentifier", "codeInterpreterId"),
     "browser": ("browserIdentifier", "browserId"),
 }
+_BEDROCK_KINDS = {"knowledgebases": "knowledge-base", "guardrails": "guardrail", "guardrail": "guardrail"}
+_BEDROCK_PATH = re.compile(rf"/({'|'.join(_BEDROCK_KINDS)})/([^/]+)")
 _GROUP_MEMBERS = ("logGroupName", "logGroupIdentifier", "logGroupNamePrefix", "logGroupNames", "logGroupIdentifiers")
 
 Action = tuple[str, Sequence[str]]
@@ -151,6 +153,10 @@ def other_action(
         service, protocol, method=method, raw_path=path, query=query, headers=headers, form=form
     ).removeprefix(f"{service}:")
     resources = _named(service, body(), region, account_id) if protocol == "json" else ["*"]
+    if service == "bedrock" and (match := _BEDROCK_PATH.match(path)):
+        identifier = unquote(match[2])
+        arn = f"arn:aws:bedrock:{region}:{account_id}:{_BEDROCK_KINDS[match[1]]}/{identifier}"
+        resources = [identifier if identifier.startswith("arn:") else arn]
     return f"{_IAM_NAMES.get(service, service)}:{operation}", resources
 
 

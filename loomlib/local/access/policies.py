@@ -40,7 +40,8 @@ _BROWSER_ACTIONS = (
     *("ConnectBrowserAutomationStream", "ConnectBrowserLiveViewStream"),
 )
 _GROUPS = "/aws/bedrock-agentcore/runtimes/"
-_GIVEN = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}")  # ids of memories and runtimes
+_GIVEN = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}")  # ids of memories, runtimes and gateways
+_GIVEN_BASE = re.compile(r"(?<![A-Za-z0-9])[A-Z0-9]{10}(?![A-Za-z0-9])")  # ids of knowledge bases
 
 PolicyStatement = Mapping[str, Any]
 
@@ -48,8 +49,8 @@ PolicyStatement = Mapping[str, Any]
 def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
     """Return what a session may do when its runtime's role has no policies here.
 
-    Models, telemetry, its runtime's own log group, the memories, runtimes, code interpreters and browsers that its
-    runtime's variables name, the code interpreter and the browser that AWS manages, and its runtime's own workload
+    Models, telemetry, its runtime's own log group, the memories, runtimes, gateways, knowledge bases, code interpreters
+    and browsers that its runtime's variables name, the code interpreter and the browser that AWS manages, and its runtime's own workload
     identity with the account's credential providers.
     """
     arn = f"arn:aws:{{}}:*:{principal.account_id}:{{}}"
@@ -59,6 +60,9 @@ def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
     runtimes = [
         arn.format("bedrock-agentcore", f"runtime/{identifier}{end}") for identifier in given for end in ("", "/*")
     ]
+    gateways = [arn.format("bedrock-agentcore", f"gateway/{identifier}") for identifier in given]
+    named = {match for value in principal.named.values() for match in _GIVEN_BASE.findall(value)}
+    bases = [arn.format("bedrock", f"knowledge-base/{identifier}") for identifier in sorted(named)]
     interpreters = ["arn:aws:bedrock-agentcore:*:aws:code-interpreter/aws.codeinterpreter.v1"]
     browsers = ["arn:aws:bedrock-agentcore:*:aws:browser/aws.browser.v1"]
     browsers += [arn.format("bedrock-agentcore", f"browser-custom/{identifier}") for identifier in given]
@@ -74,6 +78,8 @@ def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
         {"Effect": "Allow", "Action": [f"logs:{name}" for name in logs], "Resource": groups},
         {"Effect": "Allow", "Action": [f"bedrock-agentcore:{name}" for name in _MEMORY_ACTIONS], "Resource": memories},
         {"Effect": "Allow", "Action": [f"bedrock-agentcore:{name}" for name in _RUNTIME_ACTIONS], "Resource": runtimes},
+        {"Effect": "Allow", "Action": ["bedrock-agentcore:InvokeGateway"], "Resource": gateways},
+        {"Effect": "Allow", "Action": ["bedrock:Retrieve"], "Resource": bases},
         {
             "Effect": "Allow",
             "Action": [f"bedrock-agentcore:{name}" for name in _CODE_ACTIONS],

@@ -127,7 +127,9 @@ class Gateways:
             name, arguments = parameters.get("name"), cast("Any", parameters.get("arguments") or {})
             if not isinstance(name, str) or not isinstance(arguments, dict):
                 return _error(identity, _INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
-            called = await self._traced(gateway, name, cast("dict[str, Any]", arguments), caller)
+            meta: Any = parameters.get("_meta")
+            context = _text(cast("dict[str, Any]", meta).get("traceparent")) if isinstance(meta, dict) else ""
+            called = await self._traced(gateway, name, cast("dict[str, Any]", arguments), caller, context)
             if called is None:
                 return _error(identity, _INVALID_PARAMS, f"Unknown tool: {name}")
             result = called.shown()
@@ -162,13 +164,16 @@ class Gateways:
         return result
 
     async def _traced(
-        self, gateway: ResourceRecord, name: str, arguments: Mapping[str, Any], caller: Caller
+        self, gateway: ResourceRecord, name: str, arguments: Mapping[str, Any], caller: Caller, context: str
     ) -> ToolResult | None:
-        """Call a tool within a span of the caller's trace, if it names one; the target's spans are below it."""
+        """Call a tool within a span of the caller's trace, if it names one; the target's spans are below it.
+
+        MCP clients name it in the request's `_meta` (OpenTelemetry's conventions for MCP), others in a header.
+        """
         began_ns, span_id, trace = time.time_ns(), secrets.token_hex(8), dict[str, str]()
-        given = {"traceParent": caller.header("traceparent"), "traceId": caller.header("x-amzn-trace-id")}
-        if (context := trace_of(given)) is not None:
-            trace["traceparent"] = f"00-{context[0]}-{span_id}-01"
+        given = {"traceParent": context or caller.header("traceparent"), "traceId": caller.header("x-amzn-trace-id")}
+        if (parent := trace_of(given)) is not None:
+            trace["traceparent"] = f"00-{parent[0]}-{span_id}-01"
         called = await self._called(gateway, name, arguments, caller.bearer or "", trace)
         if called is not None:
             self._spans.write(
@@ -318,6 +323,10 @@ def _versions(gateway: ResourceRecord) -> tuple[str, ...]:
 
 def _rules(gateway: ResourceRecord) -> AuthorizerRules:
     return AuthorizerRules.of(gateway.document["authorizerConfiguration"]["customJWTAuthorizer"])
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _error(identity: Any, code: int, message: str) -> dict[str, Any]:
