@@ -1,7 +1,7 @@
 """Support desk: an agent with tools behind a gateway, a knowledge base, a code interpreter, a guardrail and a memory.
 
 It streams: a JSON string is a piece of the answer's text, an object {"tool": …} names a tool that is being used.
-The payload is {"prompt": "What does the handbook say about the warranty of a lamp?"}, with an optional field "actor", the user.
+The payload is {"prompt": "What does the handbook say about the warranty?"}, with an optional field "actor", the user.
 
 Environment variables name what it uses; what is not named is left out:
     GATEWAY_URL         MCP endpoint of an AgentCore gateway with the authorizer AWS_IAM
@@ -31,8 +31,8 @@ from strands.tools.mcp import MCPClient
 MODEL_ID = os.environ.get("MODEL_ID", "global.anthropic.claude-sonnet-4-6")
 SYSTEM_PROMPT = os.environ.get(
     "SYSTEM_PROMPT",
-    "You are the support desk of a shop. Search the handbook for rules and warranties, use the gateway's tools for orders "
-    "and stock, and run Python for sums. Answer in a short sentence.",
+    "You are the support desk of a shop. Search the handbook for rules and warranties, use the other tools for what "
+    "they do, and run Python for calculations. Answer in a short sentence.",
 )
 REGION = os.environ.get("AWS_REGION", "us-east-1")
 GATEWAY_URL = os.environ.get("GATEWAY_URL", "")
@@ -140,9 +140,7 @@ async def invoke(payload, context):
 
     prompt = payload.get("prompt")
     if not prompt:
-        raise ValueError(
-            'the payload needs a "prompt", such as {"prompt": "What does the handbook say about the warranty of a lamp?"}'
-        )
+        raise ValueError('the payload needs a "prompt", such as {"prompt": "Run Python for 2 ** 64."}')
     agent = await asyncio.to_thread(agent_for, context.session_id, str(payload.get("actor") or "user"))
 
     announced = set()

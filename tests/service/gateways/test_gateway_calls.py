@@ -273,12 +273,17 @@ def test_a_runtime_that_speaks_mcp_is_called_with_the_gateways_role(make_gateway
     assert call(gateway.url, "runtime___add", a=20, b=22)["content"][0]["text"] == "42"
 
 
-def test_a_call_is_a_span_below_its_caller_s_and_above_its_target_s(make_gateway: Any, aws: Any, openapi: str) -> None:
+@pytest.mark.parametrize("where", ["header", "_meta"])
+def test_a_call_is_a_span_below_its_caller_s_and_above_its_target_s(
+    make_gateway: Any, aws: Any, openapi: str, where: str
+) -> None:
     gateway = make_gateway()
     gateway.add("stock", {"openApiSchema": {"inlinePayload": openapi}})
     trace_id, parent = secrets.token_hex(16), secrets.token_hex(8)
-    params = {"name": "stock___readItem", "arguments": {"item_id": "1"}}
-    answer = ask(gateway.url, "tools/call", {"traceparent": f"00-{trace_id}-{parent}-01"}, **params)
+    params: dict[str, Any] = {"name": "stock___readItem", "arguments": {"item_id": "1"}}
+    context = {"traceparent": f"00-{trace_id}-{parent}-01"}
+    headers = context if where == "header" else {}
+    answer = ask(gateway.url, "tools/call", headers, **params, **({} if headers else {"_meta": context}))
     passed_on = json.loads(answer["result"]["content"][0]["text"])["trace"]
 
     def written() -> dict[str, Any] | None:
