@@ -242,11 +242,14 @@ class _Described:
 
 
 def moto_methods(service_name: str) -> frozenset[str]:
-    """Return the names of the methods with which moto answers a service's operations.
+    """Return the names of the methods with which moto answers a service's operations; none for one that it lacks.
 
     Args:
         service_name: The service as botocore names it.
     """
-    module = importlib.import_module(f"moto.{service_name.replace('-', '')}.responses")
+    try:
+        module = importlib.import_module(f"moto.{service_name.replace('-', '')}.responses")
+    except ModuleNotFoundError:
+        return frozenset()
     classes = [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, BaseResponse)]
     return frozenset(name for responses in classes for name in dir(responses))

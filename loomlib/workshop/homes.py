@@ -18,6 +18,7 @@ _DATABASES: Final = (
     "runtimes.db",
     "telemetry.db",
     "memory-records.sqlite",
+    "knowledge.db",
 )
 OWN: Final = (
     *(f"{name}{journal}" for name in _DATABASES for journal in ("", "-wal", "-shm", "-journal")),

@@ -82,7 +82,7 @@ def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(buil
     again = lab.open()
     (name,) = again.agents()["name"]
     result = LatencyStudy.resume(again.agent(name), "service").run(Silent())
-    check_once_each(lab, again.store, result, kept)
+    check_once_each(lab, again.context.store, result, kept)
     assert bench.agent(name).invoke("the workbench from before works on").ok
 
 

@@ -86,8 +86,8 @@ def test_nova_answers_and_streams_in_its_own_format(aws: Any) -> None:
 @pytest.mark.parametrize("operation", ["invoke_model", "invoke_model_with_response_stream"])
 def test_another_format_is_refused_by_the_model_s_name(aws: Any, operation: str) -> None:
     call = getattr(aws.client("bedrock-runtime"), operation)
-    with pytest.raises(ClientError, match=r"amazon\.titan-embed-text-v2:0") as refused:
-        call(modelId="amazon.titan-embed-text-v2:0", body=json.dumps({"inputText": "hello"}))
+    with pytest.raises(ClientError, match=r"meta\.llama3-70b-instruct-v1:0") as refused:
+        call(modelId="meta.llama3-70b-instruct-v1:0", body=json.dumps({"prompt": "hello"}))
     assert refused.value.response["Error"]["Code"] == "NotImplementedException"
     with pytest.raises(ClientError, match="max_tokens: Field required") as invalid:
         call(modelId=CLAUDE, body=json.dumps({"anthropic_version": "bedrock-2023-05-31", "messages": []}))
