@@ -73,7 +73,9 @@ class RetrievalPlane:
 
     async def retrieve_and_generate(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Answer a question from a knowledge base, with citations."""
-        configuration: Mapping[str, Any] = parameters["retrieveAndGenerateConfiguration"]
+        configuration: Mapping[str, Any] = parameters.get("retrieveAndGenerateConfiguration") or {}
+        if not configuration:
+            raise invalid("retrieveAndGenerateConfiguration is missing")
         if configuration["type"] != "KNOWLEDGE_BASE":
             raise not_implemented("RetrieveAndGenerate from external sources")
         knowledge = configuration.get("knowledgeBaseConfiguration")
