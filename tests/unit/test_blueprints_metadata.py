@@ -15,7 +15,8 @@ def test_there_are_the_promised_blueprints() -> None:
     names = {path.parent.name: tomllib.loads(path.read_text()).get("variant_of") for path in FOLDERS}
     assert [name for name, of in names.items() if of is None] == [
         "a2a_agent", "a2a_orchestrator", "agui_assistant", "approvals", "assistant", "assistant_with_memory",
-        "calculator", "calculator_protocols", "echo", "mcp_app", "mcp_server", "parallel_tools", "writer",
+        "calculator", "calculator_protocols", "echo", "mcp_app", "mcp_server", "parallel_tools",
+        "support_desk", "writer",
     ]  # fmt: skip
     assert {name: of for name, of in names.items() if of is not None} == {
         "calculator_detour": "calculator",

@@ -45,7 +45,7 @@ ANSWER_WITHIN_S = 120.0
 app = BedrockAgentCoreApp()
 
 
-class SigV4(httpx2.Auth):
+class GatewaySigner(httpx2.Auth):
     """Signs requests to a gateway with the runtime's credentials."""
 
     requires_request_body = True
@@ -67,7 +67,7 @@ def gateway() -> MCPClient:
     """Connect to the gateway; the connection lasts as long as the session."""
     client = MCPClient(
         lambda: streamable_http_client(
-            GATEWAY_URL, http_client=httpx2.AsyncClient(auth=SigV4(), timeout=ANSWER_WITHIN_S)
+            GATEWAY_URL, http_client=httpx2.AsyncClient(auth=GatewaySigner(), timeout=ANSWER_WITHIN_S)
         )
     )
     client.start()
