@@ -28,7 +28,7 @@ _FIGURE = re.compile(r"^(?:× )?([\d,.]+)(?: \[[^\]]*\])?\s*(.*)$")
 
 
 def main(former: str, groups: list[str], rounds: int = ROUNDS) -> int:
-    """Prints the comparison; 0 when no row of the chosen groups is slower.
+    """Prints the comparison; 0 when every group was measured in both trees and no row of them is slower.
 
     Args:
         former: Folder of a clone of the previous release.
@@ -43,6 +43,7 @@ def main(former: str, groups: list[str], rounds: int = ROUNDS) -> int:
         print(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
         return 2
     rows: list[Row] = []
+    failed: set[str] = set()
     for group in groups or GROUPS:
         ours: list[dict[str, tuple[float, str]]] = []
         theirs: list[dict[str, tuple[float, str]]] = []
@@ -51,11 +52,15 @@ def main(former: str, groups: list[str], rounds: int = ROUNDS) -> int:
             order = [(here, ours), (there, theirs)]
             for tree, figures in order if number % 2 else reversed(order):
                 figures.append(_figures(tree, group))
+                if not figures[-1]:
+                    failed.add(f"{group} of {tree.name}")
         rows.extend(_compared(ours, theirs))
     show(rows)
     slower = [row.what for row in rows if row.met is False]
     print(f"\n{len(slower)} slower: {'; '.join(slower)}" if slower else f"\nnothing is slower than × {MOST}")
-    return 1 if slower else 0
+    if failed:
+        print(f"not measured: {', '.join(sorted(failed))}")
+    return 1 if slower or failed else 0
 
 
 def _figures(tree: Path, group: str) -> dict[str, tuple[float, str]]:
