@@ -42,8 +42,9 @@ class TurnAnswer:
 
     Attributes:
         text: The answer.
-        tools: The tool calls in order; empty when there were none, None when unknown (no trace was found).
-        tools_state: Why the tools are unknown, one of `loomlib.telemetry.TRACE_STATES`.
+        tools: The tool calls in order; empty when there were none, None when unknown (no trace was found,
+            or spans of it are missing).
+        tools_state: How the trace was found, one of `loomlib.telemetry.TRACE_STATES`.
         texts: Texts before the final answer.
         duration_ms: Duration of the whole request in ms.
         ttft_ms: Time to the first token in ms.

@@ -227,13 +227,9 @@ class KnowledgeStore:
     def _changes(self, base: str) -> Generator[None]:
         """Commit everything or nothing; the index is read anew at the next question."""
         with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
+            with self._db:  # commits or rolls back, also where the commit fails or SQLite has rolled back itself
+                self._db.execute("BEGIN IMMEDIATE")
                 yield
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
             self._indexes.pop(base, None)
 
 

@@ -121,9 +121,9 @@ class TelemetryWriter:
 
     def _delete(self, chosen: str, value: int) -> None:
         run = self._database.execute
-        run("BEGIN IMMEDIATE")
-        run(f"DELETE FROM wholes WHERE id IN ({chosen})", (value,))  # noqa: S608 - the texts are this module's
-        if run("SELECT 1 FROM links LIMIT 1").fetchone():
-            run(f"DELETE FROM links WHERE id IN ({chosen})", (value,))  # noqa: S608
-        run(f"DELETE FROM records WHERE id IN ({chosen})", (value,))  # noqa: S608
-        run("COMMIT")
+        with self._database:
+            run("BEGIN IMMEDIATE")
+            run(f"DELETE FROM wholes WHERE id IN ({chosen})", (value,))  # noqa: S608 - the texts are this module's
+            if run("SELECT 1 FROM links LIMIT 1").fetchone():
+                run(f"DELETE FROM links WHERE id IN ({chosen})", (value,))  # noqa: S608
+            run(f"DELETE FROM records WHERE id IN ({chosen})", (value,))  # noqa: S608

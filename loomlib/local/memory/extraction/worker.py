@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+from loomlib.recovery import full_disk_message, is_full_disk
 from loomlib.redaction import Redactor
 
 from ..journal import JournalEntry, Message
@@ -31,6 +32,7 @@ _log = logging.getLogger(__name__)
 _SWEEP_EVERY_S: Final = 60.0
 _POLL_EVERY_S: Final = 0.1
 _IDLE_S: Final = 5.0
+_AFTER_FULL_DISK_S: Final = 1.0
 _MOST_EVENT_IDS, _MOST_REASON = 500, 2_000  # of an outcome, so that its line stays below 64 KiB
 _IN_BOTH: Final = ("diet", "allergy:", "avoids:")  # facts that are preferences as well
 
@@ -116,7 +118,9 @@ class Extraction:
             reason = str(error)
         except KeyError as error:
             reason = f"The namespace template {strategy.template} has a variable that the events do not set: {error}"
-        except Exception as error:  # noqa: BLE001 - one unreadable turn must not end all extraction
+        except Exception as error:
+            if is_full_disk(error):
+                raise  # nothing is wrong with the turn: it is extracted when there is space
             _log.exception("A turn could not be extracted")
             reason = f"{type(error).__name__} in the extractor"
         self._note(strategy, entries, reason)
@@ -207,27 +211,49 @@ class Extraction:
 def run(home: Path, settings: ExtractionSettings) -> None:
     """Extract until standard input ends; a byte on it means that there may be new events. Outcomes go to the output.
 
+    While the disk is full, it tries again every second, from what was stored last.
+
     Args:
         home: The home folder of the service.
         settings: How to extract.
     """
-    extraction = Extraction(home, settings)
-    swept_s = float("-inf")
-    try:
-        while True:
-            now_s = time.monotonic()
-            if now_s - swept_s > _SWEEP_EVERY_S:
-                extraction.sweep()
-                swept_s = now_s
-            extraction.step(now_s)
-            for outcome in extraction.outcomes():
-                sys.stdout.write(json.dumps(outcome) + "\n")
-            sys.stdout.flush()
-            wait_s = _IDLE_S if extraction.idle else min(_POLL_EVERY_S, max(settings.delay_s / 4, 0.01))
-            if select.select([0], [], [], wait_s)[0] and not os.read(0, 65_536):
+    reported_s = float("-inf")
+    while True:
+        try:
+            extraction = Extraction(home, settings)
+            try:
+                _extract_until_closed(extraction, settings)
+            finally:
+                extraction.close()
+            return
+        except Exception as error:
+            if not is_full_disk(error):
+                raise
+            if time.monotonic() - reported_s > _SWEEP_EVERY_S:
+                _log.error("Extraction waits: %s", full_disk_message(home))
+                reported_s = time.monotonic()
+            if _is_closed(_AFTER_FULL_DISK_S):
                 return
-    finally:
-        extraction.close()
+
+
+def _extract_until_closed(extraction: Extraction, settings: ExtractionSettings) -> None:
+    swept_s = float("-inf")
+    while True:
+        now_s = time.monotonic()
+        if now_s - swept_s > _SWEEP_EVERY_S:
+            extraction.sweep()
+            swept_s = now_s
+        extraction.step(now_s)
+        for outcome in extraction.outcomes():
+            sys.stdout.write(json.dumps(outcome) + "\n")
+        sys.stdout.flush()
+        if _is_closed(_IDLE_S if extraction.idle else min(_POLL_EVERY_S, max(settings.delay_s / 4, 0.01))):
+            return
+
+
+def _is_closed(within_s: float) -> bool:
+    """Wait for news on standard input; return whether it has ended."""
+    return bool(select.select([0], [], [], within_s)[0]) and not os.read(0, 65_536)
 
 
 def _messages(entries: Sequence[JournalEntry]) -> list[Message]:

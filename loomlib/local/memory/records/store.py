@@ -146,13 +146,9 @@ class RecordsStore:
             if self._db.in_transaction:
                 yield self._db
                 return
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
+            with self._db:  # commits or rolls back, also where the commit fails or SQLite has rolled back itself
+                self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
 
     @contextmanager
     def savepoint(self) -> Generator[None]:
@@ -162,10 +158,11 @@ class RecordsStore:
             try:
                 yield
             except BaseException:
-                db.execute("ROLLBACK TO attempt")
+                if db.in_transaction:
+                    db.execute("ROLLBACK TO attempt")
+                    db.execute("RELEASE attempt")
                 raise
-            finally:
-                db.execute("RELEASE attempt")
+            db.execute("RELEASE attempt")
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return all rows of a SELECT."""
