@@ -214,11 +214,21 @@ class GatewayView:
             GatewayTargetError: The document cannot be used.
             RequestRejectedError: The document cannot be read.
         """
-        if isinstance(document, str) and document.startswith("s3://"):
-            schema: Mapping[str, Any] = {"s3": {"uri": document}}
-        else:
-            schema = {"inlinePayload": _text(document)}
-        return self._add(name, {"openApiSchema": schema}, credentials)
+        return self._add(name, {"openApiSchema": _schema("The OpenAPI document", document)}, credentials)
+
+    def add_smithy(self, name: str, model: str | Path | Mapping[str, Any]) -> gateways.GatewayTarget:
+        """Add a service of AWS by its Smithy model; each operation becomes a tool, called with the gateway's role.
+
+        Args:
+            name: The target's name.
+            model: The model in Smithy's JSON form as a mapping, its text, its `s3://` address, or its path.
+
+        Raises:
+            GatewayTargetError: The model cannot be used, for example since its protocol is none that gateways speak.
+            RequestRejectedError: The model cannot be read.
+        """
+        role = {"credentialProviderType": "GATEWAY_IAM_ROLE"}
+        return self._add(name, {"smithyModel": _schema("The Smithy model", model)}, role)
 
     def add_mcp(self, name: str, url: str, *, credentials: Mapping[str, Any] | None = None) -> gateways.GatewayTarget:
         """Add an MCP server by its address.
@@ -280,14 +290,17 @@ class GatewayView:
         return self._client
 
 
-def _text(document: str | Path | Mapping[str, Any]) -> str:
+def _schema(what: str, document: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of a target in AWS's form: inline, or in S3."""
     if isinstance(document, Mapping):
-        return json.dumps(document)
+        return {"inlinePayload": json.dumps(document)}
+    if isinstance(document, str) and document.startswith("s3://"):
+        return {"s3": {"uri": document}}
     if isinstance(document, str) and ("\n" in document or document.lstrip().startswith("{")):
-        return document
+        return {"inlinePayload": document}
     try:
-        return Path(document).read_text("utf-8")
+        return {"inlinePayload": Path(document).read_text("utf-8")}
     except (OSError, ValueError) as error:
         raise RequestRejectedError(
-            "The OpenAPI document cannot be read", on=str(document)[:200], try_="give its path, its text or a mapping"
+            f"{what} cannot be read", on=str(document)[:200], try_="give its path, its text or a mapping"
         ) from error

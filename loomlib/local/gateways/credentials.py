@@ -36,7 +36,15 @@ class TargetCredentials:
         self._role_keys: dict[str, Key] = {}
 
     async def of(
-        self, gateway: ResourceRecord, target: ResourceRecord, *, bearer: str, method: str, url: str, body: bytes
+        self,
+        gateway: ResourceRecord,
+        target: ResourceRecord,
+        *,
+        bearer: str,
+        method: str,
+        url: str,
+        body: bytes,
+        service: str = "bedrock-agentcore",
     ) -> tuple[dict[str, str], dict[str, str]]:
         """Return the headers and the query parameters that authorize a request to a target.
 
@@ -47,6 +55,7 @@ class TargetCredentials:
             method: HTTP method of the request.
             url: Its address.
             body: Its body.
+            service: The service in a signature, if the target's configuration names none.
 
         Raises:
             TargetError: The credentials cannot be had.
@@ -70,7 +79,8 @@ class TargetCredentials:
                 raise TargetError(f"Target {target.name} needs the caller's token, but the caller has none")
             return {"authorization": f"Bearer {bearer}"}, {}
         if kind == "GATEWAY_IAM_ROLE":
-            return self._signed(gateway, provider.get("iamCredentialProvider") or {}, method, url, body), {}
+            signing: Mapping[str, Any] = provider.get("iamCredentialProvider") or {}
+            return self._signed(gateway, {"service": service, **signing}, method, url, body), {}
         raise TargetError(f"The local AgentCore does not call targets with {kind} yet")
 
     async def _api_key(
@@ -120,8 +130,7 @@ class TargetCredentials:
         key = self._role_key(gateway)
         signed = AWSRequest(method=method, url=url, data=body, headers={"host": parts.netloc})
         region = provider.get("region") or gateway.region
-        service = provider.get("service") or "bedrock-agentcore"
-        SigV4Auth(AwsCredentials(key.access_key, key.secret_key), service, region).add_auth(signed)
+        SigV4Auth(AwsCredentials(key.access_key, key.secret_key), provider["service"], region).add_auth(signed)
         return {name: str(value) for name, value in signed.headers.items() if name.lower() != "host"}
 
     def _role_key(self, gateway: ResourceRecord) -> Key:

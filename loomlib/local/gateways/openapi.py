@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 from urllib.parse import quote, urlencode
 
-from .tools import GatewayTool, TargetError
+from .tools import GatewayTool, TargetError, argument_text
 
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _VERSIONS: Final = ("3.0", "3.1")  # AgentCore developer guide, "OpenAPI schema targets"
@@ -63,14 +63,14 @@ def openapi_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[st
     for name in request["path_names"]:
         if name not in arguments:
             raise TargetError(f"The argument {name} is missing, which is a part of the path")
-        path = path.replace(f"{{{name}}}", quote(_text(arguments[name]), safe=""))
+        path = path.replace(f"{{{name}}}", quote(argument_text(arguments[name]), safe=""))
     query = [
-        (name, _text(value))
+        (name, argument_text(value))
         for name in request["query_names"]
         if name in arguments
         for value in (arguments[name] if isinstance(arguments[name], list) else [arguments[name]])
     ]
-    headers = {name: _text(arguments[name]) for name in request["header_names"] if name in arguments}
+    headers = {name: argument_text(arguments[name]) for name in request["header_names"] if name in arguments}
     if any(character in value for value in headers.values() for character in "\r\n\0"):
         raise TargetError("An argument that is sent as a header has a line break")
     url = f"{request['server']}{path}" + (f"?{urlencode(query)}" if query else "")
@@ -233,7 +233,3 @@ def _named(document: ApiDocument, reference: str) -> Any:
 
 def _object(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -16,12 +16,17 @@ from .mcp_server import Credentials, McpServers
 from .openapi import openapi_request, openapi_tools
 from .requests import TargetClient, check_target
 from .schemas import schema_text
+from .smithy import smithy_tools
+from .smithy_request import smithy_request
 from .tools import SEPARATOR, GatewayTool, TargetError, ToolResult
 
 CALL_TIMEOUT_S: Final = 300.0
 """How long a call of a tool may take (AgentCore developer guide, "Quotas": gateway invocation timeout, 5 minutes)."""
 
 _SHOWN_CHARACTERS: Final = 2_000
+
+HttpRequest = tuple[str, str, dict[str, str], bytes | None]
+"""The method, the address, the headers and the body of a request."""
 
 
 class Targets:
@@ -35,6 +40,7 @@ class Targets:
 
     def __init__(self, credentials: TargetCredentials, functions: FunctionPool, here: str) -> None:
         self._credentials, self._functions, self._client = credentials, functions, TargetClient(here)
+        self._here = here
         self._servers = McpServers(self._client)
 
     async def close(self) -> None:
@@ -54,6 +60,13 @@ class Targets:
             for tool in tools:
                 check_target(str(tool.request["server"]))
             return tools
+        if kind == "smithyModel":
+            if _credential_type(target) != "GATEWAY_IAM_ROLE":
+                raise TargetError("A Smithy target is called with the credential provider type GATEWAY_IAM_ROLE only")
+            if not given:
+                raise TargetError("The Smithy model is missing: AWS's own models are not on this machine")
+            text = await asyncio.to_thread(schema_text, given, gateway.place)
+            return await asyncio.to_thread(smithy_tools, text)
         if kind == "mcpServer":
             url = str(given["endpoint"])
             check_target(url)
@@ -90,22 +103,42 @@ class Targets:
             credentials = self._authorized(gateway, target, bearer, trace)
             return await self._servers.call(str(given["endpoint"]), credentials, tool.name, arguments, CALL_TIMEOUT_S)
         if kind == "openApiSchema":
-            method, url, headers, body = openapi_request(tool, arguments)
-            added, query = await self._credentials.of(
-                gateway, target, bearer=bearer, method=method, url=url, body=body or b""
-            )
-            answer = await self._client.request(
-                method,
-                _with_query(url, query),
-                headers={**trace, **headers, **added},
-                body=body,
-                timeout_s=CALL_TIMEOUT_S,
-            )
-            if not 200 <= answer.status < 300:
-                text = f"{method} {tool.request['path']} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}"
-                return ToolResult.of_text(text, is_error=True)
-            return ToolResult.of_text(answer.text)
+            request = openapi_request(tool, arguments)
+            return await self._http(gateway, target, tool, request, bearer=bearer, trace=trace)
+        if kind == "smithyModel":
+            method, path, headers, body = smithy_request(tool, arguments)
+            request = method, f"{self._here}{path}", headers, body
+            return await self._http(gateway, target, tool, request, bearer=bearer, trace=trace)
         return await self._function(gateway, target, tool, arguments, str(given["lambdaArn"]))
+
+    async def _http(
+        self,
+        gateway: ResourceRecord,
+        target: ResourceRecord,
+        tool: GatewayTool,
+        request: HttpRequest,
+        *,
+        bearer: str,
+        trace: Mapping[str, str],
+    ) -> ToolResult:
+        """Send a request with the target's credentials; the result is the text of the answer."""
+        method, url, headers, body = request
+        signing = {"service": str(tool.request["service"])} if "service" in tool.request else {}
+        added, query = await self._credentials.of(
+            gateway, target, bearer=bearer, method=method, url=url, body=body or b"", **signing
+        )
+        answer = await self._client.request(
+            method,
+            _with_query(url, query),
+            headers={**trace, **headers, **added},
+            body=body,
+            timeout_s=CALL_TIMEOUT_S,
+        )
+        if not 200 <= answer.status < 300:
+            what = tool.request.get("path") or tool.name
+            text = f"{method} {what} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}"
+            return ToolResult.of_text(text, is_error=True)
+        return ToolResult.of_text(answer.text)
 
     async def _function(
         self,
@@ -151,6 +184,11 @@ def _configuration(target: ResourceRecord) -> tuple[str, Mapping[str, Any]]:
     kinds = cast("Mapping[str, Any]", configuration[protocol])
     kind = next(iter(kinds), protocol)
     return (kind, kinds[kind]) if protocol == "mcp" and kinds else (f"{protocol}.{kind}", {})
+
+
+def _credential_type(target: ResourceRecord) -> str:
+    given = target.document.get("credentialProviderConfigurations") or ()
+    return str(given[0]["credentialProviderType"]) if given else ""
 
 
 def _lambda_schema(given: Mapping[str, Any], gateway: ResourceRecord) -> Any:

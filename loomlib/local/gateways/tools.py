@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -67,3 +68,8 @@ class ToolResult:
         if self.structured is not None:
             document["structuredContent"] = dict(self.structured)
         return document
+
+
+def argument_text(value: Any) -> str:
+    """Return an argument as it is written in a path, a query or a header."""
+    return value if isinstance(value, str) else json.dumps(value)

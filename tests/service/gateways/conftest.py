@@ -86,7 +86,9 @@ class Gateway:
 def make_gateway(aws: Any) -> Any:
     def make(authorizer: str = "NONE", **more: Any) -> Gateway:
         name = f"tools-{uuid.uuid4().hex[:8]}"
-        return Gateway(aws, aws.control.create_gateway(name=name, roleArn=ROLE, authorizerType=authorizer, **more))
+        return Gateway(
+            aws, aws.control.create_gateway(**{"name": name, "roleArn": ROLE, "authorizerType": authorizer, **more})
+        )
 
     return make
 

@@ -1,0 +1,149 @@
+"""Tools from a Smithy model of a service of AWS: one for each operation, whose arguments are the input's members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast
+
+from .smithy_shapes import Shape, SmithyShapes, member_form, object_of, shape_forms, target_of, traits_of
+from .tools import GatewayTool, TargetError
+
+_REST_JSON: Final = "aws.protocols#restJson1"
+_PROTOCOLS: Final = (_REST_JSON, "aws.protocols#awsJson1_1", "aws.protocols#awsJson1_0")
+_OTHER_PROTOCOLS: Final = ("aws.protocols#", "smithy.protocols#")
+_SIGV4: Final = "aws.auth#sigv4"
+_OPERATIONS_OF_RESOURCES: Final = ("create", "put", "read", "update", "delete", "list")
+_MOST_OPERATIONS: Final = 1_000
+_DEEPEST_RESOURCES: Final = 20
+
+
+def smithy_tools(text: str) -> list[GatewayTool]:
+    """Return the tools of a Smithy model in its JSON form.
+
+    Operations that stream are left out, since a tool's answer is one message.
+
+    Args:
+        text: A model of one service of AWS whose protocol is restJson1, awsJson1_0 or awsJson1_1.
+
+    Raises:
+        TargetError: The model cannot be read, or its service cannot be called by a gateway.
+    """
+    shapes = SmithyShapes.of(text)
+    name, service = shapes.service()
+    traits = traits_of(service)
+    protocol = _protocol(name, traits)
+    signing = object_of(traits.get(_SIGV4)).get("name")
+    if not isinstance(signing, str):
+        raise TargetError(f"{name} has no trait {_SIGV4}; a Smithy target is a service of AWS, called with a signature")
+    common = {"kind": "smithy", "service": signing, "protocol": protocol}
+    tools: dict[str, GatewayTool] = {}
+    for operation in dict.fromkeys(_operations(shapes, service, 0)):
+        shape = shapes.shape(operation)
+        if _streams(shapes, shape):
+            continue
+        tool = _tool(shapes, operation, shape, {**common, "target": f"{_local(name)}.{_local(operation)}"})
+        if tool.name in tools:
+            raise TargetError(f"The Smithy model has two operations with the name {tool.name}")
+        tools[tool.name] = tool
+        if len(tools) > _MOST_OPERATIONS:
+            raise TargetError(f"The Smithy model has more than {_MOST_OPERATIONS:,} operations")
+    if not tools:
+        raise TargetError(f"{name} has no operation that a gateway can call")
+    return list(tools.values())
+
+
+def _protocol(name: str, traits: Mapping[str, Any]) -> str:
+    for protocol in _PROTOCOLS:
+        if protocol in traits:
+            return protocol.partition("#")[2]
+    others = [trait.partition("#")[2] for trait in traits if trait.startswith(_OTHER_PROTOCOLS)]
+    supported = ", ".join(protocol.partition("#")[2] for protocol in _PROTOCOLS)
+    raise TargetError(f"{name} speaks {', '.join(others) or 'no protocol'}; a gateway speaks {supported}")
+
+
+def _operations(shapes: SmithyShapes, holder: Mapping[str, Any], depth: int) -> Iterator[str]:
+    """Yield the ids of the operations of a service or a resource, and of the resources below it."""
+    if depth > _DEEPEST_RESOURCES:
+        raise TargetError("The resources of the Smithy model contain each other")
+    for member in ("operations", "collectionOperations"):
+        for entry in cast("list[Any]", holder.get(member) or []):
+            yield target_of(entry)
+    if depth:
+        for member in _OPERATIONS_OF_RESOURCES:
+            if member in holder:
+                yield target_of(holder[member])
+    for entry in cast("list[Any]", holder.get("resources") or []):
+        yield from _operations(shapes, shapes.shape(target_of(entry)), depth + 1)
+
+
+def _streams(shapes: SmithyShapes, operation: Mapping[str, Any]) -> bool:
+    for side in ("input", "output"):
+        for member in shapes.members(_shape_of(operation, side)).values():
+            target = target_of(member)
+            known: Shape = {} if target.startswith("smithy.api#") else shapes.shape(target)
+            is_blob = known.get("type") == "blob" and side == "input"
+            if "smithy.api#streaming" in {*traits_of(member), *traits_of(known)} and not is_blob:
+                return True
+    return False
+
+
+def _tool(shapes: SmithyShapes, name: str, operation: Mapping[str, Any], request: dict[str, Any]) -> GatewayTool:
+    input_id = _shape_of(operation, "input")
+    members = shapes.members(input_id)
+    schema: dict[str, Any] = shapes.schema(input_id) if input_id else {"type": "object", "properties": {}}
+    is_rest = request["protocol"] == "restJson1"
+    request |= {"method": "POST", "uri": "/"}
+    if is_rest:
+        given = object_of(traits_of(operation).get("smithy.api#http"))
+        if not isinstance(given.get("method"), str) or not isinstance(given.get("uri"), str):
+            raise TargetError(f"{name} has no trait smithy.api#http, which an operation of restJson1 needs")
+        request |= {"method": given["method"], "uri": given["uri"]}
+    request["members"] = {key: _binding(shapes, key, member, is_rest=is_rest) for key, member in members.items()}
+    request["forms"] = shape_forms(shapes, members, is_rest=is_rest)
+    return GatewayTool(
+        name=_local(name),
+        description=shapes.description(operation, most=4_000),
+        input_schema=schema,
+        request=request,
+    )
+
+
+def _binding(shapes: SmithyShapes, name: str, member: Mapping[str, Any], *, is_rest: bool) -> dict[str, Any]:
+    """Return where a member of an operation's input is in its request."""
+    traits = traits_of(member)
+    place, wire = "body", name
+    if is_rest:
+        wire = str(traits.get("smithy.api#jsonName", name))
+        for trait, where in _PLACES.items():
+            if trait in traits:
+                place, value = where, traits[trait]
+                wire = value if isinstance(value, str) else name
+                break
+    known = shapes.kind(target_of(member))
+    return {
+        "in": place,
+        "wire": wire,
+        "type": known,
+        "form": member_form(shapes, member, place=place),
+        **({"generated": True} if "smithy.api#idempotencyToken" in traits else {}),
+    }
+
+
+_PLACES: Final = {
+    "smithy.api#httpLabel": "label",
+    "smithy.api#httpQuery": "query",
+    "smithy.api#httpQueryParams": "query_map",
+    "smithy.api#httpHeader": "header",
+    "smithy.api#httpPrefixHeaders": "header_map",
+    "smithy.api#httpPayload": "payload",
+}
+
+
+def _shape_of(operation: Mapping[str, Any], side: str) -> str:
+    given = operation.get(side)
+    target = target_of(given) if given else ""
+    return "" if target == "smithy.api#Unit" else target
+
+
+def _local(shape_id: str) -> str:
+    return shape_id.rpartition("#")[2]
