@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import unquote
 
-from .access.actions import Action, agentcore_action, is_signed_for, model_action, other_action
+from .access.actions import Action, agentcore_action, is_signed_for, model_action, other_actions
 from .access.bodies import Body
 from .access.errors import AccessRefusedError
 from .access.permissions import require
@@ -259,7 +259,8 @@ class Application:
         if service != "bedrock-agentcore" and caller.principal is not None:
             if not is_signed_for(service, caller.region):
                 raise not_implemented(f"the service {service} in {caller.region}")
-            require(caller.principal, *self._other_action(caller, scope), service)
+            for action in self._other_actions(caller, scope):
+                require(caller.principal, *action, service)
         if service in ("sts", "iam"):
             given = cast("Body", scope["loom.body"]).opened().read() or scope["query_string"]
             caller_place = Place(caller.region, account_id)
@@ -304,9 +305,9 @@ class Application:
         if caller.key is not None and not self._policies.has(unquote(arn)):
             require(caller.principal, f"bedrock-agentcore:{operation}", [unquote(arn)], caller.service)
 
-    def _other_action(self, caller: Caller, scope: AsgiScope) -> Action:
+    def _other_actions(self, caller: Caller, scope: AsgiScope) -> Sequence[Action]:
         body: Body = scope["loom.body"]
-        return other_action(
+        return other_actions(
             caller.service,
             scope["method"],
             scope["raw_path"].decode("latin-1"),

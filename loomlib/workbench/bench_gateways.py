@@ -14,6 +14,7 @@ from ..aws.authorizers import JwtAuthorizer
 from ..aws.bearer import Bearer
 from ..errors import RequestRejectedError
 from ..json_values import as_list, as_mapping
+from .account_resources import AccountResources
 from .context import Context
 from .frames import gateway_frame, target_frame
 
@@ -31,92 +32,6 @@ _OWN_ROLE: Final[Mapping[str, Any]] = {
 }
 
 
-class BenchGateways:
-    """The gateways that a workbench can reach; `bench.gateways`.
-
-    Args:
-        context: The workbench's resources.
-    """
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def table(self, *, region: str | None = None) -> pd.DataFrame:
-        """Return the account's gateways in a region, one row each.
-
-        Args:
-            region: The AWS region; the connection's by default.
-        """
-        return gateway_frame(gateways.list_gateways(self._context.clients, region=region))
-
-    def get(self, key: str, *, region: str | None = None, bearer: Bearer | None = None) -> GatewayView:
-        """Return a gateway.
-
-        Args:
-            key: Its name, id or ARN.
-            region: The AWS region; the connection's by default.
-            bearer: A token for a gateway with a JWT authorizer, or a function that returns it.
-
-        Raises:
-            ResourceNotFoundError: There is none.
-        """
-        return GatewayView(self._context, gateways.find_gateway(self._context.clients, key, region=region), bearer)
-
-    def create(
-        self,
-        name: str,
-        *,
-        authorizer: JwtAuthorizer | str = "AWS_IAM",
-        search: bool = False,
-        role_arn: str | None = None,
-        region: str | None = None,
-    ) -> GatewayView:
-        """Create a gateway.
-
-            gateway = bench.gateways.create("tools", search=True)
-            gateway.add_mcp("sums", "http://127.0.0.1:8000/mcp")
-            gateway.call("sums___add", a=1, b=2).value
-
-        Args:
-            name: Its name: letters, digits and hyphens.
-            authorizer: Who may call it: "AWS_IAM" signed calls, "NONE" anybody, a `loom.JwtAuthorizer` its tokens.
-            search: Whether it gets a tool that finds tools by meaning.
-            role_arn: The role with which it calls its targets; on AWS it must exist.
-            region: The AWS region; the connection's by default.
-
-        Raises:
-            ConflictError: The name is taken.
-        """
-        if isinstance(authorizer, JwtAuthorizer):
-            options: Mapping[str, Any] = {"authorizerConfiguration": authorizer.configuration()}
-            kind = "CUSTOM_JWT"
-        else:
-            options, kind = {}, authorizer
-        made = gateways.create_gateway(
-            self._context.clients,
-            name,
-            authorizer=kind,
-            role_arn=role_arn,
-            searches=search,
-            options=options,
-            region=region,
-        )
-        return GatewayView(self._context, made, None)
-
-    def delete(self, key: str, *, region: str | None = None) -> None:
-        """Delete a gateway with its targets.
-
-        Args:
-            key: Its name, id or ARN.
-            region: The AWS region; the connection's by default.
-
-        Raises:
-            ResourceNotFoundError: There is none.
-        """
-        found = gateways.find_gateway(self._context.clients, key, region=region)
-        gateways.delete_gateway(self._context.clients, found)
-
-
 class GatewayView:
     """One gateway: its targets and its tools.
 
@@ -126,7 +41,7 @@ class GatewayView:
         bearer: A token, for a gateway with a JWT authorizer.
     """
 
-    def __init__(self, context: Context, value: gateways.Gateway, bearer: Bearer | None) -> None:
+    def __init__(self, context: Context, value: gateways.Gateway, bearer: Bearer | None = None) -> None:
         self._context, self.value, self._bearer = context, value, bearer
         self._client: McpClient | None = None
 
@@ -288,6 +203,78 @@ class GatewayView:
         if self._client is None:
             self._client = self.mcp()
         return self._client
+
+
+class BenchGateways(AccountResources[gateways.Gateway, GatewayView]):
+    """The gateways that a workbench can reach; `bench.gateways`.
+
+    Args:
+        context: The workbench's resources.
+    """
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(
+            context,
+            list_all=gateways.list_gateways,
+            find=gateways.find_gateway,
+            delete=gateways.delete_gateway,
+            frame=gateway_frame,
+            view=GatewayView,
+        )
+
+    def get(self, key: str, *, region: str | None = None, bearer: Bearer | None = None) -> GatewayView:
+        """Return a gateway.
+
+        Args:
+            key: Its name, id or ARN.
+            region: The AWS region; the connection's by default.
+            bearer: A token for a gateway with a JWT authorizer, or a function that returns it.
+
+        Raises:
+            ResourceNotFoundError: There is none.
+        """
+        return GatewayView(self._context, gateways.find_gateway(self._context.clients, key, region=region), bearer)
+
+    def create(
+        self,
+        name: str,
+        *,
+        authorizer: JwtAuthorizer | str = "AWS_IAM",
+        search: bool = False,
+        role_arn: str | None = None,
+        region: str | None = None,
+    ) -> GatewayView:
+        """Create a gateway.
+
+            gateway = bench.gateways.create("tools", search=True)
+            gateway.add_mcp("sums", "http://127.0.0.1:8000/mcp")
+            gateway.call("sums___add", a=1, b=2).value
+
+        Args:
+            name: Its name: letters, digits and hyphens.
+            authorizer: Who may call it: "AWS_IAM" signed calls, "NONE" anybody, a `loom.JwtAuthorizer` its tokens.
+            search: Whether it gets a tool that finds tools by meaning.
+            role_arn: The role with which it calls its targets; on AWS it must exist.
+            region: The AWS region; the connection's by default.
+
+        Raises:
+            ConflictError: The name is taken.
+        """
+        if isinstance(authorizer, JwtAuthorizer):
+            options: Mapping[str, Any] = {"authorizerConfiguration": authorizer.configuration()}
+            kind = "CUSTOM_JWT"
+        else:
+            options, kind = {}, authorizer
+        made = gateways.create_gateway(
+            self._context.clients,
+            name,
+            authorizer=kind,
+            role_arn=role_arn,
+            searches=search,
+            options=options,
+            region=region,
+        )
+        return GatewayView(self._context, made)
 
 
 def _schema(what: str, document: str | Path | Mapping[str, Any]) -> dict[str, Any]:

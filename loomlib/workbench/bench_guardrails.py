@@ -10,6 +10,7 @@ from ..aws.guardrails import Guardrail, GuardrailAssessment, Side
 from ..errors import RequestRejectedError
 from ..presentation.formats import milliseconds, score
 from ..presentation.html import card
+from .account_resources import AccountResources
 from .context import Context
 from .frames import guardrail_frame, guardrail_match_frame
 
@@ -121,7 +122,7 @@ class GuardrailView:
         return {**named, "trace": "enabled" if trace else "disabled"}
 
 
-class BenchGuardrails:
+class BenchGuardrails(AccountResources[Guardrail, GuardrailView]):
     """The guardrails that a workbench can reach; `bench.bedrock.guardrails`.
 
     Args:
@@ -129,27 +130,14 @@ class BenchGuardrails:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def table(self, *, region: str | None = None) -> pd.DataFrame:
-        """Return the account's guardrails in a region, one row each.
-
-        Args:
-            region: The AWS region; the connection's by default.
-        """
-        return guardrail_frame(guardrails.list_guardrails(self._context.clients, region=region))
-
-    def get(self, key: str, *, region: str | None = None) -> GuardrailView:
-        """Return a guardrail.
-
-        Args:
-            key: Its name, id or ARN.
-            region: The AWS region; the connection's by default.
-
-        Raises:
-            ResourceNotFoundError: There is none.
-        """
-        return GuardrailView(self._context, guardrails.find_guardrail(self._context.clients, key, region=region))
+        super().__init__(
+            context,
+            list_all=guardrails.list_guardrails,
+            find=guardrails.find_guardrail,
+            delete=guardrails.delete_guardrail,
+            frame=guardrail_frame,
+            view=GuardrailView,
+        )
 
     def create(
         self,
@@ -240,19 +228,6 @@ class BenchGuardrails:
         named = {"description": description} if description else {}
         made = guardrails.create_guardrail(self._context.clients, name, {**messages, **named, **given}, region=region)
         return GuardrailView(self._context, made)
-
-    def delete(self, key: str, *, region: str | None = None) -> None:
-        """Delete a guardrail with its versions.
-
-        Args:
-            key: Its name, id or ARN.
-            region: The AWS region; the connection's by default.
-
-        Raises:
-            ResourceNotFoundError: There is none.
-        """
-        found = guardrails.find_guardrail(self._context.clients, key, region=region)
-        guardrails.delete_guardrail(self._context.clients, found)
 
 
 def _sentence(match: guardrails.GuardrailMatch) -> str:

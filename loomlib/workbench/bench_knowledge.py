@@ -13,6 +13,7 @@ from ..aws.knowledge_bases import Ingestion, KnowledgeAnswer, KnowledgeBase
 from ..errors import RequestRejectedError, ResourceNotFoundError
 from ..presentation.formats import milliseconds
 from ..presentation.html import card
+from .account_resources import AccountResources
 from .context import Context
 from .frames import knowledge_base_frame, passage_frame
 from .wait_line import WaitLine
@@ -174,7 +175,7 @@ class KnowledgeBaseView:
                 s3.put_object(Bucket=bucket, Key=key, Body=content)
 
 
-class BenchKnowledgeBases:
+class BenchKnowledgeBases(AccountResources[KnowledgeBase, KnowledgeBaseView]):
     """The knowledge bases that a workbench can reach; `bench.bedrock.knowledge_bases`.
 
     Args:
@@ -182,28 +183,14 @@ class BenchKnowledgeBases:
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def table(self, *, region: str | None = None) -> pd.DataFrame:
-        """Return the account's knowledge bases in a region, one row each.
-
-        Args:
-            region: The AWS region; the connection's by default.
-        """
-        return knowledge_base_frame(knowledge_bases.list_knowledge_bases(self._context.clients, region=region))
-
-    def get(self, key: str, *, region: str | None = None) -> KnowledgeBaseView:
-        """Return a knowledge base.
-
-        Args:
-            key: Its name, id or ARN.
-            region: The AWS region; the connection's by default.
-
-        Raises:
-            ResourceNotFoundError: There is none.
-        """
-        found = knowledge_bases.find_knowledge_base(self._context.clients, key, region=region)
-        return KnowledgeBaseView(self._context, found)
+        super().__init__(
+            context,
+            list_all=knowledge_bases.list_knowledge_bases,
+            find=knowledge_bases.find_knowledge_base,
+            delete=knowledge_bases.delete_knowledge_base,
+            frame=knowledge_base_frame,
+            view=KnowledgeBaseView,
+        )
 
     def create(
         self,
@@ -244,16 +231,3 @@ class BenchKnowledgeBases:
             progress=line,
         )
         return KnowledgeBaseView(self._context, made)
-
-    def delete(self, key: str, *, region: str | None = None) -> None:
-        """Delete a knowledge base with its data sources; its files in S3 stay.
-
-        Args:
-            key: Its name, id or ARN.
-            region: The AWS region; the connection's by default.
-
-        Raises:
-            ResourceNotFoundError: There is none.
-        """
-        found = knowledge_bases.find_knowledge_base(self._context.clients, key, region=region)
-        knowledge_bases.delete_knowledge_base(self._context.clients, found)

@@ -113,6 +113,13 @@ def event(memory: str) -> dict[str, Any]:
     }
 
 
+def generation(model: str = "amazon.nova-lite-v1:0", **more: Any) -> dict[str, Any]:
+    arn = f"arn:aws:bedrock:us-east-1::foundation-model/{model}"
+    knowledge = {"knowledgeBaseId": "ABCDEFGHIJ", "modelArn": arn, **more}
+    configuration = {"type": "KNOWLEDGE_BASE", "knowledgeBaseConfiguration": knowledge}
+    return {"input": {"text": "hello"}, "retrieveAndGenerateConfiguration": configuration}
+
+
 def test_models_its_own_log_group_and_the_memories_it_was_given_are_allowed(caller: Caller) -> None:
     messages = [{"role": "user", "content": [{"text": "hello"}]}]
     stream = {"logGroupName": caller.group, "logStreamName": "own"}
@@ -160,6 +167,9 @@ def test_a_session_is_its_runtimes_role_by_header_and_by_presigned_address(calle
         ("dynamodb", "list_tables", "dynamodb:ListTables"),
         ("iam", "list_roles", "iam:ListRoles"),
         ("sts", "assume_role", "sts:AssumeRole"),
+        ("bedrock-agent-runtime", "retrieve", "bedrock:Retrieve"),
+        ("bedrock-agent-runtime", "retrieve_and_generate", "bedrock:Retrieve"),
+        ("bedrock-agent-runtime", "retrieve_and_generate_stream", "bedrock:Retrieve"),
     ],
 )
 def test_everything_else_is_denied_in_aws_s_own_words(caller: Caller, name: str, operation: str, action: str) -> None:
@@ -178,6 +188,8 @@ def test_everything_else_is_denied_in_aws_s_own_words(caller: Caller, name: str,
         "get_object": {"Bucket": "loom-code", "Key": "packages/1.zip"},
         "put_object": {"Bucket": "loom-code", "Key": "packages/1.zip", "Body": "x"},
         "assume_role": {"RoleArn": ROLE, "RoleSessionName": "session"},
+        "retrieve": {"knowledgeBaseId": "ABCDEFGHIJ", "retrievalQuery": {"text": "hello"}},
+        **dict.fromkeys(("retrieve_and_generate", "retrieve_and_generate_stream"), generation()),
     }.get(operation, {})
     denied = caller.ask(name, operation, **parameters)
     assert denied["code"] in ("AccessDeniedException", "AccessDenied")
@@ -230,6 +242,41 @@ def test_a_role_that_is_described_decides(caller: Caller) -> None:
     messages = [{"role": "user", "content": [{"text": "hello"}]}]
     refused = other.ask("bedrock-runtime", "converse", modelId="loom.scripted", messages=messages)
     assert "bedrock:InvokeModel on resource" in refused["message"]
+
+
+def test_an_answer_from_a_knowledge_base_needs_the_model_and_the_guardrail_too(aws: Any, caller: Caller) -> None:
+    statements = [
+        {"Effect": "Allow", "Action": "bedrock:*", "Resource": "*"},
+        {
+            "Effect": "Deny",
+            "Action": "bedrock:InvokeModel",
+            "Resource": "arn:aws:bedrock:*::foundation-model/amazon.nova-pro-v1:0",
+        },
+        {
+            "Effect": "Deny",
+            "Action": "bedrock:ApplyGuardrail",
+            "Resource": "arn:aws:bedrock:*:*:guardrail/abcdefghijkl",
+        },
+    ]
+    aws.client("iam").create_role(RoleName="answers", AssumeRolePolicyDocument="{}")
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    aws.client("iam").put_role_policy(RoleName="answers", PolicyName="inline", PolicyDocument=document)
+    created = aws.control.create_agent_runtime(
+        agentRuntimeName="answers",
+        agentRuntimeArtifact=aws.upload({"agent.py": AGENT}),
+        roleArn="arn:aws:iam::123456789012:role/answers",
+        networkConfiguration={"networkMode": "PUBLIC"},
+    )
+    agent = Caller(aws, aws.settled(created["agentRuntimeId"]), caller.memory, caller.other)
+
+    def refusal(**asked: Any) -> str:
+        answer = agent.ask("bedrock-agent-runtime", "retrieve_and_generate", **asked)
+        return f"{answer['code']}: {answer['message']}"
+
+    guarded = {"guardrailConfiguration": {"guardrailId": "abcdefghijkl", "guardrailVersion": "1"}}
+    assert "to perform: bedrock:InvokeModel" in refusal(**generation("amazon.nova-pro-v1:0"))
+    assert "to perform: bedrock:ApplyGuardrail" in refusal(**generation(generationConfiguration=guarded))
+    assert refusal(**generation()).startswith("ResourceNotFoundException")  # allowed, and there is no such base
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 from urllib.parse import unquote
 
 from botocore.loaders import Loader
+
+from loomlib.json_values import as_mapping, as_text, parse_object
 
 from ..error_forms import operation_of, protocol_of
 
@@ -49,6 +51,7 @@ _TOOLS = {
     "browser": ("browserIdentifier", "browserId"),
 }
 _BEDROCK_KINDS = {"knowledgebases": "knowledge-base", "guardrails": "guardrail", "guardrail": "guardrail"}
+_GENERATING = ("RetrieveAndGenerate", "RetrieveAndGenerateStream")
 _BEDROCK_PATH = re.compile(rf"/({'|'.join(_BEDROCK_KINDS)})/([^/]+)")
 _GROUP_MEMBERS = ("logGroupName", "logGroupIdentifier", "logGroupNamePrefix", "logGroupNames", "logGroupIdentifiers")
 
@@ -122,7 +125,7 @@ def is_signed_for(service: str, region: str) -> bool:
     return metadata.get("signingName", metadata["endpointPrefix"]) == service
 
 
-def other_action(
+def other_actions(
     service: str,
     method: str,
     path: str,
@@ -132,8 +135,8 @@ def other_action(
     *,
     region: str,
     account_id: str,
-) -> Action:
-    """Return the action of a request to any other service.
+) -> Sequence[Action]:
+    """Return the actions of a request to any other service; all of them must be allowed.
 
     Args:
         service: The service that it is signed for.
@@ -146,7 +149,7 @@ def other_action(
         account_id: The account.
     """
     if service == "s3":
-        return _s3_action(method, path, query, headers)
+        return [_s3_action(method, path, query, headers)]
     protocol = protocol_of(service, headers, query)
     form = body().decode("latin-1") if protocol in ("query", "ec2") else ""
     operation = operation_of(
@@ -154,10 +157,27 @@ def other_action(
     ).removeprefix(f"{service}:")
     resources = _named(service, body(), region, account_id) if protocol == "json" else ["*"]
     if service == "bedrock" and (match := _BEDROCK_PATH.match(path)):
-        identifier = unquote(match[2])
-        arn = f"arn:aws:bedrock:{region}:{account_id}:{_BEDROCK_KINDS[match[1]]}/{identifier}"
-        resources = [identifier if identifier.startswith("arn:") else arn]
-    return f"{_IAM_NAMES.get(service, service)}:{operation}", resources
+        resources = [_bedrock_arn(_BEDROCK_KINDS[match[1]], unquote(match[2]), region, account_id)]
+    action = f"{_IAM_NAMES.get(service, service)}:{operation}", resources
+    if operation in _GENERATING:
+        return [("bedrock:RetrieveAndGenerate", ["*"]), *_generating(body(), region, account_id)]
+    return [action]
+
+
+def _generating(body: bytes, region: str, account_id: str) -> Iterator[Action]:
+    """Return what RetrieveAndGenerate does for its caller: retrieve, ask the model, and apply the guardrail."""
+    given = as_mapping(parse_object(body).get("retrieveAndGenerateConfiguration"))
+    knowledge = as_mapping(given.get("knowledgeBaseConfiguration"))
+    yield "bedrock:Retrieve", [_bedrock_arn("knowledge-base", knowledge.get("knowledgeBaseId"), region, account_id)]
+    yield model_action("converse", as_text(knowledge.get("modelArn")), region)
+    generation = as_mapping(knowledge.get("generationConfiguration"))
+    if guardrail := as_mapping(generation.get("guardrailConfiguration")).get("guardrailId"):
+        yield "bedrock:ApplyGuardrail", [_bedrock_arn("guardrail", guardrail, region, account_id)]
+
+
+def _bedrock_arn(kind: str, identifier: object, region: str, account_id: str) -> str:
+    name = as_text(identifier)
+    return name if name.startswith("arn:") else f"arn:aws:bedrock:{region}:{account_id}:{kind}/{name}"
 
 
 def _s3_action(method: str, path: str, query: str, headers: Mapping[str, str]) -> Action:

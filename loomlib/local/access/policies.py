@@ -80,6 +80,7 @@ def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
         {"Effect": "Allow", "Action": [f"bedrock-agentcore:{name}" for name in _RUNTIME_ACTIONS], "Resource": runtimes},
         {"Effect": "Allow", "Action": ["bedrock-agentcore:InvokeGateway"], "Resource": gateways},
         {"Effect": "Allow", "Action": ["bedrock:Retrieve"], "Resource": bases},
+        {"Effect": "Allow", "Action": ["bedrock:RetrieveAndGenerate"], "Resource": "*"},  # of bases that it may read
         {
             "Effect": "Allow",
             "Action": [f"bedrock-agentcore:{name}" for name in _CODE_ACTIONS],
