@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .evals import EvalCase, EvalSet
     from .evals.runs import Budget, EvalRun, aevaluate, evaluate
     from .latency import LatencyStudy, StudyResult
+    from .latency.gateways import GatewayStudy
     from .latency.prewarm import PrewarmStudy
     from .latency.protocol_overhead import ProtocolStudy
     from .latency.start_up import StartUpStudy
@@ -38,6 +39,7 @@ __all__ = [
     "EvalCase",
     "EvalRun",
     "EvalSet",
+    "GatewayStudy",
     "Invocation",
     "InvocationError",
     "JwtAuthorizer",
@@ -71,6 +73,7 @@ __getattr__ = names_on_use(
         "evals": "EvalCase EvalSet",
         "evals.runs": "Budget EvalRun aevaluate evaluate",
         "latency": "LatencyStudy StudyResult",
+        "latency.gateways": "GatewayStudy",
         "latency.prewarm": "PrewarmStudy",
         "latency.protocol_overhead": "ProtocolStudy",
         "latency.start_up": "StartUpStudy",

@@ -13,6 +13,7 @@ from .invocation import Invocation
 from .sampling import sampling_model
 from .server_deploys import deploy_servers
 from .starts import start_facts
+from .tool_catalogues import deploy_catalogues, find_catalogues, write_catalogue
 
 register("Agent.bench", "loomlib.workbench.former_names:agent_bench")
 register("Agent.aevaluate", "loomlib.workbench.former_names:agent_aevaluate")
@@ -29,10 +30,13 @@ __all__ = [
     "ask_agui",
     "confirm",
     "connect",
+    "deploy_catalogues",
     "deploy_servers",
+    "find_catalogues",
     "find_or_deploy",
     "list_blueprints",
     "sampling_model",
     "start_facts",
     "view_channel",
+    "write_catalogue",
 ]

@@ -130,11 +130,39 @@ def open_gateway_mcp(
         bearer: A token sent instead of a signature, or a function that returns it.
         timeout_s: The limit of each call, in seconds.
     """
+    if isinstance(bearer, str):
+        check_bearer(bearer)
+
+    def make(session: str | None, own: Callbacks) -> McpSession:
+        return gateway_session(context, url, region, own, session or new_session_id(), signed=signed, bearer=bearer)
+
+    return McpClient(make, callbacks, context, timeout_s=timeout_s)
+
+
+def gateway_session(
+    context: Context,
+    url: str,
+    region: str,
+    callbacks: Callbacks,
+    session_id: str,
+    *,
+    signed: bool,
+    bearer: Bearer | None = None,
+) -> McpSession:
+    """Return an MCP session with a gateway that is not open yet.
+
+    Args:
+        context: The workbench's resources.
+        url: The gateway's address.
+        region: Its region.
+        callbacks: Answers to the gateway's requests and notifications.
+        session_id: The id under which its calls are stored.
+        signed: Whether requests are signed.
+        bearer: A token sent instead of a signature, or a function that returns it.
+    """
     from ..aws.engine import shared_engine
     from ..aws.signing import plain_request, sign_request
 
-    if isinstance(bearer, str):
-        check_bearer(bearer)
     entry = server_entry(context.store, url)
 
     def request(method: str, body: bytes, headers: Mapping[str, str]) -> SignedRequest:
@@ -142,17 +170,14 @@ def open_gateway_mcp(
             return sign_request(context.clients, url, region, method, body, headers, bearer=token_of(bearer))
         return plain_request(url, {}, method, body, headers)
 
-    def make(session: str | None, own: Callbacks) -> McpSession:
-        return McpSession(
-            HttpChannel(shared_engine(), request, name=entry.name, read_timeout_s=context.settings.read_timeout_s),
-            entry=entry,
-            writer=context.invoker.writer,
-            callbacks=own,
-            session_id=session or new_session_id(),
-            labels=context.labels,
-        )
-
-    return McpClient(make, callbacks, context, timeout_s=timeout_s)
+    return McpSession(
+        HttpChannel(shared_engine(), request, name=entry.name, read_timeout_s=context.settings.read_timeout_s),
+        entry=entry,
+        writer=context.invoker.writer,
+        callbacks=callbacks,
+        session_id=session_id,
+        labels=context.labels,
+    )
 
 
 def open_agent_a2a(

@@ -1,0 +1,243 @@
+"""What a study of gateways concludes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loomlib.experiments import StudyFinding, StudyMethod, StudyTable, failure_counts, pending_count
+from loomlib.presentation.formats import join, milliseconds, number, percent, plural, signed
+from loomlib.presentation.html import fragment
+from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, SHARE_METHOD
+
+from .charts import call_chart, choice_chart, token_chart
+from .design import CALLS, SEARCH
+from .estimates import RANKS, call_estimates, choice_estimates, recall_estimates
+from .result import GatewayResult
+from .tables import SIMULATED, call_table, choice_table, recall_table
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from markupsafe import Markup
+
+FORMAT = "loom.gateway-study/1"
+_MOST_SHOWN = 5
+
+
+def sentences(result: GatewayResult) -> list[str]:
+    """Return what the gateway adds, how well the search and the model choose, and what failed."""
+    texts = [*_call_sentences(result), *_recall_sentences(result), *_choice_sentences(result)]
+    failed = failure_counts(result.measured)
+    made = len(result.measured) - pending_count(result.measured)
+    listed = join([f"{count} {name}" for name, count in failed.most_common()])
+    count = plural(sum(failed.values()), "failure") if failed else "No failures"
+    measured = "calls and questions" if made != 1 else "call or question"
+    return [*texts, f"{count} in {number(made, 0)} {measured}{f': {listed}' if failed else ''}."]
+
+
+def table(result: GatewayResult) -> StudyTable:
+    """Return the model's choices: one row for each catalogue and way."""
+    return choice_table(result)
+
+
+def findings(result: GatewayResult) -> list[StudyFinding]:
+    """Return what limits the comparison, and the questions whose tool the search did not return."""
+    found: list[StudyFinding] = []
+    for name, units in _conditions(result).items():
+        tried = [unit for unit in units if not unit.is_pending]
+        if tried and all(unit.is_failed for unit in tried):
+            found.append(
+                StudyFinding(
+                    kind="no answer",
+                    title=f"Nothing was measured of: {name}",
+                    evidence=f"{plural(len(tried), 'failure')}: {tried[0].error_message}",
+                    advice="Its row has no figures.",
+                )
+            )
+    for one in recall_estimates(result):
+        missed = [unit for unit in one.units if unit.rank is None]
+        if missed:
+            shown = "; ".join(f"“{unit.question}” ({unit.wanted})" for unit in missed[:_MOST_SHOWN])
+            found.append(
+                StudyFinding(
+                    kind="missed by the search",
+                    title=f"The search of {plural(one.tools, 'tool')} did not return the right one for some questions",
+                    evidence=f"{number(len(missed), 0)} of {plural(len(one.units), 'question')}: {shown}",
+                    advice="No model can choose a tool that is left out. Describe tools in the words of their users.",
+                )
+            )
+    if opened := sum(unit.is_reused is False for unit in result.measured if unit.is_call):
+        found.append(
+            StudyFinding(
+                kind="new connections",
+                title="Some calls opened a connection",
+                evidence=f"{plural(opened, 'call')} of {number(sum(unit.is_call for unit in result.measured), 0)}",
+                advice="Their times include opening the connection and, with TLS, its handshake.",
+            )
+        )
+    return found
+
+
+def figures(result: GatewayResult) -> dict[str, go.Figure]:
+    """Return the charts `calls`, every call, and `choices` and `tokens` by the number of tools."""
+    from loomlib.presentation.charts import Chart
+
+    return {
+        "calls": Chart(call_chart(result)),
+        "choices": Chart(choice_chart(result)),
+        "tokens": Chart(token_chart(result)),
+    }
+
+
+def method(result: GatewayResult) -> StudyMethod:
+    """Return how the study was made."""
+    design = result.design
+    notes = [
+        f"Calls: one tool of the catalogue of {plural(design.sizes[0], 'tool')}, directly at its MCP server and "
+        f"through the gateway, one call at a time in randomized blocks of both (seed {design.seed}), in warm sessions "
+        f"with an open connection after {plural(design.warm_ups, 'untimed call')}. The direct call is a call of "
+        "InvokeAgentRuntime, the gateway makes the same call. Both are signed.",
+        "Times of calls and searches begin when the request is handed to the network and end when the socket has "
+        "delivered the answer. The time of a model begins before boto3 sends and ends when boto3 has read the answer.",
+        f"Medians and median paired differences: {PERCENTILE_METHOD}; shares: {SHARE_METHOD} "
+        f"({percent(CONFIDENCE)} intervals). Intervals are not adjusted for each other.",
+        "Catalogues are generated: each tool does one action to one kind of thing, and a smaller catalogue is part of "
+        "a larger one. A question asks for one tool, half of the questions in other words than the tool's description.",
+        "All in the prompt: one request to the model with the question and every tool. Search first: the question goes "
+        "to the gateway's search tool, and one request to the model has the tools that it returned (AgentCore returns "
+        "10 at most). The latency is that of search and model together.",
+        "Right: the model calls the tool that the question asks for, and no other. No call is wrong, too.",
+        "Recall@k: the share of questions whose tool is among the first k results of the search. No model is involved.",
+        "Failed calls and questions have no times and count neither as right nor as wrong; they are counted by class.",
+    ]
+    limits = [
+        "Generated tools are more alike than those of most products: they share their actions and their things.",
+        "Where there are more questions than tools, several phrasings ask for the same tool. They are not independent, "
+        "and the intervals of such a catalogue are too narrow.",
+    ]
+    if result.is_simulated:
+        limits.insert(
+            0,
+            f"{SIMULATED.capitalize()}: the local AgentCore's scripted model compares words, and its tokens are "
+            "estimated from characters. Its choices, tokens and times do not predict those of a real model. The search "
+            "and its recall are real, but with Loom's vectors, not with AWS's.",
+        )
+    if result.scope == "local":
+        limits.append("Client, gateway and MCP server share this machine: there is no network, and no TLS.")
+    arguments = f"calls={design.calls}, questions={design.questions}, model={design.model!r}"
+    sizes = ", ".join(map(str, design.sizes))
+    subject = f"deploy_catalogues(bench, ({sizes},), seed={design.seed})"
+    return StudyMethod(
+        notes=notes,
+        limits=limits,
+        run_again=f"loom.GatewayStudy({subject}, {arguments}).run()",
+        facts={"seed": design.seed},
+    )
+
+
+def details(result: GatewayResult) -> dict[str, Any]:
+    """Return what the study adds to the JSON summary of every study."""
+    calls = call_estimates(result)
+    return {
+        "format": FORMAT,
+        "gateways": {str(tools): result.design.gateways[tools] for tools in result.design.sizes},
+        "model": {"id": result.design.model, "is_simulated": result.is_simulated},
+        "calls": {
+            "failed": {way: sum(unit.is_failed for unit in result.measured if unit.way == way) for way in CALLS},
+            "direct_ms": calls.direct.summary(),
+            "gateway_ms": calls.through.summary(),
+            "added_ms": calls.added.summary(),
+            "client_part_ms": calls.client.summary(),
+            "gateway_part_ms": calls.gateway.summary(),
+            "target_part_ms": calls.target.summary(),
+        },
+        "choices": [
+            {
+                "tools": one.tools,
+                "way": one.way,
+                "failed": sum(unit.is_failed for unit in one.units),
+                "right": one.right.summary(),
+                "input_tokens": one.tokens.summary(),
+                "duration_ms": one.duration.summary(),
+                "right_difference": one.gained.summary() if one.gained else None,
+                "tokens_saved": one.saved.summary() if one.saved else None,
+                "slower_ms": one.slower_ms.summary() if one.slower_ms else None,
+            }
+            for one in choice_estimates(result)
+        ],
+        "search": [
+            {
+                "tools": one.tools,
+                "search_ms": one.search.summary(),
+                **{f"recall_at_{most}": one.recall[most].summary() for most in RANKS},
+            }
+            for one in recall_estimates(result)
+        ],
+    }
+
+
+def sections(result: GatewayResult) -> list[Markup]:
+    """Return the tables of the calls and of the search's recall."""
+    return [
+        fragment(
+            "loomlib.experiments:table.html.j2", columns=shown.columns, rows=[(row, ("", "")) for row in shown.rows]
+        )
+        for shown in (call_table(result), recall_table(result))
+    ]
+
+
+def _conditions(result: GatewayResult) -> dict[str, list[Any]]:
+    named: dict[str, list[Any]] = {
+        label: [unit for unit in result.measured if unit.way == way] for way, label in CALLS.items()
+    }
+    return named | {one.name: list(one.units) for one in choice_estimates(result)}
+
+
+def _call_sentences(result: GatewayResult) -> list[str]:
+    if not result.design.calls:
+        return []
+    calls = call_estimates(result)
+    added = calls.added
+    if added.value is None or added.low is None or added.high is None:
+        return [f"Too few calls were answered to tell what the gateway adds ({plural(added.n, 'pair')})."]
+    if added.low <= 0 <= added.high:
+        return [f"The gateway shows no difference on a tool call ({added.text('ms')})."]
+    texts = [
+        f"The gateway adds {signed(added.value, milliseconds)} to a tool call (95 % interval "
+        f"{added.interval_text('ms')}): {calls.through.text('ms')} against {calls.direct.text('ms')} for the direct "
+        "call."
+    ]
+    if calls.gateway.is_known and calls.target.is_known:
+        texts.append(
+            f"Of a call through it, the gateway and its way to the target take {calls.gateway.text('ms')} and the "
+            f"target {calls.target.text('ms')}, by their spans."
+        )
+    return texts
+
+
+def _recall_sentences(result: GatewayResult) -> list[str]:
+    known = [one for one in recall_estimates(result) if one.units]
+    if not known:
+        return []
+    last = known[-1]
+    listed = join([f"{last.recall[most].text('share')} among the first {most}" for most in RANKS])
+    return [f"Of {plural(last.tools, 'tool')}, the gateway's search returns the right one for {listed}."]
+
+
+def _choice_sentences(result: GatewayResult) -> list[str]:
+    mark = f" ({SIMULATED})" if result.is_simulated else ""
+    texts: list[str] = []
+    known = [one for one in choice_estimates(result) if one.way == SEARCH and one.saved is not None]
+    for one in (known[:1] if len(known) == 1 else [known[0], known[-1]]) if known else []:
+        if one.saved is None or one.saved.value is None or one.gained is None or one.gained.value is None:
+            texts.append(
+                f"Too few questions with {plural(one.tools, 'tool')} were answered to compare the two ways{mark}."
+            )
+            continue
+        fewer = "saves" if one.saved.value >= 0 else "costs"
+        tokens = one.saved.text() if one.saved.value >= 0 else number(-one.saved.value)
+        share = one.gained.text("share")
+        texts.append(
+            f"With {plural(one.tools, 'tool')}, search first {fewer} {tokens} input tokens of a request, and the share "
+            f"of right tools differs by {share} from all in the prompt{mark}."
+        )
+    return texts

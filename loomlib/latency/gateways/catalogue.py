@@ -1,0 +1,113 @@
+"""Catalogues of tools with questions that each ask for one tool, generated from a seed.
+
+A tool does one action to one kind of thing: "cancel_invoice". `catalogue.toml` has the actions and the things; every
+pair of them is a tool, and a smaller catalogue is the beginning of a larger one of the same seed. Each action has four
+phrasings of a question: two with the words of the tool's description and two with other words for the same.
+"""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+PHRASINGS: Final = 4
+"""Questions that can be asked for one tool."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogueTool:
+    """A tool of a generated catalogue.
+
+    Attributes:
+        name: Its name, such as "cancel_invoice".
+        description: What it does.
+        schema: JSON schema of its arguments.
+        questions: The phrasings of a question for it.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    questions: tuple[str, ...]
+
+    def shown(self) -> dict[str, Any]:
+        """Return the tool as an MCP server lists it."""
+        return {"name": self.name, "description": self.description, "inputSchema": dict(self.schema)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolQuestion:
+    """A question and the name of the tool that it asks for."""
+
+    text: str
+    tool: str
+
+
+def generate_catalogue(tools: int, *, seed: int = 0) -> tuple[CatalogueTool, ...]:
+    """Return a catalogue; the same arguments always give the same one.
+
+    Args:
+        tools: How many tools; at most `largest_catalogue()`.
+        seed: Seed of their choice.
+
+    Raises:
+        ValueError: There are not so many.
+    """
+    actions, things = _data()
+    pairs = [(action, thing) for action in actions for thing in things]
+    if not 1 <= tools <= len(pairs):
+        raise ValueError(f"a catalogue has 1 to {len(pairs)} tools, not {tools}")
+    shuffler = random.Random(seed)  # noqa: S311 - an order, not a secret
+    shuffler.shuffle(pairs)
+    return tuple(_tool(action, thing, 1000 + place) for place, (action, thing) in enumerate(pairs[:tools]))
+
+
+def generate_questions(tools: Sequence[CatalogueTool], count: int) -> tuple[ToolQuestion, ...]:
+    """Return questions for as many different tools as there are, then their further phrasings.
+
+    The questions for two catalogues of one seed are the same while both have a tool for each.
+
+    Args:
+        tools: The catalogue.
+        count: How many questions; fewer are returned when every phrasing of every tool is used.
+    """
+    total = min(count, PHRASINGS * len(tools))
+    return tuple(
+        ToolQuestion(
+            text=tools[number % len(tools)].questions[(number % len(tools) + number // len(tools)) % PHRASINGS],
+            tool=tools[number % len(tools)].name,
+        )
+        for number in range(total)
+    )
+
+
+def largest_catalogue() -> int:
+    """Return how many tools can be generated."""
+    actions, things = _data()
+    return len(actions) * len(things)
+
+
+@cache
+def _data() -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    data = tomllib.loads(files("loomlib.latency.gateways").joinpath("catalogue.toml").read_text("utf-8"))
+    return data["actions"], data["things"]
+
+
+def _tool(action: Mapping[str, Any], thing: Mapping[str, str], number: int) -> CatalogueTool:
+    words = {**thing, "reference": f"REF-{number}"}
+    properties: dict[str, Any] = {
+        "reference": {"type": "string", "description": f"Reference of the {thing['noun']}, such as REF-{number}"}
+    }
+    for name, described in action.get("parameters", {}).items():
+        properties[name] = {"type": "string", "description": described}
+    return CatalogueTool(
+        name=f"{action['name']}_{thing['name']}",
+        description=action["description"].format(**words),
+        schema={"type": "object", "properties": properties, "required": ["reference"]},
+        questions=tuple(question.format(**words) for question in action["questions"]),
+    )

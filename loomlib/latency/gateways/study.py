@@ -1,0 +1,340 @@
+"""The study of gateways: one tool called directly and through a gateway, and questions to a model with many tools."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+
+from loomlib.aws.converse import ModelAnswer, ToolForm
+from loomlib.errors import AwsError, LoomError, StudyError, StudyInterruptedError
+from loomlib.experiments import Procedure, Study, StudyLedger, StudyRun, UnitOutcome
+from loomlib.json_values import as_list, as_mapping, as_text
+
+from .catalogue import CatalogueTool, generate_catalogue
+from .design import CALLS, CHOICES, DIRECT, KIND, SEARCH, THROUGH, GatewayDesign
+from .result import GatewayResult, GatewayUnit
+from .subject import StudiedGateways, ToolAnswer, ToolCaller
+
+if TYPE_CHECKING:
+    from loomlib.store import PlannedMeasurement, StudyRow
+
+SEARCH_TOOL: Final = "x_amz_bedrock_agentcore_search"
+"""The tool of a gateway that finds its tools (AgentCore developer guide, "Search for tools in your gateway")."""
+
+DEFAULT_MODEL: Final = "global.anthropic.claude-sonnet-4-6"
+_logger = logging.getLogger(__name__)
+
+
+class GatewayMeasurements(Procedure[GatewayUnit]):
+    """Calls a tool in warm sessions, and puts questions to the model.
+
+    Args:
+        study: The study.
+    """
+
+    def __init__(self, study: GatewayStudy) -> None:
+        self._subject, self._design, self._study = study.subject, study.design, study
+        self._callers: dict[tuple[int, bool], ToolCaller] = {}
+        self._listed: dict[int, Sequence[ToolForm]] = {}
+
+    async def measure(self, unit: GatewayUnit, session_id: str | None) -> UnitOutcome:
+        """Time one call, or one question."""
+        try:
+            return await (self._call(unit) if unit.is_call else self._ask(unit))
+        except AwsError as error:
+            return UnitOutcome(
+                failure=_failure_of(error), values={"error_message": str(error)}, stop=await self._gone(error)
+            )
+        except LoomError as error:
+            return UnitOutcome(failure="rejected", values={"error_message": str(error)})
+
+    async def close(self) -> None:
+        """Close every session."""
+        callers, self._callers = list(self._callers.values()), {}
+        for caller in callers:
+            try:
+                await caller.close()
+            except LoomError as error:
+                _logger.debug("a session could not be closed: %s", error)
+
+    async def _call(self, unit: GatewayUnit) -> UnitOutcome:
+        size, direct = self._design.sizes[0], unit.way == DIRECT
+        tool = generate_catalogue(size, seed=self._design.seed)[0]
+        caller = await self._caller(size, tool, direct=direct)
+        answer = await self._ask_tool(caller, tool, f"position:{unit.position}", "timed", direct=direct)
+        if answer.failure is not None or answer.duration_ms is None:
+            await self._drop(size, direct)
+            return _failed(answer)
+        return UnitOutcome(
+            values={"invocation_id": answer.invocation_id, "duration_ms": answer.duration_ms},
+            details={
+                "received": answer.wire.received if answer.wire else None,
+                "is_reused": answer.connection_reused,
+            },
+        )
+
+    async def _ask(self, unit: GatewayUnit) -> UnitOutcome:
+        question = self._design.asked(unit.tools)[unit.block]
+        asked: dict[str, Any] = {"question": question.text, "wanted": self._subject.target_name(question.tool)}
+        tool = generate_catalogue(unit.tools, seed=self._design.seed)[0]
+        caller = await self._caller(unit.tools, tool, direct=False)
+        tools = await self._tools(unit.tools, caller)
+        values: dict[str, Any] = {}
+        search_ms: float | None = None
+        if unit.way == SEARCH:
+            answer = await caller.call(
+                SEARCH_TOOL,
+                {"query": question.text},
+                labels=self._labels(f"position:{unit.position}", "timed"),
+                timeout_s=self._design.timeout_s,
+            )
+            if answer.failure is not None or answer.duration_ms is None:
+                await self._drop(unit.tools, False)
+                return replace(_failed(answer), details=asked)
+            values["invocation_id"], search_ms = answer.invocation_id, answer.duration_ms
+            found = _found(answer.result)
+            asked["found"] = found
+            known = {tool.name: tool for tool in tools}
+            tools = [known[name] for name in found if name in known]
+        began_ns = time.perf_counter_ns()
+        try:
+            chosen = await asyncio.to_thread(self._subject.choose, self._design.model, question.text, tools)
+        except AwsError as error:
+            return UnitOutcome(
+                failure=_failure_of(error),
+                values={**values, "error_message": str(error)},
+                details={**asked, "search_ms": search_ms},
+                stop=await self._gone(error),
+            )
+        model_ms = (time.perf_counter_ns() - began_ns) / 1e6
+        return UnitOutcome(
+            values={**values, "duration_ms": model_ms + (search_ms or 0.0)},
+            details={**asked, "search_ms": search_ms, "model_ms": model_ms, **_chosen(chosen)},
+        )
+
+    async def _caller(self, size: int, tool: CatalogueTool, *, direct: bool) -> ToolCaller:
+        """Return the open and warm caller of a catalogue.
+
+        Raises:
+            LoomError: It cannot be opened, or an untimed call fails.
+        """
+        if (known := self._callers.get((size, direct))) is not None:
+            return known
+        caller = self._subject.caller(size, direct=direct)
+        try:
+            await caller.open()
+            for _ in range(self._design.warm_ups):
+                answer = await self._ask_tool(caller, tool, "opening", direct=direct)
+                if answer.failure is not None:
+                    raise StudyError(
+                        f"The untimed call that opens the session failed: {answer.error}",
+                        on=tool.name,
+                        try_="the gateway's targets: gateway.targets()",
+                    )
+        except BaseException:
+            await asyncio.shield(caller.close())
+            raise
+        self._callers[size, direct] = caller
+        return caller
+
+    async def _ask_tool(self, caller: ToolCaller, tool: CatalogueTool, *labels: str, direct: bool) -> ToolAnswer:
+        name = tool.name if direct else self._subject.target_name(tool.name)
+        arguments = {"reference": "REF-1000"}
+        return await caller.call(name, arguments, labels=self._labels(*labels), timeout_s=self._design.timeout_s)
+
+    def _labels(self, *labels: str) -> tuple[str, ...]:
+        return (f"study:{self._study.study_id}", *labels)
+
+    async def _tools(self, size: int, caller: ToolCaller) -> Sequence[ToolForm]:
+        """Return the tools of a catalogue as the gateway lists them, read once and not timed."""
+        if size not in self._listed:
+            listed = await caller.tools()
+            if len(listed) != size:
+                raise StudyError(
+                    f"The gateway lists {len(listed)} tools, not {size}",
+                    on=self._design.gateways[size],
+                    try_="deploy_catalogues(bench) again, or another gateway",
+                )
+            self._listed[size] = listed
+        return self._listed[size]
+
+    async def _drop(self, size: int, direct: bool) -> None:
+        caller = self._callers.pop((size, direct), None)
+        if caller is not None:
+            await caller.close()
+
+    async def _gone(self, error: AwsError) -> StudyInterruptedError | None:
+        """Return the error that ends the study when the service accepts no connections; else None."""
+        if _failure_of(error) != "transport" or await self._subject.is_alive():
+            return None
+        return StudyInterruptedError(
+            "The service behind the gateways accepts no connections any more; the study's measurements are stored",
+            on=f"{self._subject.name}, study {self._study.study_id}",
+            try_=f"start the service again, then {self._study.how_to_resume}.run()",
+        )
+
+
+class GatewayStudy(Study[GatewayUnit, GatewayResult]):
+    """What a gateway adds to a tool call, and its tool search against all tools in the prompt.
+
+    One tool of the smallest catalogue is called directly and through the gateway, in turns. Then each question is put
+    to a model twice for each catalogue: with all tools in the prompt, and with those that the gateway's search returns.
+
+    Examples:
+        >>> from loomlib.workbench import deploy_catalogues
+        >>> study = loom.GatewayStudy(deploy_catalogues(bench, (5, 20, 100, 500)))
+        >>> study.run().table()
+
+    Args:
+        subject: The gateways, as `deploy_catalogues` or `find_catalogues` returns them.
+        calls: Calls of the tool directly, and as many through the gateway; an interval needs 6 at least.
+        questions: Questions to each catalogue; 4 for each of its tools at most.
+        model: Id of the model that chooses a tool; on the local AgentCore the scripted one answers for it.
+        warm_ups: Untimed calls in each way before the first timed one.
+        timeout_s: Limit of each call, in seconds.
+        study_id: Id of a stored study to resume.
+        name: Name of the study.
+    """
+
+    kind: ClassVar[str] = KIND
+
+    def __init__(
+        self,
+        subject: StudiedGateways,
+        *,
+        calls: int = 30,
+        questions: int = 20,
+        model: str = DEFAULT_MODEL,
+        warm_ups: int = 3,
+        timeout_s: float | None = None,
+        study_id: str | None = None,
+        name: str = "",
+    ) -> None:
+        self.subject = subject
+        self.design = GatewayDesign(
+            gateways=subject.arns,
+            calls=calls,
+            questions=questions,
+            model=model,
+            warm_ups=warm_ups,
+            seed=subject.seed,
+            timeout_s=timeout_s,
+            name=name,
+        )
+        super().__init__(subject.store, study_id)
+
+    @classmethod
+    def resume(cls, subject: StudiedGateways, study_id: str) -> Self:
+        """Return a stored study with its stored design; `run()` measures what is pending.
+
+        Raises:
+            StudyError: No study of this id is stored.
+        """
+        study = cls(subject, study_id=study_id)
+        stored = GatewayDesign.read(StudyLedger(study.store, study_id).stored.design)
+        study.design = replace(stored, gateways=study.design.gateways)  # other gateways are refused when it runs
+        return study
+
+    @property
+    def title(self) -> str:
+        """The gateways' name."""
+        return self.subject.name
+
+    @property
+    def how_to_resume(self) -> str:
+        """Python that makes the stored study again."""
+        return f'GatewayStudy.resume(subject, "{self.study_id}")'
+
+    def result(self) -> GatewayResult:
+        """Return the result of what is stored so far; no call is made."""
+        return GatewayResult.load(self.store, self.study_id)
+
+    # What the kernel asks (see `Study`).
+
+    def header(self) -> StudyRow:
+        """Return the study as it is to be stored."""
+        from loomlib.store import StudyRow
+
+        return StudyRow(
+            id=self.study_id,
+            scope=self.subject.scope,
+            agent_arn=self.design.gateways[self.design.sizes[0]],
+            agent_name=self.subject.name,
+            design=self.design.stored(),
+            created_at=datetime.now(UTC),
+            labels=tuple(self.subject.labels),
+        )
+
+    def planned(self) -> Sequence[PlannedMeasurement]:
+        """Return the calls and questions in the order in which they are made."""
+        from loomlib.store import PlannedMeasurement
+
+        return [
+            PlannedMeasurement(position=position, block=block, scenario=scenario)
+            for position, (block, scenario) in enumerate(self.design.units())
+        ]
+
+    def units(self) -> Sequence[GatewayUnit]:
+        """Read the calls and questions from the store."""
+        return self.result().measured
+
+    def condition(self, unit: GatewayUnit) -> str:
+        """Return the way, with the number of tools of a question."""
+        return CALLS[unit.way] if unit.is_call else f"{unit.tools} tools, {CHOICES[unit.way]}"
+
+    async def procedure(self, run: StudyRun) -> GatewayMeasurements:
+        """Return the procedure that calls and asks."""
+        return GatewayMeasurements(self)
+
+    async def finish(self, run: StudyRun) -> None:
+        """Read the spans of the calls through the gateway, which may arrive minutes later on AWS."""
+        missing = {
+            unit.invocation_id: unit.position
+            for unit in self.units()
+            if unit.way == THROUGH and unit.is_done and unit.gateway_ms is None and unit.invocation_id is not None
+        }
+        if not missing:
+            return
+        run.report("reading spans")
+        try:
+            spans = await run.blocking(self.subject.spans, self.design.sizes[0], list(missing))
+        except LoomError as error:
+            _logger.warning("The spans of the calls could not be read: %s", error)
+            return
+        for invocation_id, times in spans.items():
+            run.ledger.amend(
+                missing[invocation_id], details={"gateway_ms": times.gateway_ms, "target_ms": times.target_ms}
+            )
+
+
+def _found(result: Mapping[str, Any]) -> list[str]:
+    """Return the names of the tools in a search's result."""
+    content = as_mapping(result.get("structuredContent"))
+    return [as_text(as_mapping(tool).get("name")) for tool in as_list(content.get("tools"))]
+
+
+def _chosen(answer: ModelAnswer) -> dict[str, Any]:
+    return {
+        "chosen": [name for name, _ in answer.calls],
+        "input_tokens": answer.input_tokens,
+        "is_simulated": answer.is_simulated,
+    }
+
+
+def _failed(answer: ToolAnswer) -> UnitOutcome:
+    """Return the outcome of a failed call, which has no time."""
+    return UnitOutcome(
+        failure=answer.failure or "malformed_stream",
+        values={"invocation_id": answer.invocation_id, "error_message": answer.error},
+    )
+
+
+def _failure_of(error: AwsError) -> str:
+    from loomlib.agents.outcome import failure_of
+
+    return failure_of(error)

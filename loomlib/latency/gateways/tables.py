@@ -1,0 +1,76 @@
+"""Tables of a study of gateways. Figures that depend on a simulated model say so in their column."""
+
+from __future__ import annotations
+
+from loomlib.experiments import StudyTable
+from loomlib.presentation.formats import plural
+
+from .design import ALL, CALLS, DIRECT, THROUGH
+from .estimates import RANKS, call_estimates, choice_estimates, recall_estimates
+from .result import GatewayResult
+
+SIMULATED = "simulated model"
+
+
+def call_table(result: GatewayResult) -> StudyTable:
+    """Return what the gateway adds to a call, and the parts of a call through it."""
+    estimates = call_estimates(result)
+    failed = {way: sum(unit.is_failed for unit in result.measured if unit.way == way) for way in CALLS}
+    rows = [
+        (CALLS[DIRECT], estimates.direct, str(failed[DIRECT]), "at the socket"),
+        (CALLS[THROUGH], estimates.through, str(failed[THROUGH]), "at the socket"),
+        ("added by the gateway", estimates.added, "–", "paired difference of the two"),
+        ("of it: client to gateway and back", estimates.client, "–", "call − the gateway's span"),
+        ("of it: gateway and way to the target", estimates.gateway, "–", "the gateway's span − the target's span"),
+        ("of it: the target", estimates.target, "–", "the target's span"),
+    ]
+    return StudyTable(
+        columns=("part", "n", "p50 [95 %] ms", "failed", "how it is known"),
+        rows=[(name, str(one.n), str(one), count, known) for name, one, count, known in rows],
+    )
+
+
+def choice_table(result: GatewayResult) -> StudyTable:
+    """Return the model's choices: one row for each catalogue and way."""
+    mark = f", {SIMULATED}" if result.is_simulated else ""
+    columns = (
+        "tools and way",
+        "n",
+        f"right tool{mark} [95 %]",
+        f"− {ALL} in the prompt [95 %]",
+        f"input tokens p50{mark} [95 %]",
+        "tokens saved p50 [95 %]",
+        f"latency p50{mark} [95 %] ms",
+        f"latency − {ALL} p50 [95 %] ms",
+        "failed",
+    )
+    rows = [
+        (
+            one.name,
+            str(sum(unit.is_done for unit in one.units)),
+            one.right.text("share"),
+            "–" if one.gained is None else one.gained.text("share"),
+            str(one.tokens),
+            "–" if one.saved is None else str(one.saved),
+            str(one.duration),
+            "–" if one.slower_ms is None else str(one.slower_ms),
+            str(sum(unit.is_failed for unit in one.units)),
+        )
+        for one in choice_estimates(result)
+    ]
+    return StudyTable(columns=columns, rows=rows)
+
+
+def recall_table(result: GatewayResult) -> StudyTable:
+    """Return how often the search returned the wanted tool; no model is involved."""
+    columns = ("tools", "n", *(f"recall@{most} [95 %]" for most in RANKS), "search p50 [95 %] ms")
+    rows = [
+        (
+            plural(one.tools, "tool"),
+            str(len(one.units)),
+            *(one.recall[most].text("share") for most in RANKS),
+            str(one.search),
+        )
+        for one in recall_estimates(result)
+    ]
+    return StudyTable(columns=columns, rows=rows)

@@ -1,0 +1,52 @@
+"""The study of gateways on the local service: one small catalogue from its deployment to its result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import loomlib as loom
+from loomlib.errors import AgentNotFoundError
+from loomlib.experiments import Silent
+from loomlib.workbench import deploy_catalogues, find_catalogues
+
+
+@pytest.fixture
+def bench(aws: Any) -> Iterator[loom.Workbench]:
+    with loom.connect(home=str(aws.state.home)) as opened:
+        yield opened
+
+
+def test_a_small_study_measures_calls_searches_and_choices(bench: loom.Workbench) -> None:
+    with pytest.raises(AgentNotFoundError, match="no such agent"):
+        find_catalogues(bench, (12,), name="studied")
+    subject = deploy_catalogues(bench, (12,), name="studied")
+    study = loom.GatewayStudy(subject, calls=3, questions=4, warm_ups=1)
+    result = study.run(Silent())
+    assert [(unit.failure, unit.error_message) for unit in result.measured if unit.is_failed] == []
+    assert result.state == "complete"
+    ways = {
+        way: [unit for unit in result.measured if unit.way == way] for way in ("direct", "gateway", "all", "search")
+    }
+    assert {way: len(units) for way, units in ways.items()} == {"direct": 3, "gateway": 3, "all": 4, "search": 4}
+    for unit in ways["gateway"]:
+        assert unit.is_reused
+        assert unit.received is not None
+        assert 0 < unit.target_ms < unit.gateway_ms < unit.duration_ms, "each span lies within the one above"
+    for all_tools, searched in zip(
+        *(sorted(ways[way], key=lambda u: u.block) for way in ("all", "search")), strict=True
+    ):
+        assert all_tools.wanted == searched.wanted
+        assert all_tools.is_simulated
+        assert len(searched.found) == 10
+        assert searched.input_tokens < all_tools.input_tokens, "ten tools take fewer tokens than twelve"
+        assert 0 < searched.search_ms < searched.duration_ms
+    # The first four questions take each wording once; of twelve tools the search returns ten.
+    assert sum(unit.rank is not None for unit in ways["search"]) >= 3
+    assert any(unit.is_right for unit in ways["all"])
+    again = deploy_catalogues(bench, (12,), name="studied")
+    assert again.arns == subject.arns
+    assert loom.GatewayStudy.resume(again, study.study_id).run(Silent()).measured == result.measured
+    bench.gateways.delete("studied-12-0")
