@@ -145,6 +145,40 @@ class GatewayView:
         role = {"credentialProviderType": "GATEWAY_IAM_ROLE"}
         return self._add(name, {"smithyModel": _schema("The Smithy model", model)}, role)
 
+    def add_api(
+        self,
+        name: str,
+        rest_api_id: str,
+        *,
+        stage: str,
+        paths: Mapping[str, Sequence[str]],
+        overrides: Sequence[Mapping[str, str]] = (),
+        credentials: Mapping[str, Any] | None = None,
+    ) -> gateways.GatewayTarget:
+        """Add a stage of a REST API of API Gateway; each chosen method becomes a tool.
+
+            gateway.add_api("pets", api_id, stage="prod", paths={"/pets/*": ["GET"]})
+
+        Args:
+            name: The target's name.
+            rest_api_id: The REST API's id.
+            stage: The stage's name.
+            paths: Methods by path; a path that ends with `/*` chooses all below it.
+            overrides: Names and descriptions of tools in AWS's form (`toolOverrides`), for methods without an
+                operation name.
+            credentials: An item of AWS's `credentialProviderConfigurations`, for an API that needs a key or IAM.
+
+        Raises:
+            GatewayTargetError: The API, its stage or a method cannot be used.
+        """
+        tools: dict[str, Any] = {
+            "toolFilters": [{"filterPath": path, "methods": list(methods)} for path, methods in paths.items()]
+        }
+        if overrides:
+            tools["toolOverrides"] = [dict(override) for override in overrides]
+        api = {"restApiId": rest_api_id, "stage": stage, "apiGatewayToolConfiguration": tools}
+        return self._add(name, {"apiGateway": api}, credentials)
+
     def add_mcp(self, name: str, url: str, *, credentials: Mapping[str, Any] | None = None) -> gateways.GatewayTarget:
         """Add an MCP server by its address.
 

@@ -83,6 +83,10 @@ class TargetCredentials:
             return self._signed(gateway, {"service": service, **signing}, method, url, body), {}
         raise TargetError(f"The local AgentCore does not call targets with {kind} yet")
 
+    def signer(self, gateway: ResourceRecord) -> SessionPrincipal | None:
+        """Return whose policies decide about what a gateway's role signs; None for a role that may do everything."""
+        return self._role_key(gateway).principal
+
     async def _api_key(
         self, gateway: ResourceRecord, provider: Mapping[str, Any], bearer: str
     ) -> tuple[dict[str, str], dict[str, str]]:

@@ -14,7 +14,9 @@ from ..wire import RefusedError
 from .credentials import TargetCredentials
 from .mcp_server import Credentials, McpServers
 from .openapi import openapi_request, openapi_tools
-from .requests import TargetClient, check_target
+from .requests import TargetAnswer, TargetClient, check_target
+from .rest_api_calls import HttpRequest, RestApis
+from .rest_apis import rest_api_tools
 from .schemas import schema_text
 from .smithy import smithy_tools
 from .smithy_request import smithy_request
@@ -24,9 +26,6 @@ CALL_TIMEOUT_S: Final = 300.0
 """How long a call of a tool may take (AgentCore developer guide, "Quotas": gateway invocation timeout, 5 minutes)."""
 
 _SHOWN_CHARACTERS: Final = 2_000
-
-HttpRequest = tuple[str, str, dict[str, str], bytes | None]
-"""The method, the address, the headers and the body of a request."""
 
 
 class Targets:
@@ -41,7 +40,7 @@ class Targets:
     def __init__(self, credentials: TargetCredentials, functions: FunctionPool, here: str) -> None:
         self._credentials, self._functions, self._client = credentials, functions, TargetClient(here)
         self._here = here
-        self._servers = McpServers(self._client)
+        self._servers, self._apis = McpServers(self._client), RestApis(functions, self._client)
 
     async def close(self) -> None:
         """Close the connections to targets."""
@@ -67,6 +66,12 @@ class Targets:
                 raise TargetError("The Smithy model is missing: AWS's own models are not on this machine")
             text = await asyncio.to_thread(schema_text, given, gateway.place)
             return await asyncio.to_thread(smithy_tools, text)
+        if kind == "apiGateway":
+            if _credential_type(target) not in ("", "API_KEY", "GATEWAY_IAM_ROLE"):
+                raise TargetError(
+                    "A stage of API Gateway is called with GATEWAY_IAM_ROLE, an API key or without either"
+                )
+            return await asyncio.to_thread(rest_api_tools, given, gateway.place)
         if kind == "mcpServer":
             url = str(given["endpoint"])
             check_target(url)
@@ -109,6 +114,17 @@ class Targets:
             method, path, headers, body = smithy_request(tool, arguments)
             request = method, f"{self._here}{path}", headers, body
             return await self._http(gateway, target, tool, request, bearer=bearer, trace=trace)
+        if kind == "apiGateway":
+            method, url, headers, body = openapi_request(tool, arguments)
+            is_signed, added, query = _credential_type(target) == "GATEWAY_IAM_ROLE", dict[str, str](), dict[str, str]()
+            if not is_signed:
+                added, query = await self._credentials.of(
+                    gateway, target, bearer=bearer, method=method, url=url, body=body or b""
+                )
+            request = method, _with_query(url, query), {**trace, **headers, **added}, body
+            signer = self._credentials.signer(gateway) if is_signed else False
+            answer = await self._apis.answer(given, gateway.place, tool, arguments, request, signer=signer)
+            return _shown(tool, method, answer)
         return await self._function(gateway, target, tool, arguments, str(given["lambdaArn"]))
 
     async def _http(
@@ -134,11 +150,7 @@ class Targets:
             body=body,
             timeout_s=CALL_TIMEOUT_S,
         )
-        if not 200 <= answer.status < 300:
-            what = tool.request.get("path") or tool.name
-            text = f"{method} {what} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}"
-            return ToolResult.of_text(text, is_error=True)
-        return ToolResult.of_text(answer.text)
+        return _shown(tool, method, answer)
 
     async def _function(
         self,
@@ -184,6 +196,14 @@ def _configuration(target: ResourceRecord) -> tuple[str, Mapping[str, Any]]:
     kinds = cast("Mapping[str, Any]", configuration[protocol])
     kind = next(iter(kinds), protocol)
     return (kind, kinds[kind]) if protocol == "mcp" and kinds else (f"{protocol}.{kind}", {})
+
+
+def _shown(tool: GatewayTool, method: str, answer: TargetAnswer) -> ToolResult:
+    if not 200 <= answer.status < 300:
+        what = tool.request.get("path") or tool.name
+        text = f"{method} {what} answered {answer.status}: {answer.text[:_SHOWN_CHARACTERS]}"
+        return ToolResult.of_text(text, is_error=True)
+    return ToolResult.of_text(answer.text)
 
 
 def _credential_type(target: ResourceRecord) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import threading
 import uuid
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -89,6 +91,31 @@ def make_gateway(aws: Any) -> Any:
         return Gateway(
             aws, aws.control.create_gateway(**{"name": name, "roleArn": ROLE, "authorizerType": authorizer, **more})
         )
+
+    return make
+
+
+@pytest.fixture
+def make_function(aws: Any) -> Callable[[str], str]:
+    """Makes a Lambda function whose handler is `handle` of some code; returns its ARN."""
+
+    def make(code: str) -> str:
+        name = f"fn-{uuid.uuid4().hex[:8]}"
+        trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+        document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+        role = aws.client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=document)["Role"]["Arn"]
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("app.py", code)
+        made = aws.client("lambda").create_function(
+            FunctionName=name,
+            Runtime="python3.12",
+            Role=role,
+            Handler="app.handle",
+            Code={"ZipFile": packed.getvalue()},
+            Timeout=60,
+        )
+        return made["FunctionArn"]
 
     return make
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import secrets
-import zipfile
 from contextlib import closing
 from typing import Any
 from urllib.parse import quote
@@ -310,25 +308,11 @@ def handle(event, context):
 """
 
 
-def test_a_lambda_function_gets_the_arguments_and_the_tool_s_name(make_gateway: Any, aws: Any) -> None:
-    gateway, functions, iam = make_gateway(), aws.client("lambda"), aws.client("iam")
-    trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
-    document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
-    role = iam.create_role(RoleName=f"fn-{gateway.id}", AssumeRolePolicyDocument=document)["Role"]["Arn"]
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("app.py", FUNCTION)
-    made = functions.create_function(
-        FunctionName=f"fn-{gateway.id}",
-        Runtime="python3.12",
-        Role=role,
-        Handler="app.handle",
-        Code={"ZipFile": packed.getvalue()},
-        Timeout=60,
-    )
+def test_a_lambda_function_gets_the_arguments_and_the_tool_s_name(make_gateway: Any, make_function: Any) -> None:
+    gateway, function = make_gateway(), make_function(FUNCTION)
     schema = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
     tool = {"name": "find", "description": "Finds an order", "inputSchema": schema}
-    configuration = {"lambdaArn": made["FunctionArn"], "toolSchema": {"inlinePayload": [tool]}}
+    configuration = {"lambdaArn": function, "toolSchema": {"inlinePayload": [tool]}}
     role_of_gateway = [{"credentialProviderType": "GATEWAY_IAM_ROLE"}]
     gateway.add("orders", {"lambda": configuration}, credentialProviderConfigurations=role_of_gateway)
     answer = call(gateway.url, "orders___find", order="7")
