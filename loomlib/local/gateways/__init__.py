@@ -1,7 +1,8 @@
 """Gateways: MCP endpoints on loopback whose tools are those of their targets.
 
-A target is an OpenAPI document, a Smithy model, a stage of API Gateway, a Lambda function or an MCP server. The tools of a target are read when it is created,
-updated or synchronized, and stored with it; a call goes to the target with the credentials that it is configured with.
+A target is an OpenAPI document, a Smithy model, a stage of API Gateway, a Lambda function or an MCP server. The tools
+of a target are read when it is created, updated or synchronized, and stored with it; a call goes to the target with the
+credentials that it is configured with.
 """
 
 from .resources import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBehaviour
