@@ -3,7 +3,7 @@
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways, arrivals,
 ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox, code,
-starts.
+knowledge, starts.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from . import (
     bench_identity,
     bench_import,
     bench_intake,
+    bench_knowledge,
     bench_learners,
     bench_locomo,
     bench_memory,
@@ -66,6 +67,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "import": bench_import.rows,
     "sandbox": bench_sandbox.sandbox,
     "code": bench_code_interpreter.rows,
+    "knowledge": bench_knowledge.rows,
     "starts": bench_snapshots.starts,
     "traces": bench_traces.rows,
     "lookup": bench_intake.lookup,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -19,24 +20,47 @@ _FIRST: Final = 256  # rows that are sorted at first; few questions need more
 
 
 class KnowledgeIndex:
-    """The chunks of a knowledge base.
+    """The chunks of a knowledge base; a change of one document costs the time of its chunks."""
 
-    Args:
-        rows: Of each chunk its number, its document's number, its text and its vector as bytes.
-    """
-
-    def __init__(self, rows: Iterable[Sequence[Any]]) -> None:
-        self._numbers: list[int] = []
-        documents: list[int] = []
-        vectors: list[bytes] = []
+    def __init__(self) -> None:
         self._words = WordIndex()
+        self._numbers, self._documents = array("q"), array("q")  # by row; the document of a removed chunk is 0
+        self._rows_of: dict[int, list[int]] = {}
+        self._vectors = np.empty((0, DIMENSIONS), dtype=np.float32)
+        self._added: list[bytes] = []  # vectors that the next question appends
+        self._live = 0
+
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Add chunks.
+
+        Args:
+            rows: Of each chunk its number, its document's number, its text and its vector as bytes.
+        """
         for number, document, text, vector in rows:
-            self._words.put(len(self._numbers), text)
+            row = len(self._numbers)
+            self._words.put(row, text)
+            self._rows_of.setdefault(document, []).append(row)
             self._numbers.append(number)
-            documents.append(document)
-            vectors.append(vector)
-        self._documents = np.array(documents, dtype=np.int64)
-        self._vectors = np.frombuffer(b"".join(vectors), dtype=np.float32).reshape(-1, DIMENSIONS)
+            self._documents.append(document)
+            self._added.append(vector)
+            self._live += 1
+
+    def remove(self, documents: Iterable[int]) -> None:
+        """Remove the chunks of documents.
+
+        Args:
+            documents: The documents' numbers.
+        """
+        for document in documents:
+            for row in self._rows_of.pop(document, ()):
+                self._words.remove(row)
+                self._documents[row] = 0
+                self._live -= 1
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether most chunks were removed, so that making the index anew saves memory."""
+        return self._live < len(self._numbers) // 2
 
     def ranked(self, question: str, documents: set[int] | None, *, hybrid: bool) -> Iterator[tuple[int, float]]:
         """Yield chunks and their scores between 0 and 1, the best first.
@@ -46,11 +70,16 @@ class KnowledgeIndex:
             documents: Only chunks of these documents; all when None.
             hybrid: Whether words count beside meaning.
         """
-        if not self._numbers:
+        if not self._live:
             return
-        asked = np.ones(len(self._numbers), dtype=np.bool_)
+        if self._added:
+            added = np.frombuffer(b"".join(self._added), dtype=np.float32).reshape(-1, DIMENSIONS)
+            self._vectors = np.concatenate([self._vectors, added]) if len(self._vectors) else added
+            self._added = []
+        document_of = np.array(self._documents, dtype=np.int64)
+        asked = document_of > 0
         if documents is not None:
-            asked = np.isin(self._documents, np.array(sorted(documents), dtype=np.int64))
+            asked = np.isin(document_of, np.array(sorted(documents), dtype=np.int64))
         scores = np.clip(self._vectors @ embed([question])[0], 0, 1)
         if hybrid:
             lexical, largest = self._words.scores(words_of(question), asked)

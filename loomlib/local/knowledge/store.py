@@ -120,20 +120,27 @@ class KnowledgeStore:
         """
         vectors = embed([chunk.text for chunk in chunks]) if chunks else None
         values = (kind, digest, "FAILED" if failure else "INDEXED", failure, json.dumps(metadata), time.time())
-        with self._changes(base):
-            self._db.execute("DELETE FROM documents WHERE base=? AND source=? AND address=?", (base, source, address))
-            number = self._db.execute(
-                "INSERT INTO documents (base, source, address, kind, digest, status, reason, metadata, updated_at) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (base, source, address, *values),
-            ).lastrowid
-            for at, chunk in enumerate(chunks):
-                vector = vectors[at].tobytes() if vectors is not None else b""
-                shown = chunk.shown if chunk.shown != chunk.text else None
-                self._db.execute(
-                    "INSERT INTO chunks (base, document, text, shown, vector) VALUES (?, ?, ?, ?, ?)",
-                    (base, number, chunk.text, shown, vector),
-                )
+        rows: list[tuple[int | None, int, str, bytes]] = []
+        with self._lock:
+            with self._transaction():
+                former = self._db.execute(
+                    "DELETE FROM documents WHERE base=? AND source=? AND address=? RETURNING number",
+                    (base, source, address),
+                ).fetchall()
+                document = self._db.execute(
+                    "INSERT INTO documents (base, source, address, kind, digest, status, reason, metadata, updated_at) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
+                    (base, source, address, *values),
+                ).fetchall()[0]
+                for at, chunk in enumerate(chunks):
+                    vector = vectors[at].tobytes() if vectors is not None else b""
+                    shown = chunk.shown if chunk.shown != chunk.text else None
+                    number = self._db.execute(
+                        "INSERT INTO chunks (base, document, text, shown, vector) VALUES (?, ?, ?, ?, ?)",
+                        (base, document["number"], chunk.text, shown, vector),
+                    ).lastrowid
+                    rows.append((number, document["number"], chunk.text, vector))
+            self._reindex(base, [row["number"] for row in former], [_document(document)], rows)
 
     def remove(self, base: str, source: str | None = None, addresses: Iterable[str] | None = None) -> int:
         """Remove documents and return how many there were.
@@ -144,9 +151,11 @@ class KnowledgeStore:
             addresses: Only these; all when None.
         """
         wanted = None if addresses is None else set(addresses)
-        gone = [item.number for item in self.documents(base, source) if wanted is None or item.address in wanted]
-        with self._changes(base):
-            self._db.executemany("DELETE FROM documents WHERE number=?", [(number,) for number in gone])
+        with self._lock:
+            gone = [item.number for item in self.documents(base, source) if wanted is None or item.address in wanted]
+            with self._transaction():
+                self._db.executemany("DELETE FROM documents WHERE number=?", [(number,) for number in gone])
+            self._reindex(base, gone)
         return len(gone)
 
     # Jobs
@@ -212,25 +221,42 @@ class KnowledgeStore:
         return passages
 
     def _index(self, base: str) -> tuple[KnowledgeIndex, dict[int, StoredDocument]]:
-        """Return a knowledge base's chunks, and its documents by number, as the last change left them."""
+        """Return a knowledge base's chunks, and its documents by number."""
         if base not in self._indexes:
             from .index import KnowledgeIndex  # numpy takes 0.1 s, which a service without questions does not cost
 
             rows = self._db.execute(
                 "SELECT number, document, text, vector FROM chunks WHERE base=? ORDER BY number", (base,)
             )
-            documents = {item.number: item for item in self.documents(base)}
-            self._indexes[base] = KnowledgeIndex(map(tuple, rows)), documents
+            index = KnowledgeIndex()
+            index.add(map(tuple, rows))
+            self._indexes[base] = index, {item.number: item for item in self.documents(base)}
         return self._indexes[base]
 
+    def _reindex(
+        self,
+        base: str,
+        gone: Sequence[int],
+        documents: Sequence[StoredDocument] = (),
+        rows: Sequence[tuple[int | None, int, str, bytes]] = (),
+    ) -> None:
+        """Take a change of documents over into the index of a knowledge base, if there is one."""
+        if base not in self._indexes:
+            return
+        index, known = self._indexes[base]
+        index.remove(gone)
+        index.add(rows)
+        for number in gone:
+            known.pop(number, None)
+        known.update((document.number, document) for document in documents)
+        if index.is_sparse:
+            del self._indexes[base]
+
     @contextlib.contextmanager
-    def _changes(self, base: str) -> Generator[None]:
-        """Commit everything or nothing; the index is read anew at the next question."""
-        with self._lock:
-            with self._db:  # commits or rolls back, also where the commit fails or SQLite has rolled back itself
-                self._db.execute("BEGIN IMMEDIATE")
-                yield
-            self._indexes.pop(base, None)
+    def _transaction(self) -> Generator[None]:
+        with self._db:  # commits or rolls back, also where the commit fails or SQLite has rolled back itself
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
 
 
 def _document(row: sqlite3.Row) -> StoredDocument:
