@@ -1,7 +1,9 @@
 """`make bench-release FORMER=FOLDER`: this tree's benchmarks beside those of a clone of the previous release.
 
-Both trees run their own benchmarks of the same name, in turn, with the packages of this environment. A row is slower
-when the median of its ratios (this tree to the former one, one ratio a round) exceeds `MOST`.
+Both trees run their own benchmarks of the same name, in turn, each in its own environment (`.venv`, which `make ready`
+or `make test` in the clone makes); a tree without one uses the environment of this one. Kernels that benchmarks start
+import the packages of their environment, so `panels` needs both. A row is slower when the median of its ratios (this
+tree to the former one, one ratio a round) exceeds `MOST`.
 """
 
 from __future__ import annotations
@@ -66,8 +68,9 @@ def main(former: str, groups: list[str], rounds: int = ROUNDS) -> int:
 def _figures(tree: Path, group: str) -> dict[str, tuple[float, str]]:
     """The first figure of each row and its unit, by the row's name without its numbers."""
     path = os.pathsep.join((str(tree), str(tree / "widgets")))
+    own = tree / ".venv" / "bin" / "python"
     done = subprocess.run(
-        [sys.executable, "-c", _DRIVER, group],
+        [str(own) if own.exists() else sys.executable, "-c", _DRIVER, group],
         cwd=tree,
         env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
