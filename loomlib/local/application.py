@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -53,6 +53,7 @@ from .wire import (
     not_implemented,
     read_body,
     send_body,
+    send_frames,
     send_json,
     send_refusal,
 )
@@ -61,7 +62,6 @@ _log = logging.getLogger(__name__)
 _MODEL_REQUEST_LIMIT_BYTES = 25_000_000
 _CARD_PARTS = f"invocations{CARD_PATH}".split("/")
 _MODEL_CONTENT = (b"x-amzn-bedrock-content-type", b"application/json")
-_EVENT_STREAM = (b"content-type", b"application/vnd.amazon.eventstream")
 
 
 class Application:
@@ -347,28 +347,19 @@ class Application:
             if operation == "converse":
                 await send_json(send, await models.converse(unquote(model_id), request), headers=named)
             elif operation == "converse-stream":
-                await _send_frames(send, models.converse_stream(unquote(model_id), request), named)
+                await send_frames(send, models.converse_stream(unquote(model_id), request), named)
             elif operation == "invoke":
                 answer = await invoke_model(self._models, unquote(model_id), request, request_id)
                 await send_json(send, answer, headers=named)
             elif operation == "invoke-with-response-stream":
                 frames = invoke_model_stream(self._models, unquote(model_id), request, request_id)
-                await _send_frames(send, frames, (*named, _MODEL_CONTENT))
+                await send_frames(send, frames, (*named, _MODEL_CONTENT))
             elif operation == "count-tokens":
                 await send_json(send, count_request(request), headers=named)
             else:
                 raise not_implemented(f"{operation} of models")
         except ModelRefusedError as refused:
             raise RefusedError(refused.code, refused.status, refused.message) from refused
-
-
-async def _send_frames(send: Send, frames: AsyncIterator[bytes], headers: Iterable[tuple[bytes, bytes]]) -> None:
-    first = await anext(aiter(frames))  # a refusal shows here, while the status can still be an error
-    await send({"type": "http.response.start", "status": 200, "headers": [_EVENT_STREAM, *headers]})
-    await send({"type": "http.response.body", "body": first, "more_body": True})
-    async for frame in frames:
-        await send({"type": "http.response.body", "body": frame, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
 
 
 def _protocol(service: str, scope: AsgiScope) -> str:

@@ -33,6 +33,7 @@ from .wire import (
     AsgiScope,
     Encoded,
     EncodedStream,
+    LiveStream,
     Receive,
     RefusedError,
     Send,
@@ -41,6 +42,7 @@ from .wire import (
     read_body,
     replayed,
     send_body,
+    send_frames,
     send_json,
 )
 
@@ -94,7 +96,8 @@ class Router:
         service_name: The service as botocore names it.
         components: Objects that answer operations; the first that has a method does.
         resources: The control plane's resources.
-        regional: Further operations by name, which are called with the caller's region and account as well.
+        regional: Further operations by name, which are called with the caller's region and account as well; they come
+            before those of the resources.
         limit_bytes: Largest request body.
         large: Operations that take larger ones, by name.
         rest_to_moto: Whether moto answers all other operations, whatever it names its methods.
@@ -188,6 +191,9 @@ class Router:
             result = await handler(_parameters(match, body))
         if result is None and (self._rest_to_moto or "json" in metadata.get("protocols", ())):
             return replayed(body)
+        if isinstance(result, LiveStream):
+            await send_frames(send, result.frames, [named, *result.headers])
+            return None
         if isinstance(result, EncodedStream):
             kind = (b"content-type", b"application/vnd.amazon.eventstream")
             await send_body(send, result, 200, [kind, named, *result.headers])
@@ -206,10 +212,10 @@ class Router:
         return None
 
     def _handler(self, operation: str, region: str, account_id: str) -> Handler | None:
-        if self._resources is not None and operation in self._resources.handlers:
-            return partial(self._resources.call, operation, region=region, account_id=account_id)
         if regional := self._regional.get(operation):
             return lambda parameters: regional(parameters, Place(region, account_id))
+        if self._resources is not None and operation in self._resources.handlers:
+            return partial(self._resources.call, operation, region=region, account_id=account_id)
         name = _snake(operation)
         method = next((method for item in self._components if (method := getattr(item, name, None))), None)
         if method is not None and "place" in inspect.signature(method).parameters:

@@ -31,6 +31,16 @@ from .admin import AdminRoutes
 from .application import Application
 from .aws_names.proxy import AwsNames
 from .aws_names.variables import NODE_HOOK, session_certificates, session_variables
+from .bedrock_agents import (
+    AGENT,
+    AGENT_ALIAS,
+    AgentAliasBehaviour,
+    AgentBehaviour,
+    AgentInvocations,
+    AgentParts,
+    AgentPlane,
+    AgentServices,
+)
 from .browsers import (
     BROWSER,
     BROWSER_PROFILE,
@@ -265,11 +275,21 @@ async def _serve(
     )
     knowledge = KnowledgeStore(home)
     ingestion = IngestionPlane(resources, knowledge)
-    knowledge_engine = ResourceEngine(
+    bedrock_engine = ResourceEngine(
         resources,
-        [(KNOWLEDGE_BASE, KnowledgeBaseBehaviour(knowledge)), (DATA_SOURCE, DataSourceBehaviour(knowledge))],
+        [
+            (KNOWLEDGE_BASE, KnowledgeBaseBehaviour(knowledge)),
+            (DATA_SOURCE, DataSourceBehaviour(knowledge)),
+            (AGENT, AgentBehaviour(resources)),
+            (AGENT_ALIAS, AgentAliasBehaviour(resources)),
+        ],
         account_id=state.account_id,
         model=KNOWLEDGE_MODEL,
+    )
+    retrieval = RetrievalPlane(resources, knowledge, models, guardrails)
+    agents, agent_parts = AgentPlane(bedrock_engine), AgentParts(bedrock_engine)
+    agent_services = AgentServices(
+        store=resources, models=models, guardrails=guardrails, retrieval=retrieval, functions=functions
     )
     moto.serve_stacks = Stacks(engine, state).serve
     guard, invoke = (
@@ -342,8 +362,15 @@ async def _serve(
             "bedrock": (
                 Router("bedrock", guardrails, rest_to_moto=True),
                 Router("bedrock-runtime", guardrails),
-                Router("bedrock-agent", ingestion, resources=knowledge_engine, rest_to_moto=True),
-                Router("bedrock-agent-runtime", RetrievalPlane(resources, knowledge, models, guardrails)),
+                Router(
+                    "bedrock-agent",
+                    ingestion,
+                    agents,
+                    resources=bedrock_engine,
+                    regional={**agent_parts.handlers, **agents.handlers},
+                    rest_to_moto=True,
+                ),
+                Router("bedrock-agent-runtime", retrieval, AgentInvocations(agent_services)),
             ),
             "xray": (Router("xray", TraceSettings(), rest_to_moto=True),),
             "lambda": (Router("lambda", FunctionPlane(functions), rest_to_moto=True),),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
 from .error_forms import error_form
@@ -60,6 +61,14 @@ class EncodedStream(bytes):
         return stream
 
 
+@dataclass(frozen=True, slots=True)
+class LiveStream:
+    """A result whose events are sent as they come, with further headers of its answer."""
+
+    frames: AsyncIterator[bytes]
+    headers: Headers = ()
+
+
 def invalid(message: str, reason: str = "FieldValidationFailed") -> RefusedError:
     """Return a ValidationException (400)."""
     return RefusedError("ValidationException", 400, message, reason=reason)
@@ -104,6 +113,23 @@ async def send_body(send: Send, body: bytes, status: int, headers: Headers) -> N
     length = (b"content-length", b"%d" % len(body))
     await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
     await send({"type": "http.response.body", "body": body})
+
+
+async def send_frames(send: Send, frames: AsyncIterator[bytes], headers: Headers) -> None:
+    """Send an event stream as its events come.
+
+    Args:
+        send: ASGI's channel of the response.
+        frames: The encoded events; a refusal that comes before the first becomes an error with a status.
+        headers: Header fields beside the content type.
+    """
+    first = await anext(aiter(frames))  # a refusal shows here, while the status can still be an error
+    content = (b"content-type", b"application/vnd.amazon.eventstream")
+    await send({"type": "http.response.start", "status": 200, "headers": [content, *headers]})
+    await send({"type": "http.response.body", "body": first, "more_body": True})
+    async for frame in frames:
+        await send({"type": "http.response.body", "body": frame, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def send_refusal(send: Send, refused: RefusedError, request_id: str, *, protocol: str = "rest-json") -> None:

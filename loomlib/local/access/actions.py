@@ -53,6 +53,8 @@ _TOOLS = {
 _BEDROCK_KINDS = {"knowledgebases": "knowledge-base", "guardrails": "guardrail", "guardrail": "guardrail"}
 _GENERATING = ("RetrieveAndGenerate", "RetrieveAndGenerateStream")
 _BEDROCK_PATH = re.compile(rf"/({'|'.join(_BEDROCK_KINDS)})/([^/]+)")
+_AGENT_ALIAS_PATH = re.compile(r"/agents/([^/]+)/agent[aA]liases/([^/]+)")
+_AGENT_PATH = re.compile(r"/agents/([^/]+)/")
 _GROUP_MEMBERS = ("logGroupName", "logGroupIdentifier", "logGroupNamePrefix", "logGroupNames", "logGroupIdentifiers")
 
 Action = tuple[str, Sequence[str]]
@@ -158,6 +160,9 @@ def other_actions(
     resources = _named(service, body(), region, account_id) if protocol == "json" else ["*"]
     if service == "bedrock" and (match := _BEDROCK_PATH.match(path)):
         resources = [_bedrock_arn(_BEDROCK_KINDS[match[1]], unquote(match[2]), region, account_id)]
+    elif service == "bedrock" and (match := _AGENT_ALIAS_PATH.match(path) or _AGENT_PATH.match(path)):
+        kind = "agent-alias" if match.re is _AGENT_ALIAS_PATH else "agent"
+        resources = [_bedrock_arn(kind, "/".join(map(unquote, match.groups())), region, account_id)]
     action = f"{_IAM_NAMES.get(service, service)}:{operation}", resources
     if operation in _GENERATING:
         return [("bedrock:RetrieveAndGenerate", ["*"]), *_generating(body(), region, account_id)]

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from .tools import GatewayTool, TargetError, argument_text
 
-_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _VERSIONS: Final = ("3.0", "3.1")  # AgentCore developer guide, "OpenAPI schema targets"
 _DEEPEST: Final = 30
 _MOST_VALUES: Final = 50_000
@@ -27,7 +27,7 @@ def openapi_tools(text: str) -> list[GatewayTool]:
     Raises:
         TargetError: The document cannot be read, or lacks what a gateway needs.
     """
-    document = _read(text)
+    document = read_document(text)
     version = str(document.get("openapi", ""))
     if not version.startswith(_VERSIONS):
         raise TargetError(f"OpenAPI {version or 'without a version'} is not supported, only 3.0 and 3.1")
@@ -35,10 +35,10 @@ def openapi_tools(text: str) -> list[GatewayTool]:
     if not paths:
         raise TargetError("The OpenAPI document has no paths")
     tools: dict[str, GatewayTool] = {}
-    references = _References(document)
+    references = ApiReferences(document)
     for path, item in paths.items():
         entry = _object(item)
-        for method in (name for name in _METHODS if name in entry):
+        for method in (name for name in METHODS if name in entry):
             tool = _tool(document, references, path, entry, method)
             if tool.name in tools:
                 raise TargetError(f"The OpenAPI document has two operations with the operationId {tool.name}")
@@ -83,7 +83,15 @@ def openapi_request(tool: GatewayTool, arguments: Mapping[str, Any]) -> tuple[st
     return str(request["method"]), url, headers, body
 
 
-def _read(text: str) -> ApiDocument:
+def read_document(text: str) -> ApiDocument:
+    """Return an OpenAPI document in JSON or YAML.
+
+    Args:
+        text: The document.
+
+    Raises:
+        TargetError: It is neither, or no object.
+    """
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -98,7 +106,7 @@ def _read(text: str) -> ApiDocument:
     return cast("dict[str, Any]", document)
 
 
-def _tool(document: ApiDocument, references: _References, path: str, item: ApiDocument, method: str) -> GatewayTool:
+def _tool(document: ApiDocument, references: ApiReferences, path: str, item: ApiDocument, method: str) -> GatewayTool:
     operation = _object(item[method])
     name = operation.get("operationId")
     where = f"{method.upper()} {path}"
@@ -107,7 +115,7 @@ def _tool(document: ApiDocument, references: _References, path: str, item: ApiDo
     properties: dict[str, Any] = {}
     required: list[str] = []
     places: dict[str, list[str]] = {"path": [], "query": [], "header": []}
-    for parameter in _parameters(references, item, operation):
+    for parameter in parameters_of(references, item, operation):
         place, known = str(parameter.get("in", "")), str(parameter.get("name", ""))
         if place not in places or not known:
             if parameter.get("required"):
@@ -142,8 +150,14 @@ def _tool(document: ApiDocument, references: _References, path: str, item: ApiDo
     )
 
 
-def _parameters(references: _References, item: ApiDocument, operation: ApiDocument) -> Iterator[ApiDocument]:
-    """Yield the parameters of an operation, of which its own replace those of its path."""
+def parameters_of(references: ApiReferences, item: ApiDocument, operation: ApiDocument) -> Iterator[ApiDocument]:
+    """Yield the parameters of an operation, of which its own replace those of its path.
+
+    Args:
+        references: Replaces references.
+        item: The path's entry.
+        operation: The operation's entry.
+    """
     named: dict[tuple[str, str], ApiDocument] = {}
     for holder in (item, operation):
         for parameter in holder.get("parameters") or ():
@@ -153,7 +167,7 @@ def _parameters(references: _References, item: ApiDocument, operation: ApiDocume
 
 
 def _body(
-    references: _References, operation: ApiDocument, where: str, properties: dict[str, Any], required: list[str]
+    references: ApiReferences, operation: ApiDocument, where: str, properties: dict[str, Any], required: list[str]
 ) -> tuple[list[str] | None, str]:
     """Add the arguments of the body; return their names, and the one argument that is the whole body."""
     given = operation.get("requestBody")
@@ -187,7 +201,7 @@ def _server(document: ApiDocument, item: ApiDocument, operation: ApiDocument) ->
     return url.rstrip("/")
 
 
-class _References:
+class ApiReferences:
     """Replaces references within a document by what they name, within a total size.
 
     Args:

@@ -63,7 +63,7 @@ class RetrievalPlane:
             raise invalid("retrievalQuery.text is missing")
         request = page_request(parameters, "Retrieve", int)
         start: int = request.after[0] + 1 if request.after else 0
-        passages, size = await self._search(
+        passages, size = await self.search(
             parameters["knowledgeBaseId"], question, parameters.get("retrievalConfiguration"), place, start
         )
         page = {"retrievalResults": [_result(passage) for passage in passages[start : start + size]]}
@@ -85,7 +85,7 @@ class RetrievalPlane:
         if parameters.get("sessionId") and (place, session) not in self._sessions:
             raise invalid(f"The session {session} is not known")
         question: str = parameters["input"]["text"]
-        passages, size = await self._search(
+        passages, size = await self.search(
             knowledge["knowledgeBaseId"], question, knowledge.get("retrievalConfiguration"), place, 0
         )
         passages = passages[:size]
@@ -108,7 +108,7 @@ class RetrievalPlane:
         self._sessions.move_to_end((place, session))
         if len(self._sessions) > _MOST_SESSIONS:
             self._sessions.popitem(last=False)
-        result = {"sessionId": session, "output": {"text": text}, "citations": _citations(text, passages)}
+        result = {"sessionId": session, "output": {"text": text}, "citations": citations_of(text, passages)}
         guarded = {"guardrailAction": "INTERVENED" if intervened else "NONE"}
         return {**result, **guarded} if generation.get("guardrailConfiguration") else result
 
@@ -122,10 +122,18 @@ class RetrievalPlane:
         header = (b"x-amzn-bedrock-knowledge-base-session-id", answer["sessionId"].encode())
         return EncodedStream(b"".join(frames), [header])
 
-    async def _search(
-        self, key: str, question: str, configuration: Mapping[str, Any] | None, place: Place, start: int
+    async def search(
+        self, key: str, question: str, configuration: Mapping[str, Any] | None, place: Place, start: int = 0
     ) -> tuple[list[RankedPassage], int]:
-        """Return the best passages, one more than asked for, and how many are asked for."""
+        """Return the best passages, one more than asked for, and how many are asked for.
+
+        Args:
+            key: A knowledge base's id or ARN.
+            question: What is searched for.
+            configuration: The member `retrievalConfiguration` of a request.
+            place: The caller's region and account.
+            start: How many of the best are on earlier pages.
+        """
         base = find_base(self._resources, key, place)
         given: Mapping[str, Any] = configuration or {}
         search: Mapping[str, Any] = (
@@ -189,10 +197,11 @@ def _model_id(arn: str) -> str:
 
 
 def _result(passage: RankedPassage) -> dict[str, Any]:
-    return {**_reference(passage), "score": round(passage.score, 6)}
+    return {**reference_of(passage), "score": round(passage.score, 6)}
 
 
-def _reference(passage: RankedPassage) -> dict[str, Any]:
+def reference_of(passage: RankedPassage) -> dict[str, Any]:
+    """Return a passage as a reference of an answer."""
     document = passage.document
     is_s3 = document.kind == "S3"
     location: dict[str, Any] = (
@@ -212,8 +221,13 @@ def _reference(passage: RankedPassage) -> dict[str, Any]:
     }
 
 
-def _citations(answer: str, passages: Sequence[RankedPassage]) -> list[dict[str, Any]]:
-    """Cite for each sentence of an answer the passages that contain most of its words."""
+def citations_of(answer: str, passages: Sequence[RankedPassage]) -> list[dict[str, Any]]:
+    """Cite for each sentence of an answer the passages that contain most of its words.
+
+    Args:
+        answer: The answer.
+        passages: What was found for it.
+    """
     words = [{stem(word) for word in _WORD.findall(passage.text.lower())} for passage in passages]
     citations: list[dict[str, Any]] = []
     for match in _SENTENCE.finditer(answer):
@@ -230,7 +244,7 @@ def _citations(answer: str, passages: Sequence[RankedPassage]) -> list[dict[str,
         citations.append(
             {
                 "generatedResponsePart": {"textResponsePart": {"text": text, "span": span}},
-                "retrievedReferences": [_reference(passage) for passage in cited],
+                "retrievedReferences": [reference_of(passage) for passage in cited],
             }
         )
     return citations

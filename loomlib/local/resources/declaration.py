@@ -10,7 +10,7 @@ from typing import Any, Literal
 from .naming import new_suffix, partition_of
 from .records import ResourceRecord
 
-_READY = ("READY", "ACTIVE", "AVAILABLE")
+_READY = ("READY", "ACTIVE", "AVAILABLE", "NOT_PREPARED", "PREPARED")
 _FAILED = {"CREATING": ("CREATE_FAILED", "FAILED"), "UPDATING": ("UPDATE_FAILED", "UPDATE_UNSUCCESSFUL", "FAILED")}
 
 
@@ -190,7 +190,7 @@ def bind(resource: Resource, model: Any) -> Binding:
     members: Mapping[str, Any] = shapes["create"].input_shape.members if "create" in shapes else {}
     name = f"{resource.prefix}Name" if f"{resource.prefix}Name" in members else "name"
     identifier = labels[-1] if labels else name
-    status = _status(shapes["get"].output_shape, envelopes.get("get"))
+    status = _status(shapes["get"].output_shape, envelopes.get("get"), resource.prefix)
     return Binding(
         operations=operations,
         outputs=outputs,
@@ -225,6 +225,7 @@ def _members(operation: Any, envelope: str | None) -> tuple[str, ...]:
     return tuple(members)
 
 
-def _status(shape: Any, envelope: str | None) -> list[str]:
+def _status(shape: Any, envelope: str | None, prefix: str) -> list[str]:
     members = shape.members[envelope].members if envelope else shape.members
-    return list(members["status"].enum) if "status" in members else []
+    status = members.get("status") or members.get(f"{prefix}Status")
+    return list(status.enum) if status is not None else []

@@ -143,6 +143,11 @@ class ResourceEngine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    @property
+    def changing(self) -> asyncio.Lock:
+        """Held while a resource is read and changed; for operations beside those of the declarations."""
+        return self._changing
+
     # The verbs
 
     async def _create(self, family: _Family, parameters: Parameters, place: Place) -> Result:

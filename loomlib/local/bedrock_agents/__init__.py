@@ -1,0 +1,18 @@
+"""Bedrock Agents ("Classic"): their resources, and InvokeAgent as a loop over Converse."""
+
+from .invoking import AgentInvocations
+from .parts import AgentParts
+from .plane import AgentPlane
+from .resources import AGENT, AGENT_ALIAS, AgentAliasBehaviour, AgentBehaviour
+from .turns import AgentServices
+
+__all__ = [
+    "AGENT",
+    "AGENT_ALIAS",
+    "AgentAliasBehaviour",
+    "AgentBehaviour",
+    "AgentInvocations",
+    "AgentParts",
+    "AgentPlane",
+    "AgentServices",
+]

@@ -1,0 +1,168 @@
+"""Calls of action groups in the forms of Lambda's event, of the trace, and of return of control."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ..wire import RefusedError, invalid
+from .tools import AgentTool
+
+_BAD_ANSWER = (
+    "The server encountered an error processing the Lambda response. Check the Lambda response and retry the request"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionAnswer:
+    """What a Lambda function answered, or the caller.
+
+    Attributes:
+        text: What the model reads.
+        reprompts: Whether the answer is a failure that the model is to correct.
+        attributes: The session attributes; None if it leaves them as they are.
+        prompt_attributes: The prompt session attributes, likewise.
+        searches: The configuration of later searches by knowledge base.
+    """
+
+    text: str
+    reprompts: bool = False
+    attributes: Mapping[str, str] | None = None
+    prompt_attributes: Mapping[str, str] | None = None
+    searches: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+
+
+def dependency_failed(message: str, resource: str = "") -> RefusedError:
+    """Return the error for something that an agent needs and that failed (424)."""
+    return RefusedError("DependencyFailedException", 424, message, resourceName=resource)
+
+
+def called(tool: AgentTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call as Lambda's event and returns of control name it: action group, operation and parameters.
+
+    Args:
+        tool: A tool of an action group.
+        arguments: The model's arguments.
+    """
+    shown: dict[str, Any] = {"actionGroup": tool.group, "parameters": _listed(arguments, tool.types)}
+    if tool.kind == "function":
+        return {**shown, "function": tool.function}
+    shown |= {"apiPath": tool.path, "httpMethod": tool.method}
+    if tool.body_types is not None:
+        fields = _listed(arguments, tool.body_types)
+        shown["requestBody"] = {"content": {tool.content_type: {"properties": fields}}}
+    return shown
+
+
+def trace_input(tool: AgentTool, call: Mapping[str, Any], execution: str, invocation_id: str = "") -> dict[str, Any]:
+    """Return the trace's `actionGroupInvocationInput` of a call.
+
+    Args:
+        tool: The tool.
+        call: What `called` returned.
+        execution: LAMBDA or RETURN_CONTROL.
+        invocation_id: The id of a return of control.
+    """
+    shown = {"actionGroupName": tool.group, "executionType": execution, "parameters": call["parameters"]}
+    if invocation_id:
+        shown["invocationId"] = invocation_id
+    if tool.kind == "function":
+        return {**shown, "function": tool.function}
+    shown |= {"apiPath": tool.path, "verb": tool.method.lower()}
+    if body := call.get("requestBody"):
+        shown["requestBody"] = {"content": {kind: item["properties"] for kind, item in body["content"].items()}}
+    return shown
+
+
+def read_lambda_answer(tool: AgentTool, payload: str) -> ActionAnswer:
+    """Read what a Lambda function returned.
+
+    Args:
+        tool: The tool that was called.
+        payload: The function's result as JSON.
+
+    Raises:
+        RefusedError: The function reports a failure, or its answer lacks the documented form (424).
+    """
+    answer = _object(json.loads(payload))
+    response = _object(answer.get("response"))
+    if tool.kind == "function":
+        known = response.get("function") == tool.function
+        inner = _object(response.get("functionResponse"))
+        state, body = inner.get("responseState"), _object(inner.get("responseBody"))
+    else:
+        known = (response.get("apiPath"), str(response.get("httpMethod")).upper()) == (tool.path, tool.method)
+        state, body = response.get("responseState"), _object(response.get("responseBody"))
+    if not known or response.get("actionGroup") != tool.group or not body:
+        raise dependency_failed(_BAD_ANSWER, str(tool.part["document"]["actionGroupExecutor"].get("lambda", "")))
+    text = _body_text(body)
+    if state == "FAILURE":
+        raise dependency_failed(f"The action group {tool.group} failed: {text}")
+    searches = {
+        str(item.get("knowledgeBaseId")): _object(item.get("retrievalConfiguration"))
+        for item in map(_object, cast("list[Any]", answer.get("knowledgeBasesConfiguration") or []))
+    }
+    return ActionAnswer(
+        text=text,
+        reprompts=state == "REPROMPT",
+        attributes=_texts(answer.get("sessionAttributes")),
+        prompt_attributes=_texts(answer.get("promptSessionAttributes")),
+        searches=searches,
+    )
+
+
+def read_given_answer(given: Mapping[str, Any]) -> ActionAnswer:
+    """Read a result of `returnControlInvocationResults`.
+
+    Args:
+        given: Its `functionResult` or `apiResult`.
+
+    Raises:
+        RefusedError: The caller reports a failure (424), or gives pictures (400).
+    """
+    bodies: Mapping[str, Mapping[str, Any]] = given.get("responseBody") or {}
+    if any(body.get("images") for body in bodies.values()):
+        raise invalid("Results of a return of control can have text only here, no images")
+    text = _body_text(bodies)
+    if given.get("responseState") == "FAILURE":
+        raise dependency_failed(f"The action group {given['actionGroup']} failed: {text}")
+    return ActionAnswer(text=text, reprompts=given.get("responseState") == "REPROMPT")
+
+
+def is_answer_to(given: Mapping[str, Any], waiting: Mapping[str, Any]) -> bool:
+    """Return whether a result of the caller is for a call that waits.
+
+    Args:
+        given: A `functionResult` or `apiResult`.
+        waiting: What the caller was sent of the call.
+    """
+    members = ("actionGroup", "function") if "function" in waiting else ("actionGroup", "apiPath")
+    same_method = str(given.get("httpMethod") or "").upper() in ("", waiting.get("httpMethod", ""))
+    return same_method and all(given.get(member) == waiting.get(member) for member in members)
+
+
+def _listed(arguments: Mapping[str, Any], types: Mapping[str, str]) -> list[dict[str, str]]:
+    return [
+        {"name": name, "type": kind, "value": _text(arguments[name])}
+        for name, kind in types.items()
+        if arguments.get(name) is not None
+    ]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _body_text(bodies: Mapping[str, Any]) -> str:
+    body: object = _object(next(iter(bodies.values()), None)).get("body", "")
+    return _text(body)
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _texts(value: object) -> dict[str, str] | None:
+    return None if value is None else {str(name): _text(item) for name, item in _object(value).items()}

@@ -1,0 +1,240 @@
+"""What a model may call on behalf of an agent, from its action groups, knowledge bases and collaborators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, cast
+
+from ..gateways.openapi import METHODS, ApiReferences, parameters_of, read_document
+from ..gateways.schemas import schema_text
+from ..gateways.tools import TargetError
+from ..resources import Place
+from ..wire import invalid, not_implemented
+from .versions import AgentVersion
+
+_LONGEST_NAME: Final = 64
+_NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]+")
+_SEARCH: Final = {"query": {"type": "string", "description": "What to search for"}}
+_MESSAGE: Final = {"message": {"type": "string", "description": "The task, with all that the agent needs to know"}}
+_QUESTION: Final = {"question": {"type": "string", "description": "The question to the user"}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentTool:
+    """One tool of an agent.
+
+    Attributes:
+        name: Its name in the model's request.
+        kind: What it stands for.
+        description: What the model reads about it.
+        schema: The JSON schema of its arguments.
+        part: The action group, knowledge base or collaborator, as the agent's version keeps it.
+        function: The function's name, of a group with functions.
+        path: The path, of a group with an API schema.
+        method: The HTTP method in capitals.
+        types: The types of the parameters by name.
+        body_types: The types of the body's members by name; None without a body.
+        content_type: The body's content type.
+        confirm: Whether the user must confirm each call.
+    """
+
+    name: str
+    kind: Literal["function", "api", "knowledge_base", "collaborator", "user_input"]
+    description: str
+    schema: Mapping[str, Any] = field(repr=False)
+    part: Mapping[str, Any] = field(repr=False)
+    function: str = ""
+    path: str = ""
+    method: str = ""
+    types: Mapping[str, str] = field(default_factory=dict[str, str])
+    body_types: Mapping[str, str] | None = None
+    content_type: str = "application/json"
+    confirm: bool = False
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The tool in Converse's `toolConfig`."""
+        shown = {"name": self.name, "inputSchema": {"json": dict(self.schema)}}
+        return {"toolSpec": {**shown, "description": self.description} if self.description else shown}
+
+    @property
+    def group(self) -> str:
+        """The name of its action group."""
+        return str(self.part["document"].get("actionGroupName", ""))
+
+
+def version_tools(version: AgentVersion, place: Place) -> list[AgentTool]:
+    """Return the tools of an agent's version.
+
+    Args:
+        version: The version.
+        place: The agent's region and account.
+
+    Raises:
+        RefusedError: A schema cannot be read, or an action group is of a kind that does not run here (501).
+    """
+    tools: list[AgentTool] = []
+    for part in version.enabled("actionGroups"):
+        tools += [replace(tool, part=part) for tool in group_tools(part["document"], place)]
+    for part in version.enabled("knowledgeBases"):
+        document = part["document"]
+        tools.append(
+            AgentTool(
+                name=f"x_amz_knowledgebase_{document['knowledgeBaseId']}__Search",
+                kind="knowledge_base",
+                description=document.get("description") or "Searches a knowledge base",
+                schema=_schema(_SEARCH, ["query"]),
+                part=part,
+            )
+        )
+    if version.document.get("agentCollaboration", "DISABLED") != "DISABLED":
+        for part in version.enabled("collaborators"):
+            document = part["document"]
+            tools.append(
+                AgentTool(
+                    name=document["collaboratorName"],
+                    kind="collaborator",
+                    description=document["collaborationInstruction"],
+                    schema=_schema(_MESSAGE, ["message"]),
+                    part=part,
+                )
+            )
+    return _named(tools)
+
+
+def group_tools(document: Mapping[str, Any], place: Place) -> list[AgentTool]:
+    """Return the tools of one action group.
+
+    Args:
+        document: The group's members in CreateAgentActionGroup.
+        place: The agent's region and account.
+
+    Raises:
+        RefusedError: Its schema cannot be read, or it is of a kind that does not run here (501).
+    """
+    part = {"document": document}
+    if signature := document.get("parentActionGroupSignature"):
+        if signature != "AMAZON.UserInput":
+            raise not_implemented(f"action groups with the signature {signature}")
+        tool = AgentTool(
+            name="user__askuser",
+            kind="user_input",
+            description="Asks the user for an argument that is missing",
+            schema=_schema(_QUESTION, ["question"]),
+            part=part,
+        )
+        return [tool]
+    name = document["actionGroupName"]
+    given: Mapping[str, Any] = document.get("functionSchema") or {}
+    functions: list[Mapping[str, Any]] = given.get("functions") or []
+    if functions:
+        return [_function(name, function, document, part) for function in functions]
+    try:
+        return list(_operations(name, document, part, place))
+    except TargetError as error:
+        raise invalid(f"The API schema of the action group {name} cannot be used: {error}") from error
+
+
+def _function(
+    group: str, function: Mapping[str, Any], document: Mapping[str, Any], part: Mapping[str, Any]
+) -> AgentTool:
+    given: Mapping[str, Mapping[str, Any]] = function.get("parameters") or {}
+    properties: dict[str, Any] = {}
+    for name, parameter in given.items():
+        shown: dict[str, Any] = {"type": parameter["type"]}
+        if parameter["type"] == "array":
+            shown["items"] = {"type": "string"}
+        properties[name] = {**shown, "description": parameter["description"]} if "description" in parameter else shown
+    return AgentTool(
+        name=f"{group}__{function['name']}",
+        kind="function",
+        description=function.get("description") or document.get("description") or "",
+        schema=_schema(properties, [name for name, parameter in given.items() if parameter.get("required")]),
+        part=part,
+        function=function["name"],
+        types={name: parameter["type"] for name, parameter in given.items()},
+        confirm=function.get("requireConfirmation") == "ENABLED",
+    )
+
+
+def _operations(group: str, document: Mapping[str, Any], part: Mapping[str, Any], place: Place) -> Iterator[AgentTool]:
+    """Yield a tool for each operation of an API schema."""
+    given = document["apiSchema"]
+    source: Mapping[str, Any] = given.get("s3") or {}
+    where = f"s3://{source.get('s3BucketName', '')}/{source.get('s3ObjectKey', '')}"
+    text = given["payload"] if "payload" in given else schema_text({"s3": {"uri": where}}, place)
+    api = read_document(text)
+    paths = api.get("paths")
+    if not isinstance(paths, dict) or not paths:
+        raise TargetError("The OpenAPI document has no paths")
+    references = ApiReferences(api)
+    for path, entry in cast("dict[str, Any]", paths).items():
+        item = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        for method in (name for name in METHODS if name in item):
+            yield _operation(group, references, path, item, method, part)
+
+
+def _operation(
+    group: str, references: ApiReferences, path: str, item: Mapping[str, Any], method: str, part: Mapping[str, Any]
+) -> AgentTool:
+    operation: Mapping[str, Any] = item[method]
+    description = str(operation.get("description") or operation.get("summary") or "")
+    if not description:
+        raise TargetError(f"{method.upper()} {path} has no description, by which a model chooses it")
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    types: dict[str, str] = {}
+    for parameter in parameters_of(references, item, operation):
+        name, schema = str(parameter.get("name", "")), references.resolved(parameter.get("schema") or {})
+        types[name] = str(schema.get("type", "string"))
+        properties[name] = {**schema, "description": parameter.get("description", "")} if schema else {"type": "string"}
+        if parameter.get("required") or parameter.get("in") == "path":
+            required.append(name)
+    body_types: dict[str, str] | None = None
+    content_type = "application/json"
+    if (given := operation.get("requestBody")) is not None:
+        body = references.resolved(given)
+        contents: Mapping[str, Mapping[str, Any]] = body.get("content") or {}
+        content_type = next(iter(contents), content_type)
+        content: Mapping[str, Any] = (
+            references.resolved(contents[content_type].get("schema") if contents else None) or {}
+        )
+        fields: Mapping[str, Any] = content.get("properties") or {}
+        body_types = {name: str(inner.get("type", "string")) for name, inner in fields.items()}
+        properties.update(fields)
+        if body.get("required"):
+            required.extend(str(name) for name in content.get("required") or ())
+    name = str(operation.get("operationId") or f"{method}{path}")
+    return AgentTool(
+        name=f"{group}__{name}",
+        kind="api",
+        description=description,
+        schema=_schema(properties, required),
+        part=part,
+        path=path,
+        method=method.upper(),
+        types=types,
+        body_types=body_types,
+        content_type=content_type,
+        confirm=operation.get("x-requireConfirmation") == "ENABLED",
+    )
+
+
+def _schema(properties: Mapping[str, Any], required: Iterable[str]) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object", "properties": dict(properties)}
+    return {**schema, "required": names} if (names := list(dict.fromkeys(required))) else schema
+
+
+def _named(tools: list[AgentTool]) -> list[AgentTool]:
+    """Return the tools with names that a model takes, each different."""
+    named: dict[str, AgentTool] = {}
+    for tool in tools:
+        name = plain = _NOT_IN_NAMES.sub("_", tool.name).strip("_")[:_LONGEST_NAME]
+        count = 1
+        while name in named:
+            count += 1
+            name = f"{plain[: _LONGEST_NAME - 4]}_{count}"
+        named[name] = replace(tool, name=name)
+    return list(named.values())

@@ -1,0 +1,98 @@
+"""The trace events of InvokeAgent."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ..models.reply import encode_event
+
+_POLICIES: Final = ("topicPolicy", "contentPolicy", "wordPolicy", "sensitiveInformationPolicy")
+
+
+class AgentTracing:
+    """Makes the trace events of one agent in one turn.
+
+    Args:
+        head: The members of every event: the agent, its alias and version, the session and the callers.
+    """
+
+    def __init__(self, head: Mapping[str, Any]) -> None:
+        self._head, self._mark, self._step = head, secrets.token_hex(4), 0
+
+    @property
+    def trace_id(self) -> str:
+        """The id of the current step."""
+        return f"{self._mark}-{self._step}"
+
+    def next_step(self) -> None:
+        """Begin a step: what follows from one answer of the model."""
+        self._step += 1
+
+    def orchestration(self, member: str, content: Mapping[str, Any]) -> bytes:
+        """Return an event of the orchestration.
+
+        Args:
+            member: Such as `observation`.
+            content: Its members beside the id.
+        """
+        return self._event("orchestrationTrace", {member: {"traceId": self.trace_id, **content}})
+
+    def guardrail(self, answer: Mapping[str, Any]) -> bytes | None:
+        """Return the event of a guardrail, from Converse's answer; None without a trace of one."""
+        given: Mapping[str, Any] = answer.get("trace") or {}
+        trace: Mapping[str, Mapping[str, Any]] = given.get("guardrail") or {}
+        if not trace:
+            return None
+        inputs = list(trace.get("inputAssessment", {}).values())
+        outputs = [item for items in trace.get("outputAssessments", {}).values() for item in items]
+        intervened = answer.get("stopReason") == "guardrail_intervened"
+        content: dict[str, Any] = {
+            "traceId": self.trace_id,
+            "action": "INTERVENED" if intervened else "NONE",
+            "inputAssessments": _plain(inputs),
+            "outputAssessments": _plain(outputs),
+        }
+        return self._event("guardrailTrace", content)
+
+    def failure(self, reason: str, code: int) -> bytes:
+        """Return the event of a turn that failed."""
+        return self._event("failureTrace", {"traceId": self.trace_id, "failureReason": reason, "failureCode": code})
+
+    def _event(self, kind: str, content: Mapping[str, Any]) -> bytes:
+        return encode_event("trace", {**self._head, "eventTime": time.time(), "trace": {kind: content}})
+
+
+def metadata(begun: float, usage: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the member `metadata` of what took time.
+
+    Args:
+        begun: When it began, in seconds since 1970.
+        usage: The model's tokens.
+    """
+    ended = time.time()
+    shown: dict[str, Any] = {
+        "startTime": begun,
+        "endTime": ended,
+        "totalTimeMs": round((ended - begun) * 1_000),
+        "clientRequestId": str(uuid.uuid4()),
+    }
+    if usage is not None:
+        shown["usage"] = {name: usage[name] for name in ("inputTokens", "outputTokens") if name in usage}
+    return shown
+
+
+def request_text(request: Mapping[str, Any]) -> str:
+    """Return a model's request as the trace shows it."""
+    given: Mapping[str, Any] = request.get("toolConfig") or {}
+    tools: Sequence[Any] = given.get("tools") or ()
+    shown = {"system": request["system"][0]["text"], "messages": request["messages"]}
+    return json.dumps({**shown, "tools": tools} if tools else shown, ensure_ascii=False)
+
+
+def _plain(assessments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: item[name] for name in _POLICIES if name in item} for item in assessments]

@@ -1,0 +1,126 @@
+"""Versions of an agent: the working draft, its last prepared state, and the numbered ones, which never change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from ..resources import ResourceRecord
+from ..wire import conflict, not_found
+
+DRAFT: Final = "DRAFT"
+KINDS: Final = ("actionGroups", "knowledgeBases", "collaborators")
+"""What an agent consists of beside its own members."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentVersion:
+    """One state of an agent.
+
+    Attributes:
+        id: The agent's id.
+        version: `DRAFT` or a number.
+        name: The agent's name.
+        document: The members of CreateAgent or UpdateAgent.
+        parts: Its action groups, knowledge bases and collaborators, each by id.
+        created_at: When it was made, in seconds since 1970.
+    """
+
+    id: str
+    version: str
+    name: str
+    document: Mapping[str, Any] = field(repr=False)
+    parts: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    created_at: float
+
+    def enabled(self, kind: str) -> list[Mapping[str, Any]]:
+        """Return the parts of a kind that take part in conversations."""
+        states = {"actionGroups": "actionGroupState", "knowledgeBases": "knowledgeBaseState"}
+        member = states.get(kind, "")
+        return [part for part in self.parts[kind].values() if part["document"].get(member, "ENABLED") == "ENABLED"]
+
+
+def draft_parts(agent: ResourceRecord) -> dict[str, dict[str, Any]]:
+    """Return the action groups, knowledge bases and collaborators of the working draft, each by id."""
+    kept: Mapping[str, Mapping[str, Any]] = agent.internal.get("parts") or {}
+    return {kind: dict(kept.get(kind) or {}) for kind in KINDS}
+
+
+def find_version(agent: ResourceRecord, version: str) -> AgentVersion:
+    """Return the working draft, or a numbered version.
+
+    Args:
+        agent: The agent.
+        version: `DRAFT` or a number.
+
+    Raises:
+        RefusedError: There is none such (404).
+    """
+    if version == DRAFT:
+        return AgentVersion(
+            id=agent.id,
+            version=DRAFT,
+            name=agent.name,
+            document=agent.document,
+            parts=draft_parts(agent),
+            created_at=agent.created_at.timestamp(),
+        )
+    kept = _versions(agent).get(version)
+    if kept is None:
+        raise not_found(f"Agent version not found in {agent.id}: {version}")
+    return _of(agent, version, kept)
+
+
+def prepared_version(agent: ResourceRecord) -> AgentVersion | None:
+    """Return the working draft as it was when PrepareAgent was last called, or None."""
+    kept = agent.internal.get("prepared")
+    return _of(agent, DRAFT, kept) if kept else None
+
+
+def numbers(agent: ResourceRecord) -> list[str]:
+    """Return the numbers of an agent's versions, the newest first."""
+    return sorted(_versions(agent), key=int, reverse=True)
+
+
+def with_prepared(agent: ResourceRecord) -> ResourceRecord:
+    """Return an agent whose working draft is prepared."""
+    moment = time.time()
+    kept = {"name": agent.name, "document": dict(agent.document), "parts": draft_parts(agent), "createdAt": moment}
+    return replace(agent, status="PREPARED", internal={**agent.internal, "prepared": kept})
+
+
+def with_new_version(agent: ResourceRecord) -> tuple[ResourceRecord, str]:
+    """Return an agent with a version of what is prepared, and the version's number.
+
+    Raises:
+        RefusedError: The working draft is not prepared (409).
+    """
+    prepared = agent.internal.get("prepared")
+    if not prepared or agent.status != "PREPARED":
+        raise conflict(f"The agent {agent.id} is {agent.status}; call PrepareAgent before a version is made of it")
+    number = str(int(agent.internal.get("last", 0)) + 1)
+    versions = {**_versions(agent), number: {**prepared, "createdAt": time.time()}}
+    return replace(agent, internal={**agent.internal, "last": int(number), "versions": versions}), number
+
+
+def without_version(agent: ResourceRecord, version: str) -> ResourceRecord:
+    """Return an agent without one of its numbered versions."""
+    rest = {number: kept for number, kept in _versions(agent).items() if number != version}
+    return replace(agent, internal={**agent.internal, "versions": rest})
+
+
+def _versions(agent: ResourceRecord) -> Mapping[str, Any]:
+    return agent.internal.get("versions") or {}
+
+
+def _of(agent: ResourceRecord, version: str, kept: Mapping[str, Any]) -> AgentVersion:
+    return AgentVersion(
+        id=agent.id,
+        version=version,
+        name=kept["name"],
+        document=kept["document"],
+        parts=kept["parts"],
+        created_at=kept["createdAt"],
+    )

@@ -1,0 +1,546 @@
+"""Bedrock Agents: created, prepared, versioned and invoked with plain boto3."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import uuid
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, EventStreamError
+
+from tests.service.conftest import Aws
+
+ROLE = "arn:aws:iam::123456789012:role/agents"
+MODEL = "amazon.nova-pro-v1:0"
+INSTRUCTION = "You help the customers of a shop with their orders and with its rules."
+HANDLER = """
+import json
+
+def handle(event, context):
+    if "city" in event["sessionAttributes"] and event["sessionAttributes"]["city"] == "raise":
+        raise ValueError("no such city")
+    if event["sessionAttributes"].get("city") == "odd":
+        return {"weather": "sunny"}
+    values = {item["name"]: item["value"] for item in event["parameters"]}
+    response = {"actionGroup": event["actionGroup"]}
+    if "function" in event:
+        state = {"responseState": event["sessionAttributes"]["state"]} if "state" in event["sessionAttributes"] else {}
+        text = f"In {values.get('city')} it is sunny with 21 degrees."
+        answer = {**state, "responseBody": {"TEXT": {"body": text}}}
+        response |= {"function": event["function"], "functionResponse": answer}
+    else:
+        body = json.dumps({"status": "shipped", "event": event})
+        response |= {"apiPath": event["apiPath"], "httpMethod": event["httpMethod"], "httpStatusCode": 200,
+                     "responseBody": {"application/json": {"body": body}}}
+    attributes = {**event["sessionAttributes"], "seen": "yes"}
+    return {"messageVersion": "1.0", "response": response, "sessionAttributes": attributes}
+"""
+WEATHER = {
+    "functions": [
+        {
+            "name": "get_weather",
+            "description": "Returns the weather in a city",
+            "parameters": {"city": {"type": "string", "description": "The city", "required": True}},
+        }
+    ]
+}
+ORDERS = """
+openapi: 3.0.0
+info: {title: Orders, version: "1"}
+paths:
+  /orders/{orderId}/notes:
+    post:
+      operationId: addNote
+      description: Adds a note to an order
+      parameters:
+        - {name: orderId, in: path, required: true, schema: {type: integer}, description: Number of the order}
+      requestBody:
+        required: true
+        content:
+          application/json:
+            schema: {$ref: "#/components/schemas/Note"}
+      responses: {"200": {description: The note}}
+components:
+  schemas:
+    Note:
+      type: object
+      properties: {note: {type: string, description: The note}, urgent: {type: boolean}}
+      required: [note]
+"""
+
+
+@pytest.fixture(scope="module")
+def function(aws: Aws) -> str:
+    """The ARN of a function that answers action groups, and returns their event as a session attribute."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("main.py", HANDLER)
+    trust = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole"}]}
+    name = f"actions-{uuid.uuid4().hex[:8]}"
+    aws.client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
+    return aws.client("lambda").create_function(
+        FunctionName=name,
+        Runtime="python3.13",
+        Role=f"arn:aws:iam::123456789012:role/{name}",
+        Handler="main.handle",
+        Code={"ZipFile": packed.getvalue()},
+        Timeout=30,
+    )["FunctionArn"]
+
+
+@pytest.fixture(scope="module")
+def create(aws: Aws) -> Iterator[Callable[..., str]]:
+    """Creates agents and returns their ids."""
+    agents, made = aws.client("bedrock-agent"), list[str]()
+
+    def make(*groups: dict[str, Any], prepare: bool = True, **more: Any) -> str:
+        given = {"instruction": INSTRUCTION, "foundationModel": MODEL, "agentResourceRoleArn": ROLE, **more}
+        agent = agents.create_agent(agentName=f"agent-{uuid.uuid4().hex[:8]}", **given)["agent"]
+        made.append(agent["agentId"])
+        for group in groups:
+            agents.create_agent_action_group(agentId=agent["agentId"], agentVersion="DRAFT", **group)
+        if prepare:
+            agents.prepare_agent(agentId=agent["agentId"])
+        return agent["agentId"]
+
+    yield make
+    for agent in made:
+        agents.delete_agent(agentId=agent, skipResourceInUseCheck=True)
+
+
+@pytest.fixture(scope="module")
+def weather(create: Callable[..., str], function: str) -> str:
+    return create(
+        {"actionGroupName": "weather", "actionGroupExecutor": {"lambda": function}, "functionSchema": WEATHER}
+    )
+
+
+def invoked(aws: Aws, agent: str, text: str = "", *, alias: str = "TSTALIASID", **more: Any) -> dict[str, Any]:
+    """Invoke an agent; return its text, trace, citations, return of control and session."""
+    given = {"sessionId": uuid.uuid4().hex, "enableTrace": True, **more}
+    if text:
+        given["inputText"] = text
+    answer = aws.client("bedrock-agent-runtime").invoke_agent(agentId=agent, agentAliasId=alias, **given)
+    result: dict[str, Any] = {"text": "", "trace": [], "control": None, "session": answer["sessionId"], "cited": []}
+    with contextlib.closing(answer["completion"]) as events:
+        for event in events:
+            if "chunk" in event:
+                result["text"] += event["chunk"]["bytes"].decode()
+                result["cited"] += event["chunk"].get("attribution", {}).get("citations", [])
+            elif "returnControl" in event:
+                result["control"] = event["returnControl"]
+            else:
+                result["trace"].append(event["trace"])
+    return result
+
+
+def steps(result: dict[str, Any]) -> list[str]:
+    """The kinds of a trace's events in order."""
+    return [next(iter(inner)) for event in result["trace"] for inner in event["trace"].values()]
+
+
+def of_kind(result: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [inner[kind] for event in result["trace"] for inner in event["trace"].values() if kind in inner]
+
+
+def test_an_agent_moves_through_its_statuses(aws: Aws, create: Callable[..., str]) -> None:
+    agents = aws.client("bedrock-agent")
+    agent = create(prepare=False, description="d", tags={"team": "shop"})
+    read = agents.get_agent(agentId=agent)["agent"]
+    assert (read["agentStatus"], read["agentVersion"], read["idleSessionTTLInSeconds"]) == (
+        "NOT_PREPARED",
+        "DRAFT",
+        600,
+    )
+    assert read["agentArn"] == f"arn:aws:bedrock:us-east-1:123456789012:agent/{agent}"
+    assert agents.list_tags_for_resource(resourceArn=read["agentArn"])["tags"] == {"team": "shop"}
+    assert agents.prepare_agent(agentId=agent)["agentStatus"] == "PREPARING"
+    assert agents.get_agent(agentId=agent)["agent"]["agentStatus"] == "PREPARED"
+    name = f"renamed-{agent}"
+    given = {"agentResourceRoleArn": ROLE, "foundationModel": MODEL, "instruction": INSTRUCTION}
+    updated = agents.update_agent(agentId=agent, agentName=name, **given)["agent"]
+    assert updated["agentStatus"] == "UPDATING"
+    read = agents.get_agent(agentId=agent)["agent"]
+    assert (read["agentName"], read["agentStatus"], read.get("description")) == (name, "NOT_PREPARED", None)
+    summary = next(item for item in agents.list_agents()["agentSummaries"] if item["agentId"] == agent)
+    assert (summary["agentName"], summary["latestAgentVersion"]) == (name, "DRAFT")
+
+
+def test_what_an_agent_lacks_or_cannot_do_here_is_refused_by_name(aws: Aws, create: Callable[..., str]) -> None:
+    agents = aws.client("bedrock-agent")
+    bare = agents.create_agent(agentName=f"bare-{uuid.uuid4().hex[:8]}")["agent"]["agentId"]
+    with pytest.raises(ClientError, match="cannot be prepared: foundationModel is missing"):
+        agents.prepare_agent(agentId=bare)
+    with pytest.raises(ClientError, match="is NOT_PREPARED; call PrepareAgent"):
+        invoked(aws, bare, "hello")
+    with pytest.raises(ClientError, match=r"ConflictException.*is NOT_PREPARED; call PrepareAgent"):
+        agents.create_agent_alias(agentId=bare, agentAliasName="live")
+    agents.delete_agent(agentId=bare)
+    with pytest.raises(ClientError, match=f"Agent not found: {bare}"):
+        agents.get_agent(agentId=bare)
+    prompt = {"promptType": "PRE_PROCESSING", "promptCreationMode": "OVERRIDDEN", "basePromptTemplate": "x"}
+    for more, what in (
+        ({"orchestrationType": "CUSTOM_ORCHESTRATION"}, "custom orchestration"),
+        ({"promptOverrideConfiguration": {"promptConfigurations": [prompt]}}, "the step PRE_PROCESSING"),
+        ({"agentCollaboration": "SUPERVISOR"}, "a SUPERVISOR without collaborators"),
+    ):
+        with pytest.raises(ClientError, match=what):
+            agents.prepare_agent(agentId=create(prepare=False, **more))
+    interpreter = {"actionGroupName": "code", "parentActionGroupSignature": "AMAZON.CodeInterpreter"}
+    with pytest.raises(ClientError, match=r"NotImplementedException.*signature AMAZON\.CodeInterpreter"):
+        create(interpreter)
+    agent = create()
+    with pytest.raises(ClientError, match="memoryId"):
+        invoked(aws, agent, "hello", memoryId="someone")
+
+
+def test_parts_belong_to_a_version(aws: Aws, create: Callable[..., str], function: str) -> None:
+    agents = aws.client("bedrock-agent")
+    group = {"actionGroupName": "weather", "actionGroupExecutor": {"lambda": function}, "functionSchema": WEATHER}
+    agent = create(group)
+    draft = {"agentId": agent, "agentVersion": "DRAFT"}
+    with pytest.raises(ClientError, match="has weather already"):
+        agents.create_agent_action_group(**draft, **group)
+    alias = agents.create_agent_alias(agentId=agent, agentAliasName="live")["agentAlias"]
+    assert (alias["agentAliasStatus"], alias["routingConfiguration"]) == ("CREATING", [{"agentVersion": "1"}])
+    listed = agents.list_agent_action_groups(**draft)["actionGroupSummaries"]
+    one = {**draft, "actionGroupId": listed[0]["actionGroupId"]}
+    agents.update_agent_action_group(**one, **group, description="changed")
+    assert agents.get_agent_action_group(**one)["agentActionGroup"]["description"] == "changed"
+    assert agents.get_agent(agentId=agent)["agent"]["agentStatus"] == "NOT_PREPARED"
+    kept = agents.get_agent_action_group(**{**one, "agentVersion": "1"})["agentActionGroup"]
+    assert (kept["agentVersion"], kept.get("description"), kept["functionSchema"]) == ("1", None, WEATHER)
+    with pytest.raises(ClientError, match="is ENABLED; disable it first"):
+        agents.delete_agent_action_group(**one)
+    agents.update_agent_action_group(**one, **group, actionGroupState="DISABLED")
+    agents.delete_agent_action_group(**one)
+    assert agents.list_agent_action_groups(**draft)["actionGroupSummaries"] == []
+    assert len(agents.list_agent_action_groups(**{**draft, "agentVersion": "1"})["actionGroupSummaries"]) == 1
+
+
+def test_aliases_route_to_versions(aws: Aws, create: Callable[..., str]) -> None:
+    agents = aws.client("bedrock-agent")
+    agent = create()
+    live = agents.create_agent_alias(agentId=agent, agentAliasName="live")["agentAlias"]["agentAliasId"]
+    agents.create_agent_alias(agentId=agent, agentAliasName="next")
+    named = {"agentId": agent, "agentAliasId": live}
+    with pytest.raises(ClientError, match="The aliases live route to version 1"):
+        agents.delete_agent_version(agentId=agent, agentVersion="1")
+    agents.update_agent_alias(**named, agentAliasName="live", routingConfiguration=[{"agentVersion": "2"}])
+    read = agents.get_agent_alias(**named)["agentAlias"]
+    assert (read["agentAliasStatus"], read["routingConfiguration"]) == ("PREPARED", [{"agentVersion": "2"}])
+    history = read["agentAliasHistoryEvents"]
+    assert [event["routingConfiguration"][0]["agentVersion"] for event in history] == ["1", "2"]
+    versions = agents.list_agent_versions(agentId=agent)["agentVersionSummaries"]
+    assert [item["agentVersion"] for item in versions] == ["2", "1", "DRAFT"]
+    agents.delete_agent_version(agentId=agent, agentVersion="1")
+    version = agents.get_agent_version(agentId=agent, agentVersion="2")["agentVersion"]
+    assert (version["version"], version["agentStatus"], version["instruction"]) == ("2", "PREPARED", INSTRUCTION)
+    with pytest.raises(ClientError, match="Agent version not found"):
+        agents.create_agent_alias(agentId=agent, agentAliasName="x", routingConfiguration=[{"agentVersion": "1"}])
+    with pytest.raises(ClientError, match="TSTALIASID always routes"):
+        agents.delete_agent_alias(agentId=agent, agentAliasId="TSTALIASID")
+    agents.update_agent_alias(**named, agentAliasName="live", aliasInvocationState="REJECT_INVOCATIONS")
+    with pytest.raises(ClientError, match="rejects invocations"):
+        invoked(aws, agent, "hello", alias=live)
+    with pytest.raises(ClientError, match="has the aliases live, next"):
+        agents.delete_agent(agentId=agent)
+    agents.delete_agent_alias(**named)
+    ids = [item["agentAliasName"] for item in agents.list_agent_aliases(agentId=agent)["agentAliasSummaries"]]
+    assert ids == ["AgentTestAlias", "next"]
+
+
+def test_a_function_is_called_with_the_documented_event(aws: Aws, weather: str) -> None:
+    state = {"sessionAttributes": {"customer": "c-7"}, "promptSessionAttributes": {"today": "Monday"}}
+    result = invoked(aws, weather, "What is the weather in Paris?", sessionState=state)
+    assert "21 degrees" in result["text"]
+    assert steps(result) == [
+        "modelInvocationInput", "modelInvocationOutput", "invocationInput", "observation",
+        "modelInvocationInput", "modelInvocationOutput", "observation",
+    ]  # fmt: skip
+    assert "today: Monday" in of_kind(result, "modelInvocationInput")[0]["text"]
+    assert of_kind(result, "modelInvocationOutput")[0]["metadata"]["usage"]["inputTokens"] > 0
+    call = of_kind(result, "invocationInput")[0]["actionGroupInvocationInput"]
+    parameters = [{"name": "city", "type": "string", "value": "Paris"}]
+    assert (call["function"], call["executionType"], call["parameters"]) == ("get_weather", "LAMBDA", parameters)
+    assert of_kind(result, "observation")[-1]["finalResponse"]["text"] == result["text"]
+    event = result["trace"][0]
+    assert (event["agentId"], event["agentVersion"], event["sessionId"]) == (weather, "DRAFT", result["session"])
+    again = invoked(aws, weather, "What is the weather in Rome?", sessionId=result["session"])
+    asked = json.loads(of_kind(again, "modelInvocationInput")[0]["text"])["messages"]
+    assert asked[0]["content"][0]["text"] == "What is the weather in Paris?"
+    assert "Rome" in again["text"]
+
+
+def test_the_lambda_event_has_every_member(aws: Aws, create: Callable[..., str], function: str) -> None:
+    bucket = f"schemas-{uuid.uuid4().hex[:8]}"
+    aws.client("s3").create_bucket(Bucket=bucket)
+    aws.client("s3").put_object(Bucket=bucket, Key="orders.yaml", Body=ORDERS.encode())
+    place = {"s3": {"s3BucketName": bucket, "s3ObjectKey": "orders.yaml"}}
+    orders = {"actionGroupName": "orders", "actionGroupExecutor": {"lambda": function}, "apiSchema": place}
+    agent = create(orders)
+    text = 'Add the note "call back" to order 1234'
+    state = {"sessionAttributes": {"customer": "c-7"}, "promptSessionAttributes": {"today": "Monday"}}
+    result = invoked(aws, agent, text, sessionState=state)
+    call = of_kind(result, "invocationInput")[0]["actionGroupInvocationInput"]
+    assert (call["apiPath"], call["verb"]) == ("/orders/{orderId}/notes", "post")
+    assert call["parameters"] == [{"name": "orderId", "type": "integer", "value": "1234"}]
+    given = json.loads(of_kind(result, "observation")[0]["actionGroupInvocationOutput"]["text"])["event"]
+    assert given == {
+        "messageVersion": "1.0",
+        "agent": {"id": agent, "alias": "TSTALIASID", "version": "DRAFT", "name": given["agent"]["name"]},
+        "inputText": text,
+        "sessionId": result["session"],
+        "actionGroup": "orders",
+        "apiPath": "/orders/{orderId}/notes",
+        "httpMethod": "POST",
+        "parameters": call["parameters"],
+        "requestBody": {"content": {"application/json": {"properties": given_note(given)}}},
+        **state,
+    }
+    assert {"name": "note", "type": "string", "value": "call back"} in given_note(given)
+    again = invoked(aws, agent, text, sessionId=result["session"])
+    given = json.loads(of_kind(again, "observation")[0]["actionGroupInvocationOutput"]["text"])["event"]
+    assert given["sessionAttributes"] == {"customer": "c-7", "seen": "yes"}
+    assert given["promptSessionAttributes"] == {}
+
+
+def given_note(event: dict[str, Any]) -> list[dict[str, str]]:
+    return event["requestBody"]["content"]["application/json"]["properties"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"city": "raise"}, "encountered a problem.*no such city"),
+        ({"city": "odd"}, "error processing the Lambda response"),
+        ({"state": "FAILURE"}, "The action group weather failed: In"),
+    ],
+)
+def test_a_function_that_fails_ends_the_stream(
+    aws: Aws, weather: str, attributes: dict[str, str], message: str
+) -> None:
+    with pytest.raises(EventStreamError, match=f"dependencyFailedException.*{message}"):
+        invoked(aws, weather, "What is the weather in Paris?", sessionState={"sessionAttributes": attributes})
+
+
+def test_a_function_can_have_the_model_try_again(aws: Aws, weather: str) -> None:
+    state = {"sessionAttributes": {"state": "REPROMPT"}}
+    result = invoked(aws, weather, "What is the weather in Paris?", sessionState=state)
+    seen = of_kind(result, "observation")[0]
+    assert (seen["type"], seen["repromptResponse"]["source"]) == ("REPROMPT", "ACTION_GROUP")
+
+
+def test_control_returns_to_the_caller_and_back(aws: Aws, create: Callable[..., str]) -> None:
+    control = {"customControl": "RETURN_CONTROL"}
+    agent = create({"actionGroupName": "weather", "actionGroupExecutor": control, "functionSchema": WEATHER})
+    asked = invoked(aws, agent, "What is the weather in Paris?")
+    given = asked["control"]["invocationInputs"][0]["functionInvocationInput"]
+    assert asked["text"] == ""
+    assert (given["function"], given["actionInvocationType"]) == ("get_weather", "RESULT")
+    assert given["parameters"] == [{"name": "city", "type": "string", "value": "Paris"}]
+    body = {"TEXT": {"body": "In Paris it snows at 3 degrees below zero."}}
+    result = {"actionGroup": "weather", "function": "get_weather", "responseBody": body}
+    back = {
+        "invocationId": asked["control"]["invocationId"],
+        "returnControlInvocationResults": [{"functionResult": result}],
+    }
+    other = {"returnControlInvocationResults": [{"functionResult": {**result, "function": "other"}}]}
+    with pytest.raises(EventStreamError, match="results lack that of get_weather"):
+        invoked(aws, agent, sessionId=asked["session"], sessionState={**back, **other})
+    with pytest.raises(ClientError, match="waits for no results with this invocationId"):
+        invoked(aws, agent, sessionId=asked["session"], sessionState={**back, "invocationId": "other"})
+    answer = invoked(aws, agent, sessionId=asked["session"], sessionState=back)
+    assert "snows" in answer["text"]
+    with pytest.raises(ClientError, match="waits for no results"):
+        invoked(aws, agent, sessionId=asked["session"], sessionState=back)
+
+
+@pytest.mark.parametrize(("state", "part"), [("CONFIRM", "21 degrees"), ("DENY", "denied")])
+def test_the_user_confirms_a_call(aws: Aws, create: Callable[..., str], function: str, state: str, part: str) -> None:
+    schema = {"functions": [{**WEATHER["functions"][0], "requireConfirmation": "ENABLED"}]}
+    agent = create(
+        {"actionGroupName": "weather", "actionGroupExecutor": {"lambda": function}, "functionSchema": schema}
+    )
+    asked = invoked(aws, agent, "What is the weather in Paris?")
+    given = asked["control"]["invocationInputs"][0]["functionInvocationInput"]
+    assert given["actionInvocationType"] == "USER_CONFIRMATION"
+    result = {"actionGroup": "weather", "function": "get_weather", "confirmationState": state}
+    back = {
+        "invocationId": asked["control"]["invocationId"],
+        "returnControlInvocationResults": [{"functionResult": result}],
+    }
+    answer = invoked(aws, agent, sessionId=asked["session"], sessionState=back)
+    assert part in of_kind(answer, "observation")[0]["actionGroupInvocationOutput"]["text"]
+
+
+def test_a_session_ends(aws: Aws, weather: str) -> None:
+    first = invoked(aws, weather, "What is the weather in Paris?")
+    assert "terminated" in invoked(aws, weather, sessionId=first["session"], endSession=True)["text"]
+    again = invoked(aws, weather, "What is the weather in Rome?", sessionId=first["session"])
+    assert "Paris" not in of_kind(again, "modelInvocationInput")[0]["text"]
+    untraced = invoked(aws, weather, "What is the weather in Rome?", enableTrace=False)
+    assert untraced["trace"] == []
+    with pytest.raises(ClientError, match="inputText is missing"):
+        invoked(aws, weather)
+
+
+@pytest.fixture(scope="module")
+def base(aws: Aws) -> Iterator[str]:
+    """The id of a knowledge base with the shop's rules."""
+    agents = aws.client("bedrock-agent")
+    embedding = {"embeddingModelArn": "arn:aws:bedrock:us-east-1::foundation-model/amazon.titan-embed-text-v2:0"}
+    base = agents.create_knowledge_base(
+        name=f"rules-{uuid.uuid4().hex[:8]}",
+        roleArn=ROLE,
+        knowledgeBaseConfiguration={"type": "VECTOR", "vectorKnowledgeBaseConfiguration": embedding},
+    )["knowledgeBase"]["knowledgeBaseId"]
+    source = agents.create_data_source(knowledgeBaseId=base, name="rules", dataSourceConfiguration={"type": "CUSTOM"})[
+        "dataSource"
+    ]["dataSourceId"]
+    texts = {"returns": "Parcels can be returned within 30 days.", "warranty": "A kettle has a warranty of 24 months."}
+    documents = [
+        {
+            "content": {
+                "dataSourceType": "CUSTOM",
+                "custom": {
+                    "customDocumentIdentifier": {"id": name},
+                    "sourceType": "IN_LINE",
+                    "inlineContent": {"type": "TEXT", "textContent": {"data": text}},
+                },
+            }
+        }
+        for name, text in texts.items()
+    ]
+    agents.ingest_knowledge_base_documents(knowledgeBaseId=base, dataSourceId=source, documents=documents)
+    yield base
+    agents.delete_knowledge_base(knowledgeBaseId=base)
+
+
+def test_a_knowledge_base_is_searched_and_cited(aws: Aws, create: Callable[..., str], base: str) -> None:
+    agents = aws.client("bedrock-agent")
+    agent = create()
+    draft = {"agentId": agent, "agentVersion": "DRAFT"}
+    about = "Search here for the rules of the shop about returns, parcels and warranty"
+    agents.associate_agent_knowledge_base(**draft, knowledgeBaseId=base, description=about)
+    with pytest.raises(ClientError, match="Knowledge base not found"):
+        agents.associate_agent_knowledge_base(**draft, knowledgeBaseId="AAAAAAAAAA", description="d")
+    agents.prepare_agent(agentId=agent)
+    result = invoked(aws, agent, "What are the rules of the shop about returns of parcels?")
+    look_up = of_kind(result, "invocationInput")[0]
+    assert (look_up["invocationType"], look_up["knowledgeBaseLookupInput"]["knowledgeBaseId"]) == (
+        "KNOWLEDGE_BASE",
+        base,
+    )
+    found = of_kind(result, "observation")[0]["knowledgeBaseLookupOutput"]["retrievedReferences"]
+    assert "30 days" in found[0]["content"]["text"]
+    assert "30 days" in result["text"]
+    cited = result["cited"][0]["retrievedReferences"][0]
+    assert cited["location"] == {"type": "CUSTOM", "customDocumentLocation": {"id": "returns"}}
+    state = agents.update_agent_knowledge_base(**draft, knowledgeBaseId=base, knowledgeBaseState="DISABLED")
+    assert state["agentKnowledgeBase"]["description"] == about
+    agents.prepare_agent(agentId=agent)
+    assert "tools" not in of_kind(invoked(aws, agent, "And now?"), "modelInvocationInput")[0]["text"]
+    agents.disassociate_agent_knowledge_base(**draft, knowledgeBaseId=base)
+    assert agents.list_agent_knowledge_bases(**draft)["agentKnowledgeBaseSummaries"] == []
+
+
+def test_a_guardrail_stops_question_and_answer(aws: Aws, create: Callable[..., str]) -> None:
+    guardrail = aws.client("bedrock").create_guardrail(
+        name=f"guardrail-{uuid.uuid4().hex[:8]}",
+        wordPolicyConfig={"wordsConfig": [{"text": "bananas"}]},
+        blockedInputMessaging="That is not for me.",
+        blockedOutputsMessaging="I cannot say that.",
+    )
+    named = {"guardrailIdentifier": guardrail["guardrailId"], "guardrailVersion": "DRAFT"}
+    agent = create(guardrailConfiguration=named)
+    result = invoked(aws, agent, "Tell me about bananas")
+    assert result["text"] == "That is not for me."
+    trace = next(event["trace"]["guardrailTrace"] for event in result["trace"] if "guardrailTrace" in event["trace"])
+    assert trace["action"] == "INTERVENED"
+    assert trace["inputAssessments"][0]["wordPolicy"]["customWords"][0]["match"] == "bananas"
+    other = invoked(aws, agent, "Tell me about kettles", sessionId=result["session"])
+    assert other["text"] != "That is not for me."
+
+
+def test_a_supervisor_calls_its_collaborators(
+    aws: Aws, create: Callable[..., str], function: str, weather: str
+) -> None:
+    agents = aws.client("bedrock-agent")
+    control = {"customControl": "RETURN_CONTROL"}
+    returning = create({"actionGroupName": "weather", "actionGroupExecutor": control, "functionSchema": WEATHER})
+    for child, control_returns in ((weather, False), (returning, True)):
+        alias = agents.create_agent_alias(agentId=child, agentAliasName=f"a{uuid.uuid4().hex[:6]}")["agentAlias"]
+        supervisor = create(prepare=False, agentCollaboration="SUPERVISOR")
+        draft = {"agentId": supervisor, "agentVersion": "DRAFT"}
+        collaborator = {
+            "agentDescriptor": {"aliasArn": alias["agentAliasArn"]},
+            "collaboratorName": "weather_forecaster",
+            "collaborationInstruction": "Knows the weather of every city; ask it about the weather",
+        }
+        made = agents.associate_agent_collaborator(**draft, **collaborator)["agentCollaborator"]
+        agents.prepare_agent(agentId=supervisor)
+        result = invoked(aws, supervisor, "What is the weather in Paris?")
+        own = {**draft, "collaboratorId": made["collaboratorId"]}
+        nested = [event for event in result["trace"] if event.get("collaboratorName") == "weather_forecaster"]
+        assert {event["agentId"] for event in nested} == {child}
+        assert [item["agentAliasArn"].rpartition("/")[2] for item in nested[0]["callerChain"]] == [
+            "TSTALIASID",
+            alias["agentAliasId"],
+        ]
+        if control_returns:
+            given = result["control"]["invocationInputs"][0]["functionInvocationInput"]
+            assert (given["collaboratorName"], given["agentId"]) == ("weather_forecaster", child)
+            body = {"TEXT": {"body": "In Paris it is 21 degrees."}}
+            answer = {"actionGroup": "weather", "function": "get_weather", "agentId": child, "responseBody": body}
+            back = {
+                "invocationId": result["control"]["invocationId"],
+                "returnControlInvocationResults": [{"functionResult": answer}],
+            }
+            result = invoked(aws, supervisor, sessionId=result["session"], sessionState=back)
+        assert "21 degrees" in result["text"]
+        output = next(item for item in of_kind(result, "observation") if item["type"] == "AGENT_COLLABORATOR")
+        assert "21 degrees" in output["agentCollaboratorInvocationOutput"]["output"]["text"]
+        relaying = {**collaborator, "relayConversationHistory": "TO_COLLABORATOR"}
+        agents.update_agent_collaborator(**own, **relaying)
+        read = agents.get_agent_collaborator(**own)["agentCollaborator"]
+        assert read["relayConversationHistory"] == "TO_COLLABORATOR"
+        agents.disassociate_agent_collaborator(**own)
+        assert agents.list_agent_collaborators(**draft)["agentCollaboratorSummaries"] == []
+    with pytest.raises(ClientError, match="is no supervisor"):
+        agents.associate_agent_collaborator(agentId=weather, agentVersion="DRAFT", **collaborator)
+
+
+def test_agents_that_call_one_another_come_to_an_end(aws: Aws, create: Callable[..., str]) -> None:
+    agents = aws.client("bedrock-agent")
+    first, second = (create(prepare=False, agentCollaboration="SUPERVISOR") for _ in range(2))
+    leaf = create()
+    about = {"collaborationInstruction": "Knows the weather of every city", "collaboratorName": "weather_forecaster"}
+
+    def associate(agent: str, alias: str) -> str:
+        draft = {"agentId": agent, "agentVersion": "DRAFT"}
+        made = agents.associate_agent_collaborator(**draft, **about, agentDescriptor={"aliasArn": alias})
+        agents.prepare_agent(agentId=agent)
+        return made["agentCollaborator"]["collaboratorId"]
+
+    def alias(agent: str) -> dict[str, Any]:
+        return agents.create_agent_alias(agentId=agent, agentAliasName=f"a{uuid.uuid4().hex[:6]}")["agentAlias"]
+
+    temporary = associate(first, alias(leaf)["agentAliasArn"])
+    of_first = alias(first)
+    associate(second, of_first["agentAliasArn"])
+    of_second = alias(second)
+    draft = {"agentId": first, "agentVersion": "DRAFT", "collaboratorId": temporary}
+    agents.update_agent_collaborator(**draft, **about, agentDescriptor={"aliasArn": of_second["agentAliasArn"]})
+    agents.prepare_agent(agentId=first)
+    number = alias(first)["routingConfiguration"]
+    agents.update_agent_alias(
+        agentId=first, agentAliasId=of_first["agentAliasId"], agentAliasName="x", routingConfiguration=number
+    )
+    with pytest.raises(EventStreamError, match="at most 5 levels"):
+        invoked(aws, first, "What is the weather in Paris?")
