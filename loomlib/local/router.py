@@ -126,7 +126,11 @@ class Router:
         return get_service_router(self._service_name)
 
     def match(self, scope: AsgiScope) -> Match | None:
-        """Return the operation of a request, or None when the service model does not have it."""
+        """Return the operation of a request, or None when the service model does not have it.
+
+        Raises:
+            RefusedError: The service has no protocol with the request's content type.
+        """
         raw_path: str = scope["raw_path"].decode("latin-1")
         headers = {
             name.decode("latin-1").upper().replace("-", "_"): value.decode("latin-1")
@@ -149,6 +153,9 @@ class Router:
             operation, path_parameters = self._router.match(request)
         except NotFound:
             return None
+        except NotImplementedError:  # a form, sent to a service that takes JSON
+            message = f"No operation of {self._service_name} takes the content type {request.content_type}"
+            raise RefusedError("UnknownOperationException", 404, message) from None
         return Match(operation, path_parameters, request)
 
     async def answer(

@@ -3,12 +3,15 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import urllib.error
+import urllib.request
 from typing import Any
 
 import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from signed_requests import signed_headers
 
 from loomlib import local
 from loomlib.errors import LocalServiceError
@@ -63,6 +66,19 @@ def test_web_pages_are_refused_whatever_the_key(service: local.ServiceState, hea
 def test_moto_s_own_pages_need_the_access_key_too(service: local.ServiceState) -> None:
     for path in ("/moto-api/", "/moto-api/data.json", "/latest/meta-data/", "/favicon.ico", "/"):
         assert request(service, {}, path)[0] == 403, path
+
+
+@pytest.mark.parametrize("name_of_service", ["bedrock-agentcore", "logs"])
+def test_a_signed_form_for_a_service_that_takes_json_is_no_failure_of_the_local_agentcore(
+    service: local.ServiceState, name_of_service: str
+) -> None:
+    named = {"Content-Type": "application/x-www-form-urlencoded"}
+    headers = signed_headers(service, "POST", "/runtimes/", b"a=b", service=name_of_service, headers=named)
+    request = urllib.request.Request(service.url + "/runtimes/", b"a=b", headers)
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=60)
+    assert refused.value.code == 404
+    assert "UnknownOperationException" in refused.value.read().decode()
 
 
 def test_a_stranger_s_body_is_not_read(service: local.ServiceState) -> None:
