@@ -24,6 +24,7 @@ from ..latency.gateways.study import SEARCH_TOOL
 from ..telemetry.span_records import SpanReader
 from ..telemetry.traces.read import read_spans
 from ..telemetry.traces.span import Span
+from ..telemetry.traces.trace import Trace
 from .agent import Agent
 from .agent_sessions import agent_mcp, stop_agent_session
 from .bench import Workbench
@@ -237,14 +238,18 @@ class ToolCatalogues:
             ]
         except ResourceNotFoundError:  # nothing has exported a span yet
             return {}
-        spans = {(span.trace_id, span.span_id): span for span in read_spans(records).spans}
         times: dict[int, GatewaySpans] = {}
-        for (trace_id, _), span in spans.items():
-            if span.attributes.get("aws.operation.name") == "InvokeGateway":
-                below = [other for other in spans.values() if _is_below(other, span)]
-                target_ns = max((other.duration_ns for other in below), default=None)
-                times[calls[trace_id].id] = GatewaySpans(
-                    gateway_ms=span.duration_ns / 1e6, target_ms=None if target_ns is None else target_ns / 1e6
+        for trace in Trace.of(read_spans(records).spans):
+            own = [span for span in trace.spans if _is_of_gateway(span)]
+            if own and trace.trace_id in calls:
+                gateway_span = max(own, key=lambda span: span.duration_ns)
+                below = [
+                    span.duration_ns / 1e6
+                    for span in trace.spans
+                    if not _is_of_gateway(span) and gateway_span in trace.ancestors(span)
+                ]
+                times[calls[trace.trace_id].id] = GatewaySpans(
+                    gateway_ms=gateway_span.duration_ns / 1e6, target_ms=max(below, default=None)
                 )
         return times
 
@@ -313,8 +318,8 @@ class _McpToolCaller:
         return await asyncio.wrap_future(self._engine.submit(work))
 
 
-def _is_below(span: Span, gateway: Span) -> bool:
-    return span.trace_id == gateway.trace_id and span.parent_id == gateway.span_id
+def _is_of_gateway(span: Span) -> bool:
+    return span.attributes.get("aws.operation.name") == "InvokeGateway"
 
 
 def _names(name: str, size: int, seed: int) -> tuple[str, str]:

@@ -16,7 +16,14 @@ def test_the_report_shows_calls_recall_and_choices_with_the_simulated_model_mark
     try:
         outcome = run_report(
             "gateway_study",
-            {"sizes": "5,15", "calls": "6", "questions": "6", "max_added_ms": "60000", "allow_overload": "True"},
+            {
+                "sizes": "5,15",
+                "calls": "6",
+                "searches": "6",
+                "questions": "6",
+                "max_added_ms": "60000",
+                "allow_overload": "True",
+            },
             str(tmp_path / "out"),
             settings=Settings(home=home),
             environment={"PYTHONPATH": str(REPOSITORY)},

@@ -66,7 +66,7 @@ class ScriptedGateways:
     def choose(self, model: str, question: str, tools: Sequence[ToolForm]) -> ModelAnswer:
         if len(tools) in self.throttled:
             raise ThrottledError("Too many tokens", on=model)
-        name = tools[1].name if len(tools) < 5 else tools[-1].name
+        name = tools[len(tools) // 2].name if len(tools) < 5 else tools[-1].name
         return ModelAnswer(text="", calls=((name, {}),), input_tokens=90 * len(tools), is_simulated=self.simulated)
 
     def spans(self, tools: int, invocation_ids: Sequence[int]) -> Mapping[int, GatewaySpans]:
@@ -110,11 +110,8 @@ class ScriptedToolCaller:
         result: dict[str, Any] = {}
         if way == "search":
             names = [f"tools___{one.name}" for one in generate_catalogue(self.size)]
-            right = next(
-                one.tool
-                for one in generate_questions(generate_catalogue(self.size), 80)
-                if one.text == arguments["query"]
-            )
+            asked = {one.text: one.tool for one in generate_questions(generate_catalogue(self.size), 80)}
+            right = asked.get(arguments["query"], "")
             others = [name for name in names if name != f"tools___{right}"][:2]
             result = {"structuredContent": {"tools": [{"name": n} for n in (others[0], f"tools___{right}", others[1])]}}
         return ToolAnswer(
@@ -155,7 +152,7 @@ def test_questions_ask_for_different_tools_first_and_then_in_other_words() -> No
 
 def test_the_gateway_is_compared_with_the_direct_call_in_pairs(store: Store) -> None:
     gateways = ScriptedGateways(store)
-    result = loom.GatewayStudy(gateways, calls=8, questions=0).run(Silent())
+    result = loom.GatewayStudy(gateways, calls=8, searches=0, questions=0).run(Silent())
     assert sorted(gateways.asked) == sorted(
         f"{way} {kind}" for way in ("direct", "gateway") for kind in ["timed"] * 8 + ["opening"] * 3
     )
@@ -164,22 +161,26 @@ def test_the_gateway_is_compared_with_the_direct_call_in_pairs(store: Store) -> 
     assert calls["p50 [95 %] ms"]["added by the gateway"].startswith("3.0")
     assert calls["p50 [95 %] ms"]["of it: the target"].startswith("4 [")
     assert calls["p50 [95 %] ms"]["of it: gateway and way to the target"].startswith("5 [")
-    assert "The gateway adds +3.0" in result.sentences()[0].replace("\u00a0", " ")
+    assert "The gateway adds 3" in result.sentences()[0].replace("\u00a0", " ")
     assert [result.gate(limit, allow_overload=True).outcome for limit in (5.0, 2.0)] == ["passed", "missed"]
 
 
 def test_choices_tokens_and_recall_are_shown_apart_and_marked_as_simulated(store: Store) -> None:
-    result = loom.GatewayStudy(ScriptedGateways(store), calls=0, questions=20, study_id="shown").run(Silent())
+    result = loom.GatewayStudy(ScriptedGateways(store), calls=0, searches=40, questions=20, study_id="shown").run(
+        Silent()
+    )
     table = result.table().map(lambda text: text.replace("\u00a0", " ").replace("\u202f", " "))
     right, tokens = "right tool, simulated model [95 %]", "input tokens p50, simulated model [95 %]"
     assert table[right]["5 tools, search first"].startswith("100 %")
     assert table[right]["20 tools, all in the prompt"].startswith("5 % [0.9"), "Wilson's interval of 1 in 20"
     assert table[tokens]["20 tools, all in the prompt"].startswith("1 800")
-    assert table["tokens saved p50 [95 %]"]["20 tools, search first"].startswith("1 530")
+    differences = result.differences().map(lambda text: text.replace("\u00a0", " ").replace("\u202f", " "))
+    assert differences[tokens]["20"].startswith("−1 530")
+    assert differences[right]["20"].startswith("95 %")
     recall = result.recall()
     assert not [column for column in recall.columns if "simulated" in column]
-    assert recall["recall@1 [95 %]"]["20 tools"].startswith("0")
-    assert recall["recall@5 [95 %]"]["20 tools"].startswith("100")
+    assert recall["recall@1 [95 %]"]["20"].startswith("0")
+    assert recall["recall@5 [95 %]"]["20"].startswith("100")
     assert "(simulated model)" in result.sentences()[-2]
     page = GatewayResult.load(store, "shown")._repr_html_()
     assert "<script" not in page
@@ -188,13 +189,15 @@ def test_choices_tokens_and_recall_are_shown_apart_and_marked_as_simulated(store
     assert [trace.name for trace in figures["choices"].data] == [
         "all in the prompt (simulated model)", "search first (simulated model)", "recall@10 of the search (no model)",
     ]  # fmt: skip
-    real = loom.GatewayStudy(ScriptedGateways(store, simulated=False, labels=()), calls=0, questions=6).run(Silent())
+    real = loom.GatewayStudy(ScriptedGateways(store, simulated=False, labels=()), calls=0, searches=6, questions=6).run(
+        Silent()
+    )
     assert "simulated" not in real._repr_html_().lower()
 
 
 def test_failures_are_counted_and_never_right_wrong_or_zero(store: Store) -> None:
     gateways = ScriptedGateways(store, failing=("gateway",), throttled=(20,))
-    result = loom.GatewayStudy(gateways, calls=6, questions=6).run(Silent())
+    result = loom.GatewayStudy(gateways, calls=6, searches=6, questions=6).run(Silent())
     through = [unit for unit in result.measured if unit.way == "gateway"]
     assert {(unit.failure, unit.duration_ms, unit.error_message) for unit in through} == {
         ("agent_error", None, "The target failed")
@@ -211,18 +214,18 @@ def test_failures_are_counted_and_never_right_wrong_or_zero(store: Store) -> Non
         "Nothing was measured of: through the gateway",
         "Nothing was measured of: 20 tools, all in the prompt",
     }
-    assert result.sentences()[-1].endswith("12 failures in 36 calls and questions: 6 agent_error and 6 throttle.")
+    assert result.sentences()[-1].endswith("12 failures in 48 measurements: 6 agent_error and 6 throttle.")
     assert result.gate(5.0, allow_overload=True).outcome == "unclear"
 
 
 def test_a_study_whose_service_is_gone_stops_and_resumes(store: Store) -> None:
     with pytest.raises(StudyInterruptedError, match=r"GatewayStudy\.resume"):
-        loom.GatewayStudy(ScriptedGateways(store, gone=True, alive=False), calls=2, questions=2, study_id="s").run(
-            Silent()
-        )
+        loom.GatewayStudy(
+            ScriptedGateways(store, gone=True, alive=False), calls=2, searches=0, questions=2, study_id="s"
+        ).run(Silent())
     result = loom.GatewayStudy.resume(ScriptedGateways(store), "s").run(Silent())
     assert result.state == "complete"
-    assert [sum(unit.is_done for unit in result.measured), sum(unit.is_failed for unit in result.measured)] == [11, 1]
+    assert [sum(unit.is_done for unit in result.measured), sum(unit.is_failed for unit in result.measured)] == [12, 0]
     with pytest.raises(StudyError, match="another gateways"):
         loom.GatewayStudy.resume(ScriptedGateways(store, sizes=(5,)), "s").run(Silent())
 
@@ -231,7 +234,7 @@ def test_a_design_that_cannot_be_measured_is_refused(store: Store) -> None:
     for sizes, options, message in (
         ((), {}, "at least one catalogue"),
         ((1, 5), {}, "at least 2 tools"),
-        ((5,), {"calls": 0, "questions": 0}, "not both 0"),
+        ((5,), {"calls": 0, "searches": 0, "questions": 0}, "not all 0"),
         ((5,), {"warm_ups": 0}, "warm_ups must be at least 1"),
     ):
         with pytest.raises(ValueError, match=message):

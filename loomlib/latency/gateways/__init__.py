@@ -15,6 +15,7 @@ from .subject import GatewaySpans, StudiedGateways, ToolAnswer, ToolCaller
 
 register_result("GatewayResult", "loomlib.latency.gateways.analysis")
 register("GatewayResult.calls", "loomlib.latency.gateways.tables:call_table")
+register("GatewayResult.differences", "loomlib.latency.gateways.tables:difference_table")
 register("GatewayResult.recall", "loomlib.latency.gateways.tables:recall_table")
 register("GatewayResult.gate", "loomlib.latency.gateways.gate:judge")
 

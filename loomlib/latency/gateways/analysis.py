@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from loomlib.experiments import StudyFinding, StudyMethod, StudyTable, failure_counts, pending_count
-from loomlib.presentation.formats import join, milliseconds, number, percent, plural, signed
+from loomlib.presentation.formats import join, milliseconds, number, percent, plural
 from loomlib.presentation.html import fragment
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, SHARE_METHOD
 
 from .charts import call_chart, choice_chart, token_chart
-from .design import CALLS, SEARCH
+from .design import ALL, CALLS, SEARCH
 from .estimates import RANKS, call_estimates, choice_estimates, recall_estimates
-from .result import GatewayResult
-from .tables import SIMULATED, call_table, choice_table, recall_table
+from .result import GatewayResult, GatewayUnit
+from .tables import SIMULATED, call_table, choice_table, difference_table, recall_table
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -30,8 +31,7 @@ def sentences(result: GatewayResult) -> list[str]:
     made = len(result.measured) - pending_count(result.measured)
     listed = join([f"{count} {name}" for name, count in failed.most_common()])
     count = plural(sum(failed.values()), "failure") if failed else "No failures"
-    measured = "calls and questions" if made != 1 else "call or question"
-    return [*texts, f"{count} in {number(made, 0)} {measured}{f': {listed}' if failed else ''}."]
+    return [*texts, f"{count} in {plural(made, 'measurement')}{f': {listed}' if failed else ''}."]
 
 
 def table(result: GatewayResult) -> StudyTable:
@@ -54,14 +54,15 @@ def findings(result: GatewayResult) -> list[StudyFinding]:
                 )
             )
     for one in recall_estimates(result):
-        missed = [unit for unit in one.units if unit.rank is None]
+        asked = one.worded.n + one.reworded.n
+        missed = [unit for unit in one.units if unit.is_done and unit.rank is None]
         if missed:
             shown = "; ".join(f"“{unit.question}” ({unit.wanted})" for unit in missed[:_MOST_SHOWN])
             found.append(
                 StudyFinding(
                     kind="missed by the search",
                     title=f"The search of {plural(one.tools, 'tool')} did not return the right one for some questions",
-                    evidence=f"{number(len(missed), 0)} of {plural(len(one.units), 'question')}: {shown}",
+                    evidence=f"{number(len(missed), 0)} of {plural(asked, 'question')}: {shown}",
                     advice="No model can choose a tool that is left out. Describe tools in the words of their users.",
                 )
             )
@@ -94,8 +95,9 @@ def method(result: GatewayResult) -> StudyMethod:
     notes = [
         f"Calls: one tool of the catalogue of {plural(design.sizes[0], 'tool')}, directly at its MCP server and "
         f"through the gateway, one call at a time in randomized blocks of both (seed {design.seed}), in warm sessions "
-        f"with an open connection after {plural(design.warm_ups, 'untimed call')}. The direct call is a call of "
-        "InvokeAgentRuntime, the gateway makes the same call. Both are signed.",
+        f"with an open connection after {plural(design.warm_ups, 'untimed call')}; the first search of each gateway "
+        "and the first question are untimed, too. The direct call is a call of InvokeAgentRuntime, the gateway makes "
+        "the same call. Both are signed.",
         "Times of calls and searches begin when the request is handed to the network and end when the socket has "
         "delivered the answer. The time of a model begins before boto3 sends and ends when boto3 has read the answer.",
         f"Medians and median paired differences: {PERCENTILE_METHOD}; shares: {SHARE_METHOD} "
@@ -106,8 +108,10 @@ def method(result: GatewayResult) -> StudyMethod:
         "to the gateway's search tool, and one request to the model has the tools that it returned (AgentCore returns "
         "10 at most). The latency is that of search and model together.",
         "Right: the model calls the tool that the question asks for, and no other. No call is wrong, too.",
-        "Recall@k: the share of questions whose tool is among the first k results of the search. No model is involved.",
-        "Failed calls and questions have no times and count neither as right nor as wrong; they are counted by class.",
+        "Recall@k: the share of questions whose tool is among the first k results of the search alone. No model is "
+        "involved.",
+        "Failed calls, searches and questions have no times and count neither as right nor as wrong; they are counted "
+        "by class.",
     ]
     limits = [
         "Generated tools are more alike than those of most products: they share their actions and their things.",
@@ -123,7 +127,8 @@ def method(result: GatewayResult) -> StudyMethod:
         )
     if result.scope == "local":
         limits.append("Client, gateway and MCP server share this machine: there is no network, and no TLS.")
-    arguments = f"calls={design.calls}, questions={design.questions}, model={design.model!r}"
+    counts = f"calls={design.calls}, searches={design.searches}, questions={design.questions}"
+    arguments = f"{counts}, model={design.model!r}"
     sizes = ", ".join(map(str, design.sizes))
     subject = f"deploy_catalogues(bench, ({sizes},), seed={design.seed})"
     return StudyMethod(
@@ -159,15 +164,18 @@ def details(result: GatewayResult) -> dict[str, Any]:
                 "input_tokens": one.tokens.summary(),
                 "duration_ms": one.duration.summary(),
                 "right_difference": one.gained.summary() if one.gained else None,
-                "tokens_saved": one.saved.summary() if one.saved else None,
-                "slower_ms": one.slower_ms.summary() if one.slower_ms else None,
+                "input_tokens_difference": one.tokens_added.summary() if one.tokens_added else None,
+                "duration_difference_ms": one.added_ms.summary() if one.added_ms else None,
             }
             for one in choice_estimates(result)
         ],
         "search": [
             {
                 "tools": one.tools,
+                "failed": sum(unit.is_failed for unit in one.units),
                 "search_ms": one.search.summary(),
+                "recall_at_10_same_words": one.worded.summary(),
+                "recall_at_10_other_words": one.reworded.summary(),
                 **{f"recall_at_{most}": one.recall[most].summary() for most in RANKS},
             }
             for one in recall_estimates(result)
@@ -176,20 +184,19 @@ def details(result: GatewayResult) -> dict[str, Any]:
 
 
 def sections(result: GatewayResult) -> list[Markup]:
-    """Return the tables of the calls and of the search's recall."""
+    """Return the tables of the differences, of the calls and of the search's recall."""
     return [
         fragment(
             "loomlib.experiments:table.html.j2", columns=shown.columns, rows=[(row, ("", "")) for row in shown.rows]
         )
-        for shown in (call_table(result), recall_table(result))
+        for shown in (difference_table(result), call_table(result), recall_table(result))
     ]
 
 
-def _conditions(result: GatewayResult) -> dict[str, list[Any]]:
-    named: dict[str, list[Any]] = {
-        label: [unit for unit in result.measured if unit.way == way] for way, label in CALLS.items()
-    }
-    return named | {one.name: list(one.units) for one in choice_estimates(result)}
+def _conditions(result: GatewayResult) -> dict[str, Sequence[GatewayUnit]]:
+    calls = {label: [unit for unit in result.measured if unit.way == way] for way, label in CALLS.items()}
+    searches = {f"the search of {plural(one.tools, 'tool')}": one.units for one in recall_estimates(result)}
+    return {**calls, **searches, **{one.name: one.units for one in choice_estimates(result)}}
 
 
 def _call_sentences(result: GatewayResult) -> list[str]:
@@ -200,12 +207,14 @@ def _call_sentences(result: GatewayResult) -> list[str]:
     if added.value is None or added.low is None or added.high is None:
         return [f"Too few calls were answered to tell what the gateway adds ({plural(added.n, 'pair')})."]
     if added.low <= 0 <= added.high:
-        return [f"The gateway shows no difference on a tool call ({added.text('ms')})."]
-    texts = [
-        f"The gateway adds {signed(added.value, milliseconds)} to a tool call (95 % interval "
-        f"{added.interval_text('ms')}): {calls.through.text('ms')} against {calls.direct.text('ms')} for the direct "
-        "call."
-    ]
+        texts = [f"The gateway shows no difference on a tool call ({added.text('ms')})."]
+    else:
+        verb = "adds" if added.value > 0 else "saves"
+        texts = [
+            f"The gateway {verb} {milliseconds(abs(added.value))} to a tool call (95 % interval of the difference "
+            f"{added.interval_text('ms')}): {calls.through.text('ms')} against {calls.direct.text('ms')} for the "
+            "direct call."
+        ]
     if calls.gateway.is_known and calls.target.is_known:
         texts.append(
             f"Of a call through it, the gateway and its way to the target take {calls.gateway.text('ms')} and the "
@@ -215,29 +224,31 @@ def _call_sentences(result: GatewayResult) -> list[str]:
 
 
 def _recall_sentences(result: GatewayResult) -> list[str]:
-    known = [one for one in recall_estimates(result) if one.units]
+    known = [one for one in recall_estimates(result) if one.recall[RANKS[0]].is_known]
     if not known:
         return []
     last = known[-1]
     listed = join([f"{last.recall[most].text('share')} among the first {most}" for most in RANKS])
-    return [f"Of {plural(last.tools, 'tool')}, the gateway's search returns the right one for {listed}."]
+    return [f"Of {plural(last.tools, 'tool')}, the gateway's search returns the right one for {listed} (no model)."]
 
 
 def _choice_sentences(result: GatewayResult) -> list[str]:
     mark = f" ({SIMULATED})" if result.is_simulated else ""
+    estimates = {(one.tools, one.way): one for one in choice_estimates(result)}
     texts: list[str] = []
-    known = [one for one in choice_estimates(result) if one.way == SEARCH and one.saved is not None]
-    for one in (known[:1] if len(known) == 1 else [known[0], known[-1]]) if known else []:
-        if one.saved is None or one.saved.value is None or one.gained is None or one.gained.value is None:
-            texts.append(
-                f"Too few questions with {plural(one.tools, 'tool')} were answered to compare the two ways{mark}."
-            )
+    if not result.design.questions:
+        return texts
+    for tools in dict.fromkeys((result.design.sizes[0], result.design.sizes[-1])):
+        all_tools, searched = estimates[tools, ALL], estimates[tools, SEARCH]
+        gained = searched.gained
+        if gained is None or gained.low is None or gained.high is None:
+            texts.append(f"Too few questions to {plural(tools, 'tool')} were answered to compare the two ways{mark}.")
             continue
-        fewer = "saves" if one.saved.value >= 0 else "costs"
-        tokens = one.saved.text() if one.saved.value >= 0 else number(-one.saved.value)
-        share = one.gained.text("share")
+        alike = gained.low <= 0 <= gained.high
+        verdict = "no difference is shown" if alike else "search is better" if gained.low > 0 else "search is worse"
         texts.append(
-            f"With {plural(one.tools, 'tool')}, search first {fewer} {tokens} input tokens of a request, and the share "
-            f"of right tools differs by {share} from all in the prompt{mark}."
+            f"With {plural(tools, 'tool')}, the model chooses the right one for {searched.right.text('share')} of the "
+            f"questions after a search and for {all_tools.right.text('share')} with all in the prompt ({verdict}), for "
+            f"{searched.tokens.text()} and {all_tools.tokens.text()} input tokens of a request{mark}."
         )
     return texts

@@ -42,10 +42,17 @@ class CatalogueTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolQuestion:
-    """A question and the name of the tool that it asks for."""
+    """A question for a tool.
+
+    Attributes:
+        text: The question.
+        tool: The name of the tool that it asks for.
+        is_reworded: Whether it avoids the words of the tool's description.
+    """
 
     text: str
     tool: str
+    is_reworded: bool
 
 
 def generate_catalogue(tools: int, *, seed: int = 0) -> tuple[CatalogueTool, ...]:
@@ -76,14 +83,15 @@ def generate_questions(tools: Sequence[CatalogueTool], count: int) -> tuple[Tool
         tools: The catalogue.
         count: How many questions; fewer are returned when every phrasing of every tool is used.
     """
-    total = min(count, PHRASINGS * len(tools))
-    return tuple(
-        ToolQuestion(
-            text=tools[number % len(tools)].questions[(number % len(tools) + number // len(tools)) % PHRASINGS],
-            tool=tools[number % len(tools)].name,
+    questions: list[ToolQuestion] = []
+    for number in range(min(count, PHRASINGS * len(tools))):
+        turn, place = divmod(number, len(tools))
+        phrasing = (place + turn) % PHRASINGS
+        tool = tools[place]
+        questions.append(
+            ToolQuestion(text=tool.questions[phrasing], tool=tool.name, is_reworded=phrasing >= PHRASINGS // 2)
         )
-        for number in range(total)
-    )
+    return tuple(questions)
 
 
 def largest_catalogue() -> int:

@@ -71,7 +71,7 @@ def token_chart(result: GatewayResult) -> dict[str, Any]:
         title="Input tokens of a request, by the number of tools",
         subtitle=escape(result.title()),
         xaxis=_sizes(result),
-        yaxis={"title": {"text": f"median input tokens{mark}"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": f"tokens, median{mark}"}, "rangemode": "tozero"},
     )
 
 

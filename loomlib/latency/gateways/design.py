@@ -11,10 +11,11 @@ from loomlib.experiments import design_values, randomized_blocks
 from .catalogue import ToolQuestion, generate_catalogue, generate_questions
 
 KIND: Final = "gateway"
-DIRECT, THROUGH, ALL, SEARCH = "direct", "gateway", "all", "search"
+DIRECT, THROUGH, FIND, ALL, SEARCH = "direct", "gateway", "find", "all", "search"
 
-CALLS: Final[Mapping[str, str]] = {DIRECT: "direct call", THROUGH: "through the gateway"}
-CHOICES: Final[Mapping[str, str]] = {ALL: "all in the prompt", SEARCH: "search first"}
+CALLS: Final[dict[str, str]] = {DIRECT: "direct call", THROUGH: "through the gateway"}
+SEARCHES: Final[dict[str, str]] = {FIND: "search alone"}
+CHOICES: Final[dict[str, str]] = {ALL: "all in the prompt", SEARCH: "search first"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class GatewayDesign:
     Attributes:
         gateways: ARN of the gateway in front of each catalogue, by the number of its tools.
         calls: Calls of one tool, directly and as many through the gateway of the smallest catalogue.
+        searches: Questions put to the search of each gateway, without a model.
         questions: Questions to each catalogue, asked with all tools in the prompt and with search first.
         model: Id of the model that chooses a tool.
         warm_ups: Untimed calls in each way before the first timed one.
@@ -34,6 +36,7 @@ class GatewayDesign:
 
     gateways: Mapping[int, str]
     calls: int
+    searches: int
     questions: int
     model: str
     warm_ups: int = 3
@@ -46,8 +49,9 @@ class GatewayDesign:
             raise ValueError("gateways needs at least one catalogue")
         if min(self.gateways) < 2:
             raise ValueError("a catalogue needs at least 2 tools, or there is nothing to choose")
-        if self.calls < 0 or self.questions < 0 or not self.calls + self.questions:
-            raise ValueError("calls and questions must be 0 or more, and not both 0")
+        counts = (self.calls, self.searches, self.questions)
+        if min(counts) < 0 or not any(counts):
+            raise ValueError("calls, searches and questions must be 0 or more, and not all 0")
         if self.warm_ups < 1:
             raise ValueError("warm_ups must be at least 1")
 
@@ -56,20 +60,29 @@ class GatewayDesign:
         """The numbers of tools, the smallest first."""
         return tuple(sorted(self.gateways))
 
-    def asked(self, tools: int) -> tuple[ToolQuestion, ...]:
-        """Return the questions to the catalogue of a size."""
-        return generate_questions(generate_catalogue(tools, seed=self.seed), self.questions)
+    def asked(self, tools: int, count: int | None = None) -> tuple[ToolQuestion, ...]:
+        """Return the questions to the catalogue of a size.
+
+        Args:
+            tools: The size.
+            count: How many; as many as are put to the model by default.
+        """
+        wanted = self.questions if count is None else count
+        return generate_questions(generate_catalogue(tools, seed=self.seed), wanted)
 
     def units(self) -> list[tuple[int, str]]:
-        """Return block and scenario of each unit: first the calls, then the questions, in randomized blocks.
+        """Return block and scenario of each unit: calls, then searches, then questions, each in randomized blocks.
 
         A call's block holds both ways; question k of every catalogue is in block k, both ways.
         """
         calls = randomized_blocks(dict.fromkeys(CALLS, self.calls), seed=self.seed)
+        searches = randomized_blocks(
+            {f"{tools} {FIND}": len(self.asked(tools, self.searches)) for tools in self.sizes}, seed=self.seed
+        )
         questions = randomized_blocks(
             {f"{tools} {way}": len(self.asked(tools)) for tools in self.sizes for way in CHOICES}, seed=self.seed
         )
-        return [*calls, *questions]
+        return [*calls, *searches, *questions]
 
     def stored(self) -> dict[str, Any]:
         """Return the design as JSON-ready values."""

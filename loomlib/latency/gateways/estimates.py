@@ -9,7 +9,7 @@ from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.pairs import estimate_difference
 from loomlib.statistics.percentiles import estimate_paired_difference, estimate_percentile, estimate_share
 
-from .design import ALL, CHOICES, DIRECT, THROUGH
+from .design import ALL, CHOICES, DIRECT, FIND, THROUGH
 from .result import GatewayResult, GatewayUnit
 
 RANKS = (1, 5, 10)
@@ -50,8 +50,8 @@ class ChoiceEstimates:
         tokens: Median tokens of the request to the model.
         duration: Median time from the question to the choice, in milliseconds.
         gained: Difference of the shares, search first minus all in the prompt; None for the latter.
-        saved: Median paired difference of the tokens, all minus search; None for "all".
-        slower_ms: Median paired difference of the times, search minus all; None for "all".
+        tokens_added: Median paired difference of the tokens, search minus all; None for "all".
+        added_ms: Median paired difference of the times, search minus all; None for "all".
     """
 
     tools: int
@@ -61,8 +61,8 @@ class ChoiceEstimates:
     tokens: Estimate
     duration: Estimate
     gained: Estimate | None = None
-    saved: Estimate | None = None
-    slower_ms: Estimate | None = None
+    tokens_added: Estimate | None = None
+    added_ms: Estimate | None = None
 
     @property
     def name(self) -> str:
@@ -76,14 +76,18 @@ class RecallEstimates:
 
     Attributes:
         tools: Tools of the catalogue.
-        units: The questions that the search answered.
-        recall: Share of them whose tool is among the first 1, 5 and 10 results.
+        units: The questions.
+        recall: Share of the answered ones whose tool is among the first 1, 5 and 10 results.
+        worded: `recall` of the first 10 for questions in the words of the description.
+        reworded: `recall` of the first 10 for questions in other words.
         search: Median time of the search, in milliseconds.
     """
 
     tools: int
     units: tuple[GatewayUnit, ...]
     recall: dict[int, Estimate]
+    worded: Estimate
+    reworded: Estimate
     search: Estimate
 
 
@@ -121,20 +125,24 @@ def recall_estimates(result: GatewayResult) -> list[RecallEstimates]:
     """Return the recall of the search for every catalogue, the smallest first."""
     estimates: list[RecallEstimates] = []
     for tools in result.design.sizes:
-        units = tuple(unit for unit in result.measured if unit.tools == tools and unit.found is not None)
-        times = [unit.search_ms for unit in units if unit.search_ms is not None]
+        units = tuple(unit for unit in result.measured if unit.tools == tools and unit.way == FIND)
+        done = [unit for unit in units if unit.is_done]
+        times = [unit.duration_ms for unit in done if unit.duration_ms is not None]
         estimates.append(
             RecallEstimates(
                 tools=tools,
                 units=units,
-                recall={
-                    most: estimate_share(sum((unit.rank or most + 1) <= most for unit in units), len(units))
-                    for most in RANKS
-                },
+                recall={most: _recall(done, most) for most in RANKS},
+                worded=_recall([unit for unit in done if not unit.is_reworded], RANKS[-1]),
+                reworded=_recall([unit for unit in done if unit.is_reworded], RANKS[-1]),
                 search=estimate_percentile(times, 0.5, seed=result.design.seed),
             )
         )
     return estimates
+
+
+def _recall(units: Sequence[GatewayUnit], most: int) -> Estimate:
+    return estimate_share(sum(unit.rank is not None and unit.rank <= most for unit in units), len(units))
 
 
 def _choice(result: GatewayResult, tools: int, way: str) -> ChoiceEstimates:
@@ -150,8 +158,6 @@ def _choice(result: GatewayResult, tools: int, way: str) -> ChoiceEstimates:
     pairs = [(unit, before[unit.block]) for unit in done if unit.block in before]
     tokens_of = [(one.input_tokens, two.input_tokens) for one, two in pairs]
     times_of = [(one.duration_ms, two.duration_ms) for one, two in pairs]
-    fewer = [(two, one) for one, two in tokens_of if one is not None and two is not None]
-    slower = [(one, two) for one, two in times_of if one is not None and two is not None]
     return ChoiceEstimates(
         tools=tools,
         way=way,
@@ -160,9 +166,14 @@ def _choice(result: GatewayResult, tools: int, way: str) -> ChoiceEstimates:
         tokens=tokens,
         duration=duration,
         gained=estimate_difference([float(one.is_right) - float(two.is_right) for one, two in pairs]),
-        saved=estimate_paired_difference([one for one, _ in fewer], [two for _, two in fewer], seed=seed),
-        slower_ms=estimate_paired_difference([one for one, _ in slower], [two for _, two in slower], seed=seed),
+        tokens_added=_difference(tokens_of, seed),
+        added_ms=_difference(times_of, seed),
     )
+
+
+def _difference(pairs: Sequence[tuple[float | None, float | None]], seed: int) -> Estimate:
+    known = [(one, two) for one, two in pairs if one is not None and two is not None]
+    return estimate_paired_difference([one for one, _ in known], [two for _, two in known], seed=seed)
 
 
 def _durations(result: GatewayResult, way: str) -> dict[int, float]:

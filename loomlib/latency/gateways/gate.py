@@ -23,8 +23,8 @@ def judge(result: GatewayResult, max_added_ms: float) -> Gate:
     decision = decide_at_most(estimates.added, max_added_ms, estimates.differences)
     text = f"p50 added to a call by the gateway: {estimates.added.text('ms')}, limit {milliseconds(max_added_ms)}"
     if decision.is_missed_by_all and estimates.added.value is None:
-        text += f"; {decision.all_missed('pair of calls')}"
-    elif advice := decision.advice("pair of calls"):
+        text += f"; {decision.all_missed('pair')}"
+    elif advice := decision.advice("pair"):
         text += f"; {advice}"
     return Gate(
         outcome=decision.outcome,

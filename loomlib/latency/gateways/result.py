@@ -24,13 +24,14 @@ class GatewayUnit(MeasuredUnit):
     Attributes:
         block: Block of the randomized order; what is compared with each other is in one block.
         tools: Tools of the catalogue that the question was put to; 0 for a call.
-        way: "direct" or "gateway" for a call, "all" or "search" for a question.
+        way: "direct" or "gateway" for a call, "find" for a search, "all" or "search" for a question to the model.
         received: Bytes received by a call.
         is_reused: Whether a call used an open connection.
         gateway_ms: Duration of the gateway's span, for a call through the gateway.
         target_ms: Duration of the target's span below it.
         question: The question.
         wanted: The tool that it asks for, as the gateway names it.
+        is_reworded: Whether the question avoids the words of the tool's description.
         chosen: The tools that the model called.
         found: The tools that the gateway's search returned, the best first; None without a search.
         search_ms: How long the search took.
@@ -48,6 +49,7 @@ class GatewayUnit(MeasuredUnit):
     target_ms: float | None = None
     question: str = ""
     wanted: str = ""
+    is_reworded: bool = False
     chosen: tuple[str, ...] = ()
     found: tuple[str, ...] | None = None
     search_ms: float | None = None
@@ -106,6 +108,7 @@ class GatewayResult(StudyRecord):
                     wanted=str(row.details.get("wanted", "")),
                     chosen=tuple(row.details.get("chosen", ())),
                     found=None if found is None else tuple(found),
+                    is_reworded=bool(row.details.get("is_reworded")),
                     is_simulated=bool(row.details.get("is_simulated")),
                     **_details(row.details),
                 )
@@ -135,6 +138,11 @@ class GatewayResult(StudyRecord):
     def calls(self) -> pd.DataFrame:
         """Return what the gateway adds to a call and where the time goes as text, with 95 % intervals."""
         table: StudyTable = call("GatewayResult.calls", self)
+        return table.frame()
+
+    def differences(self) -> pd.DataFrame:
+        """Return search first minus all in the prompt as text, with 95 % intervals: one row for each catalogue."""
+        table: StudyTable = call("GatewayResult.differences", self)
         return table.frame()
 
     def recall(self) -> pd.DataFrame:

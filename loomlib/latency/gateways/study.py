@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -15,8 +16,8 @@ from loomlib.errors import AwsError, LoomError, StudyError, StudyInterruptedErro
 from loomlib.experiments import Procedure, Study, StudyLedger, StudyRun, UnitOutcome
 from loomlib.json_values import as_list, as_mapping, as_text
 
-from .catalogue import CatalogueTool, generate_catalogue
-from .design import CALLS, CHOICES, DIRECT, KIND, SEARCH, THROUGH, GatewayDesign
+from .catalogue import generate_catalogue
+from .design import ALL, CALLS, CHOICES, DIRECT, FIND, KIND, SEARCHES, THROUGH, GatewayDesign
 from .result import GatewayResult, GatewayUnit
 from .subject import StudiedGateways, ToolAnswer, ToolCaller
 
@@ -41,32 +42,33 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
         self._subject, self._design, self._study = study.subject, study.design, study
         self._callers: dict[tuple[int, bool], ToolCaller] = {}
         self._listed: dict[int, Sequence[ToolForm]] = {}
+        self._is_warm = False
 
     async def measure(self, unit: GatewayUnit, session_id: str | None) -> UnitOutcome:
-        """Time one call, or one question."""
+        """Time one call, one search or one question; a service that is gone leaves the unit planned."""
         try:
-            return await (self._call(unit) if unit.is_call else self._ask(unit))
+            outcome = await (self._call(unit) if unit.is_call else self._ask(unit))
         except AwsError as error:
-            return UnitOutcome(
-                failure=_failure_of(error), values={"error_message": str(error)}, stop=await self._gone(error)
-            )
+            outcome = UnitOutcome(failure=_failure_of(error), values={"error_message": str(error)})
         except LoomError as error:
-            return UnitOutcome(failure="rejected", values={"error_message": str(error)})
+            outcome = UnitOutcome(failure="rejected", values={"error_message": str(error)})
+        if outcome.failure is not None and not await self._subject.is_alive():
+            raise StudyInterruptedError(
+                "The service behind the gateways accepts no connections any more; the study's measurements are stored",
+                on=f"{self._subject.name}, study {self._study.study_id}",
+                try_=f"start the service again, then {self._study.how_to_resume}.run()",
+            )
+        return outcome
 
     async def close(self) -> None:
         """Close every session."""
-        callers, self._callers = list(self._callers.values()), {}
-        for caller in callers:
-            try:
-                await caller.close()
-            except LoomError as error:
-                _logger.debug("a session could not be closed: %s", error)
+        for size, direct in tuple(self._callers):
+            await self._drop(size, direct)
 
     async def _call(self, unit: GatewayUnit) -> UnitOutcome:
         size, direct = self._design.sizes[0], unit.way == DIRECT
-        tool = generate_catalogue(size, seed=self._design.seed)[0]
-        caller = await self._caller(size, tool, direct=direct)
-        answer = await self._ask_tool(caller, tool, f"position:{unit.position}", "timed", direct=direct)
+        caller = await self._caller(size, direct=direct)
+        answer = await self._ask_tool(caller, size, f"position:{unit.position}", "timed", direct=direct)
         if answer.failure is not None or answer.duration_ms is None:
             await self._drop(size, direct)
             return _failed(answer)
@@ -79,46 +81,56 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
         )
 
     async def _ask(self, unit: GatewayUnit) -> UnitOutcome:
-        question = self._design.asked(unit.tools)[unit.block]
-        asked: dict[str, Any] = {"question": question.text, "wanted": self._subject.target_name(question.tool)}
-        tool = generate_catalogue(unit.tools, seed=self._design.seed)[0]
-        caller = await self._caller(unit.tools, tool, direct=False)
-        tools = await self._tools(unit.tools, caller)
+        """Search, or ask the model, or both."""
+        count = self._design.searches if unit.way == FIND else self._design.questions
+        question = self._design.asked(unit.tools, count)[unit.block]
+        details: dict[str, Any] = {
+            "question": question.text,
+            "wanted": self._subject.target_name(question.tool),
+            "is_reworded": question.is_reworded,
+        }
+        caller = await self._caller(unit.tools, direct=False)
+        tools = self._listed[unit.tools]
         values: dict[str, Any] = {}
-        search_ms: float | None = None
-        if unit.way == SEARCH:
-            answer = await caller.call(
-                SEARCH_TOOL,
-                {"query": question.text},
-                labels=self._labels(f"position:{unit.position}", "timed"),
-                timeout_s=self._design.timeout_s,
-            )
+        took_ms = 0.0
+        if unit.way != ALL:
+            answer = await self._search(caller, question.text, f"position:{unit.position}", "timed")
             if answer.failure is not None or answer.duration_ms is None:
                 await self._drop(unit.tools, False)
-                return replace(_failed(answer), details=asked)
-            values["invocation_id"], search_ms = answer.invocation_id, answer.duration_ms
-            found = _found(answer.result)
-            asked["found"] = found
+                return replace(_failed(answer), details=details)
+            found, took_ms = _found(answer.result), answer.duration_ms
+            values["invocation_id"] = answer.invocation_id
+            details |= {"found": found, "search_ms": took_ms}
+            if unit.way == FIND:
+                return UnitOutcome(values={**values, "duration_ms": took_ms}, details=details)
             known = {tool.name: tool for tool in tools}
             tools = [known[name] for name in found if name in known]
-        began_ns = time.perf_counter_ns()
         try:
-            chosen = await asyncio.to_thread(self._subject.choose, self._design.model, question.text, tools)
+            if not self._is_warm:
+                await self._choose(question.text, self._listed[unit.tools][:1])
+                self._is_warm = True
+            began_ns = time.perf_counter_ns()
+            chosen = await self._choose(question.text, tools)
+            model_ms = (time.perf_counter_ns() - began_ns) / 1e6
         except AwsError as error:
             return UnitOutcome(
-                failure=_failure_of(error),
-                values={**values, "error_message": str(error)},
-                details={**asked, "search_ms": search_ms},
-                stop=await self._gone(error),
+                failure=_failure_of(error), values={**values, "error_message": str(error)}, details=details
             )
-        model_ms = (time.perf_counter_ns() - began_ns) / 1e6
         return UnitOutcome(
-            values={**values, "duration_ms": model_ms + (search_ms or 0.0)},
-            details={**asked, "search_ms": search_ms, "model_ms": model_ms, **_chosen(chosen)},
+            values={**values, "duration_ms": took_ms + model_ms},
+            details={**details, "model_ms": model_ms, **_chosen(chosen)},
         )
 
-    async def _caller(self, size: int, tool: CatalogueTool, *, direct: bool) -> ToolCaller:
-        """Return the open and warm caller of a catalogue.
+    async def _choose(self, question: str, tools: Sequence[ToolForm]) -> ModelAnswer:
+        return await asyncio.to_thread(self._subject.choose, self._design.model, question, tools)
+
+    async def _search(self, caller: ToolCaller, query: str, *labels: str) -> ToolAnswer:
+        return await caller.call(
+            SEARCH_TOOL, {"query": query}, labels=self._labels(*labels), timeout_s=self._design.timeout_s
+        )
+
+    async def _caller(self, size: int, *, direct: bool) -> ToolCaller:
+        """Return the open and warm caller of a catalogue, with the gateway's tools read and its search warm.
 
         Raises:
             LoomError: It cannot be opened, or an untimed call fails.
@@ -129,61 +141,46 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
         try:
             await caller.open()
             for _ in range(self._design.warm_ups):
-                answer = await self._ask_tool(caller, tool, "opening", direct=direct)
-                if answer.failure is not None:
+                _check_opening(await self._ask_tool(caller, size, "opening", direct=direct))
+            if not direct and size not in self._listed and self._design.searches + self._design.questions:
+                _check_opening(await self._search(caller, "anything", "opening"))
+                listed = await caller.tools()
+                if len(listed) != size:
                     raise StudyError(
-                        f"The untimed call that opens the session failed: {answer.error}",
-                        on=tool.name,
-                        try_="the gateway's targets: gateway.targets()",
+                        f"The gateway lists {len(listed)} tools, not {size}",
+                        on=self._design.gateways[size],
+                        try_="deploy_catalogues(bench) under another name",
                     )
+                self._listed[size] = listed
         except BaseException:
-            await asyncio.shield(caller.close())
+            with suppress(LoomError):
+                await asyncio.shield(caller.close())
             raise
         self._callers[size, direct] = caller
         return caller
 
-    async def _ask_tool(self, caller: ToolCaller, tool: CatalogueTool, *labels: str, direct: bool) -> ToolAnswer:
-        name = tool.name if direct else self._subject.target_name(tool.name)
+    async def _ask_tool(self, caller: ToolCaller, size: int, *labels: str, direct: bool) -> ToolAnswer:
+        tool = generate_catalogue(size, seed=self._design.seed)[0].name
+        name = tool if direct else self._subject.target_name(tool)
         arguments = {"reference": "REF-1000"}
         return await caller.call(name, arguments, labels=self._labels(*labels), timeout_s=self._design.timeout_s)
 
     def _labels(self, *labels: str) -> tuple[str, ...]:
         return (f"study:{self._study.study_id}", *labels)
 
-    async def _tools(self, size: int, caller: ToolCaller) -> Sequence[ToolForm]:
-        """Return the tools of a catalogue as the gateway lists them, read once and not timed."""
-        if size not in self._listed:
-            listed = await caller.tools()
-            if len(listed) != size:
-                raise StudyError(
-                    f"The gateway lists {len(listed)} tools, not {size}",
-                    on=self._design.gateways[size],
-                    try_="deploy_catalogues(bench) again, or another gateway",
-                )
-            self._listed[size] = listed
-        return self._listed[size]
-
     async def _drop(self, size: int, direct: bool) -> None:
         caller = self._callers.pop((size, direct), None)
         if caller is not None:
-            await caller.close()
-
-    async def _gone(self, error: AwsError) -> StudyInterruptedError | None:
-        """Return the error that ends the study when the service accepts no connections; else None."""
-        if _failure_of(error) != "transport" or await self._subject.is_alive():
-            return None
-        return StudyInterruptedError(
-            "The service behind the gateways accepts no connections any more; the study's measurements are stored",
-            on=f"{self._subject.name}, study {self._study.study_id}",
-            try_=f"start the service again, then {self._study.how_to_resume}.run()",
-        )
+            with suppress(LoomError):
+                await caller.close()
 
 
 class GatewayStudy(Study[GatewayUnit, GatewayResult]):
     """What a gateway adds to a tool call, and its tool search against all tools in the prompt.
 
-    One tool of the smallest catalogue is called directly and through the gateway, in turns. Then each question is put
-    to a model twice for each catalogue: with all tools in the prompt, and with those that the gateway's search returns.
+    One tool of the smallest catalogue is called directly and through the gateway, in turns. Questions that each ask for
+    one tool are put to the search of each gateway alone. Then questions are put to a model, twice for each catalogue:
+    with all tools in the prompt, and with those that the gateway's search returns.
 
     Examples:
         >>> from loomlib.workbench import deploy_catalogues
@@ -193,7 +190,8 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
     Args:
         subject: The gateways, as `deploy_catalogues` or `find_catalogues` returns them.
         calls: Calls of the tool directly, and as many through the gateway; an interval needs 6 at least.
-        questions: Questions to each catalogue; 4 for each of its tools at most.
+        searches: Questions to the search of each gateway, without a model; 4 for each of its tools at most.
+        questions: Questions to a model for each catalogue; 4 for each of its tools at most.
         model: Id of the model that chooses a tool; on the local AgentCore the scripted one answers for it.
         warm_ups: Untimed calls in each way before the first timed one.
         timeout_s: Limit of each call, in seconds.
@@ -208,6 +206,7 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
         subject: StudiedGateways,
         *,
         calls: int = 30,
+        searches: int = 100,
         questions: int = 20,
         model: str = DEFAULT_MODEL,
         warm_ups: int = 3,
@@ -219,6 +218,7 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
         self.design = GatewayDesign(
             gateways=subject.arns,
             calls=calls,
+            searches=searches,
             questions=questions,
             model=model,
             warm_ups=warm_ups,
@@ -284,8 +284,8 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
         return self.result().measured
 
     def condition(self, unit: GatewayUnit) -> str:
-        """Return the way, with the number of tools of a question."""
-        return CALLS[unit.way] if unit.is_call else f"{unit.tools} tools, {CHOICES[unit.way]}"
+        """Return the way."""
+        return (CALLS | SEARCHES | CHOICES)[unit.way]
 
     async def procedure(self, run: StudyRun) -> GatewayMeasurements:
         """Return the procedure that calls and asks."""
@@ -316,6 +316,15 @@ def _found(result: Mapping[str, Any]) -> list[str]:
     """Return the names of the tools in a search's result."""
     content = as_mapping(result.get("structuredContent"))
     return [as_text(as_mapping(tool).get("name")) for tool in as_list(content.get("tools"))]
+
+
+def _check_opening(answer: ToolAnswer) -> None:
+    if answer.failure is not None:
+        raise StudyError(
+            f"The untimed call that opens the session failed: {answer.error}",
+            on=answer.failure,
+            try_="gateway.targets(), and gateway.call(…) of one of its tools",
+        )
 
 
 def _chosen(answer: ModelAnswer) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from loomlib.experiments import StudyTable
-from loomlib.presentation.formats import plural
+from loomlib.presentation.formats import number
 
-from .design import ALL, CALLS, DIRECT, THROUGH
+from .design import CALLS, DIRECT, THROUGH
 from .estimates import RANKS, call_estimates, choice_estimates, recall_estimates
 from .result import GatewayResult
 
@@ -37,11 +37,8 @@ def choice_table(result: GatewayResult) -> StudyTable:
         "tools and way",
         "n",
         f"right tool{mark} [95 %]",
-        f"− {ALL} in the prompt [95 %]",
         f"input tokens p50{mark} [95 %]",
-        "tokens saved p50 [95 %]",
         f"latency p50{mark} [95 %] ms",
-        f"latency − {ALL} p50 [95 %] ms",
         "failed",
     )
     rows = [
@@ -49,11 +46,8 @@ def choice_table(result: GatewayResult) -> StudyTable:
             one.name,
             str(sum(unit.is_done for unit in one.units)),
             one.right.text("share"),
-            "–" if one.gained is None else one.gained.text("share"),
             str(one.tokens),
-            "–" if one.saved is None else str(one.saved),
             str(one.duration),
-            "–" if one.slower_ms is None else str(one.slower_ms),
             str(sum(unit.is_failed for unit in one.units)),
         )
         for one in choice_estimates(result)
@@ -61,15 +55,44 @@ def choice_table(result: GatewayResult) -> StudyTable:
     return StudyTable(columns=columns, rows=rows)
 
 
+def difference_table(result: GatewayResult) -> StudyTable:
+    """Return search first minus all in the prompt, for the same questions: one row for each catalogue."""
+    mark = f", {SIMULATED}" if result.is_simulated else ""
+    columns = (
+        "tools",
+        "n",
+        f"right tool{mark} [95 %]",
+        f"input tokens p50{mark} [95 %]",
+        f"latency p50{mark} [95 %] ms",
+    )
+    rows = [
+        (number(one.tools, 0), str(one.gained.n), one.gained.text("share"), str(one.tokens_added), str(one.added_ms))
+        for one in choice_estimates(result)
+        if one.gained is not None
+    ]
+    return StudyTable(columns=columns, rows=rows)
+
+
 def recall_table(result: GatewayResult) -> StudyTable:
     """Return how often the search returned the wanted tool; no model is involved."""
-    columns = ("tools", "n", *(f"recall@{most} [95 %]" for most in RANKS), "search p50 [95 %] ms")
+    columns = (
+        "tools",
+        "n",
+        *(f"recall@{most} [95 %]" for most in RANKS),
+        f"recall@{RANKS[-1]}, same words [95 %]",
+        f"recall@{RANKS[-1]}, other words [95 %]",
+        "search p50 [95 %] ms",
+        "failed",
+    )
     rows = [
         (
-            plural(one.tools, "tool"),
-            str(len(one.units)),
+            number(one.tools, 0),
+            str(sum(unit.is_done for unit in one.units)),
             *(one.recall[most].text("share") for most in RANKS),
+            one.worded.text("share"),
+            one.reworded.text("share"),
             str(one.search),
+            str(sum(unit.is_failed for unit in one.units)),
         )
         for one in recall_estimates(result)
     ]

@@ -23,14 +23,21 @@ def test_a_small_study_measures_calls_searches_and_choices(bench: loom.Workbench
     with pytest.raises(AgentNotFoundError, match="no such agent"):
         find_catalogues(bench, (12,), name="studied")
     subject = deploy_catalogues(bench, (12,), name="studied")
-    study = loom.GatewayStudy(subject, calls=3, questions=4, warm_ups=1)
+    study = loom.GatewayStudy(subject, calls=3, searches=8, questions=4, warm_ups=1)
     result = study.run(Silent())
     assert [(unit.failure, unit.error_message) for unit in result.measured if unit.is_failed] == []
     assert result.state == "complete"
     ways = {
-        way: [unit for unit in result.measured if unit.way == way] for way in ("direct", "gateway", "all", "search")
+        way: [unit for unit in result.measured if unit.way == way]
+        for way in ("direct", "gateway", "find", "all", "search")
     }
-    assert {way: len(units) for way, units in ways.items()} == {"direct": 3, "gateway": 3, "all": 4, "search": 4}
+    assert {way: len(units) for way, units in ways.items()} == {
+        "direct": 3,
+        "gateway": 3,
+        "find": 8,
+        "all": 4,
+        "search": 4,
+    }
     for unit in ways["gateway"]:
         assert unit.is_reused
         assert unit.received is not None
@@ -43,8 +50,8 @@ def test_a_small_study_measures_calls_searches_and_choices(bench: loom.Workbench
         assert len(searched.found) == 10
         assert searched.input_tokens < all_tools.input_tokens, "ten tools take fewer tokens than twelve"
         assert 0 < searched.search_ms < searched.duration_ms
-    # The first four questions take each wording once; of twelve tools the search returns ten.
-    assert sum(unit.rank is not None for unit in ways["search"]) >= 3
+    assert [unit.is_reworded for unit in sorted(ways["find"], key=lambda u: u.block)] == [False, False, True, True] * 2
+    assert all(unit.rank is not None for unit in ways["find"] if not unit.is_reworded), "the description's own words"
     assert any(unit.is_right for unit in ways["all"])
     again = deploy_catalogues(bench, (12,), name="studied")
     assert again.arns == subject.arns
