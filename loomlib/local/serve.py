@@ -54,8 +54,18 @@ from .cloudformation import Stacks
 from .contract import Dial
 from .evaluations import EVALUATOR, EvaluationPlane
 from .functions import FunctionPlane, FunctionPool
-from .gateways import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayOperations, Gateways, GatewayTargetBehaviour
+from .gateways import (
+    GATEWAY,
+    GATEWAY_RATE_LIMIT,
+    GATEWAY_TARGET,
+    GatewayBehaviour,
+    GatewayOperations,
+    Gateways,
+    GatewayTargetBehaviour,
+    RateLimitBehaviour,
+)
 from .gateways.credentials import TargetCredentials
+from .gateways.interceptors import Interceptors
 from .gateways.targets import Targets
 from .guard import Guard, listening_socket
 from .guardrails import GuardrailPlane
@@ -269,6 +279,7 @@ async def _serve(
             (GATEWAY, GatewayBehaviour(resources, url=state.url)),
             (CODE_INTERPRETER, CodeInterpreterBehaviour(on_deleted=interpreters.end_of)),
             (GATEWAY_TARGET, GatewayTargetBehaviour(resources, targets.read_tools)),
+            (GATEWAY_RATE_LIMIT, RateLimitBehaviour(resources)),
             *identity.resources,
         ],
         account_id=state.account_id,
@@ -328,7 +339,7 @@ async def _serve(
             most_open=BoundedProtocol.most_connections // 2,
             explain=explain,
         ),
-        gateways=Gateways(resources, targets, inbound, policies, spans),
+        gateways=Gateways(resources, targets, inbound, policies, Interceptors(functions), spans),
         policies=policies,
         issuers=(issuer, web_issuer),
         outward=OutwardUses(logs),
@@ -343,7 +354,7 @@ async def _serve(
                     resources=engine,
                     regional={
                         **identity.control_handlers,
-                        "SynchronizeGatewayTargets": GatewayOperations(engine).synchronize,
+                        **GatewayOperations(engine).handlers,
                     },
                 ),
                 Router(

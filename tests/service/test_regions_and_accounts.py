@@ -52,7 +52,7 @@ FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "WorkloadIdentity": ({}, "name"),
 }
-PARENTS_SAY = {"AgentRuntime", "AgentRuntimeEndpoint", "GatewayTarget"}  # tests of their own
+PARENTS_SAY = {"AgentRuntime", "AgentRuntimeEndpoint", "GatewayRateLimit", "GatewayTarget"}  # tests of their own
 LAMBDA = "arn:aws:lambda:eu-west-1:123456789012:function:f"
 Make = Callable[..., Any]
 

@@ -5,7 +5,18 @@ of a target are read when it is created, updated or synchronized, and stored wit
 credentials that it is configured with.
 """
 
+from .operations import GatewayOperations
+from .rate_limits import GATEWAY_RATE_LIMIT, RateLimitBehaviour
 from .resources import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBehaviour
-from .serving import GatewayOperations, Gateways
+from .serving import Gateways
 
-__all__ = ["GATEWAY", "GATEWAY_TARGET", "GatewayBehaviour", "GatewayOperations", "GatewayTargetBehaviour", "Gateways"]
+__all__ = [
+    "GATEWAY",
+    "GATEWAY_RATE_LIMIT",
+    "GATEWAY_TARGET",
+    "GatewayBehaviour",
+    "GatewayOperations",
+    "GatewayTargetBehaviour",
+    "Gateways",
+    "RateLimitBehaviour",
+]

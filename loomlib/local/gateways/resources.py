@@ -13,6 +13,7 @@ from ..identity.outbound import linked_identity
 from ..resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError
 from ..resources.store import ResourceStore
 from ..wire import invalid, not_implemented
+from .interceptors import check_interceptors
 from .tools import GatewayTool, TargetError
 
 GATEWAY: Final = Resource(noun="Gateway", arn="gateway/{id}", letters="lower", update="replace")
@@ -26,7 +27,6 @@ GATEWAY_TARGET: Final = Resource(
     update="replace",
 )
 _NOT_HERE: Final = {
-    "interceptorConfigurations": "interceptors of gateways",
     "policyEngineConfiguration": "policy engines of gateways",
     "domainOverride": "domains of gateways",
 }
@@ -81,6 +81,7 @@ class GatewayBehaviour(Behaviour):
         for member, what in _NOT_HERE.items():
             if given.get(member):
                 raise not_implemented(what)
+        check_interceptors(given.get("interceptorConfigurations"))
         if given["authorizerType"] == "CUSTOM_JWT" and not given.get("authorizerConfiguration"):
             raise invalid("authorizerConfiguration is missing, which authorizerType CUSTOM_JWT needs")
         check_authorizer(given.get("authorizerConfiguration"))

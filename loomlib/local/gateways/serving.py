@@ -17,8 +17,7 @@ from ..guard import Caller
 from ..identity.addresses import IssuerError
 from ..identity.inbound import AuthorizerRules, InboundAuthorizer
 from ..otlp.caller_spans import CallerSpans, trace_of
-from ..resources import Place, ResourceRecord
-from ..resources.engine import ResourceEngine
+from ..resources import ResourceRecord
 from ..resources.store import ResourceStore
 from ..wire import (
     AsgiScope,
@@ -26,12 +25,13 @@ from ..wire import (
     Receive,
     RefusedError,
     Send,
-    invalid,
     not_found,
     read_body,
     send_body,
     send_json,
 )
+from .interceptors import InterceptedRequest, InterceptorError, Interceptors, Reply
+from .rate_limits import LimitedRequest, RateLimits
 from .resources import GATEWAY, GATEWAY_TARGET
 from .search import ToolSearch
 from .targets import Targets
@@ -46,6 +46,8 @@ _PAGE: Final = 100
 _SERVICE: Final = "bedrock-agentcore"
 _INVOKE: Final = "bedrock-agentcore:InvokeGateway"
 _METHOD_NOT_FOUND, _INVALID_PARAMS, _INVALID_REQUEST, _PARSE_ERROR = -32601, -32602, -32600, -32700
+_INTERNAL_ERROR: Final = -32603
+_HIDDEN_CAUSE: Final = "An internal error occurred. Please retry later."
 _log = logging.getLogger(__name__)
 
 
@@ -57,6 +59,7 @@ class Gateways:
         targets: Calls tools.
         inbound: Verifies tokens.
         policies: The resource-based policies of gateways.
+        interceptors: Runs the interceptors of gateways.
         spans: Takes a span of each call of a tool.
     """
 
@@ -66,10 +69,12 @@ class Gateways:
         targets: Targets,
         inbound: InboundAuthorizer,
         policies: ResourcePolicies,
+        interceptors: Interceptors,
         spans: CallerSpans,
     ) -> None:
         self._store, self._targets, self._inbound, self._policies = store, targets, inbound, policies
         self._search, self._spans = ToolSearch(), spans
+        self._interceptors, self._limits = interceptors, RateLimits(store)
 
     async def answer(self, caller: Caller, scope: AsgiScope, receive: Receive, send: Send, request_id: str) -> None:
         """Answer one request.
@@ -85,7 +90,7 @@ class Gateways:
         if path[1] == METADATA_PATH:
             await self._send_metadata(gateway, address, send)
             return
-        await self._authorize(caller, gateway, address)
+        claims = await self._authorize(caller, gateway, address)
         named = ((b"x-amzn-requestid", request_id.encode()),)
         if scope["method"] != "POST":
             await send_body(send, b"", 405, [(b"allow", b"POST"), *named])
@@ -100,15 +105,38 @@ class Gateways:
             await send_json(send, _error(None, _INVALID_REQUEST, "The request is not a JSON-RPC request"), 400, named)
             return
         document = cast("dict[str, Any]", message)
-        if "id" not in document:
-            await send_body(send, b"", 202, named)  # a notification
+        if "id" in document and (throttled := self._limits.throttled(gateway, _limited(document, caller, claims))):
+            await send_json(send, throttled.error(document["id"]), 429, named)
             return
+        reply = await self._intercepted(gateway, document, caller, body.decode("utf-8", "replace"))
+        named = (*named, *((name.encode("latin-1"), text.encode()) for name, text in reply.headers.items()))
+        if reply.body is None or reply.status in (204, 205, 304):  # which have no body
+            await send_body(send, b"", reply.status, named)
+        else:
+            await send_json(send, reply.body, reply.status, named)
+
+    async def _intercepted(
+        self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller, raw: str
+    ) -> Reply:
+        """Return the answer to a message between the gateway's interceptors, whose failure is the answer."""
+        sent = {name.title(): ", ".join(values) for name, values in caller.fields.items()}
+        request = InterceptedRequest(raw=raw, headers=sent, body=message)
+        try:
+            changed = await self._interceptors.request(gateway, request)
+            reply = changed if isinstance(changed, Reply) else await self._reply(gateway, changed.body, caller)
+            return await self._interceptors.response(gateway, request, reply) if reply.body is not None else reply
+        except InterceptorError as error:
+            _log.warning("Gateway %s: an interceptor failed: %s", gateway.id, error)
+            return Reply(body=_error(message.get("id"), _INTERNAL_ERROR, _shown_cause(gateway, error)))
+
+    async def _reply(self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller) -> Reply:
+        if "id" not in message:
+            return Reply(status=202, body=None)  # a notification
         given = caller.header("mcp-protocol-version")
         if given and given not in _versions(gateway):
             text = f"Unsupported protocol version {given}; supported: {', '.join(_versions(gateway))}"
-            await send_json(send, _error(document["id"], _INVALID_REQUEST, text), 400, named)
-            return
-        await send_json(send, await self._result(gateway, document, caller), headers=named)
+            return Reply(status=400, body=_error(message["id"], _INVALID_REQUEST, text))
+        return Reply(body=await self._result(gateway, message, caller))
 
     async def _result(self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         identity, method = message["id"], message.get("method")
@@ -214,11 +242,7 @@ class Gateways:
             return await self._targets.call(gateway, target, tool, arguments, bearer=bearer, trace=trace)
         except TargetError as error:
             _log.warning("Gateway %s: %s failed: %s", gateway.id, name, error)
-            shown = gateway.document.get("exceptionLevel") == "DEBUG"
-            # AgentCore developer guide, "Debug your gateway": callers see the cause only with exceptionLevel DEBUG.
-            return ToolResult.of_text(
-                str(error) if shown else "An internal error occurred. Please retry later.", is_error=True
-            )
+            return ToolResult.of_text(_shown_cause(gateway, error), is_error=True)
 
     def _tools(self, gateway: ResourceRecord) -> list[tuple[ResourceRecord, GatewayTool]]:
         return [
@@ -227,25 +251,30 @@ class Gateways:
             for stored in target.internal.get("tools") or ()
         ]
 
-    async def _authorize(self, caller: Caller, gateway: ResourceRecord, address: str) -> None:
+    async def _authorize(self, caller: Caller, gateway: ResourceRecord, address: str) -> Mapping[str, Any]:
+        """Return the claims of a caller's verified token; none of other callers.
+
+        Raises:
+            RefusedError: The caller may not call the gateway.
+        """
         kind: str = gateway.document["authorizerType"]
         if kind == "NONE":
-            return
+            return {}
         if kind == "AWS_IAM":
             if caller.key is None:
                 raise refusal("missing", _SERVICE, "Missing Authentication Token")
             self._policies.require(caller.principal, _INVOKE, [gateway.arn], gateway.place.account_id, _SERVICE)
-            return
+            return {}
         challenge = f'Bearer resource_metadata="{address}{METADATA_PATH}"'
         if caller.bearer is None:
             raise ChallengeError("Missing Bearer token", challenge)
         if kind == "CUSTOM_JWT":
-            await self._verify(caller.bearer, gateway, challenge)
+            claims = await self._verify(caller.bearer, gateway, challenge)
             self._policies.require_for_token(_INVOKE, [gateway.arn])
-            return
+            return claims
         raise RefusedError("AccessDeniedException", 403, f"The local AgentCore does not authorize by {kind} yet")
 
-    async def _verify(self, token: str, gateway: ResourceRecord, challenge: str) -> None:
+    async def _verify(self, token: str, gateway: ResourceRecord, challenge: str) -> Mapping[str, Any]:
         from ..identity.inbound.tokens import MalformedTokenError, RefusedTokenError
 
         rules = _rules(gateway)
@@ -255,6 +284,7 @@ class Gateways:
             raise ChallengeError(f"Invalid Bearer token: {error}", challenge) from error
         if failed := [check.message for check in rules.check(verified.claims) if not check.passed]:
             raise RefusedError("AccessDeniedException", 403, " ".join(failed))
+        return verified.claims
 
     async def _send_metadata(self, gateway: ResourceRecord, address: str, send: Send) -> None:
         if gateway.document["authorizerType"] != "CUSTOM_JWT":
@@ -270,35 +300,6 @@ class Gateways:
         await send_json(send, document)
 
 
-class GatewayOperations:
-    """SynchronizeGatewayTargets. While it works the target says UPDATING, where AWS's says SYNCHRONIZING.
-
-    Args:
-        engine: The resources.
-    """
-
-    def __init__(self, engine: ResourceEngine) -> None:
-        self._engine = engine
-
-    async def synchronize(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        """Read the tools of a target again."""
-        identity, where = parameters["gatewayIdentifier"], {"region": place.region, "account_id": place.account_id}
-        answers: list[dict[str, Any]] = []
-        for target_id in parameters["targetIdList"]:
-            named = {"gatewayIdentifier": identity, "targetId": target_id}
-            target = await self._engine.call("GetGatewayTarget", named, **where)
-            if "mcpServer" not in (target["targetConfiguration"].get("mcp") or {}):
-                raise invalid(f"Target {target_id} is not an MCP server, so there is nothing to synchronize")
-            kept = {
-                name: target[name]
-                for name in ("name", "description", "targetConfiguration", "credentialProviderConfigurations")
-                if target.get(name)
-            }
-            answer = await self._engine.call("UpdateGatewayTarget", {**named, **kept}, **where)
-            answers.append({**answer, "status": "SYNCHRONIZING"})
-        return {"targets": answers}
-
-
 _SEARCH_TOOL: Final = {
     "name": SEARCH,
     "description": "Finds the tools of this gateway that fit a query in natural language",
@@ -308,6 +309,30 @@ _SEARCH_TOOL: Final = {
         "required": ["query"],
     },
 }
+
+
+def _limited(message: Mapping[str, Any], caller: Caller, claims: Mapping[str, Any]) -> LimitedRequest:
+    """Return what rate limits know of a message: only what the gateway has verified of its caller."""
+    given: Any = message.get("params")
+    name: Any = cast("dict[str, Any]", given).get("name") if isinstance(given, dict) else None
+    tool = name if message.get("method") == "tools/call" and isinstance(name, str) else ""
+    principal = ""
+    if caller.signature is not None and caller.key is not None:
+        session = caller.key.principal
+        principal = session.role_arn if session else f"arn:aws:iam::{caller.account_id}:root"
+    return LimitedRequest(
+        target=tool.partition(SEPARATOR)[0] if SEPARATOR in tool else "",
+        tool=tool,
+        principal=principal,
+        claims=claims,
+        headers={name: ", ".join(values) for name, values in caller.fields.items()},
+        body=message,
+    )
+
+
+def _shown_cause(gateway: ResourceRecord, error: Exception) -> str:
+    """Return a failure as callers see it (AgentCore developer guide, "Debug your gateway")."""
+    return str(error) if gateway.document.get("exceptionLevel") == "DEBUG" else _HIDDEN_CAUSE
 
 
 def _mcp(gateway: ResourceRecord) -> Mapping[str, Any]:

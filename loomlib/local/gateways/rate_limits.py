@@ -1,0 +1,244 @@
+"""Rate limits of gateways: how many requests of a target, a tool or a caller a gateway answers in a second or a minute.
+
+The rules are those of AgentCore's developer guide, "Add rate limits to a gateway" and the pages below it. Limits are
+exact here and begin at once; AWS's are approximate and begin within 30 seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
+
+from ..resources import Behaviour, Draft, Resource, ResourceRecord
+from ..resources.store import ResourceStore
+from ..wire import conflict, invalid, not_implemented
+from .resources import GATEWAY
+
+GATEWAY_RATE_LIMIT: Final = Resource(
+    noun="GatewayRateLimit",
+    arn="gateway/{parent}/rate-limit/{id}",
+    id="{name}",
+    unnamed="rl-{suffix}",
+    parent=GATEWAY,
+    aliases={"rateLimitId": "id"},
+)
+ANY: Final = "*"
+_MOST_LIMITS: Final = 50
+_MOST_BUCKETS: Final = 100_000
+_PERIOD_S: Final = {"second": 1.0, "minute": 60.0}
+_CONTEXT: Final = "$.context."
+_FREELY_CHOSEN: Final = (f"{_CONTEXT}request.header.", f"{_CONTEXT}request.body.")
+_TRUSTED: Final = (f"{_CONTEXT}jwt.", f"{_CONTEXT}iam.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitedRequest:
+    """What rate limits know of a request.
+
+    Attributes:
+        target: The name of its target; "" for a request without one.
+        tool: The full name of its tool; "" for a request without one.
+        principal: The ARN of the IAM principal that signed it; "" for none.
+        claims: The claims of its verified token.
+        headers: Its header fields by lower-case names.
+        body: The JSON-RPC message.
+    """
+
+    target: str
+    tool: str
+    principal: str
+    claims: Mapping[str, Any]
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    def value(self, key: str) -> str | None:
+        """Return the value of a dimension; None if this request has none."""
+        if key in ("targetName", "toolName"):
+            return (self.target if key == "targetName" else self.tool) or None
+        kind, _, rest = key.removeprefix(_CONTEXT).partition(".")
+        found: Any = None
+        if kind == "iam":
+            found = self.principal if rest == "principal" else None
+        elif kind == "jwt":
+            found = self.claims.get(rest)
+        elif rest.startswith("header."):
+            found = self.headers.get(rest.removeprefix("header.").lower())
+        elif rest.startswith("body."):
+            found = self.body
+            for part in rest.removeprefix("body.").split("."):
+                found = cast("dict[str, Any]", found).get(part) if isinstance(found, dict) else None
+        if found is None or found == "" or isinstance(found, dict | list):
+            return None
+        return found if isinstance(found, str) else json.dumps(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throttled:
+    """A request that a rate limit does not let pass.
+
+    Attributes:
+        limit_key: The limit and the values of its dimensions.
+        retry_after_s: When the next request may pass, in whole seconds.
+    """
+
+    limit_key: str
+    retry_after_s: int
+
+    def error(self, identity: Any) -> dict[str, Any]:
+        """Return AWS's answer to an MCP client."""
+        data = {"limitKey": self.limit_key, "metric": "requests", "retryAfter": self.retry_after_s}
+        error = {"code": -32003, "message": "Rate limit exceeded", "data": data}
+        return {"jsonrpc": "2.0", "id": identity, "error": error}
+
+
+@dataclass(slots=True)
+class _Bucket:
+    left: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """The entry of a limit that applies to a request."""
+
+    limit: ResourceRecord
+    values: tuple[str, ...]
+    rate: float
+    period_s: float = field(default=1.0)
+
+
+class RateLimits:
+    """Counts the requests of all gateways.
+
+    Args:
+        store: The resources.
+    """
+
+    def __init__(self, store: ResourceStore) -> None:
+        self._store = store
+        self._buckets: OrderedDict[tuple[str, str, tuple[str, ...]], _Bucket] = OrderedDict()
+
+    def throttled(self, gateway: ResourceRecord, request: LimitedRequest) -> Throttled | None:
+        """Count a request; return why it may not pass, None if it may."""
+        found = [_match(limit, request) for limit in self._store.records(GATEWAY_RATE_LIMIT.noun, parent=gateway.arn)]
+        matches = [match for match in found if match is not None]
+        for match in sorted(matches, key=lambda item: (-len(item.values), item.rate / item.period_s)):
+            wait_s = self._take(match)
+            if wait_s > 0:
+                keys: Sequence[str] = match.limit.document["dimensionKeys"]
+                shown = ",".join(f"{key}={value}" for key, value in zip(keys, match.values, strict=True))
+                return Throttled(limit_key=f"{match.limit.id}/{shown}", retry_after_s=max(1, math.ceil(wait_s)))
+        return None
+
+    def _take(self, match: _Match) -> float:
+        """Take one request out of a bucket; return how long to wait if it is empty, 0 if not."""
+        if match.rate <= 0:
+            return match.period_s
+        key = (match.limit.arn, match.limit.updated_at.isoformat(), match.values)
+        now, most, speed = time.monotonic(), max(1.0, match.rate), match.rate / match.period_s
+        bucket = self._buckets.pop(key, None) or _Bucket(most, now)
+        self._buckets[key] = bucket
+        if len(self._buckets) > _MOST_BUCKETS:
+            self._buckets.popitem(last=False)
+        bucket.left, bucket.at = min(most, bucket.left + (now - bucket.at) * speed), now
+        if bucket.left < 1:
+            return (1 - bucket.left) / speed
+        bucket.left -= 1
+        return 0.0
+
+
+class RateLimitBehaviour(Behaviour):
+    """Checks rate limits, and shows the gateway that they belong to.
+
+    Args:
+        store: The resources.
+    """
+
+    def __init__(self, store: ResourceStore) -> None:
+        self._store = store
+
+    async def before_create(self, draft: Draft) -> None:
+        """Take the caller's id, and refuse a second limit of the same dimensions."""
+        assert draft.parent is not None
+        others = self._store.records(GATEWAY_RATE_LIMIT.noun, parent=draft.parent.arn)
+        draft.record = named(draft.record, draft.parameters.get("rateLimitId"), draft.parent)
+        check_limits([*(other.document for other in others), draft.parameters])
+        if any(other.id == draft.record.id for other in others):
+            raise conflict(f"The gateway has a rate limit {draft.record.id} already")
+
+    async def before_update(self, draft: Draft) -> None:
+        """Refuse entries that do not fit the dimensions, which cannot change."""
+        check_limits([draft.record.document])
+
+    def members(self, record: ResourceRecord) -> Mapping[str, Any]:
+        """Show the id of the gateway."""
+        return {"gatewayIdentifier": record.parent.rpartition("/")[2]}
+
+
+def named(record: ResourceRecord, identity: str | None, gateway: ResourceRecord) -> ResourceRecord:
+    """Return a new rate limit with the id that its caller gave; as it is without one."""
+    if not identity:
+        return record
+    arn = GATEWAY_RATE_LIMIT.arn_of(id=identity, name=identity, **gateway.place._asdict(), parent=gateway)
+    return replace(record, id=identity, name=identity, arn=arn)
+
+
+def check_limits(documents: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse the rate limits of a gateway that AWS would not take, or that would have no effect here.
+
+    Raises:
+        RefusedError: One of them is invalid, or two have the same dimensions.
+    """
+    if len(documents) > _MOST_LIMITS:
+        raise invalid(f"A gateway has at most {_MOST_LIMITS} rate limits")
+    seen: set[frozenset[str]] = set()
+    for document in documents:
+        keys: list[str] = document["dimensionKeys"]
+        if len(set(keys)) != len(keys):
+            raise invalid("dimensionKeys names a dimension twice")
+        if frozenset(keys) in seen:
+            raise conflict(f"The gateway has a rate limit of the dimensions {', '.join(keys)} already")
+        seen.add(frozenset(keys))
+        if any(key.startswith(_FREELY_CHOSEN) for key in keys) and not any(key.startswith(_TRUSTED) for key in keys):
+            raise invalid("A dimension of the request's headers or body needs one of the caller's identity beside it")
+        _check_entries(keys, document["entries"])
+
+
+def _check_entries(keys: Sequence[str], entries: Sequence[Mapping[str, Any]]) -> None:
+    seen: set[tuple[str, ...]] = set()
+    for entry in entries:
+        dimensions: Mapping[str, str] = entry["dimensions"]
+        if set(dimensions) != set(keys):
+            raise invalid(f"An entry must have the dimensions {', '.join(keys)}")
+        values = tuple(dimensions[key] for key in keys)
+        if values in seen:
+            raise invalid(f"Two entries have the dimensions {', '.join(values)}")
+        seen.add(values)
+        if ANY in values and any(value != ANY for value in values[values.index(ANY) :]):
+            raise invalid("In the dimensions of an entry, only * may follow *")
+        for member, what in (("tokens", "token limits"), ("connections", "connection limits")):
+            if entry.get(member):
+                raise not_implemented(f"{what} of gateways")
+        if not entry.get("requests"):
+            raise invalid("An entry must have a rate of requests")
+
+
+def _match(limit: ResourceRecord, request: LimitedRequest) -> _Match | None:
+    """Return the most specific entry that fits a request; None if the limit is not about it."""
+    keys: Sequence[str] = limit.document["dimensionKeys"]
+    found = [request.value(key) for key in keys]
+    values = tuple(value for value in found if value is not None)
+    if len(values) != len(keys):
+        return None
+    entries = {tuple(entry["dimensions"][key] for key in keys): entry for entry in limit.document["entries"]}
+    for known in range(len(keys), -1, -1):
+        entry = entries.get((*values[:known], *[ANY] * (len(keys) - known)))
+        if entry is not None:
+            rate = entry["requests"][0]
+            return _Match(limit, values, float(rate["rate"]), _PERIOD_S[rate["period"]])
+    return None
