@@ -105,9 +105,10 @@ def method(result: GatewayResult) -> StudyMethod:
         "Catalogues are generated: each tool does one action to one kind of thing, and a smaller catalogue is part of "
         "a larger one. A question asks for one tool, half of the questions in other words than the tool's description.",
         "All in the prompt: one request to the model with the question and every tool. Search first: the question goes "
-        "to the gateway's search tool, and one request to the model has the tools that it returned (AgentCore returns "
-        "10 at most). The latency is that of search and model together.",
-        "Right: the model calls the tool that the question asks for, and no other. No call is wrong, too.",
+        "to the gateway's search tool, and one request to the model has the tools that it returned (10 at most on the "
+        "local AgentCore). The latency is that of search and model together.",
+        "Right: the model calls the tool that the question asks for, and no other. A question without a call counts as "
+        "wrong.",
         "Recall@k: the share of questions whose tool is among the first k results of the search alone. No model is "
         "involved.",
         "Failed calls, searches and questions have no times and count neither as right nor as wrong; they are counted "

@@ -107,7 +107,8 @@ def _data() -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
 
 
 def _tool(action: Mapping[str, Any], thing: Mapping[str, str], number: int) -> CatalogueTool:
-    words = {**thing, "reference": f"REF-{number}"}
+    article = "an" if thing["noun"][0] in "aeiou" else "a"
+    words = {**thing, "a_noun": f"{article} {thing['noun']}", "reference": f"REF-{number}"}
     properties: dict[str, Any] = {
         "reference": {"type": "string", "description": f"Reference of the {thing['noun']}, such as REF-{number}"}
     }
