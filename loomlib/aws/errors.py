@@ -60,6 +60,7 @@ _BY_CODE: Mapping[str, type[AwsError]] = {
     "ThrottlingException": ThrottledError,
     "TooManyRequestsException": ThrottledError,
     "RuntimeClientError": AgentFailedError,
+    "DependencyFailedException": AgentFailedError,
 }
 _ADVICE: Mapping[type[AwsError], str] = {
     MissingCredentialsError: "aws sso login, AWS_PROFILE, or loom.connect() for the local service",
@@ -91,6 +92,7 @@ def bounded(text: str, limit: int = MESSAGE_LIMIT) -> str:
 
 def error_class(status: int, code: str = "") -> type[AwsError]:
     """Return the error class for an HTTP status and AWS's error code, which is more specific."""
+    code = code[:1].upper() + code[1:]  # an event stream's exceptions begin with a small letter
     if code in _BY_CODE:
         return _BY_CODE[code]
     if status in _BY_STATUS:

@@ -303,7 +303,7 @@ def search_knowledge(
             retrievalQuery={"text": question},
             retrievalConfiguration={"vectorSearchConfiguration": search},
         )
-    return [_passage(item) for item in answer["retrievalResults"]]
+    return [passage(item) for item in answer["retrievalResults"]]
 
 
 def ask_knowledge(
@@ -339,7 +339,7 @@ def ask_knowledge(
         citations=tuple(
             (
                 citation["generatedResponsePart"]["textResponsePart"]["text"],
-                tuple(_passage(item) for item in citation["retrievedReferences"]),
+                tuple(passage(item) for item in citation["retrievedReferences"]),
             )
             for citation in answer["citations"]
         ),
@@ -348,7 +348,8 @@ def ask_knowledge(
     )
 
 
-def _passage(item: Mapping[str, Any]) -> Passage:
+def passage(item: Mapping[str, Any]) -> Passage:
+    """Return a passage of Bedrock's answer, a result or a reference."""
     location: Mapping[str, Any] = item.get("location") or {}
     source = next((location[member][name] for member, name in _SOURCES.items() if location.get(member)), "")
     metadata: Mapping[str, Any] = item.get("metadata") or {}

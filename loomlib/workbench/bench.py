@@ -105,7 +105,7 @@ class Workbench:
 
     @property
     def bedrock(self) -> BenchBedrock:
-        """Bedrock's own services around an agent: guardrails and knowledge bases."""
+        """Bedrock's own services around an agent: guardrails, knowledge bases, and Bedrock Agents."""
         return BenchBedrock(self.context)
 
     @property

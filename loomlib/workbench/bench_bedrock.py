@@ -1,17 +1,23 @@
-"""Amazon Bedrock's own services around an agent: guardrails and knowledge bases."""
+"""Amazon Bedrock's own services around an agent: guardrails, knowledge bases, and Bedrock Agents."""
 
 from __future__ import annotations
 
+from .bench_bedrock_agents import BenchBedrockAgents
 from .bench_guardrails import BenchGuardrails
 from .bench_knowledge import BenchKnowledgeBases
 from .context import Context
 
 
 class BenchBedrock:
-    """Bedrock's guardrails and knowledge bases; `bench.bedrock`."""
+    """Bedrock's guardrails, knowledge bases and agents; `bench.bedrock`."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
+
+    @property
+    def agents(self) -> BenchBedrockAgents:
+        """The account's agents of Bedrock Agents ("Classic"): list, get, ask, delete."""
+        return BenchBedrockAgents(self._context)
 
     @property
     def guardrails(self) -> BenchGuardrails:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry
+from ..aws.bedrock_agents import AgentStep, BedrockAgent
 from ..aws.credential_providers import CredentialProvider
 from ..aws.gateways import Gateway, GatewayTarget
 from ..aws.guardrails import Guardrail, GuardrailMatch
@@ -36,6 +37,8 @@ _TARGETS = ("name", "kind", "status", "reason", "updated_at", "id")
 _GUARDRAILS = ("name", "status", "policies", "description", "updated_at", "arn")
 _GUARDRAIL_MATCHES = ("policy", "kind", "match", "action", "confidence", "score", "threshold")
 _KNOWLEDGE_BASES = ("name", "status", "description", "updated_at", "id", "arn")
+_BEDROCK_AGENTS = ("name", "status", "latest_version", "description", "updated_at", "id")
+_AGENT_STEPS = ("kind", "name", "agent", "input", "output", "duration_ms", "input_tokens", "output_tokens")
 _PASSAGES = ("score", "text", "source", "metadata")
 _BLUEPRINTS = ("name", "title", "description", "variant of", "try")
 
@@ -111,6 +114,19 @@ def knowledge_base_frame(bases: Iterable[KnowledgeBase]) -> pd.DataFrame:
 def passage_frame(passages: Iterable[Passage]) -> pd.DataFrame:
     """Return passages of a knowledge base, one row each."""
     return _frame(_PASSAGES, ((item.score, item.text, item.source, item.metadata) for item in passages))
+
+
+def bedrock_agent_frame(agents: Iterable[BedrockAgent]) -> pd.DataFrame:
+    """Return agents of Bedrock Agents, one row each."""
+    return _frame(
+        _BEDROCK_AGENTS,
+        ((item.name, item.status, item.latest_version, item.description, item.updated_at, item.id) for item in agents),
+    )
+
+
+def agent_step_frame(steps: Iterable[AgentStep]) -> pd.DataFrame:
+    """Return the steps of a trace, one row each."""
+    return _frame(_AGENT_STEPS, (tuple(getattr(step, name) for name in _AGENT_STEPS) for step in steps))
 
 
 def provider_frame(providers: Iterable[CredentialProvider]) -> pd.DataFrame:

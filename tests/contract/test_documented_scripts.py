@@ -120,3 +120,16 @@ def test_an_agui_agent_streams_its_events(service):
         "'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END', 'RUN_FINISHED']",
         "SAY IT ALOUD {'turns': 1} run-1",
     ]
+
+
+def test_a_bedrock_agent_calls_a_function_and_returns_control(service):
+    assert run(service, "bedrock_agents.py") == [
+        "PREPARING PREPARED",
+        "CREATING [{'agentVersion': '1'}]",
+        "The order 4711 has been shipped.",
+        "['modelInvocationInput', 'modelInvocationOutput', 'invocationInput', 'observation', 'modelInvocationInput', "
+        "'modelInvocationOutput', 'observation']",
+        "refund [('order_id', '4711')]",
+        "The refund of order 4711 is on its way.",
+        "DELETING",
+    ]

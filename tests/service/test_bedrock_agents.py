@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError, EventStreamError
 
@@ -544,3 +545,47 @@ def test_agents_that_call_one_another_come_to_an_end(aws: Aws, create: Callable[
     )
     with pytest.raises(EventStreamError, match="at most 5 levels"):
         invoked(aws, first, "What is the weather in Paris?")
+
+
+def test_the_permission_to_invoke_names_the_alias(aws: Aws, create: Callable[..., str]) -> None:
+    agent = create()
+    other = aws.client("bedrock-agent").create_agent_alias(agentId=agent, agentAliasName="live")["agentAlias"]
+    resource = f"arn:aws:bedrock:us-east-1:123456789012:agent-alias/{agent}/TSTALIASID"
+    name, trust = f"caller-{uuid.uuid4().hex[:8]}", {"Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole"}
+    allowed = [
+        {"Effect": "Allow", "Action": "bedrock:InvokeAgent", "Resource": resource},
+        {
+            "Effect": "Allow",
+            "Action": "bedrock:GetAgent",
+            "Resource": f"arn:aws:bedrock:us-east-1:123456789012:agent/{agent}",
+        },
+    ]
+    iam = aws.client("iam")
+    iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [trust]}))
+    policy = json.dumps({"Version": "2012-10-17", "Statement": allowed})
+    iam.put_role_policy(RoleName=name, PolicyName="own", PolicyDocument=policy)
+    keys = aws.client("sts").assume_role(RoleArn=f"arn:aws:iam::123456789012:role/{name}", RoleSessionName="test")
+    given = keys["Credentials"]
+
+    def client(service: str) -> Any:
+        return boto3.client(
+            service,
+            endpoint_url=aws.state.url,
+            region_name=aws.state.region,
+            aws_access_key_id=given["AccessKeyId"],
+            aws_secret_access_key=given["SecretAccessKey"],
+            aws_session_token=given["SessionToken"],
+        )
+
+    with (
+        contextlib.closing(client("bedrock-agent-runtime")) as runtime,
+        contextlib.closing(client("bedrock-agent")) as own,
+    ):
+        request = {"agentId": agent, "sessionId": "one", "inputText": "Hello"}
+        with contextlib.closing(runtime.invoke_agent(**request, agentAliasId="TSTALIASID")["completion"]) as events:
+            assert [list(event) for event in events] == [["chunk"]]
+        with pytest.raises(ClientError, match=f"bedrock:InvokeAgent on resource.*{other['agentAliasId']}"):
+            runtime.invoke_agent(**request, agentAliasId=other["agentAliasId"])
+        assert own.get_agent(agentId=agent)["agent"]["agentId"] == agent
+        with pytest.raises(ClientError, match="bedrock:PrepareAgent"):
+            own.prepare_agent(agentId=agent)
