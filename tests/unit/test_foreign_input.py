@@ -30,6 +30,10 @@ from loomlib.aws.errors import translated
 from loomlib.aws.memory_shapes import event_of, memory_of, record_of
 from loomlib.errors import AwsError, InvalidEvalSetError, LoomError, MalformedResponseError
 from loomlib.evals import EvalSet
+from loomlib.local.gateways.openapi import openapi_request, openapi_tools
+from loomlib.local.gateways.smithy import smithy_tools
+from loomlib.local.gateways.smithy_request import smithy_request
+from loomlib.local.gateways.tools import TargetError
 from loomlib.local.insights.malformed import MalformedQueryError
 from loomlib.local.insights.query import Query
 from loomlib.local.insights.rows import Row
@@ -60,6 +64,12 @@ TOML = (
     '[loom]\nregion = "eu-west-1"\nlog_poll_attempts = 3\nhome = "state"\n\n[alerts]\nops = "https://example.com"\n',
     '[[models]]\nids = ["a.b"]\ninput = 1.25\noutput = 2\n[runtime]\ncpu = 0.1\n',
     "[[rules]]\nname = 'number'\npattern = 'C-[0-9]{6}'\nignore_case = true\n",
+)
+OPENAPI = (
+    '{"openapi": "3.0.1", "servers": [{"url": "https://a.b/{c}", "variables": {"c": {"default": "d"}}}], '
+    '"paths": {"/x/{y}": {"get": {"operationId": "o", "parameters": [{"name": "y", "in": "path", '
+    '"schema": {"$ref": "#/components/Y"}}]}}}, '
+    '"components": {"Y": {"type": "array", "items": {"$ref": "#/components/Y"}}}}'
 )
 EVENTS = (
     b'data: "fo"\n\ndata: {"event": {"contentBlockDelta": {"delta": {"text": "ur"}}}}\n\nevent: end\nid: 3\n\n',
@@ -164,6 +174,16 @@ def spans(data: bytes, _: Path) -> None:
     read_spans(data.decode("utf-8", "replace"))
 
 
+def gateway_schemas(data: bytes, _: Path) -> None:
+    for read in (openapi_tools, smithy_tools):
+        with contextlib.suppress(TargetError):
+            for tool in read(data.decode("utf-8", "replace")):
+                json.dumps(tool.stored())
+                request = smithy_request if tool.request["kind"] == "smithy" else openapi_request
+                with contextlib.suppress(TargetError):
+                    request(tool, dict.fromkeys(tool.input_schema["properties"], "1"))
+
+
 _current: dict[str, Any] = {}
 
 
@@ -252,6 +272,7 @@ PARSERS = (
     Parser("notebooks", ((ROOT / "notebooks" / "reports" / "latency_study.ipynb").read_bytes(),), notebook),
     Parser("ARNs", texts(*ARNS), lambda data, _: RuntimeArn.parse(data.decode("utf-8", "replace"))),
     Parser("spans", files("otel", "*.json", "*.jsonl"), spans),
+    Parser("schemas of gateways", (*files("smithy", "*.json"), OPENAPI.encode()), gateway_schemas),
     Parser("AWS's answers", AWS_BODIES, aws_answers, (AwsError,)),
 )  # fmt: skip
 SIGNS = (b"\0", b'"', b"{", b"}", b"[", b"]", b"\n", b"\\", b"'", b"-", b"1e999", b"NaN", b"null")

@@ -160,8 +160,8 @@ def parameters_of(references: ApiReferences, item: ApiDocument, operation: ApiDo
     """
     named: dict[tuple[str, str], ApiDocument] = {}
     for holder in (item, operation):
-        for parameter in holder.get("parameters") or ():
-            resolved = references.resolved(parameter)
+        for parameter in _list(holder.get("parameters")):
+            resolved = _object(references.resolved(parameter))
             named[str(resolved.get("in")), str(resolved.get("name"))] = resolved
     yield from named.values()
 
@@ -173,11 +173,11 @@ def _body(
     given = operation.get("requestBody")
     if given is None:
         return None, ""
-    body = references.resolved(given)
+    body = _object(references.resolved(given))
     content = _object(body.get("content"))
     if _JSON not in content:
         raise TargetError(f"{where} takes {', '.join(content) or 'no content'}; a gateway sends {_JSON} only")
-    schema = references.resolved(_object(content[_JSON]).get("schema") or {"type": "object"})
+    schema = _object(references.resolved(_object(content[_JSON]).get("schema") or {"type": "object"}))
     fields = _object(schema.get("properties"))
     if schema.get("type") != "object" or not fields or fields.keys() & properties.keys():
         properties["body"] = schema
@@ -186,7 +186,7 @@ def _body(
         return ["body"], "body"
     properties.update(fields)
     if body.get("required"):
-        required.extend(str(name) for name in schema.get("required") or ())
+        required.extend(str(name) for name in _list(schema.get("required")))
     return list(fields), ""
 
 
@@ -243,6 +243,10 @@ def _named(document: ApiDocument, reference: str) -> Any:
             raise TargetError(f"The OpenAPI document has no {reference}")
         found = cast("dict[str, Any]", found)[name]
     return found
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _object(value: Any) -> dict[str, Any]:

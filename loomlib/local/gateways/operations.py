@@ -11,13 +11,11 @@ from ..resources import Place, ResourceRecord
 from ..resources.engine import ResourceEngine
 from ..wire import invalid
 from .rate_limits import GATEWAY_RATE_LIMIT, check_limits, named
-from .resources import GATEWAY
+from .resources import GATEWAY, SYNCHRONIZES
 
 
 class GatewayOperations:
     """SynchronizeGatewayTargets and BatchPutGatewayRateLimits.
-
-    While it works, a target that is synchronized says UPDATING, where AWS's says SYNCHRONIZING.
 
     Args:
         engine: The resources.
@@ -39,13 +37,9 @@ class GatewayOperations:
             target = await self._engine.call("GetGatewayTarget", named, **where)
             if "mcpServer" not in (target["targetConfiguration"].get("mcp") or {}):
                 raise invalid(f"Target {target_id} is not an MCP server, so there is nothing to synchronize")
-            kept = {
-                name: target[name]
-                for name in ("name", "description", "targetConfiguration", "credentialProviderConfigurations")
-                if target.get(name)
-            }
-            answer = await self._engine.call("UpdateGatewayTarget", {**named, **kept}, **where)
-            answers.append({**answer, "status": "SYNCHRONIZING"})
+            stored = self._engine.store.of_arn(f"{target['gatewayArn']}/target/{target_id}")
+            kept = {"name": target["name"], **(stored.document if stored else {}), SYNCHRONIZES: True}
+            answers.append(await self._engine.call("UpdateGatewayTarget", {**named, **kept}, **where))
         return {"targets": answers}
 
     async def put_rate_limits(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:

@@ -31,6 +31,11 @@ _NOT_HERE: Final = {
     "domainOverride": "domains of gateways",
 }
 
+SYNCHRONIZES: Final = "synchronizes"
+"""Parameter of an update that only reads a target's tools again; clients do not have it."""
+
+_SYNCHRONIZING: Final = {"UPDATING": "SYNCHRONIZING", "UPDATE_UNSUCCESSFUL": "SYNCHRONIZE_UNSUCCESSFUL"}
+
 ReadTools = Callable[[ResourceRecord, ResourceRecord], Awaitable[list[GatewayTool]]]
 """Reads the tools of a gateway's target."""
 
@@ -101,9 +106,15 @@ class GatewayTargetBehaviour(Behaviour):
         self._store, self._read_tools = store, read_tools
 
     async def before_update(self, draft: Draft) -> None:
-        """Take a new name."""
-        if name := draft.parameters.get("name"):
-            draft.record = replace(draft.record, name=name)
+        """Take a new name, and note whether the target is synchronized."""
+        document = dict(draft.record.document)
+        synchronizes = document.pop(SYNCHRONIZES, False)
+        draft.record = replace(
+            draft.record,
+            name=draft.parameters.get("name") or draft.record.name,
+            document=document,
+            internal={**draft.record.internal, SYNCHRONIZES: synchronizes},
+        )
 
     async def settle(self, record: ResourceRecord) -> ResourceRecord:
         """Read the tools.
@@ -129,7 +140,9 @@ class GatewayTargetBehaviour(Behaviour):
         """Show what the service model requires of every target."""
         kind = next(iter(record.document["targetConfiguration"]), "")
         protocol = {"mcp": "MCP", "http": "HTTP"}.get(kind)
+        status = _SYNCHRONIZING.get(record.status) if record.internal.get(SYNCHRONIZES) else None
         return {
             "credentialProviderConfigurations": record.document.get("credentialProviderConfigurations") or [],
             **({"protocolType": protocol} if protocol else {}),
+            **({"status": status} if status else {}),
         }

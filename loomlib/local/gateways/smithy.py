@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from .smithy_shapes import Shape, SmithyShapes, member_form, object_of, shape_forms, target_of, traits_of
+from .smithy_shapes import Shape, SmithyShapes, list_of, member_form, object_of, shape_forms, target_of, traits_of
 from .tools import GatewayTool, TargetError
 
 _REST_JSON: Final = "aws.protocols#restJson1"
@@ -66,13 +66,13 @@ def _operations(shapes: SmithyShapes, holder: Mapping[str, Any], depth: int) -> 
     if depth > _DEEPEST_RESOURCES:
         raise TargetError("The resources of the Smithy model contain each other")
     for member in ("operations", "collectionOperations"):
-        for entry in cast("list[Any]", holder.get(member) or []):
+        for entry in list_of(holder.get(member)):
             yield target_of(entry)
     if depth:
         for member in _OPERATIONS_OF_RESOURCES:
             if member in holder:
                 yield target_of(holder[member])
-    for entry in cast("list[Any]", holder.get("resources") or []):
+    for entry in list_of(holder.get("resources")):
         yield from _operations(shapes, shapes.shape(target_of(entry)), depth + 1)
 
 
@@ -89,6 +89,8 @@ def _streams(shapes: SmithyShapes, operation: Mapping[str, Any]) -> bool:
 
 def _tool(shapes: SmithyShapes, name: str, operation: Mapping[str, Any], request: dict[str, Any]) -> GatewayTool:
     input_id = _shape_of(operation, "input")
+    if input_id and shapes.kind(input_id) != "structure":
+        raise TargetError(f"The input of {name} is not a structure")
     members = shapes.members(input_id)
     schema: dict[str, Any] = shapes.schema(input_id) if input_id else {"type": "object", "properties": {}}
     is_rest = request["protocol"] == "restJson1"

@@ -98,7 +98,7 @@ class SmithyShapes:
         if not shape_id or shape_id.startswith(_PRELUDE):
             return {}
         shape, found = self.shape(shape_id), dict[str, Shape]()
-        for mixin in cast("list[Any]", shape.get("mixins") or []):
+        for mixin in list_of(shape.get("mixins")):
             if depth < _DEEPEST:
                 found |= self.members(target_of(mixin), depth + 1)
         return found | {name: object_of(member) for name, member in object_of(shape.get("members")).items()}
@@ -165,8 +165,7 @@ class SmithyShapes:
         if kind in ("enum", "intEnum"):
             members = self.members(shape_id)
             return [traits_of(member).get("smithy.api#enumValue", name) for name, member in members.items()]
-        listed: Any = traits_of(shape).get("smithy.api#enum")
-        entries = cast("list[Any]", listed) if isinstance(listed, list) else []
+        entries = list_of(traits_of(shape).get("smithy.api#enum"))
         return [object_of(entry)["value"] for entry in entries if "value" in object_of(entry)]
 
     def _bounded(self, schema: dict[str, Any], shape: Shape) -> dict[str, Any]:
@@ -261,3 +260,8 @@ def target_of(reference: Any) -> str:
 def object_of(value: Any) -> dict[str, Any]:
     """Return a value that is an object; an empty one for any other."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """Return a value that is a list; an empty one for any other."""
+    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -77,7 +77,7 @@ class Gateway:
     def settled(self, target_id: str) -> dict[str, Any]:
         def settled() -> dict[str, Any] | None:
             shown = self.aws.control.get_gateway_target(gatewayIdentifier=self.id, targetId=target_id)
-            return None if shown["status"] in ("CREATING", "UPDATING") else shown
+            return None if shown["status"] in ("CREATING", "UPDATING", "SYNCHRONIZING") else shown
 
         found = wait_until(settled, what=f"the end of CREATING of {target_id}")
         assert found is not None
@@ -168,8 +168,8 @@ def openapi(stock: str) -> str:
 class McpOnThisMachine:
     """An MCP server of the SDK whose tools may change."""
 
-    def __init__(self, url: str, server: MCPServer) -> None:
-        self.url, self.server = url, server
+    def __init__(self, url: str, server: MCPServer, stop: Callable[[], None]) -> None:
+        self.url, self.server, self.stop = url, server, stop
 
 
 @pytest.fixture
@@ -195,6 +195,11 @@ def mcp_server() -> Iterator[McpOnThisMachine]:
         thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         wait_until(lambda: served.started, what="the MCP server")
-        yield McpOnThisMachine(f"http://127.0.0.1:{port}/mcp", server)
-        served.should_exit = True
-        thread.join()
+
+        def stop() -> None:
+            served.should_exit = True
+            thread.join()
+            listener.close()
+
+        yield McpOnThisMachine(f"http://127.0.0.1:{port}/mcp", server, stop)
+        stop()

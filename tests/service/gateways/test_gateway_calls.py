@@ -238,6 +238,11 @@ def test_synchronizing_finds_new_tools(make_gateway: Any, aws: Any, mcp_server: 
     assert answer["status"] == "SYNCHRONIZING"
     assert gateway.settled(target["targetId"])["status"] == "READY"
     assert call(gateway.url, "sums___double", a=4)["content"][0]["text"] == "8"
+    mcp_server.stop()
+    aws.control.synchronize_gateway_targets(**named)
+    failed = gateway.settled(target["targetId"])
+    assert (failed["status"], "lastSynchronizedAt" in failed) == ("SYNCHRONIZE_UNSUCCESSFUL", True)
+    assert "cannot be reached" in failed["statusReasons"][0]
 
 
 def test_a_deleted_gateway_and_target_answer_no_more(make_gateway: Any, aws: Any, openapi: str) -> None:

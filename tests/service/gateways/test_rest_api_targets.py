@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import uuid
 from typing import Any
 
@@ -77,7 +78,7 @@ def http(address: str, **mapped: str) -> dict[str, Any]:
 
 
 def test_methods_are_tools_and_answer_by_their_integrations(
-    make_gateway: Any, make_function: Any, api: Api, stock: str
+    make_gateway: Any, make_function: Any, api: Api, stock: str, request: pytest.FixtureRequest
 ) -> None:
     gateway = make_gateway(exceptionLevel="DEBUG")
     query = {"method.request.querystring.fields": False}
@@ -88,6 +89,10 @@ def test_methods_are_tools_and_answer_by_their_integrations(
     api.method("/items", "POST", http(f"{stock}/items"), operationName="addItem", requestModels=models)
     api.method("/items/{id}", "GET", http(f"{stock}/items/{{id}}", id=""), operationName="getItem")
     api.method("/flood", "GET", http(f"{stock}/flood"), operationName="flood")
+    silent = socket.create_server(("127.0.0.1", 0))  # takes connections and never answers
+    request.addfinalizer(silent.close)
+    slow = {**http(f"http://127.0.0.1:{silent.getsockname()[1]}"), "timeoutInMillis": 50}
+    api.method("/silent", "GET", slow, operationName="silent")
     override = {"path": "/pets", "method": "GET", "name": "listPets", "description": "Lists all pets"}
     filters = [
         ("/pets", ["GET"]),
@@ -95,11 +100,12 @@ def test_methods_are_tools_and_answer_by_their_integrations(
         ("/items", ["POST"]),
         ("/items/*", ["GET"]),
         ("/flood", ["GET"]),
+        ("/silent", ["GET"]),
     ]
     target = gateway.add("pets", api.target(*filters, toolOverrides=[override]))
     assert target["status"] == "READY", target["statusReasons"]
     tools = {tool["name"]: tool for tool in ask(gateway.url, "tools/list")["result"]["tools"]}
-    assert set(tools) == {f"pets___{name}" for name in ("listPets", "getPet", "addItem", "getItem", "flood")}
+    assert set(tools) == {f"pets___{name}" for name in ("listPets", "getPet", "addItem", "getItem", "flood", "silent")}
     assert tools["pets___listPets"]["description"] == "Lists all pets"
     assert tools["pets___addItem"]["inputSchema"]["required"] == ["name"]
 
@@ -120,6 +126,7 @@ def test_methods_are_tools_and_answer_by_their_integrations(
         ("getPet", {"petId": "bad"}, "answered 502"),
         ("getPet", {"petId": "flood"}, "answered more than 6,000,000 bytes"),
         ("flood", {}, "answered more than 6,000,000 bytes"),
+        ("silent", {}, "did not answer within 0.05 s"),
         ("getItem", {"id": ".."}, "has no value"),
     ):
         refused = call(gateway.url, f"pets___{tool}", **arguments)
