@@ -42,6 +42,7 @@ DEFAULT_SIZES: Final = (5, 20, 100, 500)
 _BLUEPRINT: Final = "tool_catalogue"
 _TARGET: Final = "tools"
 _SKEW_S: Final = 60.0
+_TARGET_WAIT_S: Final = 5.0
 
 
 def deploy_catalogues(
@@ -212,11 +213,14 @@ class ToolCatalogues:
         calls = {row.trace_id: row for row in stored if row.trace_id and row.client_invoke_time is not None}
         patience = self._context.environment.patience()
         deadline = time.monotonic() + patience.wait_s
+        has_all = False
         while True:
             found = self._read_spans(agent, gateway, calls) if calls else {}
-            is_whole = all(spans.target_ms is not None for spans in found.values())
-            if (len(found) == len(calls) and is_whole) or time.monotonic() >= deadline:
+            is_whole = len(found) == len(calls) and all(spans.target_ms is not None for spans in found.values())
+            if is_whole or time.monotonic() >= deadline:
                 return found
+            if len(found) == len(calls) and not has_all:  # the target's may be late, or it may export none
+                has_all, deadline = True, min(deadline, time.monotonic() + max(patience.settle_s, _TARGET_WAIT_S))
             time.sleep(patience.interval_s)
 
     async def is_alive(self) -> bool:

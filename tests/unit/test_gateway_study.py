@@ -46,6 +46,7 @@ class ScriptedGateways:
     alive: bool = True
     gone: bool = False
     simulated: bool = True
+    traced: bool = True
     asked: list[str] = field(default_factory=list)
     wanted: str = ""
     scope = "local"
@@ -70,7 +71,7 @@ class ScriptedGateways:
         return ModelAnswer(text="", calls=((name, {}),), input_tokens=90 * len(tools), is_simulated=self.simulated)
 
     def spans(self, tools: int, invocation_ids: Sequence[int]) -> Mapping[int, GatewaySpans]:
-        return {id: GatewaySpans(gateway_ms=9.0, target_ms=4.0) for id in invocation_ids}
+        return {id: GatewaySpans(gateway_ms=9.0, target_ms=4.0) for id in invocation_ids if self.traced}
 
     def stored_call(self) -> int:
         agent = self.store.agents.upsert(
@@ -163,6 +164,17 @@ def test_the_gateway_is_compared_with_the_direct_call_in_pairs(store: Store) -> 
     assert calls["p50 [95 %] ms"]["of it: gateway and way to the target"].startswith("5 [")
     assert "The gateway adds 3" in result.sentences()[0].replace("\u00a0", " ")
     assert [result.gate(limit, allow_overload=True).outcome for limit in (5.0, 2.0)] == ["passed", "missed"]
+
+
+def test_calls_without_spans_are_named_and_their_spans_are_read_later(store: Store) -> None:
+    gateways = ScriptedGateways(store, traced=False)
+    result = loom.GatewayStudy(gateways, calls=6, searches=0, questions=0, study_id="late").run(Silent())
+    assert [finding.evidence for finding in result.findings()] == ["spans are missing for 6 of 6 calls"]
+    assert result.calls()["p50 [95 %] ms"]["of it: the target"] == "n too small"
+    gateways.traced = True
+    result = loom.GatewayStudy.resume(gateways, "late").run(Silent())
+    assert result.findings() == []
+    assert result.calls()["n"]["of it: the target"] == "6"
 
 
 def test_choices_tokens_and_recall_are_shown_apart_and_marked_as_simulated(store: Store) -> None:

@@ -11,7 +11,7 @@ from loomlib.presentation.html import fragment
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, SHARE_METHOD
 
 from .charts import call_chart, choice_chart, token_chart
-from .design import ALL, CALLS, SEARCH
+from .design import ALL, CALLS, SEARCH, THROUGH
 from .estimates import RANKS, call_estimates, choice_estimates, recall_estimates
 from .result import GatewayResult, GatewayUnit
 from .tables import SIMULATED, call_table, choice_table, difference_table, recall_table
@@ -66,6 +66,17 @@ def findings(result: GatewayResult) -> list[StudyFinding]:
                     advice="No model can choose a tool that is left out. Describe tools in the words of their users.",
                 )
             )
+    through = [unit for unit in result.measured if unit.way == THROUGH and unit.is_done]
+    if unknown := sum(unit.gateway_ms is None or unit.target_ms is None for unit in through):
+        found.append(
+            StudyFinding(
+                kind="no spans",
+                title="Where the time of some calls went is not known",
+                evidence=f"spans are missing for {number(unknown, 0)} of {plural(len(through), 'call')}",
+                advice="On AWS, enable tracing of the gateway and export spans from the MCP server, then run the study "
+                "again with its study_id: it reads the spans that are there.",
+            )
+        )
     if opened := sum(unit.is_reused is False for unit in result.measured if unit.is_call):
         found.append(
             StudyFinding(
@@ -116,6 +127,7 @@ def method(result: GatewayResult) -> StudyMethod:
     ]
     limits = [
         "Generated tools are more alike than those of most products: they share their actions and their things.",
+        "A target's span may end a little after its answer was sent: the gateway's part is too small by that.",
         "Where there are more questions than tools, several phrasings ask for the same tool. They are not independent, "
         "and the intervals of such a catalogue are too narrow.",
     ]

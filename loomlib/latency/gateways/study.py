@@ -296,7 +296,10 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
         missing = {
             unit.invocation_id: unit.position
             for unit in self.units()
-            if unit.way == THROUGH and unit.is_done and unit.gateway_ms is None and unit.invocation_id is not None
+            if unit.way == THROUGH
+            and unit.is_done
+            and unit.invocation_id is not None
+            and (unit.gateway_ms is None or unit.target_ms is None)
         }
         if not missing:
             return

@@ -41,7 +41,8 @@ def test_a_small_study_measures_calls_searches_and_choices(bench: loom.Workbench
     for unit in ways["gateway"]:
         assert unit.is_reused
         assert unit.received is not None
-        assert 0 < unit.target_ms < unit.gateway_ms < unit.duration_ms, "each span lies within the one above"
+        assert 0 < unit.gateway_ms < unit.duration_ms
+        assert unit.target_ms > 0  # it may end after its answer, and so after the gateway's span
     for all_tools, searched in zip(
         *(sorted(ways[way], key=lambda u: u.block) for way in ("all", "search")), strict=True
     ):
