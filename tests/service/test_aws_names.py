@@ -123,6 +123,23 @@ def test_a_bearer_call_of_an_unknown_runtime_is_refused_in_agentcore_s_form(stat
     assert "none-AbCdEf1234" in answer.json()["message"]
 
 
+def test_a_refusal_under_aws_s_name_leads_to_metadata_that_can_be_read_there(
+    aws: Any, state: local.ServiceState
+) -> None:
+    rules = {"discoveryUrl": local.issuer_address(state), "allowedClients": [local.DEFAULT_CLIENT]}
+    code = aws.upload({"agent.py": AGENT})
+    created = aws.create("named_by_aws", code, authorizerConfiguration={"customJWTAuthorizer": rules})
+    assert aws.settled(created["agentRuntimeId"])["status"] == "READY"
+    runtime = f"https://bedrock-agentcore.us-east-1.amazonaws.com/runtimes/{quote(created['agentRuntimeArn'], safe='')}"
+    given = variables(state)
+    trusted = ssl.create_default_context(cafile=given["SSL_CERT_FILE"])
+    with httpx.Client(proxy=given["HTTPS_PROXY"], verify=trusted) as client:
+        challenge = client.post(f"{runtime}/invocations", json={}).headers["www-authenticate"]
+        metadata = client.get(challenge.split('"')[1])
+    assert challenge.startswith(f'Bearer resource_metadata="{runtime}/')
+    assert metadata.json()["resource"] == f"{runtime}/invocations?qualifier=DEFAULT"
+
+
 def test_nothing_is_served_without_trust_in_the_authority(state: local.ServiceState) -> None:
     proxies = {"https": variables(state)["HTTPS_PROXY"]}
     with pytest.raises(requests.exceptions.SSLError):

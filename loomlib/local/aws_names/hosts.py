@@ -39,3 +39,15 @@ def is_served(host: str) -> bool:
         False
     """
     return _SERVED.match(host.lower().removesuffix(":443")) is not None
+
+
+def address_of(host: str) -> str:
+    """Return the address at which a client reached this service: AWS's names are https, through the proxy.
+
+    Examples:
+        >>> address_of("127.0.0.1:4321")
+        'http://127.0.0.1:4321'
+        >>> address_of("bedrock-agentcore.us-east-1.amazonaws.com")
+        'https://bedrock-agentcore.us-east-1.amazonaws.com'
+    """
+    return f"{'https' if is_served(host) else 'http'}://{host}"

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 from ..access.errors import refusal
 from ..access.resource_policies import ResourcePolicies
+from ..aws_names.hosts import address_of
 from ..gateway_paths import METADATA_PATH, gateway_path
 from ..guard import Caller
 from ..identity.addresses import IssuerError
@@ -86,7 +87,7 @@ class Gateways:
         gateway = self._store.of_id(GATEWAY.noun, path[0]) if path else None
         if path is None or gateway is None or (caller.region and caller.region != gateway.region):
             raise not_found(f"Gateway not found: {path[0] if path else ''}")
-        address = f"http://{caller.header('host')}/gateways/{gateway.id}"
+        address = f"{address_of(caller.header('host'))}/gateways/{gateway.id}"
         if path[1] == METADATA_PATH:
             await self._send_metadata(gateway, address, send)
             return

@@ -74,7 +74,7 @@ class ResourceEngine:
         self.store = store
         self._account_id, self._clock = account_id, clock
         self._changing = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], ResourceRecord] = {}
         service: ServiceModel = get_service_model(model)
         self._families = {
             resource.noun: _Family(resource, behaviour, bind(resource, service)) for resource, behaviour in resources
@@ -245,6 +245,7 @@ class ResourceEngine:
                 await asyncio.to_thread(self.store.remove, record)
             else:
                 await asyncio.to_thread(self.store.remove_version, record, version)
+        await self._abandon(record, version)
         await family.behaviour.after_delete(record, version)
         return self._answer(family, "delete", _seen_as(record, family, "deleting"))
 
@@ -276,8 +277,21 @@ class ResourceEngine:
     def _begin(self, family: _Family, record: ResourceRecord) -> None:
         if _is_settling(family, record):
             task = asyncio.get_running_loop().create_task(self._settle(family, record))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks[task] = record
+            task.add_done_callback(self._tasks.pop)
+
+    async def _abandon(self, deleted: ResourceRecord, version: int | None) -> None:
+        """Stop the background work for a deleted resource, or for one version, which would leave files behind."""
+        tasks = [
+            task
+            for task, record in self._tasks.items()
+            if record.arn == deleted.arn and version in (None, record.version)
+        ]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            _log.info("%s %s was deleted while it was %s", deleted.kind, deleted.id, deleted.status)
 
     async def _settle(self, family: _Family, record: ResourceRecord) -> None:
         statuses, failure = family.binding.statuses, ""

@@ -54,10 +54,9 @@ def find_node(major: int) -> Path | None:
 
 def _installed() -> Iterator[tuple[Path, str]]:
     """Yield each program `node` on the path with its version."""
-    for folder in dict.fromkeys(os.get_exec_path()):
-        program = Path(folder, "node")
-        if os.access(program, os.X_OK) and (found := _version(program.resolve())):
-            yield program.resolve(), found
+    for program in dict.fromkeys(Path(folder, "node").resolve() for folder in os.get_exec_path()):
+        if os.access(program, os.X_OK) and (found := _version(program)):
+            yield program, found
 
 
 @cache

@@ -233,6 +233,7 @@ class SessionPool:
     async def stop_runtime(self, runtime_id: str) -> int:
         """End every session of a runtime and return how many there were."""
         sessions = [session for session in self._sessions.values() if session.runtime.runtime_id == runtime_id]
+        self._snapshots.abandon(runtime_id)
         await asyncio.gather(*(session.end("The runtime was deleted") for session in sessions))
         await self._snapshots.end(runtime_id)
         return len(sessions)
@@ -244,6 +245,7 @@ class SessionPool:
     async def close(self) -> None:
         """End every session and wait until all processes have ended."""
         self._closing = True
+        self._snapshots.abandon()
         await asyncio.gather(*(session.end("The local AgentCore is stopping") for session in list(self._processes)))
         await self._snapshots.close()
         self._watch.close()

@@ -68,7 +68,7 @@ class RestoredProcess(SessionProcess):
             on_signal=on_signal,
             on_endpoint=on_endpoint,
         )
-        self.leader = 0
+        self.leader, self._status = 0, b""
         self._groups = groups
         self._begun, self._reachable = asyncio.Event(), asyncio.Event()
         self._request = Request(
@@ -149,18 +149,22 @@ class RestoredProcess(SessionProcess):
         self._loop.call_later(_SUPERVISOR_ENDS_WITHIN_S, insist)
 
     def _on_exit(self) -> None:
-        data = os.read(self._status_fd, 16)
+        if data := os.read(self._status_fd, 16):
+            self._status += data
+            return  # the parent ends next, which closes the pipe
         self._loop.remove_reader(self._status_fd)
         self._stop_waiting_for_network()
-        code = int(data) if data.strip().isdigit() else _KILLED
+        reported = self._status.strip().isdigit()
+        code = int(self._status) if reported else _KILLED
         # Off the loop: searching /proc takes milliseconds, during which other sessions stream.
-        ending = self._loop.run_in_executor(None, self._end_the_rest)
+        ending = self._loop.run_in_executor(None, self._end_the_rest, reported)
         ending.add_done_callback(lambda _: self._on_ended(code))
 
-    def _end_the_rest(self) -> None:
+    def _end_the_rest(self, reported: bool) -> None:
         if self._network is not None:
             self._network.close()
-        kill_marked([self.mark])
+        if not reported:  # the parent was killed; otherwise it has ended all others, which are its descendants
+            kill_marked([self.mark])
 
     def _on_ended(self, code: int) -> None:
         self.exit_code = code

@@ -8,7 +8,7 @@ import sys
 
 from ..contract import RuntimeVersion
 from .place import SessionPlace
-from .snapshot import Snapshot
+from .snapshot import Snapshot, SnapshotError
 from .warming import name_of_hook
 
 _log = logging.getLogger(__name__)
@@ -79,7 +79,10 @@ class Snapshots:
             task = asyncio.get_running_loop().create_task(self._take(runtime, note))
             task.add_done_callback(lambda _: self._stop_unused())
         self._snapshots[key] = task
-        return await asyncio.shield(task)
+        await asyncio.wait([task])  # goes on for others if this caller is cancelled
+        if task.cancelled():
+            raise SnapshotError(f"The snapshot of version {runtime.version} of {runtime.runtime_id} was abandoned")
+        return task.result()
 
     def release(self, runtime: RuntimeVersion, mark: str) -> None:
         """Note that a session has ended."""
@@ -92,10 +95,18 @@ class Snapshots:
             del self._users[key]
             self._stop_unused()
 
+    def abandon(self, runtime_id: str | None = None) -> None:
+        """Stop to take snapshots of a runtime, or of all: a hook may last two minutes. Sessions that wait fail."""
+        for key, task in self._snapshots.items():
+            if runtime_id in (None, key[0]):
+                task.cancel()
+
     async def end(self, runtime_id: str, version: str | None = None) -> None:
         """End the snapshots of a runtime, or of one version."""
         keys = [key for key in self._snapshots if key[0] == runtime_id and version in (None, key[1])]
         tasks = [self._snapshots.pop(key) for key in keys]
+        for task in tasks:
+            task.cancel()  # if it is being taken
         self._stopped -= {key for key in self._stopped if key[0] == runtime_id and version in (None, key[1])}
         for snapshot in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(snapshot, Snapshot):

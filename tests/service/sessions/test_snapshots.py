@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -153,6 +154,31 @@ def test_a_hook_that_fails_fails_the_version_and_is_not_called_again(
     assert failure.startswith("The warm-up hook failed: ")
     assert re.search(reason, failure)
     assert messages(aws, arn).count("the hook is called") == 1
+
+
+def test_a_version_that_is_deleted_while_its_hook_runs_ends_at_once_and_leaves_nothing(isolated: Any) -> None:
+    start = WARMED.format(effect="print('warming', flush=True); time.sleep(100)", status=200)
+    code = AGENT.format(start=start, kind="def", body="return COUNT")
+    created = isolated.create(
+        "deleted_early", isolated.upload({"agent.py": code}), platformVersion="V2", hooksConfiguration=WARM_UP
+    )
+    name, home = created["agentRuntimeId"], isolated.state.home
+
+    def hook_runs() -> bool:
+        try:
+            return "warming" in messages(isolated, created["agentRuntimeArn"])
+        except ClientError:  # there is no log group yet
+            return False
+
+    wait_until(hook_runs, what="the hook")
+    began = time.monotonic()
+    isolated.control.delete_agent_runtime(agentRuntimeId=name)
+    assert time.monotonic() - began < 50
+    assert not (home / "runtimes" / name).exists()
+    assert not processes_with(name)
+    lines = [line for line in (home / "service.log").read_text().splitlines() if name in line]
+    assert "was deleted while it was CREATING" in lines[-1]
+    assert not [line for line in lines if "FAILED" in line]
 
 
 THREAD = "threading.Thread(target=time.sleep, args=(600,), name='refresher', daemon=True).start()"
@@ -396,6 +422,17 @@ def test_frozen_processes_without_sessions_are_stopped_but_for_the_last_ones(sta
     assert arns[0].rpartition("/")[2] in line
     aws.data.stop_runtime_session(agentRuntimeArn=arns[0], runtimeSessionId=session(1))
     assert ask(aws, arns[0], 2) > 0
+
+
+def test_an_idle_session_takes_hardly_any_processor_time(isolated: Any) -> None:
+    body = """
+    import resource
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    time.sleep(1)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before
+    """
+    arn = deploy(isolated, "idle", AGENT.format(start="", kind="def", body=body))
+    assert ask(isolated, arn, 1) < 8  # uvicorn alone wakes ten times
 
 
 def test_a_session_that_has_ended_leaves_no_process(isolated: Any) -> None:

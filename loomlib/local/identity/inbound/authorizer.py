@@ -19,6 +19,7 @@ from urllib.parse import quote
 from ...access.errors import refusal
 from ...access.permissions import require
 from ...access.resource_policies import ResourcePolicies
+from ...aws_names.hosts import address_of
 from ...contract import CallIdentity, ClaimCheck, LogSink, RuntimeVersion
 from ...guard import Caller
 from ...log_groups import runtime_group
@@ -133,7 +134,7 @@ class InboundAuthorizer:
         rules = self._rules_of(version)
         document: dict[str, Any] = {
             "authorization_servers": [rules.discovery_url.partition("/.well-known/")[0]],
-            "resource": f"http://{host}{_path(version)}/invocations?qualifier={quote(qualifier, safe='')}",
+            "resource": f"{address_of(host)}{_path(version)}/invocations?qualifier={quote(qualifier, safe='')}",
             "bearer_methods_supported": ["header"],
         }
         if rules.advertised_scopes:
@@ -186,7 +187,7 @@ class InboundAuthorizer:
         checks: Sequence[ClaimCheck] = (),
     ) -> ChallengeError:
         host = caller.header("host")
-        address = f"http://{host}{_path(version)}{RESOURCE_METADATA}?qualifier={quote(qualifier, safe='')}"
+        address = f"{address_of(host)}{_path(version)}{RESOURCE_METADATA}?qualifier={quote(qualifier, safe='')}"
         challenge = f'Bearer resource_metadata="{address}"'
         if scopes := self._rules_of(version).advertised_scopes:
             challenge += f', scope="{" ".join(scopes)}"'
