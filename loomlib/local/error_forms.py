@@ -129,30 +129,37 @@ def _rest_operation(service: str, method: str, raw_path: str, query: str, header
             **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
         }
     )
-    matched = ""
+    matched, best = "", -1
     for name in _SERVICES.get(service, (service,)):
         if (router := _router(name)) is not None:
             try:
                 operation = router.match(request)[0]
             except HTTPException:
                 continue
-            if has_same_parts(operation.http["requestUri"], raw_path):
-                return str(operation.name)
-            matched = matched or str(operation.name)
+            if (rank := likeness(operation.http["requestUri"], raw_path)) > best:
+                matched, best = str(operation.name), rank
     return matched
 
 
-def has_same_parts(template: str, raw_path: str) -> bool:
-    """Return whether a path has as many parts as an operation's path in its service model.
+def likeness(template: str, raw_path: str) -> int:
+    """Return how much a path is like an operation's in its service model, where operations of two services match it.
 
-    moto lets the last label of every template match several parts, because some clients leave slashes unencoded.
+    moto lets the last label of every template match several parts, because some clients leave slashes unencoded, and
+    ignores a slash at the end, which alone tells PrepareAgent from InvokeInlineAgent.
 
     Args:
         template: Such as `/datasets/{datasetId}?version`.
         raw_path: The path as it was sent.
+
+    Returns:
+        2 for as many parts and the same end, 1 for as many parts, 0 for neither.
     """
-    path = template.partition("?")[0].rstrip("/")
-    return "+}" in path or path.count("/") == raw_path.rstrip("/").count("/")
+    path = template.partition("?")[0]
+    if "+}" in path:
+        return 2
+    if path.rstrip("/").count("/") != raw_path.rstrip("/").count("/"):
+        return 0
+    return 2 if path.endswith("/") == raw_path.endswith("/") else 1
 
 
 @cache

@@ -24,7 +24,7 @@ from moto.core.routing import get_service_router
 from moto.core.serialize import RestJSONSerializer
 from werkzeug.exceptions import NotFound
 
-from .error_forms import has_same_parts
+from .error_forms import likeness
 from .moto_fallback import moto_methods
 from .patterns import matches_model
 from .resources import Place
@@ -73,14 +73,16 @@ class Match:
 
 
 def best_match(routers: Iterable[Router], scope: AsgiScope) -> tuple[Router, Match] | None:
-    """Return a request's router and operation: one whose path has as many parts as the request's, else the first."""
+    """Return a request's router and operation: the first whose path is most like the request's."""
     matched: tuple[Router, Match] | None = None
-    raw_path: str = scope["raw_path"].decode("latin-1")
+    best, raw_path = -1, scope["raw_path"].decode("latin-1")
     for router in routers:
         if (match := router.match(scope)) is not None:
-            if has_same_parts(match.operation.http["requestUri"], raw_path):
+            rank = likeness(match.operation.http["requestUri"], raw_path)
+            if rank == 2:
                 return router, match
-            matched = matched or (router, match)
+            if rank > best:
+                matched, best = (router, match), rank
     return matched
 
 

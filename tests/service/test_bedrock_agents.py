@@ -198,6 +198,35 @@ def test_what_an_agent_lacks_or_cannot_do_here_is_refused_by_name(aws: Aws, crea
     agent = create()
     with pytest.raises(ClientError, match="memoryId"):
         invoked(aws, agent, "hello", memoryId="someone")
+    with pytest.raises(ClientError, match=r"NotImplementedException.*InvokeInlineAgent"):  # its path is PrepareAgent's
+        aws.client("bedrock-agent-runtime").invoke_inline_agent(
+            sessionId=agent, foundationModel=MODEL, instruction=INSTRUCTION, inputText="hello"
+        )
+
+
+def test_an_agent_asks_its_user(aws: Aws, create: Callable[..., str]) -> None:
+    agent = create({"actionGroupName": "ask", "parentActionGroupSignature": "AMAZON.UserInput"})
+    result = invoked(aws, agent, 'Use user__askuser with the question "What is your name?"')
+    assert result["text"] == "What is your name?"
+    assert of_kind(result, "observation")[-1]["type"] == "ASK_USER"
+    again = invoked(aws, agent, "Ann", sessionId=result["session"])
+    asked = json.loads(of_kind(again, "modelInvocationInput")[0]["text"])["messages"]
+    assert [message["content"][0]["text"] for message in asked[1:]] == ["What is your name?", "Ann"]
+
+
+def test_an_overridden_prompt_is_used(aws: Aws, create: Callable[..., str]) -> None:
+    template = {"system": "$instruction$ Be brief. $prompt_session_attributes$ $tools$", "messages": []}
+    prompt = {
+        "promptType": "ORCHESTRATION",
+        "promptCreationMode": "OVERRIDDEN",
+        "basePromptTemplate": json.dumps(template),
+        "inferenceConfiguration": {"temperature": 0.5, "maximumLength": 1000},
+    }
+    agent = create(promptOverrideConfiguration={"promptConfigurations": [prompt]})
+    state = {"promptSessionAttributes": {"today": "Monday"}}
+    asked = of_kind(invoked(aws, agent, "Hello", sessionState=state), "modelInvocationInput")[0]
+    assert json.loads(asked["text"])["system"] == f"{INSTRUCTION} Be brief. today: Monday "
+    assert asked["inferenceConfiguration"] == {"temperature": 0.5, "maximumLength": 1000}
 
 
 def test_parts_belong_to_a_version(aws: Aws, create: Callable[..., str], function: str) -> None:
@@ -305,6 +334,7 @@ def test_the_lambda_event_has_every_member(aws: Aws, create: Callable[..., str],
         **state,
     }
     assert {"name": "note", "type": "string", "value": "call back"} in given_note(given)
+    aws.client("s3").delete_object(Bucket=bucket, Key="orders.yaml")  # what is prepared keeps the schema
     again = invoked(aws, agent, text, sessionId=result["session"])
     given = json.loads(of_kind(again, "observation")[0]["actionGroupInvocationOutput"]["text"])["event"]
     assert given["sessionAttributes"] == {"customer": "c-7", "seen": "yes"}

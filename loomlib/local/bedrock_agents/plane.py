@@ -14,7 +14,7 @@ from ..resources.engine import ResourceEngine
 from ..wire import conflict, invalid, not_found, not_implemented
 from .prompts import check_prompts
 from .resources import AGENT, AGENT_ALIAS, TEST_ALIAS
-from .tools import version_tools
+from .tools import version_tools, with_schemas
 from .versions import AgentVersion, find_version, numbers, with_prepared, without_version
 
 _PAGE: Final = 100
@@ -35,8 +35,8 @@ class AgentPlane:
         """Check the working draft and keep it as what the test alias runs."""
         async with self._engine.changing:
             agent = self._find(parameters, place)
-            await asyncio.to_thread(_check, find_version(agent, "DRAFT"), place)
-            agent = replace(with_prepared(agent), updated_at=datetime.now(UTC))
+            groups = await asyncio.to_thread(_checked, find_version(agent, "DRAFT"), place)
+            agent = replace(with_prepared(agent, groups), updated_at=datetime.now(UTC))
             agent = (await asyncio.to_thread(self._store.put, [agent]))[0]
         prepared_at = agent.internal["prepared"]["createdAt"]
         shown = {"agentId": agent.id, "agentStatus": "PREPARING", "agentVersion": "DRAFT"}
@@ -103,8 +103,8 @@ def _summary(version: AgentVersion) -> dict[str, Any]:
     return {**shown, **{name: version.document[name] for name in optional if name in version.document}}
 
 
-def _check(version: AgentVersion, place: Place) -> None:
-    """Refuse a draft that AWS would not prepare, and what cannot be executed here."""
+def _checked(version: AgentVersion, place: Place) -> dict[str, Any]:
+    """Refuse a draft that AWS would not prepare, and what cannot be executed here; return its action groups."""
     document = version.document
     for member in ("foundationModel", "instruction"):
         if not document.get(member):
@@ -115,4 +115,6 @@ def _check(version: AgentVersion, place: Place) -> None:
     if document["agentCollaboration"] != "DISABLED" and not version.parts["collaborators"]:
         mode = document["agentCollaboration"]
         raise invalid(f"The agent {version.id} cannot be prepared: it is a {mode} without collaborators")
-    version_tools(version, place)
+    groups = with_schemas(version.parts["actionGroups"], place)
+    version_tools(replace(version, parts={**version.parts, "actionGroups": groups}), place)
+    return groups

@@ -77,7 +77,8 @@ def version_tools(version: AgentVersion, place: Place) -> list[AgentTool]:
     """
     tools: list[AgentTool] = []
     for part in version.enabled("actionGroups"):
-        tools += [replace(tool, part=part) for tool in group_tools(part["document"], place)]
+        found = group_tools(part["document"], place, schema=part.get("schema"))
+        tools += [replace(tool, part=part) for tool in found]
     for part in version.enabled("knowledgeBases"):
         document = part["document"]
         tools.append(
@@ -104,12 +105,35 @@ def version_tools(version: AgentVersion, place: Place) -> list[AgentTool]:
     return _named(tools)
 
 
-def group_tools(document: Mapping[str, Any], place: Place) -> list[AgentTool]:
+def with_schemas(groups: Mapping[str, Mapping[str, Any]], place: Place) -> dict[str, dict[str, Any]]:
+    """Return action groups by id with the text of their API schemas, so that a version keeps what S3 has now.
+
+    Args:
+        groups: The action groups of a version by id.
+        place: The agent's region and account.
+
+    Raises:
+        RefusedError: An object in S3 cannot be read.
+    """
+    kept: dict[str, dict[str, Any]] = {}
+    for identity, part in groups.items():
+        document = part["document"]
+        try:
+            text = _schema_text(document["apiSchema"], place) if document.get("apiSchema") else None
+        except TargetError as error:
+            name = document["actionGroupName"]
+            raise invalid(f"The API schema of the action group {name} cannot be used: {error}") from error
+        kept[identity] = {**part, "schema": text} if text is not None else dict(part)
+    return kept
+
+
+def group_tools(document: Mapping[str, Any], place: Place, *, schema: str | None = None) -> list[AgentTool]:
     """Return the tools of one action group.
 
     Args:
         document: The group's members in CreateAgentActionGroup.
         place: The agent's region and account.
+        schema: The text of its API schema; None to read it.
 
     Raises:
         RefusedError: Its schema cannot be read, or it is of a kind that does not run here (501).
@@ -132,7 +156,8 @@ def group_tools(document: Mapping[str, Any], place: Place) -> list[AgentTool]:
     if functions:
         return [_function(name, function, document, part) for function in functions]
     try:
-        return list(_operations(name, document, part, place))
+        text = schema if schema is not None else _schema_text(document["apiSchema"], place)
+        return list(_operations(name, text, part))
     except TargetError as error:
         raise invalid(f"The API schema of the action group {name} cannot be used: {error}") from error
 
@@ -159,12 +184,16 @@ def _function(
     )
 
 
-def _operations(group: str, document: Mapping[str, Any], part: Mapping[str, Any], place: Place) -> Iterator[AgentTool]:
-    """Yield a tool for each operation of an API schema."""
-    given = document["apiSchema"]
-    source: Mapping[str, Any] = given.get("s3") or {}
+def _schema_text(given: Mapping[str, Any], place: Place) -> str:
+    if "payload" in given:
+        return str(given["payload"])
+    source: Mapping[str, Any] = given["s3"]
     where = f"s3://{source.get('s3BucketName', '')}/{source.get('s3ObjectKey', '')}"
-    text = given["payload"] if "payload" in given else schema_text({"s3": {"uri": where}}, place)
+    return schema_text({"s3": {"uri": where}}, place)
+
+
+def _operations(group: str, text: str, part: Mapping[str, Any]) -> Iterator[AgentTool]:
+    """Yield a tool for each operation of an API schema."""
     api = read_document(text)
     paths = api.get("paths")
     if not isinstance(paths, dict) or not paths:

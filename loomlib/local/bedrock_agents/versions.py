@@ -84,10 +84,15 @@ def numbers(agent: ResourceRecord) -> list[str]:
     return sorted(_versions(agent), key=int, reverse=True)
 
 
-def with_prepared(agent: ResourceRecord) -> ResourceRecord:
-    """Return an agent whose working draft is prepared."""
-    moment = time.time()
-    kept = {"name": agent.name, "document": dict(agent.document), "parts": draft_parts(agent), "createdAt": moment}
+def with_prepared(agent: ResourceRecord, groups: Mapping[str, Any]) -> ResourceRecord:
+    """Return an agent whose working draft is prepared.
+
+    Args:
+        agent: The agent.
+        groups: Its action groups by id, with the texts of their schemas.
+    """
+    parts = {**draft_parts(agent), "actionGroups": dict(groups)}
+    kept = {"name": agent.name, "document": dict(agent.document), "parts": parts, "createdAt": time.time()}
     return replace(agent, status="PREPARED", internal={**agent.internal, "prepared": kept})
 
 
