@@ -4,7 +4,7 @@ from .invoking import AgentInvocations
 from .parts import AgentParts
 from .plane import AgentPlane
 from .resources import AGENT, AGENT_ALIAS, AgentAliasBehaviour, AgentBehaviour
-from .turns import AgentServices
+from .services import AgentServices
 
 __all__ = [
     "AGENT",

@@ -10,8 +10,9 @@ from ..models.reply import encode_event, encode_exception
 from ..resources import Place, ResourceRecord
 from ..wire import LiveStream, RefusedError, conflict, invalid, not_found, not_implemented
 from .resources import AGENT, AGENT_ALIAS
+from .services import AgentServices
 from .sessions import AgentSession, AgentSessions
-from .turns import AgentServices, AgentTurn, TurnRequest
+from .turns import AgentTurn, TurnRequest
 from .versions import AgentVersion, find_version, prepared_version
 
 _ERRORS: Final = frozenset(

@@ -8,57 +8,24 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, cast
 
-from ..functions import FunctionPool, find_version
-from ..guardrails import GuardedModel, GuardrailPlane
-from ..knowledge.retrieval import RetrievalPlane, citations_of, reference_of
+from ..knowledge.retrieval import citations_of, reference_of
 from ..knowledge.store import RankedPassage
-from ..models import ConverseModel, ModelRefusedError
 from ..resources import Place, ResourceRecord
-from ..resources.store import ResourceStore
-from ..wire import RefusedError, invalid
-from .actions import (
-    ActionAnswer,
-    called,
-    dependency_failed,
-    is_answer_to,
-    read_given_answer,
-    read_lambda_answer,
-    trace_input,
-)
+from ..wire import invalid
+from .actions import ActionAnswer, called, is_answer_to, read_given_answer, read_lambda_answer, trace_input
 from .prompts import inference, model_id, system_prompt
-from .resources import AGENT, AGENT_ALIAS
+from .services import AgentServices
 from .sessions import AgentSession, Message, Pending
 from .tools import AgentTool, version_tools
 from .tracing import AgentTracing, metadata, request_text
 from .versions import AgentVersion
-from .versions import find_version as find_agent_version
 
 _MOST_MODEL_CALLS: Final = 25
 _MOST_LEVELS: Final = 5
 _MOST_WAITING: Final = 5  # the service model's limit of a return of control
 _UNABLE: Final = "Sorry, I am unable to assist you with this request."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentServices:
-    """What agents call.
-
-    Attributes:
-        store: The agents.
-        models: Answers Converse.
-        guardrails: The guardrails that agents name.
-        retrieval: Searches knowledge bases.
-        functions: Runs Lambda functions.
-    """
-
-    store: ResourceStore
-    models: ConverseModel
-    guardrails: GuardrailPlane
-    retrieval: RetrievalPlane
-    functions: FunctionPool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,11 +216,7 @@ class AgentTurn:
             asked["performanceConfig"] = dict(self._request.performance)
         if guardrail := self._request.agent.document.get("guardrailConfiguration"):
             asked["guardrailConfig"] = {**guardrail, "trace": "enabled"}
-        find = partial(self._services.guardrails.version, place=self._request.place)
-        try:
-            return cast("dict[str, Any]", await GuardedModel(self._services.models, find).converse(model, asked))
-        except ModelRefusedError as refused:
-            raise RefusedError(refused.code, refused.status, refused.message) from refused
+        return await self._services.converse(model, asked, self._request.place)
 
     async def _act(self) -> AsyncIterator[bytes]:
         """Execute the calls of the model's newest message that have no result yet."""
@@ -309,25 +272,14 @@ class AgentTurn:
                 "alias": request.alias.id,
                 "version": request.agent.version,
             },
-            "inputText": request.text,
+            "inputText": self._turn[0]["content"][0]["text"],  # of the turn's beginning, if a confirmation came between
             "sessionId": request.session_id,
             **what,
             "sessionAttributes": dict(session.attributes),
             "promptSessionAttributes": dict(session.prompt_attributes),
         }
-        try:
-            function = await asyncio.to_thread(find_version, arn, None, self._request.place)
-            result = await self._services.functions.call(function, json.dumps(event))
-        except RefusedError as refused:
-            raise dependency_failed(f"The Lambda function {arn} cannot be invoked: {refused.message}", arn) from refused
-        if result.failed:
-            raise dependency_failed(
-                f"Your request couldn't be completed. Lambda function {arn} encountered a problem while processing "
-                f"request. The error message from the Lambda function is {result.payload}. Check the Lambda function "
-                "log for error details, then try your request again after fixing the error.",
-                arn,
-            )
-        yield self._take(call, read_lambda_answer(tool, result.payload), begun)
+        payload = await self._services.call_function(arn, event, self._request.place)
+        yield self._take(call, read_lambda_answer(tool, payload), begun)
 
     def _take(self, call: Mapping[str, Any], answer: ActionAnswer, begun: float) -> bytes:
         """Keep an action group's answer for the model, and return its trace event."""
@@ -351,13 +303,7 @@ class AgentTurn:
         shown: dict[str, Any] = {"invocationType": "KNOWLEDGE_BASE", "knowledgeBaseLookupInput": lookup}
         yield self.tracing.orchestration("invocationInput", shown)
         begun = time.time()
-        try:
-            passages, size = await self._services.retrieval.search(
-                key, question, self._session.searches.get(key), self._request.place
-            )
-        except RefusedError as refused:
-            raise dependency_failed(f"The knowledge base {key} cannot be searched: {refused.message}", key) from refused
-        passages = passages[:size]
+        passages = await self._services.search(key, question, self._session.searches.get(key), self._request.place)
         self._passages += passages
         texts = [{"text": passage.text} for passage in passages] or [{"text": "No results."}]
         self._results[call["toolUseId"]] = {"toolUseId": call["toolUseId"], "content": texts}
@@ -397,7 +343,7 @@ class AgentTurn:
         yield self.tracing.orchestration("invocationInput", shown)
         begun, session = time.time(), self._session.collaborator(name)
         session.attributes, session.prompt_attributes = self._session.attributes, self._session.prompt_attributes
-        alias, version = find_alias_version(self._services.store, arn, self._request.place)
+        alias, version = self._services.alias_version(arn, self._request.place)
         turn = AgentTurn(
             self._services,
             session,
@@ -456,24 +402,6 @@ class AgentTurn:
             self.citations = citations_of(text, self._passages)
         if keeps:
             self._session.keep([*self._turn, {"role": "assistant", "content": [{"text": text or "-"}]}])
-
-
-def find_alias_version(store: ResourceStore, arn: str, place: Place) -> tuple[ResourceRecord, AgentVersion]:
-    """Return an alias of a version, and the version.
-
-    Args:
-        store: The agents.
-        arn: The alias's ARN.
-        place: Region and account of its caller.
-
-    Raises:
-        RefusedError: There is none such (404).
-    """
-    alias = store.find(AGENT_ALIAS.noun, place, arn)
-    agent = store.of_arn(alias.parent) if alias is not None else None
-    if alias is None or agent is None or agent.kind != AGENT.noun:
-        raise dependency_failed(f"Agent alias not found: {arn}", arn)
-    return alias, find_agent_version(agent, alias.document["routingConfiguration"][0]["agentVersion"])
 
 
 def _calls(message: Message) -> list[dict[str, Any]]:
