@@ -6,7 +6,6 @@ import asyncio
 import json
 import shutil
 import tempfile
-import time
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -35,6 +34,7 @@ from .protocol_sessions import gateway_session
 if TYPE_CHECKING:
     from ..agents.protocols.measuring import CallOutcome
     from ..store import InvocationRow, Store
+    from ..telemetry.trace_lookup import PollingPolicy
 
 T = TypeVar("T")
 
@@ -42,7 +42,6 @@ DEFAULT_SIZES: Final = (5, 20, 100, 500)
 _BLUEPRINT: Final = "tool_catalogue"
 _TARGET: Final = "tools"
 _SKEW_S: Final = 60.0
-_TARGET_WAIT_S: Final = 5.0
 
 
 def deploy_catalogues(
@@ -166,6 +165,11 @@ class ToolCatalogues:
         """The ARN of the gateway in front of each catalogue, by the number of its tools."""
         return {size: gateway.arn for size, (_, gateway) in self._made.items()}
 
+    @property
+    def patience(self) -> PollingPolicy:
+        """How long to wait for spans."""
+        return self._context.environment.patience()
+
     def caller(self, tools: int, *, direct: bool = False) -> _McpToolCaller:
         """Return a caller of a catalogue's tools that is not open yet.
 
@@ -202,7 +206,7 @@ class ToolCatalogues:
         return converse(self._context.clients, model, [message], tools=tools, max_tokens=500, temperature=0.0)
 
     def spans(self, tools: int, invocation_ids: Sequence[int]) -> Mapping[int, GatewaySpans]:
-        """Return where the time of calls through a gateway went, for those whose spans have arrived; blocks.
+        """Return where the time of calls through a gateway went, for those whose spans are there now; blocks.
 
         Args:
             tools: The catalogue.
@@ -211,17 +215,7 @@ class ToolCatalogues:
         agent, gateway = self._made[tools]
         stored = [row for id in invocation_ids if (row := self._context.store.invocations.get(id)) is not None]
         calls = {row.trace_id: row for row in stored if row.trace_id and row.client_invoke_time is not None}
-        patience = self._context.environment.patience()
-        deadline = time.monotonic() + patience.wait_s
-        has_all = False
-        while True:
-            found = self._read_spans(agent, gateway, calls) if calls else {}
-            is_whole = len(found) == len(calls) and all(spans.target_ms is not None for spans in found.values())
-            if is_whole or time.monotonic() >= deadline:
-                return found
-            if len(found) == len(calls) and not has_all:  # the target's may be late, or it may export none
-                has_all, deadline = True, min(deadline, time.monotonic() + max(patience.settle_s, _TARGET_WAIT_S))
-            time.sleep(patience.interval_s)
+        return self._read_spans(agent, gateway, calls) if calls else {}
 
     async def is_alive(self) -> bool:
         """Return whether the service accepts connections."""

@@ -24,6 +24,7 @@ from loomlib.latency.gateways import (
 )
 from loomlib.latency.gateways.catalogue import PHRASINGS, largest_catalogue
 from loomlib.store import Store
+from loomlib.telemetry.trace_lookup import PollingPolicy
 
 
 @pytest.fixture
@@ -51,6 +52,7 @@ class ScriptedGateways:
     wanted: str = ""
     scope = "local"
     labels: Sequence[str] = ("local AgentCore", "model: scripted (simulated, profile instant)")
+    patience = PollingPolicy(wait_s=0.02, interval_s=0.01, horizon_s=0.02)
     name = "catalogue"
     seed = 0
 

@@ -19,7 +19,7 @@ from loomlib.json_values import as_list, as_mapping, as_text
 from .catalogue import generate_catalogue
 from .design import ALL, CALLS, CHOICES, DIRECT, FIND, KIND, SEARCHES, THROUGH, GatewayDesign
 from .result import GatewayResult, GatewayUnit
-from .subject import StudiedGateways, ToolAnswer, ToolCaller
+from .subject import GatewaySpans, StudiedGateways, ToolAnswer, ToolCaller
 
 if TYPE_CHECKING:
     from loomlib.store import PlannedMeasurement, StudyRow
@@ -28,6 +28,7 @@ SEARCH_TOOL: Final = "x_amz_bedrock_agentcore_search"
 """The tool of a gateway that finds its tools (AgentCore developer guide, "Search for tools in your gateway")."""
 
 DEFAULT_MODEL: Final = "global.anthropic.claude-sonnet-4-6"
+_TARGET_WAIT_S: Final = 5.0
 _logger = logging.getLogger(__name__)
 
 
@@ -305,7 +306,7 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
             return
         run.report("reading spans")
         try:
-            spans = await run.blocking(self.subject.spans, self.design.sizes[0], list(missing))
+            spans = await self._spans(run, list(missing))
         except LoomError as error:
             _logger.warning("The spans of the calls could not be read: %s", error)
             return
@@ -313,6 +314,22 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
             run.ledger.amend(
                 missing[invocation_id], details={"gateway_ms": times.gateway_ms, "target_ms": times.target_ms}
             )
+
+    async def _spans(self, run: StudyRun, invocation_ids: Sequence[int]) -> Mapping[int, GatewaySpans]:
+        """Read the spans again and again until all are there, or are not expected any more."""
+        patience = self.subject.patience
+        deadline = time.monotonic() + patience.wait_s
+        has_all = False
+        while True:
+            spans = await run.blocking(self.subject.spans, self.design.sizes[0], invocation_ids)
+            is_known = len(spans) == len(invocation_ids)
+            if is_known and all(times.target_ms is not None for times in spans.values()):
+                return spans
+            if is_known and not has_all:  # the target's spans may be late, or it may export none
+                has_all, deadline = True, min(deadline, time.monotonic() + max(patience.settle_s, _TARGET_WAIT_S))
+            if time.monotonic() >= deadline:
+                return spans
+            await asyncio.sleep(patience.interval_s)
 
 
 def _found(result: Mapping[str, Any]) -> list[str]:

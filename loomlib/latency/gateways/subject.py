@@ -11,6 +11,7 @@ from loomlib.aws.converse import ModelAnswer, ToolForm
 if TYPE_CHECKING:
     from loomlib.aws.wire import WireBytes
     from loomlib.store import Store
+    from loomlib.telemetry.trace_lookup import PollingPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +120,11 @@ class StudiedGateways(Protocol):
         """The ARN of the gateway in front of each catalogue, by the number of its tools."""
         ...
 
+    @property
+    def patience(self) -> PollingPolicy:
+        """How long to wait for spans."""
+        ...
+
     def caller(self, tools: int, *, direct: bool = False) -> ToolCaller:
         """Return a caller of a catalogue's tools that is not open yet.
 
@@ -141,7 +147,7 @@ class StudiedGateways(Protocol):
         ...
 
     def spans(self, tools: int, invocation_ids: Sequence[int]) -> Mapping[int, GatewaySpans]:
-        """Return where the time of calls through a gateway went, for those whose spans have arrived; blocks.
+        """Return where the time of calls through a gateway went, for those whose spans are there now; blocks.
 
         Args:
             tools: The catalogue.
