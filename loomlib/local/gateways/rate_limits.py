@@ -31,6 +31,7 @@ ANY: Final = "*"
 _MOST_LIMITS: Final = 50
 _MOST_BUCKETS: Final = 100_000
 _PERIOD_S: Final = {"second": 1.0, "minute": 60.0}
+_ATTRIBUTES: Final = "aws.agentcore.gateway.throttle.customer"
 _CONTEXT: Final = "$.context."
 _FREELY_CHOSEN: Final = (f"{_CONTEXT}request.header.", f"{_CONTEXT}request.body.")
 _TRUSTED: Final = (f"{_CONTEXT}jwt.", f"{_CONTEXT}iam.")
@@ -82,18 +83,30 @@ class Throttled:
     """A request that a rate limit does not let pass.
 
     Attributes:
-        limit_key: The limit and the values of its dimensions.
+        limit_id: The rate limit's id.
+        values: The values of its dimensions, by their keys.
         retry_after_s: When the next request may pass, in whole seconds.
     """
 
-    limit_key: str
+    limit_id: str
+    values: Mapping[str, str]
     retry_after_s: int
 
     def error(self, identity: Any) -> dict[str, Any]:
         """Return AWS's answer to an MCP client."""
-        data = {"limitKey": self.limit_key, "metric": "requests", "retryAfter": self.retry_after_s}
+        values = ",".join(f"{key}={value}" for key, value in self.values.items())
+        data = {"limitKey": f"{self.limit_id}/{values}", "metric": "requests", "retryAfter": self.retry_after_s}
         error = {"code": -32003, "message": "Rate limit exceeded", "data": data}
         return {"jsonrpc": "2.0", "id": identity, "error": error}
+
+    def attributes(self) -> dict[str, str]:
+        """Return the attributes of the request's span."""
+        return {
+            f"{_ATTRIBUTES}.decision": "throttled",
+            f"{_ATTRIBUTES}.limit_key": self.limit_id,
+            f"{_ATTRIBUTES}.metric": "requests",
+            f"{_ATTRIBUTES}.matched_entry": ",".join(self.values.values()),
+        }
 
 
 @dataclass(slots=True)
@@ -131,8 +144,8 @@ class RateLimits:
             wait_s = self._take(match)
             if wait_s > 0:
                 keys: Sequence[str] = match.limit.document["dimensionKeys"]
-                shown = ",".join(f"{key}={value}" for key, value in zip(keys, match.values, strict=True))
-                return Throttled(limit_key=f"{match.limit.id}/{shown}", retry_after_s=max(1, math.ceil(wait_s)))
+                values = dict(zip(keys, match.values, strict=True))
+                return Throttled(limit_id=match.limit.id, values=values, retry_after_s=max(1, math.ceil(wait_s)))
         return None
 
     def _take(self, match: _Match) -> float:

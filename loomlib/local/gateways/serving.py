@@ -32,7 +32,7 @@ from ..wire import (
     send_json,
 )
 from .interceptors import InterceptedRequest, InterceptorError, Interceptors, Reply
-from .rate_limits import LimitedRequest, RateLimits
+from .rate_limits import LimitedRequest, RateLimits, Throttled
 from .resources import GATEWAY, GATEWAY_TARGET
 from .search import ToolSearch
 from .targets import Targets
@@ -107,6 +107,7 @@ class Gateways:
             return
         document = cast("dict[str, Any]", message)
         if "id" in document and (throttled := self._limits.throttled(gateway, _limited(document, caller, claims))):
+            self._write_throttled(gateway, document, caller, throttled)
             await send_json(send, throttled.error(document["id"]), 429, named)
             return
         reply = await self._intercepted(gateway, document, caller, body.decode("utf-8", "replace"))
@@ -156,9 +157,9 @@ class Gateways:
             name, arguments = parameters.get("name"), cast("Any", parameters.get("arguments") or {})
             if not isinstance(name, str) or not isinstance(arguments, dict):
                 return _error(identity, _INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
-            meta: Any = parameters.get("_meta")
-            context = _text(cast("dict[str, Any]", meta).get("traceparent")) if isinstance(meta, dict) else ""
-            called = await self._traced(gateway, name, cast("dict[str, Any]", arguments), caller, context)
+            called = await self._traced(
+                gateway, name, cast("dict[str, Any]", arguments), caller, _trace_given(parameters, caller)
+            )
             if called is None:
                 return _error(identity, _INVALID_PARAMS, f"Unknown tool: {name}")
             result = called.shown()
@@ -193,14 +194,10 @@ class Gateways:
         return result
 
     async def _traced(
-        self, gateway: ResourceRecord, name: str, arguments: Mapping[str, Any], caller: Caller, context: str
+        self, gateway: ResourceRecord, name: str, arguments: Mapping[str, Any], caller: Caller, given: Mapping[str, str]
     ) -> ToolResult | None:
-        """Call a tool within a span of the caller's trace, if it names one; the target's spans are below it.
-
-        MCP clients name it in the request's `_meta` (OpenTelemetry's conventions for MCP), others in a header.
-        """
+        """Call a tool within a span of the caller's trace, if it names one; the target's spans are below it."""
         began_ns, span_id, trace = time.time_ns(), secrets.token_hex(8), dict[str, str]()
-        given = {"traceParent": context or caller.header("traceparent"), "traceId": caller.header("x-amzn-trace-id")}
         if (parent := trace_of(given)) is not None:
             trace["traceparent"] = f"00-{parent[0]}-{span_id}-01"
         called = await self._called(gateway, name, arguments, caller.bearer or "", trace)
@@ -216,6 +213,28 @@ class Gateways:
                 span_id=span_id,
             )
         return called
+
+    def _write_throttled(
+        self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller, throttled: Throttled
+    ) -> None:
+        """Write the span of a call of a tool that a rate limit has refused, with AWS's attributes."""
+        given: Any = message.get("params")
+        parameters = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        if message.get("method") == "tools/call":
+            self._spans.write(
+                "InvokeGateway",
+                _trace_given(parameters, caller),
+                gateway.place,
+                gateway.arn,
+                began_ns=time.time_ns(),
+                attributes={
+                    "gateway.id": gateway.id,
+                    "gateway.name": gateway.name,
+                    "tool.name": str(parameters.get("name")),
+                    **throttled.attributes(),
+                },
+                is_error=True,
+            )
 
     async def _called(
         self,
@@ -310,6 +329,16 @@ _SEARCH_TOOL: Final = {
         "required": ["query"],
     },
 }
+
+
+def _trace_given(parameters: Mapping[str, Any], caller: Caller) -> dict[str, str]:
+    """Return the trace context of a call.
+
+    MCP clients name it in the request's `_meta` (OpenTelemetry's conventions for MCP), others in a header.
+    """
+    meta: Any = parameters.get("_meta")
+    context = _text(cast("dict[str, Any]", meta).get("traceparent")) if isinstance(meta, dict) else ""
+    return {"traceParent": context or caller.header("traceparent"), "traceId": caller.header("x-amzn-trace-id")}
 
 
 def _limited(message: Mapping[str, Any], caller: Caller, claims: Mapping[str, Any]) -> LimitedRequest:

@@ -254,10 +254,13 @@ def test_a_deleted_gateway_and_target_answer_no_more(make_gateway: Any, aws: Any
     assert requests.post(gateway.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, timeout=60).status_code == 404
 
 
-def test_what_a_gateway_would_not_enforce_is_refused(make_gateway: Any) -> None:
+def test_what_a_gateway_would_not_enforce_is_refused(make_gateway: Any, aws: Any) -> None:
     engine = {"arn": "arn:aws:bedrock-agentcore:us-east-1:123456789012:policy-engine/e-1234567890", "mode": "ENFORCE"}
     with pytest.raises(ClientError, match="policy engines of gateways"):
         make_gateway(policyEngineConfiguration=engine)
+    actions = [{"routeToTarget": {"staticRoute": {"targetName": "a"}}}]
+    with pytest.raises(ClientError, match="CreateGatewayRule"):
+        aws.control.create_gateway_rule(gatewayIdentifier=make_gateway().id, priority=1, actions=actions)
 
 
 def test_a_runtime_that_speaks_mcp_is_called_with_the_gateways_role(make_gateway: Any, aws: Any) -> None:

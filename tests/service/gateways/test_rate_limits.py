@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 from contextlib import closing
 from typing import Any
 
@@ -10,6 +12,7 @@ import requests
 from botocore.exceptions import ClientError
 from test_gateway_calls import ask
 from token_issuer import TokenIssuer
+from waiting import wait_until
 
 import loomlib as loom
 
@@ -99,7 +102,24 @@ def test_the_most_specific_entry_decides_and_a_reached_limit_is_aws_s_error(
     limit = aws.control.create_gateway_rate_limit(
         gatewayIdentifier=gateway.id, rateLimitId="rl-1", dimensionKeys=["targetName", "toolName"], entries=entries
     )
-    assert [status(gateway.url, "sums___add")[0] for _ in range(3)] == [200, 200, 429]
+    trace_id, parent = secrets.token_hex(16), secrets.token_hex(8)
+    headers = {"traceparent": f"00-{trace_id}-{parent}-01"}
+    assert [status(gateway.url, "sums___add", headers)[0] for _ in range(3)] == [200, 200, 429]
+
+    def spans() -> list[dict[str, Any]] | None:
+        logs = aws.client("logs")
+        try:
+            events = logs.filter_log_events(logGroupName="aws/spans", filterPattern=f'"{trace_id}"')["events"]
+        except logs.exceptions.ResourceNotFoundException:
+            return None
+        return [json.loads(event["message"]) for event in events] if len(events) == 3 else None
+
+    found = wait_until(spans, what="three spans") or []
+    name = "aws.agentcore.gateway.throttle.customer"
+    refused = [span["attributes"] for span in found if f"{name}.decision" in span["attributes"]]
+    assert [(item[f"{name}.limit_key"], item[f"{name}.matched_entry"]) for item in refused] == [
+        ("rl-1", "sums,sums___add")
+    ]
     code, blocked = status(gateway.url, "sums___fail")
     data = {"limitKey": "rl-1/targetName=sums,toolName=sums___fail", "metric": "requests", "retryAfter": 60}
     error = {"code": -32003, "message": "Rate limit exceeded", "data": data}
