@@ -126,9 +126,9 @@ def here(url: str, state: local.ServiceState) -> str:
     return url.replace(f"wss://bedrock-agentcore.{state.region}.amazonaws.com", f"ws://127.0.0.1:{state.port}")
 
 
-def opened(aws: Any, arn: str, session_id: str = "", query: str = "", **more: Any) -> Connection:
+def opened(aws: Any, arn: str, session_id: str = "", query: str = "", *, unquoted: str = "", **more: Any) -> Connection:
     """A WebSocket whose opening request is signed in its header fields."""
-    path = f"/runtimes/{quote(arn, safe='')}/ws{query}"
+    path = f"/runtimes/{quote(arn, safe=unquoted)}/ws{query}"
     fields = {"X-Amzn-Bedrock-AgentCore-Runtime-Session-Id": session_id or str(uuid.uuid4())}
     headers = signed_headers(aws.state, "GET", path, b"", service="bedrock-agentcore", headers=fields)
     headers.pop("Host", None)
@@ -163,6 +163,12 @@ def test_the_sdks_presigned_address_opens_a_socket(aws: Any, talker: dict[str, A
     assert seen["session"] == session_id
     assert seen["headers"]["x-amzn-bedrock-agentcore-runtime-custom-team"] == "blue"
     assert seen["query"] == {"mode": "voice"}  # neither the signature nor what the platform reads
+
+
+@pytest.mark.parametrize("unquoted", [":/", "/"])
+def test_the_arn_in_an_address_may_be_as_it_is(aws: Any, talker: dict[str, Any], unquoted: str) -> None:
+    with opened(aws, talker["agentRuntimeArn"], unquoted=unquoted, query="?qualifier=DEFAULT") as socket:
+        assert asked(socket, "hello") == "HELLO"
 
 
 def test_text_bytes_and_subprotocols_pass(aws: Any, talker: dict[str, Any]) -> None:

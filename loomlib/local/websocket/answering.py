@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import socket
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
@@ -35,6 +36,8 @@ from .shells import Shells, serve_shell, shell_id_of
 
 _OPERATION = "InvokeAgentRuntimeWithWebSocketStream"
 _OPERATIONS = {"ws": _OPERATION, "ws/shells": SHELL_OPERATION}
+# AWS's own samples write the ARN into the address as it is, or quote everything but its slash.
+_UNQUOTED_ARN = re.compile(r"(/runtimes/arn(?::|%3A)[^/]+(?::|%3A)runtime)/", re.IGNORECASE)
 _OPENS_WITHIN_S = 60.0
 _OF_THE_HANDSHAKE = frozenset({"connection", "upgrade"})
 _CUSTOM_PREFIX = "x-amzn-bedrock-agentcore-runtime-custom-"
@@ -94,6 +97,8 @@ class WebSockets:
             if caller.signature is not None or caller.service != "bedrock-agentcore":
                 caller.verify_handshake(scope)
             raw_path = scope["raw_path"].decode("latin-1")
+            if unquoted := _UNQUOTED_ARN.match(raw_path):
+                raw_path = f"{unquoted[1]}%2F{raw_path[unquoted.end() :]}"
             parts, to, stream = raw_path.split("/"), read_port_address(raw_path), StreamPath.of(raw_path)
             operation = _OPERATIONS.get("/".join(parts[3:])) if parts[1] == "runtimes" else None
             if caller.service != "bedrock-agentcore" or not (operation or to or stream):
