@@ -191,10 +191,10 @@ async def _serve(
     home, options = state.home, state.options
     place = {"account_id": state.account_id, "region": state.region}
     leases = ServiceLeases(persistent=state.persistent, linger_s=options.linger_s)
-    telemetry = TelemetryReader(home)
+    telemetry = TelemetryReader(home, delay_s=options.log_delay_s)
     logs = Logs(home, delay_s=options.log_delay_s, **place)
     logs.make_places(telemetry.places())
-    insights = Insights(home, logs)
+    insights = Insights(home, logs, delay_s=options.log_delay_s)
     collector = Collector(home, on_stored=logs.make_places)
     loop = asyncio.get_running_loop()
 

@@ -54,7 +54,7 @@ def _rows(question: Mapping[str, Any], query: Query) -> Iterator[Row]:
                 log=f"{account_id}:{group}",
                 pointer=_pointer(group, stream, str(number)),
             )
-    telemetry = TelemetryReader(Path(question["home"]))
+    telemetry = TelemetryReader(Path(question["home"]), delay_s=question["delay_s"])
     for key in question["groups"]:
         group = key.rpartition(":")[2]  # groups of other places than the service's own are stored with their place
         events = telemetry.events(

@@ -49,10 +49,11 @@ class Insights:
     Args:
         home: The home folder.
         logs: The store of log groups.
+        delay_s: How long a record of telemetry stays invisible.
     """
 
-    def __init__(self, home: Path, logs: Logs) -> None:
-        self._home, self._logs = home, logs
+    def __init__(self, home: Path, logs: Logs, *, delay_s: float = 0.0) -> None:
+        self._home, self._logs, self._delay_s = home, logs, delay_s
         self._queries: OrderedDict[str, _Running] = OrderedDict()
 
     async def close(self) -> None:
@@ -94,6 +95,7 @@ class Insights:
             "begin_ms": begin_ms,
             "end_ms": end_ms,
             "home": str(self._home),
+            "delay_s": self._delay_s,
             "account_id": place.account_id,
         }
         query_id = str(uuid.uuid4())

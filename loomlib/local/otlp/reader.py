@@ -25,6 +25,7 @@ class TelemetryEvent(NamedTuple):
     message: str
 
 
+_VISIBLE: Final = "(visible_ms <= ? OR visible_ms > ?)"
 _RECENT: Final = 50_000
 """The latest records among which a stream's last arrival is searched; a stream without any uses its newest event."""
 
@@ -38,10 +39,15 @@ class StreamTimes(NamedTuple):
 
 
 class TelemetryReader:
-    """Reads what the collecting process wrote; the database does not exist before the first record."""
+    """Reads what the collecting process wrote; the database does not exist before the first record.
 
-    def __init__(self, home: Path) -> None:
-        self._file = home / FILE_NAME
+    Args:
+        home: The home folder.
+        delay_s: How long a record stays invisible. One that would for longer came before the time was set back.
+    """
+
+    def __init__(self, home: Path, *, delay_s: float = 0.0) -> None:
+        self._file, self._delay_ms = home / FILE_NAME, int(delay_s * 1000)
 
     def places(self) -> list[Place]:
         """Return every (group, stream) with telemetry."""
@@ -56,23 +62,23 @@ class TelemetryReader:
         with self._open() as database:
             if database is None:
                 return times
-            now_ms = int(time.time() * 1000)
+            moments = self._moments()
             for number, stream in database.execute("SELECT id, stream FROM places WHERE log_group = ?", (group,)):
                 # Both follow the index of times: a stream may hold a million events.
                 ends = [
                     database.execute(
-                        "SELECT timestamp_ms, visible_ms FROM records WHERE place = ? AND visible_ms <= ? "  # noqa: S608
+                        f"SELECT timestamp_ms, visible_ms FROM records WHERE place = ? AND {_VISIBLE} "  # noqa: S608
                         f"ORDER BY timestamp_ms {order}, id {order} LIMIT 1",
-                        (number, now_ms),
+                        (number, *moments),
                     ).fetchone()
                     for order in ("ASC", "DESC")
                 ]
                 if ends[0] and ends[1]:
                     # The newest event may have come before others: ids are in the order of arrival.
                     rows = database.execute(
-                        "SELECT visible_ms FROM records WHERE id > (SELECT max(id) FROM records) - ? AND +place = ? "
-                        "AND visible_ms <= ? ORDER BY id DESC LIMIT 1",
-                        (_RECENT, number, now_ms),
+                        "SELECT visible_ms FROM records WHERE id > (SELECT max(id) FROM records) - ? AND +place = ? "  # noqa: S608
+                        f"AND {_VISIBLE} ORDER BY id DESC LIMIT 1",
+                        (_RECENT, number, *moments),
                     ).fetchone()
                     times[stream] = StreamTimes(
                         first_ms=ends[0][0], last_ms=ends[1][0], ingested_ms=(rows or ends[1][1:])[0]
@@ -117,9 +123,9 @@ class TelemetryReader:
             if not numbers:
                 return
             names = dict(numbers)
-            where = [f"place IN ({', '.join('?' * len(names))})", "timestamp_ms BETWEEN ? AND ?", "visible_ms <= ?"]
+            where = [f"place IN ({', '.join('?' * len(names))})", "timestamp_ms BETWEEN ? AND ?", _VISIBLE]
             low, high = max(begin_ms, after[0], 0), min(end_ms, before[0], 2**62)
-            values: list[object] = [*names, int(low), int(high), int(time.time() * 1000)]
+            values: list[object] = [*names, int(low), int(high), *self._moments()]
             for known in _known_ids(database, containing):
                 # The unary plus keeps SQLite from taking the index of times instead.
                 where[0], where[1] = where[0].replace("place", "+place", 1), "+timestamp_ms BETWEEN ? AND ?"
@@ -146,10 +152,14 @@ class TelemetryReader:
             query = (
                 "SELECT log_group, stream, coalesce(wholes.message, records.message) FROM records "  # noqa: S608
                 "JOIN places ON places.id = place LEFT JOIN wholes ON wholes.id = records.id "
-                f"WHERE visible_ms <= ? AND records.{_OF_ID} ORDER BY timestamp_ms, records.id"
+                f"WHERE {_VISIBLE} AND records.{_OF_ID} ORDER BY timestamp_ms, records.id"
             )
-            values = (int(time.time() * 1000), identifier, identifier, identifier)
+            values = (*self._moments(), identifier, identifier, identifier)
             return [((group, stream), message) for group, stream, message in database.execute(query, values)]
+
+    def _moments(self) -> tuple[int, int]:
+        now_ms = int(time.time() * 1000)
+        return now_ms, now_ms + self._delay_ms
 
     @contextlib.contextmanager
     def _open(self) -> Generator[sqlite3.Connection | None]:

@@ -190,6 +190,19 @@ def test_an_unfinished_write_leaves_nothing_and_the_next_one_is_whole(tmp_path: 
     assert [event.message for event in TelemetryReader(tmp_path).events("g")] == ["good"]
 
 
+def test_records_stay_visible_when_the_time_is_set_back(tmp_path: Path) -> None:
+    writer = TelemetryWriter(tmp_path)
+    now_ms = int(time.time() * 1000)
+    writer.write([Record("g", "s", now_ms, "a" * 32, "", ("a" * 32,), "of a day ahead", None)], now_ms + 86_400_000)
+    writer.write([Record("g", "s", now_ms, "", "", (), "delayed", None)], now_ms + 600_000)
+    writer.close()
+    delayed = TelemetryReader(tmp_path, delay_s=3_600)
+    assert [event.message for event in delayed.events("g")] == ["of a day ahead"]
+    assert [message for _, message in delayed.whole("a" * 32)] == ["of a day ahead"]
+    assert set(delayed.stream_times("g")) == {"s"}
+    assert [event.message for event in TelemetryReader(tmp_path).events("g")] == ["of a day ahead", "delayed"]
+
+
 def test_only_the_newest_records_are_kept(tmp_path: Path) -> None:
     writer = TelemetryWriter(tmp_path)
     now_ms = int(time.time() * 1000)
