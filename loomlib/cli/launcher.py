@@ -21,7 +21,7 @@ from ..reports import report_notebooks
 FOLDER: Final = "loom_lab"
 """Where `loom lab` writes them, in the home folder."""
 _CATALOG: Final = "Loom"
-_OWN: Final = ("build", "test", "operate", "evaluate", "memory")
+_OWN: Final = ("build", "test", "operate", "evaluate", "memory", "tools")
 """Panels of loom-widgets, which installs its own cards."""
 
 

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 VIEW_NAMES = (
     "Answer of hostile", "Trace of hostile", "Latency of hostile", "Evaluation of speak", "Memory hostile", "Table",
 )  # fmt: skip
-NAMES = ("build", "test", "operate", "evaluate", "memory")
+NAMES = ("build", "test", "operate", "evaluate", "memory", "tools")
 PANELS = "\n".join(["import loom_widgets", *(f"display(loom_widgets.{name}(bench))" for name in NAMES)])
 _HOOKS = """() => {
     window.__loom_canary = undefined;

@@ -39,7 +39,7 @@ def test_each_panel_has_a_card_that_runs_its_notebook_in_any_jupyterlab() -> Non
     launcher = "share/jupyter/jupyter_app_launcher/"
     cards = yaml.safe_load(installed[f"{launcher}jp_app_launcher_loom.yaml"].read_text())
     names, subtitles = zip(*(card["title"].split(" · ") for card in cards), strict=True)
-    assert names == ("Build", "Test", "Operate", "Evaluate", "Memory")
+    assert names == ("Build", "Test", "Operate", "Evaluate", "Memory", "Tools")
     assert all(subtitles)
     assert len({card["icon"] for card in cards}) == len(cards)
     for card in cards:
@@ -95,7 +95,7 @@ def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
         prepare_jupyter(tmp_path / "file" / "jupyter")
 
 
-@pytest.mark.parametrize("panel", ["build", "test", "operate", "evaluate", "memory"])
+@pytest.mark.parametrize("panel", ["build", "test", "operate", "evaluate", "memory", "tools"])
 def test_a_panels_notebook_is_three_or_four_cells_that_open_it_by_name(panel: str) -> None:
     cells = json.loads((NOTEBOOKS / "panels" / f"{panel}.ipynb").read_text())["cells"]
     assert len(cells) <= 4

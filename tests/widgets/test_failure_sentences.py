@@ -19,7 +19,7 @@ from loomlib.evals import EvalCase, EvalSet, Turn
 from .conftest import Watched, wait_until
 
 ARN = "arn:aws:bedrock-agentcore:eu-west-1:123456789012:runtime/shop-abcDEF1234"
-NAMES = ("build", "test", "operate", "evaluate", "memory")
+NAMES = ("build", "test", "operate", "evaluate", "memory", "tools")
 # What asks the service in each panel; the agent is in the catalog already.
 ASKS: dict[str, tuple[str, dict[str, object]]] = {
     "build": ("refresh", {}),
@@ -27,6 +27,7 @@ ASKS: dict[str, tuple[str, dict[str, object]]] = {
     "operate": ("compare", {}),
     "evaluate": ("run", {"agents": ["shop"], "set": "file:", "evaluators": "exact"}),
     "memory": ("refresh", {}),
+    "tools": ("refresh", {}),
 }
 
 

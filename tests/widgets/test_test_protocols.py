@@ -9,7 +9,7 @@ import pytest
 
 import loom_widgets
 import loomlib as loom
-from loom_widgets.panels.test.tool_forms import fields_of, template_fields, template_uri, values_of
+from loom_widgets.kit.schema_forms import fields_of, template_fields, template_uri, values_of
 from loomlib.errors import InvalidArgumentsError
 
 from .conftest import Watched, wait_until

@@ -54,7 +54,7 @@ LONG = {
 RAW = re.compile(r"Errno|codec|Traceback|Parameter validation|none was expected|<class|object at 0x|KeyError|^'|^\W*$")
 
 
-@pytest.mark.parametrize("name", ["build", "test", "operate", "evaluate", "memory"])
+@pytest.mark.parametrize("name", ["build", "test", "operate", "evaluate", "memory", "tools"])
 def test_no_wrong_input_ends_in_raw_words_and_the_panel_lives_on(
     name: str, bench: loom.Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ A panel, and the view of an object, is imported when it is opened.
 
 from .displays import disable, enable
 from .extension import load_ipython_extension, unload_ipython_extension
-from .opening import build, evaluate, memory, operate, test
+from .opening import build, evaluate, memory, operate, test, tools
 
 __all__ = [
     "build",
@@ -31,5 +31,6 @@ __all__ = [
     "memory",
     "operate",
     "test",
+    "tools",
     "unload_ipython_extension",
 ]

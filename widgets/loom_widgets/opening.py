@@ -41,6 +41,11 @@ def memory(bench: Workbench, **options: Any) -> Panel:
     return _open("memory", "MemoryPanel", bench, options)
 
 
+def tools(bench: Workbench, **options: Any) -> Panel:
+    """Open the Tools panel: gateways, knowledge bases, guardrails and a code interpreter, listed and tried."""
+    return _open("tools", "ToolsPanel", bench, options)
+
+
 def reopen(opener: str, **place: Any) -> None:
     """Display a panel in a restarted kernel; a panel's button *Reconnect* runs this.
 
@@ -50,7 +55,7 @@ def reopen(opener: str, **place: Any) -> None:
     """
     from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
-    openers = {"build": build, "test": test, "operate": operate, "evaluate": evaluate, "memory": memory}
+    openers = {"build": build, "test": test, "operate": operate, "evaluate": evaluate, "memory": memory, "tools": tools}
     display(openers[opener](loom.connect(**place)))
 
 

@@ -19,5 +19,5 @@ def _opener(name: str) -> Callable[..., Any]:
 
 @hookimpl
 def loom_panels() -> Mapping[str, Callable[..., Any]]:
-    """Return the five panels; each is imported when it is opened."""
-    return {name: _opener(name) for name in ("build", "test", "operate", "evaluate", "memory")}
+    """Return the six panels; each is imported when it is opened."""
+    return {name: _opener(name) for name in ("build", "test", "operate", "evaluate", "memory", "tools")}

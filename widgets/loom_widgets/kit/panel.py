@@ -61,8 +61,8 @@ class Panel(anywidget.AnyWidget):
     parts: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Scripts that stand between the kit and the panel's own: what it shares with others."""
 
-    lazy: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """Scripts by name that a view loads only when it needs them, with the kit's `loadPart`."""
+    lazy: ClassVar[Mapping[str, Sequence[tuple[str, str]]]] = {}
+    """Scripts by name, each of one or several files, that a view loads only when it needs them, with `loadPart`."""
 
     opener: ClassVar[str] = ""
     """The function of `loom_widgets` that opens such a panel; "" for views of objects, which nothing can open again."""
@@ -305,7 +305,7 @@ class Panel(anywidget.AnyWidget):
     def _lazy_script(self, name: str) -> str:
         if name not in self.lazy:
             raise LoomError("The panel has no such script", on=name[:80], try_="reload the page")
-        return text_of(*self.lazy[name])
+        return "\n".join(text_of(*place) for place in self.lazy[name])
 
     def _note_busy(self) -> None:
         with self._lock:

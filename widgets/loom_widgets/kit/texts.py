@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from typing import Final
+
+from loomlib.presentation.formats import number
+
+LONGEST_VALUE: Final = 4_000
+"""Characters of a value that a page is sent."""
+
 
 def well_formed(text: str) -> str:
     """Replace lone surrogates, which a message cannot contain, by U+FFFD."""
@@ -10,3 +18,10 @@ def well_formed(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def short_text(value: object) -> str:
+    """Return a value as text: JSON unless it is a text already, cut when long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    more = len(text) - LONGEST_VALUE
+    return well_formed(text) if more <= 0 else f"{well_formed(text[:LONGEST_VALUE])}… ({number(more)} more)"

@@ -16,11 +16,11 @@ from loomlib.json_values import as_mapping
 from loomlib.presentation.formats import number, size
 
 from ...kit import Cancel, Form, PanelPort, action
+from ...kit.schema_forms import fields_of, template_fields, template_uri, values_of
 from .agent_calls import AgentCalls
 from .code import opening_code
 from .conversation import ChatConversation
 from .server_questions import ServerQuestions
-from .tool_forms import fields_of, template_fields, template_uri, values_of
 from .words import short_text, well_formed
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib import Agent, Workbench
@@ -41,9 +41,9 @@ class TestPanel(Panel):
     called: ClassVar[str] = "Test"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.test", "panel.js")
     parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.panels.test", "chat.js"),)
-    lazy: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "protocols": ("loom_widgets.panels.test", "protocols.js"),
-        "websocket": ("loom_widgets.panels.test", "websocket.js"),
+    lazy: ClassVar[Mapping[str, Sequence[tuple[str, str]]]] = {
+        "protocols": (("loom_widgets.kit", "schema_form.js"), ("loom_widgets.panels.test", "protocols.js")),
+        "websocket": (("loom_widgets.panels.test", "websocket.js"),),
     }
 
     def __init__(self, of: Workbench | Agent, **options: Any) -> None:

@@ -7,21 +7,6 @@ const LINES = 200;
 export default (kit, model, { form, asking }) => {
   const { act, button, calm, card, checkbox, facts, field, h, link, put, refill, select, short, stop, tabs, textarea } = kit;
 
-  /** The controls of a schema's fields: `.values()` are texts and booleans by name. */
-  const schemaForm = (fields, prefix) => {
-    const controls = fields.map((item) => {
-      const label = short(item.label, 200), hint = short(item.hint, 300);
-      const control = item.kind === "flag" ? checkbox(label, { checked: item.value === true })
-        : item.kind === "choice" ? select(label, [...(item.required ? [] : [["", "–"]]), ...item.choices.map((one) => [one, short(one)])], { hint })
-          : item.kind === "json" ? textarea(label, { rows: 2, hint }) : field(label, { hint });
-      if (item.kind !== "flag") control.value = item.kind === "choice" && item.required && !item.value ? item.choices[0] : item.value;
-      return [item.name, control];
-    });
-    const node = h("div", { class: "loom-form", role: "group", "aria-label": prefix }, controls.map(([, control]) => control));
-    node.values = () => Object.fromEntries(controls.map(([name, control]) => [name, control.value]));
-    return node;
-  };
-
   /** What a server lists: one is chosen, its form filled in, and the call sent. `texts`: label, list and send buttons. */
   const listing = (what, [label, toList, toSend], [listAction, sendAction]) => {
     const choice = select(label, [], { none: "not listed yet" });
@@ -33,7 +18,7 @@ export default (kit, model, { form, asking }) => {
     const running = (yes) => { list.disabled = yes; call.disabled = yes || !drawn; halt.disabled = !yes; asking(yes); };
     const choose = () => {
       const now = items.find((item) => item.name === choice.value);
-      drawn = now ? schemaForm(now.fields, `arguments of ${short(now.label, 60)}`) : null;
+      drawn = now ? schemaForm(kit, now.fields, `arguments of ${short(now.label, 60)}`) : null;
       about.textContent = short(calm(now?.description ?? ""), 600);
       refill(place, drawn);
       call.disabled = !now;
@@ -90,7 +75,7 @@ export default (kit, model, { form, asking }) => {
   const question = h("section", { "aria-label": "question of the server", "aria-live": "polite", hidden: true });
   const reply = (action, more) => act(model, "answer_server", { action, ...more });
   const elicitation = (asked) => {
-    const answers = schemaForm(asked.fields ?? [], "answers");
+    const answers = schemaForm(kit, asked.fields ?? [], "answers");
     return [asked.url && h("p", null, "The server asks you to open ", link(asked.url)), answers, h("div", { class: "loom-row" },
       button("Answer", () => reply("accept", { values: answers.values() }), { kind: "main" }), button("Decline", () => reply("decline")), button("Cancel", () => reply("cancel"), { class: "loom-quiet" }))];
   };

@@ -14,7 +14,7 @@ from loomlib.errors import LoomError
 from loomlib.json_values import as_mapping, as_text
 
 from ...kit import Form, PanelPort, action
-from .tool_forms import fields_of, values_of
+from ...kit.schema_forms import fields_of, values_of
 from .words import short_text, well_formed
 
 _MOST_MESSAGES: Final = 50

@@ -8,9 +8,8 @@ from typing import Any, Final, cast
 
 from loomlib.presentation.formats import number
 
-from ...kit.texts import well_formed
+from ...kit.texts import LONGEST_VALUE, short_text, well_formed
 
-_LONGEST_VALUE: Final = 4_000
 _TREE_NODES: Final = 2_000
 _TREE_DEPTH: Final = 20
 
@@ -18,13 +17,6 @@ _TREE_DEPTH: Final = 20
 def short_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return an agent's values as texts."""
     return {well_formed(key[:200]): short_text(value) for key, value in values.items()}
-
-
-def short_text(value: object) -> str:
-    """Return a value as text: JSON unless it is a text already, cut when long."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    more = len(text) - _LONGEST_VALUE
-    return well_formed(text) if more <= 0 else f"{well_formed(text[:_LONGEST_VALUE])}… ({number(more)} more)"
 
 
 def tree_json(value: object) -> str:
@@ -37,7 +29,7 @@ def tree_json(value: object) -> str:
     def cut(value: object, depth: int) -> Any:
         left[0] -= 1
         if isinstance(value, str):
-            return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…"
+            return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
         if isinstance(value, float) and value - value != 0:
             return str(value)
         if not isinstance(value, (dict, list)):

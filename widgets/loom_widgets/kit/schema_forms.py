@@ -13,7 +13,7 @@ from urllib.parse import quote
 from loomlib.errors import InvalidArgumentsError
 from loomlib.json_values import as_list, as_mapping, as_text
 
-from .words import short_text
+from .texts import short_text
 
 _MOST_FIELDS: Final = 60
 _MOST_CHOICES: Final = 200

@@ -1,0 +1,72 @@
+"""The Tools panel in a real JupyterLab: call a gateway's tool, ask a knowledge base, check a text, run a cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from .conftest import Lab, Watched
+from .panels import CONNECT, end_kernels, panel_of, run_notebook, screenshot
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+_MADE = """
+import pathlib, tempfile
+agent = bench.deploy("mcp_server")
+gateway = bench.gateways.create("desk", search=True)
+gateway.add_agent("shop", agent)
+folder = pathlib.Path(tempfile.mkdtemp())
+(folder / "owls.txt").write_text("The warranty of an owl is two years. <img src=x onerror=document.title='hit'>")
+bench.bedrock.knowledge_bases.create("handbook").add_folder(folder)
+bench.bedrock.guardrails.create("careful", words=["nightjar"], mask=["EMAIL"])
+"""
+
+
+def test_each_kind_of_tool_is_tried(lab: Lab, watched: Watched, tmp_path: Path) -> None:
+    page = watched.page
+    run_notebook(page, lab, "tools_panel.ipynb", [CONNECT + _MADE, "panel = loom_widgets.tools(bench)\npanel"])
+    panel = panel_of(page, "Tools")
+    expect(panel).to_contain_text("1 gateway · 1 knowledge base · 1 guardrail")
+
+    panel.get_by_role("grid", name="gateways").locator("tr[data-index]").click()
+    tools = panel.get_by_role("grid", name="tools of the gateway")
+    expect(tools.locator("tr[data-index]").filter(has_text="shop___")).not_to_have_count(0)
+    panel.get_by_label("Find tools by what they do").fill("calculate an expression")
+    panel.get_by_role("button", name="Search", exact=True).click()
+    expect(panel).to_contain_text("Best first:")
+    tools.locator("tr[data-index]").filter(has_text="shop___calculator").click()
+    panel.get_by_role("group", name="arguments of shop___calculator").locator("input").fill("2 + 3")
+    panel.get_by_role("button", name="Call", exact=True).click()
+    expect(panel.get_by_role("region", name="shop___calculator").last).to_contain_text("answered")
+    expect(panel.get_by_role("region", name="shop___calculator").last).to_contain_text("5")
+    screenshot(page, "tools-gateway", tmp_path)
+
+    panel.get_by_role("tab", name="Knowledge bases").click()
+    panel.get_by_role("grid", name="knowledge bases").locator("tr[data-index]").click()
+    panel.get_by_label("Question").fill("How long is the warranty of an owl?")
+    panel.get_by_role("button", name="Ask", exact=True).click()
+    expect(panel.get_by_role("region", name="Answer")).to_contain_text("two years")
+    expect(panel.get_by_role("region", name="passages")).to_contain_text("owls.txt")
+    screenshot(page, "tools-knowledge", tmp_path)
+
+    panel.get_by_role("tab", name="Guardrails").click()
+    panel.get_by_role("grid", name="guardrails").locator("tr[data-index]").click()
+    panel.get_by_label("Text", exact=True).fill("Write to ann@example.org")
+    panel.get_by_role("button", name="Check", exact=True).click()
+    expect(panel.get_by_role("region", name="Check")).to_contain_text("Write to {EMAIL}")
+    screenshot(page, "tools-guardrail", tmp_path)
+
+    panel.get_by_role("tab", name="Code interpreter").click()
+    panel.get_by_label("Cell").fill("open('owls.csv', 'w').write('a,b')\nprint(6 * 7)")
+    panel.get_by_role("button", name="Run", exact=True).click()
+    expect(panel.get_by_role("region", name="Output")).to_contain_text("42")
+    expect(panel.get_by_role("grid", name="files of the session")).to_contain_text("owls.csv")
+    screenshot(page, "tools-code", tmp_path)
+
+    found = Axe().run(page, context=".loom-panel").response["violations"]
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+    assert page.title() != "hit"
+    end_kernels(page)

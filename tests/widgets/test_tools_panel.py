@@ -1,0 +1,126 @@
+"""The Tools panel without a browser: gateways, knowledge bases, guardrails and code, against a local AgentCore."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import loom_widgets
+import loomlib as loom
+
+from .conftest import Watched, wait_until
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Answers GET /echo?word=… with its path."""
+
+    def do_GET(self) -> None:
+        body = f"{HOSTILE} {self.path}".encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/plain")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
+
+
+@pytest.fixture(scope="module")
+def gateway(bench: loom.Workbench) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        threading.Thread(target=server.serve_forever).start()
+        word = {"name": "word", "in": "query", "required": True, "schema": {"type": "string"}}
+        answer = {"200": {"description": "The word", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+        document = {
+            "openapi": "3.0.0",
+            "info": {"title": "Echo", "version": "1"},
+            "servers": [{"url": f"http://127.0.0.1:{server.server_port}"}],
+            "paths": {"/echo": {"get": {"operationId": "echo", "parameters": [word], "responses": answer}}},
+        }
+        made = bench.gateways.create(f"g{uuid.uuid4().hex[:8]}", search=True)
+        made.add_openapi("words", document)
+        yield made.value.arn
+        server.shutdown()
+
+
+@pytest.fixture
+def watched(bench: loom.Workbench) -> Iterator[Watched]:
+    watched = Watched(loom_widgets.tools(bench))
+    wait_until(lambda: not watched.panel.busy)
+    yield watched
+    watched.panel.close()
+
+
+def test_a_tool_behind_a_gateway_is_found_and_called(watched: Watched, gateway: str) -> None:
+    panel = watched.panel
+    assert gateway in {row["arn"] for row in panel.tables.rows("gateways")}
+    chosen = watched.ask("choose_gateway", arn=gateway)
+    assert chosen["targets"]["rows"] == [["words", "openApiSchema", "READY", ""]]
+    assert [row["name"] for row in panel.tables.rows("tools")][-1] == "words___echo"
+    assert watched.ask("hello") == chosen  # a view that opens later shows the same
+    assert "words___echo" in watched.ask("search_tools", query="echo a word")["names"]
+    (field,) = watched.ask("choose_tool", name="words___echo")["fields"]
+    assert (field["name"], field["kind"], field["required"]) == ("word", "text", True)
+    watched.ask("call_gateway_tool", name="words___echo", values={"word": "owl"})
+    call = panel.state["call"]
+    assert (call["ok"], HOSTILE in call["text"], "/echo?word=owl" in call["text"]) == (True, True, True)
+    assert "local AgentCore" in call["labels"]
+    assert "gateway.call('words___echo', **{'word': 'owl'}).value" in panel.code
+    assert watched.ask("choose_tool", name="words___missing") == {"failed": True}
+    assert panel.error["what"] == "The gateway has no such tool"
+
+
+def test_a_knowledge_base_is_searched_and_asked(bench: loom.Workbench, watched: Watched, tmp_path: Path) -> None:
+    (tmp_path / "owls.txt").write_text("The warranty of an owl is two years.")
+    base = bench.bedrock.knowledge_bases.create(f"b{uuid.uuid4().hex[:8]}")
+    base.add_folder(tmp_path)
+    watched.ask("refresh")
+    (row,) = [row for row in watched.panel.tables.rows("knowledge_bases") if row["id"] == base.value.id]
+    watched.ask("search_base", key=row["id"], question="How long is the warranty?", k="3")
+    answer = watched.panel.state["answer"]
+    assert [cells[1] for cells in answer["rows"]] == ["The warranty of an owl is two years."]
+    watched.ask("ask_base", key=row["id"], question="How long is the warranty?")
+    answer = watched.panel.state["answer"]
+    assert "two years" in answer["text"]
+    assert answer["rows"][0][2].endswith("owls.txt")
+    assert watched.ask("ask_base", key=row["id"], question=" ") == {"failed": True}
+
+
+def test_a_guardrail_checks_a_text(bench: loom.Workbench, watched: Watched) -> None:
+    made = bench.bedrock.guardrails.create(f"r{uuid.uuid4().hex[:8]}", mask=["EMAIL"], topics={"money": "About money."})
+    watched.ask("check_text", key=made.value.arn, text="Write to ann@example.org", side="OUTPUT")
+    check = watched.panel.state["check"]
+    assert (check["intervened"], check["text"]) == (True, "Write to {EMAIL}")
+    assert ["sensitive information", "EMAIL", "ann@example.org", "ANONYMIZED"] in check["rows"]
+    watched.ask("check_text", key=made.value.arn, text="Hello")
+    assert (watched.panel.state["check"]["intervened"], watched.panel.state["check"]["text"]) == (False, "Hello")
+
+
+def test_cells_share_a_session_until_it_ends(watched: Watched) -> None:
+    watched.ask("run_code", code="owls = 2\nopen('owls.csv', 'w').write('a,b')", language="python")
+    watched.ask("run_code", code="print(owls + 1)", language="python")
+    output = watched.panel.state["output"]
+    assert (output["ok"], output["text"].strip()) == (True, "3")
+    assert "owls.csv" in {row["path"] for row in watched.panel.tables.rows("files")}
+    watched.ask("run_code", code="1 / 0", language="python")
+    assert (watched.panel.state["output"]["ok"], "ZeroDivisionError" in watched.panel.state["output"]["text"]) == (
+        False,
+        True,
+    )
+    watched.ask("stop_code")
+    assert (watched.panel.state["output"], list(watched.panel.tables.rows("files"))) == ({}, [])
+    watched.ask("run_code", code="print('owls' in globals())")
+    assert watched.panel.state["output"]["text"].strip() == "False"
+
+
+def test_the_static_page_lists_what_there_is(watched: Watched, gateway: str) -> None:
+    names = [row["name"] for row in watched.panel.tables.rows("gateways") if row["arn"] == gateway]
+    assert names[0] in watched.panel._repr_html_()

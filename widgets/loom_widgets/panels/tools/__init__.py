@@ -1,0 +1,1 @@
+"""The Tools panel: what agents use, listed and tried."""

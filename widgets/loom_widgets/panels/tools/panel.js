@@ -1,0 +1,154 @@
+// Tools: gateways, knowledge bases, guardrails and a code interpreter, each listed and tried.
+
+const LANGUAGES = [["python", "Python"], ["javascript", "JavaScript"], ["typescript", "TypeScript"], ["command", "shell command"]];
+const LINES = { "white-space": "pre-wrap", "unicode-bidi": "plaintext", margin: "6px 0" };
+const MODIFIED = { key: "updated_at", name: "changed", kind: "time", width: "13em" };
+const STATUS = { key: "status", name: "status", kind: "status", width: "8em" };
+
+const row = (...children) => h("div", { class: "loom-row" }, children);
+const labelsOf = (labels) => labels?.length ? h("p", { class: "loom-hint" }, labels.join(" · ")) : null;
+const said = (text) => h("p", { style: LINES }, calm(text));
+
+/** What was tried: `.fill(title, {state, kind, …})`; empty without a result. */
+function result() {
+  const node = h("div", { "aria-live": "polite" });
+  node.fill = (value, title, word, good, ...children) => refill(node, value && Object.keys(value).length > 0
+    && card(title, { state: word, kind: good ? "good" : "bad" }, children, labelsOf(value.labels)));
+  return node;
+}
+
+/** A list whose chosen row opens what follows it. */
+function list(model, name, label, empty, columns, onOpen) {
+  return table({ model, table: name, key: "arn", label, height: 200, empty, columns: [{ key: "name", name: "name", width: "16em" }, STATUS, ...columns], onOpen });
+}
+
+function gateways(model) {
+  let tool = null, drawn = null;
+  const about = h("div"), place = h("div"), call = result(), found = h("p", { class: "loom-hint", "aria-live": "polite" });
+  const query = field("Find tools by what they do", { placeholder: "send a letter" });
+  const find = async () => {
+    const reply = await act(model, "search_tools", { query: query.value });
+    if (reply?.names) found.textContent = reply.names.length ? `Best first: ${reply.names.join(", ")}` : "No tool fits.";
+  };
+  query.control.addEventListener("keydown", (event) => { if (event.key === "Enter") find(); });
+  const search = h("div", null, row(h("div", { class: "loom-wide" }, query), button("Search", find)), found);
+  const send = button("Call", async () => {
+    send.disabled = true;
+    await act(model, "call_gateway_tool", { name: tool, values: drawn.values() });
+    send.disabled = false;
+  }, { kind: "main" });
+  const tools = table({
+    model, table: "tools", key: "name", label: "tools of the gateway", height: 260, empty: "The gateway has no tools: add a target.",
+    columns: [{ key: "name", name: "tool", width: "18em" }, { key: "arguments", name: "arguments", width: "16em" }, { key: "description", name: "description" }],
+    onOpen: async (item) => {
+      const reply = await act(model, "choose_tool", { name: item.name });
+      if (!reply?.fields) return;
+      tool = reply.name;
+      drawn = schemaForm({ checkbox, field, h, select, short, textarea }, reply.fields, `arguments of ${short(tool, 60)}`);
+      refill(place, card(short(tool), {}, drawn, row(send)));
+      (drawn.querySelector("input,select,textarea") ?? send).focus();
+    },
+  });
+  const detail = h("section", { class: "loom-box", "aria-label": "chosen gateway", hidden: true }, about, search, tools, place, call);
+  const node = h("div", null, list(model, "gateways", "gateways", "No gateways yet. In code: bench.gateways.create(\"tools\"), then gateway.add_openapi(…) or gateway.add_mcp(…).", [
+    { key: "authorizer", name: "callers", width: "9em" }, { key: "url", name: "address" },
+  ], (item) => act(model, "choose_gateway", { arn: item.arn })), detail);
+  node.fill = (chosen) => {
+    detail.hidden = !chosen?.arn;
+    if (detail.hidden) return;
+    search.hidden = !chosen.searches;
+    found.textContent = "";
+    refill(about, h("h4", null, chosen.name), facts(chosen.facts), chosen.targets.rows.length > 0 && plainTable("targets of the gateway", chosen.targets));
+    refill(place);
+    tools.reload();
+  };
+  node.show = (value) => call.fill(value, value?.tool, value?.ok ? "answered" : "failed", value?.ok, h("p", null, value?.took), said(value?.text));
+  node.reload = () => node.querySelector(".loom-tablebox").reload();
+  return node;
+}
+
+function knowledgeBases(model) {
+  let key = "";
+  const name = h("h4"), question = field("Question"), count = field("Passages", { type: "number", min: 1, max: 100, value: 5 }), answer = result();
+  const buttons = [["Ask", "ask_base", { kind: "main" }], ["Search only", "search_base", {}]].map(([text, action, props]) => button(text, async () => {
+    if (!question.value.trim()) return void question.control.focus();
+    for (const one of buttons) one.disabled = true;
+    await act(model, action, { key, question: question.value, k: count.value });
+    for (const one of buttons) one.disabled = false;
+  }, props));
+  question.control.addEventListener("keydown", (event) => { if (event.key === "Enter") buttons[0].click(); });
+  const detail = h("section", { class: "loom-box", "aria-label": "chosen knowledge base", hidden: true }, name, row(h("div", { class: "loom-wide" }, question), count, buttons), answer);
+  const rows = list(model, "knowledge_bases", "knowledge bases", "No knowledge bases yet. In code: bench.bedrock.knowledge_bases.create(\"handbook\").add_folder(\"documents\").", [
+    { key: "description", name: "description" }, MODIFIED,
+  ], (item) => {
+    key = item.id;
+    name.textContent = item.name;
+    detail.hidden = false;
+    node.show(model.get("state").answer);
+    question.control.focus();
+  });
+  const node = h("div", null, rows, detail);
+  node.show = (value) => answer.fill(value?.base === key ? value : null, value?.text === undefined ? "Passages" : "Answer", value?.rows?.length ? "found" : "nothing found", Boolean(value?.rows?.length),
+    value?.took && h("p", null, value.took), value?.text !== undefined && said(value.text), value?.rows?.length > 0 && plainTable("passages", value));
+  node.reload = () => rows.reload();
+  return node;
+}
+
+function guardrails(model) {
+  let key = "";
+  const name = h("h4"), text = textarea("Text"), side = select("It is", [["INPUT", "a prompt"], ["OUTPUT", "an answer"]]), check = result();
+  const run = button("Check", async () => {
+    run.disabled = true;
+    await act(model, "check_text", { key, text: text.value, side: side.value });
+    run.disabled = false;
+  }, { kind: "main" });
+  const detail = h("section", { class: "loom-box", "aria-label": "chosen guardrail", hidden: true }, name, text, row(side, run), check);
+  const rows = list(model, "guardrails", "guardrails", "No guardrails yet. In code: bench.bedrock.guardrails.create(\"careful\", words=[\"nightjar\"], mask=[\"EMAIL\"]).", [
+    { key: "policies", name: "policies" }, MODIFIED,
+  ], (item) => {
+    key = item.arn;
+    name.textContent = item.name;
+    detail.hidden = false;
+    node.show(model.get("state").check);
+    text.control.focus();
+  });
+  const node = h("div", null, rows, detail);
+  node.show = (value) => check.fill(value?.key === key ? value : null, "Check", value?.intervened ? "intervened" : "passed", !value?.intervened,
+    h("p", null, value?.took), said(value?.text), value?.rows?.length > 0 && plainTable("what was found", value));
+  node.reload = () => rows.reload();
+  return node;
+}
+
+function codeInterpreter(model) {
+  const code = textarea("Cell", { rows: 5, spellcheck: "false" }), language = select("Language", LANGUAGES), output = result();
+  const halt = button("End the session", () => act(model, "stop_code"));
+  const run = button("Run", async () => {
+    run.disabled = true;
+    await act(model, "run_code", { code: code.value, language: language.value });
+    run.disabled = false;
+  }, { kind: "main" });
+  code.control.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run.click(); });
+  const files = table({
+    model, table: "files", key: "path", label: "files of the session", height: 160, empty: "No files in the session's folder.",
+    columns: [{ key: "path", name: "file" }, { key: "kind", name: "kind", width: "8em" }, { key: "size_bytes", name: "bytes", kind: "number", width: "8em" }, { key: "mime_type", name: "type", width: "14em" }],
+  });
+  const node = h("div", null, h("p", { class: "loom-hint" }, "Cells share one session: its variables and files stay until it ends. Ctrl+Enter runs the cell."),
+    code, row(language, run, halt), output, files);
+  node.show = (value) => output.fill(value, "Output", value?.ok ? "done" : "failed", value?.ok, h("p", null, value?.took), said(value?.text));
+  node.reload = () => files.reload();
+  return node;
+}
+
+export default {
+  render: (given) => panel(given, (body, model) => {
+    const parts = { call: gateways(model), answer: knowledgeBases(model), check: guardrails(model), output: codeInterpreter(model) };
+    put(body, [row(button("Refresh", () => act(model, "refresh"))), tabs([
+      ["Gateways", parts.call], ["Knowledge bases", parts.answer], ["Guardrails", parts.check], ["Code interpreter", parts.output],
+    ], { label: "kinds of tools" })]);
+    body.keep(onState(model, "state", () => { for (const [name, part] of Object.entries(parts)) part.show(model.get("state")[name]); }));
+    body.keep(onMessage(model, "lists", () => { for (const part of Object.values(parts)) part.reload(); }));
+    body.keep(onMessage(model, "files", () => parts.output.reload()));
+    body.keep(onMessage(model, "gateway", (message) => parts.call.fill(message)));
+    act(model, "hello").then((chosen) => parts.call.fill(chosen));
+  }),
+};
