@@ -158,6 +158,10 @@ def test_an_agent_moves_through_its_statuses(aws: Aws, create: Callable[..., str
         "DRAFT",
         600,
     )
+    prompts = read["promptOverrideConfiguration"]["promptConfigurations"]
+    enabled = [item for item in prompts if item["promptState"] == "ENABLED"]
+    assert [item["promptType"] for item in enabled] == ["ORCHESTRATION"]
+    assert "$instruction$" in enabled[0]["basePromptTemplate"]
     assert read["agentArn"] == f"arn:aws:bedrock:us-east-1:123456789012:agent/{agent}"
     assert agents.list_tags_for_resource(resourceArn=read["agentArn"])["tags"] == {"team": "shop"}
     assert agents.prepare_agent(agentId=agent)["agentStatus"] == "PREPARING"
@@ -225,7 +229,7 @@ def test_an_overridden_prompt_is_used(aws: Aws, create: Callable[..., str]) -> N
     agent = create(promptOverrideConfiguration={"promptConfigurations": [prompt]})
     state = {"promptSessionAttributes": {"today": "Monday"}}
     asked = of_kind(invoked(aws, agent, "Hello", sessionState=state), "modelInvocationInput")[0]
-    assert json.loads(asked["text"])["system"] == f"{INSTRUCTION} Be brief. today: Monday "
+    assert json.loads(asked["text"])["system"] == f"{INSTRUCTION} Be brief. today: Monday"
     assert asked["inferenceConfiguration"] == {"temperature": 0.5, "maximumLength": 1000}
 
 

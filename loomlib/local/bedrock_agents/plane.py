@@ -12,7 +12,7 @@ from ..paging import page_request
 from ..resources import Place, ResourceRecord
 from ..resources.engine import ResourceEngine
 from ..wire import conflict, invalid, not_found, not_implemented
-from .prompts import check_prompts
+from .prompts import check_prompts, shown_prompts
 from .resources import AGENT, AGENT_ALIAS, TEST_ALIAS
 from .tools import version_tools, with_schemas
 from .versions import AgentVersion, find_version, numbers, with_prepared, without_version
@@ -56,7 +56,8 @@ class AgentPlane:
         """Return a numbered version."""
         agent = self._find(parameters, place)
         version = find_version(agent, parameters["agentVersion"])
-        shown = {**version.document, **_summary(version), "version": version.version}
+        prompts = {"promptOverrideConfiguration": shown_prompts(version.document)}
+        shown = {**version.document, **prompts, **_summary(version), "version": version.version}
         return {"agentVersion": {**shown, "agentId": agent.id, "agentArn": agent.arn}}
 
     async def list_agent_versions(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:

@@ -14,6 +14,12 @@ _PLACEHOLDER: Final = re.compile(r"\$[a-z_]+\$")
 _INFERENCE: Final = {
     "temperature": "temperature", "topP": "topP", "maximumLength": "maxTokens", "stopSequences": "stopSequences",
 }  # fmt: skip
+_DEFAULT: Final = json.dumps({"system": "$instruction$\n\n$prompt_session_attributes$", "messages": []})
+"""The orchestration's template without an override: Loom's own, not Bedrock's."""
+
+_TYPES: Final = (
+    "PRE_PROCESSING", "ORCHESTRATION", "KNOWLEDGE_BASE_RESPONSE_GENERATION", "POST_PROCESSING", "MEMORY_SUMMARIZATION",
+)  # fmt: skip
 _TYPES_OFF: Final = ("PRE_PROCESSING", "POST_PROCESSING", "KNOWLEDGE_BASE_RESPONSE_GENERATION")
 
 
@@ -34,6 +40,30 @@ def check_prompts(document: Mapping[str, Any]) -> None:
         overridden = prompt.get("promptCreationMode") == "OVERRIDDEN" and prompt.get("promptState") != "DISABLED"
         if kind in _TYPES_OFF and overridden:
             raise not_implemented(f"the step {kind} of agents")
+
+
+def shown_prompts(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `promptOverrideConfiguration` as GetAgent shows it: with every step, those that are not overridden too.
+
+    Args:
+        document: The agent's members in CreateAgent.
+    """
+    override: Mapping[str, Any] = document.get("promptOverrideConfiguration") or {}
+    given: Mapping[str, Mapping[str, Any]] = {
+        prompt.get("promptType", ""): prompt for prompt in override.get("promptConfigurations") or ()
+    }
+    prompts: list[Mapping[str, Any]] = []
+    for kind in _TYPES:
+        default: dict[str, Any] = {
+            "promptType": kind,
+            "promptCreationMode": "DEFAULT",
+            "promptState": "ENABLED" if kind == "ORCHESTRATION" else "DISABLED",
+            "parserMode": "DEFAULT",
+        }
+        if kind == "ORCHESTRATION":
+            default["basePromptTemplate"] = _DEFAULT
+        prompts.append({**default, **given.get(kind, {})})
+    return {**override, "promptConfigurations": prompts}
 
 
 def orchestration(version: AgentVersion) -> Mapping[str, Any]:
@@ -58,11 +88,9 @@ def system_prompt(version: AgentVersion, attributes: Mapping[str, str]) -> str:
     """
     instruction: str = version.document["instruction"]
     shown = "\n".join(f"{name}: {value}" for name, value in attributes.items())
-    template = _system_of(str(orchestration(version).get("basePromptTemplate") or ""))
-    if not template:
-        return f"{instruction}\n\nWhat is known in this turn:\n{shown}" if shown else instruction
+    template = _system_of(str(orchestration(version).get("basePromptTemplate") or _DEFAULT))
     values = {"$instruction$": instruction, "$prompt_session_attributes$": shown}
-    return _PLACEHOLDER.sub(lambda match: values.get(match[0], ""), template)
+    return _PLACEHOLDER.sub(lambda match: values.get(match[0], ""), template).strip() or instruction
 
 
 def inference(version: AgentVersion) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from ..resources import Behaviour, Draft, Resource, ResourceRecord
 from ..resources.store import ResourceStore
 from ..wire import conflict, invalid, not_implemented
+from .prompts import shown_prompts
 from .versions import find_version, numbers, with_new_version
 
 AGENT: Final = Resource(
@@ -83,7 +84,8 @@ class AgentBehaviour(Behaviour):
     def members(self, record: ResourceRecord) -> Mapping[str, Any]:
         """Show the versions."""
         prepared: Mapping[str, Any] = record.internal.get("prepared") or {}
-        shown: dict[str, Any] = {"agentVersion": "DRAFT", "latestAgentVersion": (*numbers(record), "DRAFT")[0]}
+        shown: dict[str, Any] = {"promptOverrideConfiguration": shown_prompts(record.document)}
+        shown |= {"agentVersion": "DRAFT", "latestAgentVersion": (*numbers(record), "DRAFT")[0]}
         if prepared:
             shown["preparedAt"] = prepared["createdAt"]
         return shown
