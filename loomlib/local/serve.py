@@ -98,6 +98,7 @@ from .memory import (
     MemorySweeper,
     extraction_settings,
 )
+from .models.catalog import ModelCatalog
 from .models.starting import model_of
 from .moto_fallback import MotoFallback
 from .otlp import Collector, TelemetryReader
@@ -371,7 +372,7 @@ async def _serve(
                 ),
             ),
             "bedrock": (
-                Router("bedrock", guardrails, rest_to_moto=True),
+                Router("bedrock", guardrails, ModelCatalog(), rest_to_moto=True),
                 Router("bedrock-runtime", guardrails),
                 Router(
                     "bedrock-agent",

@@ -623,3 +623,12 @@ def test_the_permission_to_invoke_names_the_alias(aws: Aws, create: Callable[...
         assert own.get_agent(agentId=agent)["agent"]["agentId"] == agent
         with pytest.raises(ClientError, match="bedrock:PrepareAgent"):
             own.prepare_agent(agentId=agent)
+
+
+def test_the_model_that_an_agent_names_is_described(aws: Aws) -> None:
+    bedrock = aws.client("bedrock")
+    shown = bedrock.get_foundation_model(modelIdentifier=MODEL)["modelDetails"]
+    assert (shown["modelId"], shown["providerName"], shown["outputModalities"]) == (MODEL, "Amazon", ["TEXT"])
+    assert shown["modelArn"] == f"arn:aws:bedrock:us-east-1::foundation-model/{MODEL}"
+    with pytest.raises(ClientError, match="modelIdentifier must match"):
+        bedrock.get_foundation_model(modelIdentifier="nothing")
