@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from .smithy_shapes import Shape, SmithyShapes, list_of, member_form, object_of, shape_forms, target_of, traits_of
+from .smithy_shapes import (
+    Shape,
+    SmithyShapes,
+    WireForms,
+    list_of,
+    member_form,
+    object_of,
+    target_of,
+    traits_of,
+)
 from .tools import GatewayTool, TargetError
 
 _REST_JSON: Final = "aws.protocols#restJson1"
@@ -36,17 +45,19 @@ def smithy_tools(text: str) -> list[GatewayTool]:
     if not isinstance(signing, str):
         raise TargetError(f"{name} has no trait {_SIGV4}; a Smithy target is a service of AWS, called with a signature")
     common = {"kind": "smithy", "service": signing, "protocol": protocol}
+    operations = {name: shapes.shape(name) for name in dict.fromkeys(_operations(shapes, service, 0))}
+    if len(operations) > _MOST_OPERATIONS:
+        raise TargetError(f"The Smithy model has more than {_MOST_OPERATIONS:,} operations")
+    operations = {name: shape for name, shape in operations.items() if not _streams(shapes, shape)}
+    inputs = [member for shape in operations.values() for member in shapes.members(_shape_of(shape, "input")).values()]
+    forms = WireForms(shapes, map(target_of, inputs), is_rest=protocol == "restJson1")
     tools: dict[str, GatewayTool] = {}
-    for operation in dict.fromkeys(_operations(shapes, service, 0)):
-        shape = shapes.shape(operation)
-        if _streams(shapes, shape):
-            continue
-        tool = _tool(shapes, operation, shape, {**common, "target": f"{_local(name)}.{_local(operation)}"})
+    for operation, shape in operations.items():
+        request = {**common, "target": f"{_local(name)}.{_local(operation)}"}
+        tool = _tool(shapes, forms, operation, shape, request)
         if tool.name in tools:
             raise TargetError(f"The Smithy model has two operations with the name {tool.name}")
         tools[tool.name] = tool
-        if len(tools) > _MOST_OPERATIONS:
-            raise TargetError(f"The Smithy model has more than {_MOST_OPERATIONS:,} operations")
     if not tools:
         raise TargetError(f"{name} has no operation that a gateway can call")
     return list(tools.values())
@@ -87,7 +98,9 @@ def _streams(shapes: SmithyShapes, operation: Mapping[str, Any]) -> bool:
     return False
 
 
-def _tool(shapes: SmithyShapes, name: str, operation: Mapping[str, Any], request: dict[str, Any]) -> GatewayTool:
+def _tool(
+    shapes: SmithyShapes, forms: WireForms, name: str, operation: Mapping[str, Any], request: dict[str, Any]
+) -> GatewayTool:
     input_id = _shape_of(operation, "input")
     if input_id and shapes.kind(input_id) != "structure":
         raise TargetError(f"The input of {name} is not a structure")
@@ -101,7 +114,7 @@ def _tool(shapes: SmithyShapes, name: str, operation: Mapping[str, Any], request
             raise TargetError(f"{name} has no trait smithy.api#http, which an operation of restJson1 needs")
         request |= {"method": given["method"], "uri": given["uri"]}
     request["members"] = {key: _binding(shapes, key, member, is_rest=is_rest) for key, member in members.items()}
-    request["forms"] = shape_forms(shapes, members, is_rest=is_rest)
+    request["forms"] = forms.below(members)
     return GatewayTool(
         name=_local(name),
         description=shapes.description(operation, most=4_000),

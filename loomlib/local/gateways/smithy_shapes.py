@@ -5,14 +5,15 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Self, cast
 
 from .tools import TargetError
 
 _DEEPEST: Final = 30
-_MOST_VALUES: Final = 200_000
-_SHOWN_CHARACTERS: Final = 1_000
+_MOST_VALUES: Final = 100_000
+_MOST_FORMS: Final = 500_000
+_SHOWN_CHARACTERS: Final = 500
 _TAG: Final = re.compile(r"<[^>]*>")
 _PRELUDE: Final = "smithy.api#"
 _TIME_FORMATS: Final = ("date-time", "http-date", "epoch-seconds")
@@ -197,31 +198,63 @@ def member_form(shapes: SmithyShapes, member: Shape, *, place: str = "body") -> 
     return {"shape": target} if kind in _COMPOSITE and not target.startswith(_PRELUDE) else None
 
 
-def shape_forms(shapes: SmithyShapes, members: Mapping[str, Shape], *, is_rest: bool) -> dict[str, Any]:
-    """Return the forms of the shapes below an operation's input, of those only that are not written as they are.
+class WireForms:
+    """The forms of the shapes below the inputs of operations, of those only that are not written as they are.
 
     Args:
         shapes: The model.
-        members: The members of the input.
+        roots: The ids of shapes of the inputs' members.
         is_rest: Whether the protocol is restJson1, which has names of its own for JSON members.
     """
-    waiting, forms = [target_of(member) for member in members.values()], dict[str, Any]()
-    while waiting:
-        shape_id = waiting.pop()
-        if shape_id.startswith(_PRELUDE) or shape_id in forms or shapes.kind(shape_id) not in _COMPOSITE:
-            continue
-        forms[shape_id] = _form(shapes, shape_id, is_rest=is_rest)
-        below: list[dict[str, str] | None] = [entry["form"] for entry in forms[shape_id]["members"].values()]
-        waiting += [form["shape"] for form in below if form and "shape" in form]
-    changing: set[str] = set()
-    size = -1
-    while size != len(changing):
-        size = len(changing)
-        for name, form in forms.items():
-            entries: dict[str, Mapping[str, Any]] = form["members"]
-            if any(_changes(member, entry, changing) for member, entry in entries.items()):
-                changing.add(name)
-    return {name: form for name, form in forms.items() if name in changing}
+
+    def __init__(self, shapes: SmithyShapes, roots: Iterable[str], *, is_rest: bool) -> None:
+        forms: dict[str, dict[str, Any]] = {}
+        users: dict[str, list[str]] = {}
+        changing: list[str] = []
+        waiting = list(roots)
+        while waiting:
+            shape_id = waiting.pop()
+            if shape_id.startswith(_PRELUDE) or shape_id in forms or shapes.kind(shape_id) not in _COMPOSITE:
+                continue
+            forms[shape_id] = _form(shapes, shape_id, is_rest=is_rest)
+            for name, below in _entries(forms[shape_id]):
+                if below.get("shape"):
+                    users.setdefault(below["shape"], []).append(shape_id)
+                    waiting.append(below["shape"])
+                if "time" in below or below["wire"] != name:
+                    changing.append(shape_id)
+        self._forms: dict[str, dict[str, Any]] = {}
+        self._left = _MOST_FORMS
+        while changing:
+            shape_id = changing.pop()
+            if shape_id not in self._forms:
+                self._forms[shape_id] = forms[shape_id]
+                changing += users.get(shape_id, [])
+
+    def below(self, members: Mapping[str, Shape]) -> dict[str, Any]:
+        """Return the forms that the members of one operation's input need.
+
+        Raises:
+            TargetError: The operations of the model need too many.
+        """
+        waiting, found = [target_of(member) for member in members.values()], dict[str, Any]()
+        while waiting:
+            shape_id = waiting.pop()
+            if shape_id in found or shape_id not in self._forms:
+                continue
+            found[shape_id] = self._forms[shape_id]
+            fields = _entries(found[shape_id])
+            self._left -= len(fields)
+            if self._left < 0:
+                raise TargetError(f"The inputs of the Smithy model have more than {_MOST_FORMS:,} members")
+            waiting += [below["shape"] for _, below in fields if below.get("shape")]
+        return found
+
+
+def _entries(form: Mapping[str, Any]) -> list[tuple[str, dict[str, str]]]:
+    """Return the members of a form: each name, with its name in the request and its own form."""
+    members: Mapping[str, Mapping[str, Any]] = form["members"]
+    return [(name, {"wire": entry["wire"], **(entry["form"] or {})}) for name, entry in members.items()]
 
 
 def _form(shapes: SmithyShapes, shape_id: str, *, is_rest: bool) -> dict[str, Any]:
@@ -240,11 +273,6 @@ def _form(shapes: SmithyShapes, shape_id: str, *, is_rest: bool) -> dict[str, An
         for name, member in named.items()
     }
     return {"kind": {"set": "list", "union": "structure"}.get(kind, kind), "members": fields}
-
-
-def _changes(name: str, entry: Mapping[str, Any], changing: set[str]) -> bool:
-    form: Mapping[str, str] = entry["form"] or {}
-    return entry["wire"] != name or "time" in form or form.get("shape") in changing
 
 
 def traits_of(shape: Shape) -> Mapping[str, Any]:
