@@ -111,7 +111,7 @@ class ControlRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentAnswer:
+class BedrockAgentAnswer:
     """What an agent answered in one turn.
 
     Attributes:
@@ -244,7 +244,7 @@ def ask_bedrock_agent(
     alias_id: str = TEST_ALIAS,
     session_id: str | None = None,
     state: Mapping[str, Any] | None = None,
-) -> AgentAnswer:
+) -> BedrockAgentAnswer:
     """Ask an agent, with its trace (InvokeAgent).
 
     Args:
@@ -283,7 +283,7 @@ def ask_bedrock_agent(
                     control = event["returnControl"]
                 elif "trace" in event:
                     trace.append(event["trace"])
-    return AgentAnswer(
+    return BedrockAgentAnswer(
         text=text,
         steps=tuple(trace_steps(trace)),
         citations=tuple(citations),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..aws import bedrock_agents
-from ..aws.bedrock_agents import TEST_ALIAS, AgentAnswer, BedrockAgent, ControlRequest
+from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent, BedrockAgentAnswer, ControlRequest
 from ..errors import RequestRejectedError
 from ..presentation.formats import milliseconds
 from ..presentation.html import card
@@ -27,7 +27,7 @@ class BedrockAgentReply:
         value: The answer.
     """
 
-    def __init__(self, context: Context, agent: BedrockAgent, value: AgentAnswer) -> None:
+    def __init__(self, context: Context, agent: BedrockAgent, value: BedrockAgentAnswer) -> None:
         self._context, self._agent, self.value = context, agent, value
 
     @property

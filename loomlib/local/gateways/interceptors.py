@@ -28,7 +28,7 @@ class InterceptorError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class GatewayReply:
     """What a gateway answers.
 
     Attributes:
@@ -67,7 +67,7 @@ class Interceptors:
     def __init__(self, functions: FunctionPool) -> None:
         self._functions = functions
 
-    async def request(self, gateway: ResourceRecord, request: InterceptedRequest) -> InterceptedRequest | Reply:
+    async def request(self, gateway: ResourceRecord, request: InterceptedRequest) -> InterceptedRequest | GatewayReply:
         """Return the request as the REQUEST interceptor wants it, or the answer that it gives in the target's place.
 
         Raises:
@@ -77,11 +77,11 @@ class Interceptors:
         if output is None:
             return request
         if "transformedGatewayResponse" in output:
-            return _reply(output["transformedGatewayResponse"], Reply(body=None))
+            return _reply(output["transformedGatewayResponse"], GatewayReply(body=None))
         changed = _object(output.get("transformedGatewayRequest", {}), "transformedGatewayRequest")
         return replace(request, body=_object(changed["body"], "body")) if "body" in changed else request
 
-    async def response(self, gateway: ResourceRecord, request: InterceptedRequest, reply: Reply) -> Reply:
+    async def response(self, gateway: ResourceRecord, request: InterceptedRequest, reply: GatewayReply) -> GatewayReply:
         """Return the answer as the RESPONSE interceptor wants it.
 
         Raises:
@@ -93,7 +93,7 @@ class Interceptors:
         return _reply(output["transformedGatewayResponse"], reply)
 
     async def _run(
-        self, gateway: ResourceRecord, point: str, request: InterceptedRequest, reply: Reply | None
+        self, gateway: ResourceRecord, point: str, request: InterceptedRequest, reply: GatewayReply | None
     ) -> Mapping[str, Any] | None:
         """Return the member `mcp` of what the interceptor of a point answers; None if the gateway has none."""
         configured: list[Mapping[str, Any]] = gateway.document.get("interceptorConfigurations") or []
@@ -133,7 +133,7 @@ def check_interceptors(configured: list[Mapping[str, Any]] | None) -> None:
             raise invalid(f"A gateway has at most one {point} interceptor")
 
 
-def _event(request: InterceptedRequest, reply: Reply | None, *, passes_headers: bool) -> dict[str, Any]:
+def _event(request: InterceptedRequest, reply: GatewayReply | None, *, passes_headers: bool) -> dict[str, Any]:
     gateway_request: dict[str, Any] = {"path": "/mcp", "httpMethod": "POST", "body": request.body}
     if passes_headers:
         gateway_request["headers"] = dict(request.headers)
@@ -144,7 +144,7 @@ def _event(request: InterceptedRequest, reply: Reply | None, *, passes_headers: 
     return {"interceptorInputVersion": _VERSION, "mcp": mcp}
 
 
-def _reply(value: Any, former: Reply) -> Reply:
+def _reply(value: Any, former: GatewayReply) -> GatewayReply:
     """Return an answer with what an interceptor changes of it."""
     given = _object(value, "transformedGatewayResponse")
     status: Any = given.get("statusCode", former.status)
@@ -157,7 +157,7 @@ def _reply(value: Any, former: Reply) -> Reply:
         if name.lower() not in _OWN_HEADERS:
             headers[name] = text
     body = _object(given["body"], "body") if given.get("body") is not None else former.body
-    return Reply(status=status, headers=headers, body=body)
+    return GatewayReply(status=status, headers=headers, body=body)
 
 
 def _object(value: Any, name: str) -> dict[str, Any]:

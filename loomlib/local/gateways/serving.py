@@ -31,7 +31,7 @@ from ..wire import (
     send_body,
     send_json,
 )
-from .interceptors import InterceptedRequest, InterceptorError, Interceptors, Reply
+from .interceptors import GatewayReply, InterceptedRequest, InterceptorError, Interceptors
 from .rate_limits import LimitedRequest, RateLimits, Throttled
 from .resources import GATEWAY, GATEWAY_TARGET
 from .search import ToolSearch
@@ -119,26 +119,26 @@ class Gateways:
 
     async def _intercepted(
         self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller, raw: str
-    ) -> Reply:
+    ) -> GatewayReply:
         """Return the answer to a message between the gateway's interceptors, whose failure is the answer."""
         sent = {name.title(): ", ".join(values) for name, values in caller.fields.items()}
         request = InterceptedRequest(raw=raw, headers=sent, body=message)
         try:
             changed = await self._interceptors.request(gateway, request)
-            reply = changed if isinstance(changed, Reply) else await self._reply(gateway, changed.body, caller)
+            reply = changed if isinstance(changed, GatewayReply) else await self._reply(gateway, changed.body, caller)
             return await self._interceptors.response(gateway, request, reply) if reply.body is not None else reply
         except InterceptorError as error:
             _log.warning("Gateway %s: an interceptor failed: %s", gateway.id, error)
-            return Reply(body=_error(message.get("id"), _INTERNAL_ERROR, _shown_cause(gateway, error)))
+            return GatewayReply(body=_error(message.get("id"), _INTERNAL_ERROR, _shown_cause(gateway, error)))
 
-    async def _reply(self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller) -> Reply:
+    async def _reply(self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller) -> GatewayReply:
         if "id" not in message:
-            return Reply(status=202, body=None)  # a notification
+            return GatewayReply(status=202, body=None)  # a notification
         given = caller.header("mcp-protocol-version")
         if given and given not in _versions(gateway):
             text = f"Unsupported protocol version {given}; supported: {', '.join(_versions(gateway))}"
-            return Reply(status=400, body=_error(message["id"], _INVALID_REQUEST, text))
-        return Reply(body=await self._result(gateway, message, caller))
+            return GatewayReply(status=400, body=_error(message["id"], _INVALID_REQUEST, text))
+        return GatewayReply(body=await self._result(gateway, message, caller))
 
     async def _result(self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         identity, method = message["id"], message.get("method")
