@@ -242,7 +242,9 @@ async def _serve(
     interpreters = InterpreterPool(resources, sessions)
     models, guardrails = model_of(options, model_settings), GuardrailPlane(resources)
     images = ImageStore(home)
-    deployments = Deployments(home, images, isolation=isolation, exact_python=options.python == "machine")
+    deployments = Deployments(
+        home, images, isolation=isolation, limits=limits, exact_python=options.python == "machine"
+    )
     issuer, web_issuer = LocalIssuer(home, state.url), LocalIssuer(home, state.url, "sts")
     issuers = (issuer, web_issuer, CognitoPools())
     policies = ResourcePolicies(resources)

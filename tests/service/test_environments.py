@@ -50,6 +50,30 @@ def test_what_the_interpreter_lacks_is_installed_once_and_found_by_the_agent(off
     assert list((offline_service.state.home / "environments").iterdir()) == overlays
 
 
+_TAKES = {
+    "processes": "import os, time\nfor _ in range(400):\n    os.fork() or time.sleep(60) or os._exit(0)",
+    "memory": "import time\ntaken = [b'x' * 2**20 for _ in range(1_500)]\ntime.sleep(60)",
+}
+
+
+@pytest.mark.parametrize("limit", _TAKES)
+def test_a_requirement_that_takes_without_end_while_it_is_built_is_ended_and_the_limit_named(
+    start_service: Callable[..., Any], limit: str
+) -> None:
+    aws = start_service(limits="processes=200,memory=700m")
+    backend = f"def build_wheel(*_):\n    pass\n{_TAKES[limit]}\n"
+    project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    files = {
+        "agent.py": AGENT,
+        "requirements.txt": "./own",
+        "own/backend.py": backend,
+        "own/pyproject.toml": project,
+    }
+    described = aws.settled(aws.create("taking", aws.upload(files))["agentRuntimeId"])
+    assert described["status"] == "CREATE_FAILED"
+    assert f"Resource limit reached: {limit}" in described["failureReason"]
+
+
 def test_packages_with_the_same_requirement_have_their_own_copy_of_it(offline_service: Any, tmp_path: Path) -> None:
     for name, text in (("own_one", "first"), ("own_two", "second")):
         folder = tmp_path / name

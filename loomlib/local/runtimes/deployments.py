@@ -21,6 +21,7 @@ from ..images.store import Image, ImageStore
 from ..protocols import served
 from ..resources import ResourceRecord
 from ..sandbox.isolation import Isolation
+from ..sandbox.limits import Limits
 from ..sessions.storage import remove_expired
 from ..wire import invalid
 from .builds import take_out_builds
@@ -47,14 +48,21 @@ class Deployments:
         home: The home folder.
         images: The images that were built here.
         isolation: What separates installers from this machine.
+        limits: Those of a session, which hold for installers too.
         exact_python: Whether the Python that a runtime names runs it, not the workbench's.
     """
 
     def __init__(
-        self, home: Path, images: ImageStore, *, isolation: Isolation | None = None, exact_python: bool = False
+        self,
+        home: Path,
+        images: ImageStore,
+        *,
+        isolation: Isolation | None = None,
+        limits: Limits | None = None,
+        exact_python: bool = False,
     ) -> None:
         self._folder, self._images = home / "runtimes", images
-        self._environments = Environments(home / "environments", isolation=isolation)
+        self._environments = Environments(home / "environments", isolation=isolation, limits=limits)
         self.exact_python = exact_python
         self.isolation = isolation or Isolation()
         remove_expired(self._folder)

@@ -7,29 +7,50 @@ import hashlib
 import importlib.metadata
 import os
 import platform
+import secrets
 import shutil
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from ..sandbox.bubblewrap import View, isolating
+from ..sandbox.cgroups import Cgroups
 from ..sandbox.isolation import Isolation
+from ..sandbox.limits import Limits
 from ..sandbox.variables import installer_environment, named_paths
+from ..sandbox.watching import Watch
 from ..sessions.processes import signal_group
 from .packages import InvalidPackageError
 from .pythons import Python
 
 _PIP_LINES_SHOWN = 12
+_JOIN = 'count=$1; shift; while [ "$count" -gt 0 ]; do echo 0 > "$1"; shift; count=$((count - 1)); done; exec "$@"'
+"""A shell's script: join the control groups that the arguments name after their number, then run the rest."""
 
 
 class Environments:
-    """The overlays of one home folder, in `environments/{digest}`; the same requirements are installed once."""
+    """The overlays of one home folder, in `environments/{digest}`; the same requirements are installed once.
 
-    def __init__(self, folder: Path, interpreter: str = sys.executable, isolation: Isolation | None = None) -> None:
+    Args:
+        folder: Where they are.
+        interpreter: The Python that runs pip.
+        isolation: What separates installers from this machine.
+        limits: Those of a session, of which an installer has memory and processes: requirements run code as well.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        interpreter: str = sys.executable,
+        isolation: Isolation | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self._folder, self._interpreter, self._isolation = folder, interpreter, isolation or Isolation()
+        self._limits = replace(limits or Limits(), storage=None, open_files=None)
         self._building: dict[str, asyncio.Lock] = {}
 
     async def overlay(self, code: Path, python: Python | None = None) -> Path | None:
@@ -93,6 +114,11 @@ class Environments:
             )
             command, descriptors = isolating(self._isolation.program, view, environment, command)
             environment = {}
+        mark, cgroups, reached = secrets.token_hex(8), Cgroups(), list[str]()
+        watch = Watch(cgroups)
+        groups = cgroups.make(mark, self._limits)
+        if groups:
+            command = ["/bin/sh", "-c", _JOIN, "sh", str(len(groups)), *map(str, groups), *command]
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -104,9 +130,19 @@ class Environments:
                 pass_fds=descriptors,
                 start_new_session=True,
             )
+        except BaseException:
+            cgroups.remove(mark)
+            cgroups.close()
+            raise
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
+
+        def end(name: str) -> None:
+            reached.append(name)
+            signal_group(process.pid, signal.SIGKILL)
+
+        watch.add(mark, process.pid, (), self._limits, end)
         try:
             output, _ = await process.communicate()
         except asyncio.CancelledError:
@@ -114,9 +150,17 @@ class Environments:
             await process.wait()
             raise
         finally:
+            watch.close()
+            reached += filter(None, [cgroups.reached(mark)])
+            cgroups.remove(mark)
+            cgroups.close()
             if process.returncode != 0:
                 shutil.rmtree(partial, ignore_errors=True)
         if process.returncode:
+            if reached:
+                raise InvalidPackageError(
+                    f"pip could not install {', '.join(wanted)}: {self._limits.reached(reached[0])}"
+                )
             tail = output.decode("utf-8", "replace").strip().splitlines()[-_PIP_LINES_SHOWN:]
             raise InvalidPackageError("\n".join([f"pip could not install {', '.join(wanted)}:", *tail]))
         (partial / "packages").mkdir(exist_ok=True)
