@@ -72,6 +72,7 @@ def test_a_requirement_that_takes_without_end_while_it_is_built_is_ended_and_the
     described = aws.settled(aws.create("taking", aws.upload(files))["agentRuntimeId"])
     assert described["status"] == "CREATE_FAILED"
     assert f"Resource limit reached: {limit}" in described["failureReason"]
+    assert not list(Path("/sys/fs/cgroup").glob(f"**/loom-{aws.state.pid}-*/*/")), "its control groups are gone"
 
 
 def test_packages_with_the_same_requirement_have_their_own_copy_of_it(offline_service: Any, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from .packages import InvalidPackageError
 from .pythons import Python
 
 _PIP_LINES_SHOWN = 12
+_LOOKS_FOR_THE_LAST_PROCESS = 100
 _JOIN = 'count=$1; shift; while [ "$count" -gt 0 ]; do echo 0 > "$1"; shift; count=$((count - 1)); done; exec "$@"'
 """A shell's script: join the control groups that the arguments name after their number, then run the rest."""
 
@@ -157,6 +158,12 @@ class Environments:
             if process.returncode != 0:
                 shutil.rmtree(partial, ignore_errors=True)
         if process.returncode:
+            for _ in range(_LOOKS_FOR_THE_LAST_PROCESS):  # the kernel ends those behind the boundary a moment later
+                if not any(group.exists() for group in groups):
+                    break
+                await asyncio.sleep(0.05)
+                cgroups.remove(mark)
+                cgroups.close()
             if reached:
                 raise InvalidPackageError(
                     f"pip could not install {', '.join(wanted)}: {self._limits.reached(reached[0])}"
