@@ -92,7 +92,7 @@ def rule(
     """
     try:
         compiled = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"the pattern of {name!r} is not a regular expression: {error}") from error
     return RedactionRule(
         name=name,

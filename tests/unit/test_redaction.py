@@ -256,6 +256,7 @@ def test_rules_of_ones_own_come_from_a_file(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ('[[rules]]\nname = "a"\npattern = "("', "not a regular expression"),
+        ('[[rules]]\nname = "a"\npattern = "b{99999999999}"', "not a regular expression"),
         ('[[rules]]\nname = "a"\npattern = "b"\npart = 3', "0 groups"),
         ('[[rules]]\nname = "a"\npattern = "b"\npart = "x"', "no group 'x'"),
         ('[[rules]]\nname = "a[1]"\npattern = "b"', "without brackets"),
