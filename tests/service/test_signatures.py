@@ -139,14 +139,15 @@ def test_whatever_was_signed_and_changed_is_refused(aws: Any) -> None:
          "InvalidSignatureException"),
         (f"AWS4-HMAC-SHA256 Credential=K/20260101/r/aws4_request, SignedHeaders=host, Signature={'0' * 64}",
          "IncompleteSignatureException"),
-        (f"AWS4-HMAC-SHA256 Credential=K/{datetime.now(UTC):%Y%m%d}/r/logs/aws4_request, SignedHeaders=host, "
-         f"Signature={'0' * 64}", "UnrecognizedClientException"),
+        (f"AWS4-HMAC-SHA256 Credential=K/TODAY/r/logs/aws4_request, SignedHeaders=host, Signature={'0' * 64}",
+         "UnrecognizedClientException"),
     ],
 )  # fmt: skip
 def test_malformed_authorization_is_refused(aws: Any, authorization: str, code: str) -> None:
-    headers = {"X-Amz-Date": f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"}
+    now = datetime.now(UTC)  # not that of the collection: a run may pass midnight
+    headers = {"X-Amz-Date": f"{now:%Y%m%dT%H%M%SZ}"}
     if authorization:
-        headers["Authorization"] = authorization
+        headers["Authorization"] = authorization.replace("TODAY", f"{now:%Y%m%d}")
     assert send(aws.state, "POST", LISTING, b"", headers)[:2] == (403, code)
 
 
