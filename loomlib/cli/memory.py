@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..presentation.formats import plural
 from .capture import ago
 from .command_context import CommandContext, pass_command_context
 from .memory_care import CARE
@@ -142,7 +143,17 @@ def timeline(command: CommandContext, name: str, actor: str, since: str | None, 
     """List ACTOR's events and the records extracted from them, in order of time."""
     start = None if since is None else ago(since)
     with command.connect() as bench:
-        _emit(command, bench.memories.get(name).timeline(actor, since=start, limit=limit).table())
+        frame = bench.memories.get(name).timeline(actor, since=start, limit=limit).table()
+        if command.as_json:
+            _emit(command, frame)
+            return
+        rows = records(frame)
+        shown = [row for row in rows if row["what"] != "stored state"]
+        if shown and frame.note:
+            say(frame.note.replace("\n", " "))
+        emit_table(shown, empty=frame.note or "Nothing.")
+        if hidden := len(rows) - len(shown):
+            say(f"{plural(hidden, 'stored state')} of the agent in --json only")
 
 
 @memory.command()

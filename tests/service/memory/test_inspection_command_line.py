@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from inspected import new_memory, say, write
@@ -51,6 +52,22 @@ def test_events_and_the_timeline_do_not_drive_the_terminal(run: Run, memory):
         said = run("memory", command, memory.name, "anna", "--since", "1h").stdout
         assert "hello" in said
         assert "\x1b" not in said
+
+
+def test_what_an_agent_stored_for_itself_is_in_json_only(run: Run, memory) -> None:
+    state = json.dumps({"agent_id": "assistant", "state": {}, "conversation_manager_state": {}})
+    memory.reader.clients.data().create_event(
+        memoryId=memory.id,
+        actorId="eve",
+        sessionId="s2",
+        eventTimestamp=datetime.now(UTC),
+        payload=[{"blob": state}],
+    )
+    said = run("memory", "timeline", memory.name, "eve").stdout
+    assert "conversation_manager_state" not in said
+    assert "1 stored state of the agent in --json only" in said
+    (row,) = json.loads(run("--json", "memory", "timeline", memory.name, "eve").stdout)
+    assert row["what"] == "stored state"
 
 
 def test_records_search_and_provenance_answer_in_json(run: Run, memory):
