@@ -63,9 +63,9 @@ def test_what_an_agent_stored_for_itself_is_in_json_only(run: Run, memory) -> No
         eventTimestamp=datetime.now(UTC),
         payload=[{"blob": state}],
     )
-    said = run("memory", "timeline", memory.name, "eve").stdout
-    assert "conversation_manager_state" not in said
-    assert "1 stored state of the agent in --json only" in said
+    ran = run("memory", "timeline", memory.name, "eve")
+    assert "conversation_manager_state" not in ran.stdout
+    assert "1 stored state of the agent in --json only" in ran.stderr
     (row,) = json.loads(run("--json", "memory", "timeline", memory.name, "eve").stdout)
     assert row["what"] == "stored state"
 
