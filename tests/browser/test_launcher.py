@@ -21,7 +21,7 @@ from .panels import end_kernels, panel_of, screenshot
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LOOM = str(Path(sys.executable).with_name("loom"))
-PANELS = ("Build", "Test", "Operate", "Evaluate", "Memory")
+PANELS = ("Build", "Test", "Operate", "Evaluate", "Memory", "Tools")
 
 _CLOSE = "() => { window.jupyterapp.shell.currentWidget.dispose(); }"
 _NO_KERNEL = """async () => {
