@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 from typing import Final
 
+from ..errors import MissingExtraError
 from ..recovery import (
     find_damage,
     full_disk_message,
@@ -45,6 +46,9 @@ def explain_failure(home: Path, error: BaseException, failed: str) -> str:
         error: The error.
         failed: What failed.
     """
+    if isinstance(error, MissingExtraError):
+        _log.error("%s failed: %s", failed, error)
+        return str(error)
     if is_full_disk(error):
         message = full_disk_message(home)
         _log.error("%s failed: %s", failed, message)

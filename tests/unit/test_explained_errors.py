@@ -1,4 +1,4 @@
-"""Errors that say that a disk is full, and errors that do not."""
+"""Errors that say that a disk is full or an extra is missing, and errors that do not."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 import sqlalchemy
 from sqlalchemy.exc import OperationalError
 
+from loomlib.errors import MissingExtraError
+from loomlib.local.recovering import explain_failure
 from loomlib.recovery import is_full_disk
 
 
@@ -46,3 +49,13 @@ def test_a_full_database_is_found_in_sqlalchemys_error() -> None:
             connection.execute(sqlalchemy.text("INSERT INTO lines VALUES (:line)"), {"line": "x" * 100_000})
         assert is_full_disk(full.value)
     engine.dispose()
+
+
+def test_a_request_that_needs_an_extra_names_it_without_a_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    missing = MissingExtraError("Embeddings need wordllama", try_="pip install 'loomlib[evals]'")
+    message = explain_failure(tmp_path, missing, "Retrieve")
+    assert message == "Embeddings need wordllama. Try: pip install 'loomlib[evals]'"
+    assert caplog.messages == [f"Retrieve failed: {message}"]
+    assert caplog.records[0].exc_info is None
