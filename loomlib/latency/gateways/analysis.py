@@ -220,7 +220,7 @@ def _call_sentences(result: GatewayResult) -> list[str]:
     if added.value is None or added.low is None or added.high is None:
         return [f"Too few calls were answered to tell what the gateway adds ({plural(added.n, 'pair')})."]
     if added.low <= 0 <= added.high:
-        texts = [f"The gateway shows no difference on a tool call ({added.text('ms')})."]
+        texts = [f"The calls do not show that the gateway adds time to a tool call ({added.text('ms')})."]
     else:
         verb = "adds" if added.value > 0 else "saves"
         texts = [
@@ -241,7 +241,12 @@ def _recall_sentences(result: GatewayResult) -> list[str]:
     if not known:
         return []
     last = known[-1]
-    listed = join([f"{last.recall[most].text('share')} among the first {most}" for most in RANKS])
+    listed = join(
+        [
+            f"{last.recall[most].text('share')} {f'among the first {most}' if most > 1 else 'as the first'}"
+            for most in RANKS
+        ]
+    )
     return [f"Of {plural(last.tools, 'tool')}, the gateway's search returns the right one for {listed} (no model)."]
 
 
