@@ -139,7 +139,7 @@ class GatewayView:
             model: The model in Smithy's JSON form as a mapping, its text, its `s3://` address, or its path.
 
         Raises:
-            GatewayTargetError: The model cannot be used, for example since its protocol is none that gateways speak.
+            GatewayTargetError: The model cannot be used, for example because gateways do not support its protocol.
             RequestRejectedError: The model cannot be read.
         """
         role = {"credentialProviderType": "GATEWAY_IAM_ROLE"}

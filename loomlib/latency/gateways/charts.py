@@ -33,7 +33,7 @@ def call_chart(result: GatewayResult) -> dict[str, Any]:
             )
     return styled(
         traces,
-        title="Every call of the tool",
+        title="Every tool call, in order",
         subtitle=escape(result.title()),
         xaxis={"title": {"text": "position in the order"}},
         yaxis={"title": {"text": "whole answer, ms"}, "rangemode": "tozero"},

@@ -11,7 +11,7 @@ from .result import GatewayResult
 
 
 def judge(result: GatewayResult, max_added_ms: float) -> Gate:
-    """Compare what the gateway adds to a call with a limit.
+    """Compare the time that the gateway adds to a call with a limit.
 
     Args:
         result: The study.

@@ -151,7 +151,7 @@ class GatewayResult(StudyRecord):
         return table.frame()
 
     def gate(self, max_added_ms: float = 5.0, *, allow_overload: bool = False) -> Gate:
-        """Compare what the gateway adds to a call with a limit.
+        """Compare the time that the gateway adds to a call with a limit.
 
         Args:
             max_added_ms: The limit of the median, in milliseconds.

@@ -85,7 +85,7 @@ def numbers(agent: ResourceRecord) -> list[str]:
 
 
 def with_prepared(agent: ResourceRecord, groups: Mapping[str, Any]) -> ResourceRecord:
-    """Return an agent whose working draft is prepared.
+    """Return the agent with its working draft marked as prepared.
 
     Args:
         agent: The agent.
@@ -97,7 +97,7 @@ def with_prepared(agent: ResourceRecord, groups: Mapping[str, Any]) -> ResourceR
 
 
 def with_new_version(agent: ResourceRecord) -> tuple[ResourceRecord, str]:
-    """Return an agent with a version of what is prepared, and the version's number.
+    """Return the agent with a new version of its prepared draft, and the version's number.
 
     Raises:
         RefusedError: The working draft is not prepared (409).
