@@ -2,7 +2,8 @@
 
 pandas escapes markup, but lets JupyterLab set `$…$` as formulas, with the links and colours that a stranger's text asks
 for; two prices in a row become one as well. It also sets all cells of a table at the right, which suits only numbers,
-and writes times with microseconds and an offset: here they read as `formats.timestamp` writes them.
+and writes times with microseconds and an offset: here they read as `formats.timestamp` writes them. Its own limit of
+50 characters a cell cuts sentences off: here it is 160, unless the reader has set another.
 
 It is a module of its own because pandas is only imported when a table is made.
 """
@@ -20,6 +21,9 @@ _CELL = re.compile(r"<(t[dh])>")
 _TIME_CELL = re.compile(r"(<t[dh][^>]*>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)?\+00:00(?=</t[dh]>)")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\+00:00")
 _LEFT = ' style="text-align: left"'
+_PANDAS_WIDTH = 50
+"""pandas' default of `display.max_colwidth`, in characters."""
+_WIDTH = 160
 
 
 class TextFrame(pd.DataFrame):
@@ -34,7 +38,9 @@ class TextFrame(pd.DataFrame):
         return _TIME.sub(r"\1 UTC  ", pd.DataFrame.__repr__(whole))
 
     def _repr_html_(self) -> str | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        with pd.option_context("display.html.use_mathjax", False):
+        width = pd.get_option("display.max_colwidth")
+        shown = _WIDTH if width == _PANDAS_WIDTH else width
+        with pd.option_context("display.html.use_mathjax", False, "display.max_colwidth", shown):
             html = cast("str | None", super()._repr_html_())  # type: ignore[operator]
         is_text = [not pd.api.types.is_numeric_dtype(dtype) for dtype in self.dtypes]
         if html is None:

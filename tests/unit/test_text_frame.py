@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+import pandas as pd
+
 from loomlib.presentation.text_frame import TextFrame
 
 LEFT = 'style="text-align: left"'
@@ -39,3 +41,13 @@ def test_times_have_seconds_and_utc_in_both_forms() -> None:
         assert repr(shown).count("2026-11-23 15:46:17 UTC") >= 2
     assert "seen 2026-11-23 15:46:17+00:00" in str(frame._repr_html_())
     assert frame.loc[0, "registered_at"] == moment, "the values keep their microseconds"
+
+
+def test_a_sentence_is_whole_and_a_page_of_text_is_not() -> None:
+    sentence = "What time is it in Tokyo, and how many km are 26.2 miles in a straight line?"
+    html = TextFrame({"asked": [sentence, "x" * 400]})._repr_html_()
+    assert html is not None
+    assert sentence in html
+    assert "x" * 160 not in html
+    with pd.option_context("display.max_colwidth", 20):
+        assert sentence not in str(TextFrame({"asked": [sentence]})._repr_html_())

@@ -18,11 +18,12 @@ def bench(aws: Any) -> Iterator[loom.Workbench]:
 
 
 def test_a_notebook_creates_checks_publishes_and_deletes_a_guardrail(bench: loom.Workbench) -> None:
+    others = set(bench.bedrock.guardrails.table()["name"])  # of other tests
     guardrail = bench.bedrock.guardrails.create(
         "notebook", words=["nightjar"], mask=["EMAIL"], content="HIGH", grounding=0.6, description="of a test"
     )
     assert repr(guardrail) == "Guardrail notebook (ready): words, sensitive information, content, grounding"
-    assert list(bench.bedrock.guardrails.table()["name"]) == ["notebook"]
+    assert set(bench.bedrock.guardrails.table()["name"]) == {*others, "notebook"}
     masked = guardrail.check("Write to ann@example.org")
     assert masked.intervened
     assert masked.text == "Write to {EMAIL}"
@@ -41,7 +42,7 @@ def test_a_notebook_creates_checks_publishes_and_deletes_a_guardrail(bench: loom
     assert passed.text == "What is the weather?"
     assert passed.matches.empty
     bench.bedrock.guardrails.delete("notebook")
-    assert bench.bedrock.guardrails.table().empty
+    assert set(bench.bedrock.guardrails.table()["name"]) == others
 
 
 def test_a_judged_answer_says_that_it_is_simulated(bench: loom.Workbench) -> None:
