@@ -341,18 +341,16 @@ class Application:
             request = json.loads(body or b"{}")
         except ValueError as error:
             raise RefusedError("ValidationException", 400, f"The request is not JSON: {error}") from error
-        if b"x-amzn-bedrock-guardrailidentifier" in headers:
-            raise not_implemented("guardrails of InvokeModel, only those of Converse and ConverseStream")
         try:
             if operation == "converse":
                 await send_json(send, await models.converse(unquote(model_id), request), headers=named)
             elif operation == "converse-stream":
                 await send_frames(send, models.converse_stream(unquote(model_id), request), named)
             elif operation == "invoke":
-                answer = await invoke_model(self._models, unquote(model_id), request, request_id)
+                answer = await invoke_model(models, unquote(model_id), request, request_id, headers)
                 await send_json(send, answer, headers=named)
             elif operation == "invoke-with-response-stream":
-                frames = invoke_model_stream(self._models, unquote(model_id), request, request_id)
+                frames = invoke_model_stream(models, unquote(model_id), request, request_id, headers)
                 await send_frames(send, frames, (*named, _MODEL_CONTENT))
             elif operation == "count-tokens":
                 await send_json(send, count_request(request), headers=named)

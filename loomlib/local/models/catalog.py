@@ -1,4 +1,4 @@
-"""What Bedrock's control plane says about a model: here each id is answered by the service's own model."""
+"""What Bedrock's control plane says about models: here each id is answered by the service's own model."""
 
 from __future__ import annotations
 
@@ -9,27 +9,58 @@ from ..resources import Place
 
 _LONGEST_NAME: Final = 20  # the service model's limit
 _PROVIDERS: Final = {"ai21": "AI21 Labs", "mistral": "Mistral AI", "stability": "Stability AI"}
+_LISTED: Final = {
+    "anthropic.claude-3-haiku-20240307-v1:0": "Claude 3 Haiku",
+    "anthropic.claude-3-5-haiku-20241022-v1:0": "Claude 3.5 Haiku",
+    "anthropic.claude-sonnet-4-20250514-v1:0": "Claude Sonnet 4",
+    "anthropic.claude-sonnet-4-5-20250929-v1:0": "Claude Sonnet 4.5",
+    "anthropic.claude-haiku-4-5-20251001-v1:0": "Claude Haiku 4.5",
+    "amazon.nova-micro-v1:0": "Nova Micro",
+    "amazon.nova-lite-v1:0": "Nova Lite",
+    "amazon.nova-pro-v1:0": "Nova Pro",
+    "amazon.nova-premier-v1:0": "Nova Premier",
+    "meta.llama3-8b-instruct-v1:0": "Llama 3 8B Instruct",
+    "meta.llama3-70b-instruct-v1:0": "Llama 3 70B Instruct",
+    "meta.llama3-3-70b-instruct-v1:0": "Llama 3.3 70B",
+    "amazon.titan-embed-text-v1": "Titan Embeddings G1",
+    "amazon.titan-embed-text-v2:0": "Titan Embeddings V2",
+    "cohere.embed-english-v3": "Embed English",
+    "cohere.embed-multilingual-v3": "Embed Multilingual",
+}
+"""The models that Converse and InvokeModel both answer in their own forms; Converse takes every other id too."""
 
 
 class ModelCatalog:
-    """Answers GetFoundationModel, which readers of configurations ask about the models that these name."""
+    """Answers ListFoundationModels and GetFoundationModel; which model answers here, `loom status` says."""
+
+    async def list_foundation_models(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        """List the models whose request forms are known, with the filters of AWS."""
+        summaries = [_describe(model_id, place) for model_id in _LISTED]
+        provider, custom = str(parameters.get("byProvider", "")), parameters.get("byCustomizationType")
+        for name, member in (("byOutputModality", "outputModalities"), ("byInferenceType", "inferenceTypesSupported")):
+            if wanted := parameters.get(name):
+                summaries = [summary for summary in summaries if wanted in summary[member]]
+        if provider:
+            summaries = [summary for summary in summaries if summary["providerName"].lower() == provider.lower()]
+        return {"modelSummaries": [] if custom else summaries}
 
     async def get_foundation_model(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Describe a model by its id: any id of the form `provider.model` is one here."""
-        model_id = str(parameters["modelIdentifier"]).rpartition("/")[2]
-        provider, _, name = model_id.partition(".")
-        embeds = "embed" in name
-        return {
-            "modelDetails": {
-                "modelArn": f"arn:aws:bedrock:{place.region}::foundation-model/{model_id}",
-                "modelId": model_id,
-                "modelName": name[:_LONGEST_NAME],
-                "providerName": _PROVIDERS.get(provider, provider.capitalize()),
-                "inputModalities": ["TEXT"],
-                "outputModalities": ["EMBEDDING" if embeds else "TEXT"],
-                "responseStreamingSupported": not embeds,
-                "customizationsSupported": [],
-                "inferenceTypesSupported": ["ON_DEMAND"],
-                "modelLifecycle": {"status": "ACTIVE"},
-            }
-        }
+        return {"modelDetails": _describe(str(parameters["modelIdentifier"]).rpartition("/")[2], place)}
+
+
+def _describe(model_id: str, place: Place) -> dict[str, Any]:
+    provider, _, name = model_id.partition(".")
+    embeds = "embed" in name
+    return {
+        "modelArn": f"arn:aws:bedrock:{place.region}::foundation-model/{model_id}",
+        "modelId": model_id,
+        "modelName": _LISTED.get(model_id, name)[:_LONGEST_NAME],
+        "providerName": _PROVIDERS.get(provider, provider.capitalize()),
+        "inputModalities": ["TEXT"],
+        "outputModalities": ["EMBEDDING" if embeds else "TEXT"],
+        "responseStreamingSupported": not embeds,
+        "customizationsSupported": [],
+        "inferenceTypesSupported": ["ON_DEMAND"],
+        "modelLifecycle": {"status": "ACTIVE"},
+    }

@@ -1,14 +1,16 @@
-"""InvokeModel and InvokeModelWithResponseStream in the formats of Claude and of Amazon Nova."""
+"""InvokeModel and InvokeModelWithResponseStream in the formats of Claude, Amazon Nova and Llama, with guardrails."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 CLAUDE, NOVA = "us.anthropic.claude-sonnet-4-20250514-v1:0", "amazon.nova-lite-v1:0"
+LLAMA = "us.meta.llama3-3-70b-instruct-v1:0"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CLAUDE_TOOL = {"name": "weather", "description": "The weather in a city", "input_schema": SCHEMA}
 ASKS = "What is the weather in Ulm?"
@@ -83,11 +85,161 @@ def test_nova_answers_and_streams_in_its_own_format(aws: Any) -> None:
     assert [next(iter(event)) for event in events][-2:] == ["messageStop", "metadata"]
 
 
+def test_llama_answers_and_streams_a_generation(aws: Any) -> None:
+    prompt = (
+        "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|>"
+        "<|start_header_id|>user<|end_header_id|>\n\nSay hello.<|eot_id|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n\n"
+    )
+    body = {"prompt": prompt, "max_gen_len": 200, "temperature": 0.2, "top_p": 0.9}
+    answer = invoke(aws, LLAMA, body)
+    assert (answer["stop_reason"], answer["prompt_token_count"] > 0) == ("stop", True)
+    same = aws.client("bedrock-runtime").converse(
+        modelId=LLAMA,
+        system=[{"text": "Be brief."}],
+        messages=[{"role": "user", "content": [{"text": "Say hello."}]}],
+        inferenceConfig={"maxTokens": 200, "temperature": 0.2, "topP": 0.9},
+    )
+    assert answer["generation"] == same["output"]["message"]["content"][0]["text"]
+    assert answer["generation_token_count"] == same["usage"]["outputTokens"]
+    parts = stream(aws, LLAMA, body)
+    assert "".join(part["generation"] for part in parts) == answer["generation"]
+    assert [part["stop_reason"] for part in parts[:-1]] == [None] * (len(parts) - 1)
+    assert (parts[0]["prompt_token_count"], parts[-1]["stop_reason"]) == (answer["prompt_token_count"], "stop")
+    assert parts[-1]["amazon-bedrock-invocationMetrics"]["outputTokenCount"] == answer["generation_token_count"]
+
+
+def test_a_llama_prompt_of_any_form_is_read_and_a_bad_one_refused(aws: Any) -> None:
+    older = "<s>[INST] <<SYS>>\nBe brief.\n<</SYS>>\n\nSay hello. [/INST]"
+    assert invoke(aws, LLAMA, {"prompt": older})["stop_reason"] == "stop"
+    short = invoke(aws, LLAMA, {"prompt": "Tell me about the city of Ulm.", "max_gen_len": 2})
+    assert (short["stop_reason"], short["generation_token_count"] <= 2) == ("length", True)
+    for body, said in (
+        ({"prompt": "x", "max_tokens": 5}, "extraneous key .max_tokens."),
+        ({"max_gen_len": 5}, "required key .prompt. not found"),
+        ({"prompt": "x", "max_gen_len": 5_000}, "max_gen_len"),
+        ({"prompt": "x", "top_p": "1"}, "top_p"),
+    ):
+        with pytest.raises(ClientError, match=said) as refused:
+            invoke(aws, LLAMA, body)
+        assert refused.value.response["Error"]["Code"] == "ValidationException"
+
+
+@pytest.fixture(scope="module")
+def guardrail(aws: Any) -> Iterator[dict[str, Any]]:
+    control = aws.client("bedrock")
+    made = control.create_guardrail(
+        name="native",
+        blockedInputMessaging="I may not answer that.",
+        blockedOutputsMessaging="I may not say that.",
+        wordPolicyConfig={"wordsConfig": [{"text": "project nightjar"}]},
+        sensitiveInformationPolicyConfig={"piiEntitiesConfig": [{"type": "EMAIL", "action": "ANONYMIZE"}]},
+    )
+    yield {"guardrailIdentifier": made["guardrailId"], "guardrailVersion": "DRAFT", "trace": "ENABLED"}
+    control.delete_guardrail(guardrailIdentifier=made["guardrailId"])
+
+
+def text_of(answer: dict[str, Any]) -> str:
+    if "generation" in answer:
+        return answer["generation"]
+    return (answer.get("content") or answer["output"]["message"]["content"])[0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("model", "form"), [(CLAUDE, claude), (NOVA, nova), (LLAMA, lambda prompt, **more: {"prompt": prompt, **more})]
+)
+def test_a_guardrail_of_invoke_model_blocks_masks_and_traces(
+    aws: Any, guardrail: dict[str, Any], model: str, form: Any
+) -> None:
+    runtime, key = aws.client("bedrock-runtime"), guardrail["guardrailIdentifier"]
+
+    def asked(prompt: str, **more: Any) -> dict[str, Any]:
+        answer = runtime.invoke_model(modelId=model, body=json.dumps(form(prompt, **more)), **guardrail)
+        return json.loads(answer["body"].read())
+
+    blocked = asked("What is project nightjar?")
+    assert (text_of(blocked), blocked["amazon-bedrock-guardrailAction"]) == ("I may not answer that.", "INTERVENED")
+    trace = blocked["amazon-bedrock-trace"]["guardrail"]
+    assert trace["input"][key]["wordPolicy"]["customWords"][0]["action"] == "BLOCKED"
+    plain = asked("Say hello.")
+    assert plain["amazon-bedrock-guardrailAction"] == "NONE"
+    assert key in plain["amazon-bedrock-trace"]["guardrail"]["outputs"][0]
+    tag = "amazon-bedrock-guardrails-guardContent_x"
+    tagged = {"amazon-bedrock-guardrailConfig": {"tagSuffix": "x"}}
+    untouched = asked(f"About project nightjar: <{tag}>say hello.</{tag}>", **tagged)
+    assert "input" in untouched["amazon-bedrock-trace"]["guardrail"]
+    assert "wordPolicy" not in untouched["amazon-bedrock-trace"]["guardrail"]["input"][key]
+    assert asked(f"Say hello <{tag}>to project nightjar</{tag}>", **tagged)["amazon-bedrock-guardrailAction"] == (
+        "INTERVENED"
+    )
+    body = json.dumps(form("What is project nightjar?"))
+    streamed = runtime.invoke_model_with_response_stream(modelId=model, body=body, **guardrail)["body"]
+    parts = [json.loads(event["chunk"]["bytes"]) for event in streamed]
+    assert "I may not answer that." in json.dumps(parts)
+    assert parts[-1]["amazon-bedrock-guardrailAction"] == "INTERVENED"
+    assert parts[-1]["amazon-bedrock-trace"]["guardrail"]["input"][key]
+
+
+def test_a_guardrail_of_invoke_model_is_refused_where_it_is_incomplete(aws: Any, guardrail: dict[str, Any]) -> None:
+    runtime, body = aws.client("bedrock-runtime"), json.dumps({"prompt": "hello"})
+    given = {"modelId": LLAMA, "guardrailVersion": "DRAFT"}
+    with pytest.raises(ClientError, match="both guardrailIdentifier and guardrailVersion"):
+        runtime.invoke_model(body=body, **given)
+    with pytest.raises(ClientError, match="does not exist"):
+        runtime.invoke_model(body=body, guardrailIdentifier="abcdefgh1234", **given)
+    tagged = {"prompt": "hello", "amazon-bedrock-guardrailConfig": {"tagSuffix": "x"}}
+    with pytest.raises(ClientError, match="needs the headers of a guardrail"):
+        runtime.invoke_model(modelId=LLAMA, body=json.dumps(tagged))
+    embedding = {"modelId": "amazon.titan-embed-text-v2:0", "body": json.dumps({"inputText": "hello"})}
+    with pytest.raises(ClientError, match="takes no guardrail"):
+        runtime.invoke_model(**embedding, **guardrail)
+
+
+def test_embeddings_come_in_the_types_that_are_asked_for(aws: Any) -> None:
+    titan = invoke(
+        aws,
+        "amazon.titan-embed-text-v2:0",
+        {"inputText": "a cat", "dimensions": 256, "normalize": True, "embeddingTypes": ["float", "binary"]},
+    )
+    assert titan["embeddingsByType"]["float"] == titan["embedding"]
+    assert titan["embeddingsByType"]["binary"] == [int(number > 0) for number in titan["embedding"]]
+    assert sum(number**2 for number in titan["embedding"]) == pytest.approx(1, abs=1e-3)
+    older = invoke(aws, "amazon.titan-embed-text-v1", {"inputText": "a cat"})
+    assert (set(older), len(older["embedding"])) == ({"embedding", "inputTextTokenCount"}, 1536)
+    types = ["float", "int8", "uint8", "binary", "ubinary"]
+    texts = {"texts": ["a cat", "a dog"], "input_type": "search_document", "embedding_types": types}
+    cohere = invoke(aws, "cohere.embed-english-v3", texts)
+    assert cohere["response_type"] == "embeddings_by_type"
+    lengths = {name: [len(vector) for vector in vectors] for name, vectors in cohere["embeddings"].items()}
+    assert lengths == {name: [128, 128] if "binary" in name else [1024, 1024] for name in types}
+    for model, body, said in (
+        ("amazon.titan-embed-text-v1", {"inputText": "x", "dimensions": 256}, "dimensions"),
+        ("amazon.titan-embed-text-v2:0", {"inputText": "x", "embeddingTypes": ["int8"]}, "embeddingTypes"),
+        ("cohere.embed-english-v3", {"texts": ["x"]}, "input_type"),
+        ("cohere.embed-english-v3", {"texts": ["x"] * 97, "input_type": "search_query"}, "97 texts"),
+    ):
+        with pytest.raises(ClientError, match=said):
+            invoke(aws, model, body)
+
+
+def test_foundation_models_are_listed_with_the_filters_of_aws(aws: Any) -> None:
+    bedrock = aws.client("bedrock")
+    listed = {model["modelId"]: model for model in bedrock.list_foundation_models()["modelSummaries"]}
+    assert {"amazon.nova-lite-v1:0", "amazon.titan-embed-text-v2:0"} <= set(listed)
+    meta = bedrock.list_foundation_models(byProvider="Meta", byOutputModality="TEXT")["modelSummaries"]
+    assert {model["providerName"] for model in meta} == {"Meta"}
+    vectors = bedrock.list_foundation_models(byOutputModality="EMBEDDING")["modelSummaries"]
+    assert {model["responseStreamingSupported"] for model in vectors} == {False}
+    assert bedrock.list_foundation_models(byInferenceType="PROVISIONED")["modelSummaries"] == []
+    one = bedrock.get_foundation_model(modelIdentifier="amazon.nova-lite-v1:0")["modelDetails"]
+    assert one == listed["amazon.nova-lite-v1:0"]
+
+
 @pytest.mark.parametrize("operation", ["invoke_model", "invoke_model_with_response_stream"])
 def test_another_format_is_refused_by_the_model_s_name(aws: Any, operation: str) -> None:
     call = getattr(aws.client("bedrock-runtime"), operation)
-    with pytest.raises(ClientError, match=r"meta\.llama3-70b-instruct-v1:0") as refused:
-        call(modelId="meta.llama3-70b-instruct-v1:0", body=json.dumps({"prompt": "hello"}))
+    with pytest.raises(ClientError, match=r"mistral\.mistral-large-2402-v1:0") as refused:
+        call(modelId="mistral.mistral-large-2402-v1:0", body=json.dumps({"prompt": "hello"}))
     assert refused.value.response["Error"]["Code"] == "NotImplementedException"
     with pytest.raises(ClientError, match="max_tokens: Field required") as invalid:
         call(modelId=CLAUDE, body=json.dumps({"anthropic_version": "bedrock-2023-05-31", "messages": []}))

@@ -1,13 +1,14 @@
 """Embedding models in their own formats: Amazon Titan and Cohere.
 
-The vectors are *simulated*: those of `loomlib.embeddings`, of 256 numbers, followed by zeros up to the size that the
-model has, which leaves every similarity as it is.
+The vectors are *simulated*: those of `loomlib.embeddings`, of 256 numbers and length 1, followed by zeros up to the
+size that the model has, which leaves every similarity as it is.
 
 Source: Amazon Bedrock user guide, "Amazon Titan Embeddings text models" and "Cohere Embed models".
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from loomlib.embeddings import embed
@@ -16,14 +17,20 @@ from ..json_values import JsonObject, as_list, as_text, as_texts
 from ..refusals import invalid
 from ..tokens import estimate_tokens
 
+_Numbers = list[float] | list[int]
 _SIZES: Final = (256, 512, 1024)
 _SIZE_V1: Final = 1536
+_TITAN_MEMBERS: Final = {"v1": ("inputText",), "v2": ("inputText", "dimensions", "normalize", "embeddingTypes")}
+_MOST_CHARACTERS: Final = 50_000
 _SIZE_COHERE: Final = 1024
+_SIZES_COHERE_V4: Final = (256, 512, 1024, 1536)
+_MOST_TEXTS: Final = 96
+_INPUT_TYPES: Final = ("search_document", "search_query", "classification", "clustering")
 
 
 def is_embedding(model_id: str) -> bool:
-    """Return whether a model makes embeddings."""
-    return "amazon.titan-embed-text" in model_id or "cohere.embed" in model_id
+    """Return whether a model makes embeddings of texts."""
+    return ("amazon.titan-embed-" in model_id and "image" not in model_id) or "cohere.embed" in model_id
 
 
 def answer_embedding(model_id: str, body: JsonObject) -> JsonObject:
@@ -34,28 +41,82 @@ def answer_embedding(model_id: str, body: JsonObject) -> JsonObject:
         body: The parsed body.
 
     Raises:
-        ModelRefusedError: The body has no text, or a size that the model lacks.
+        ModelRefusedError: The body has no text, or asks for what the model lacks.
     """
-    if "cohere.embed" in model_id:
-        texts = as_texts(body.get("texts"))
-        if not texts or len(texts) != len(as_list(body.get("texts"))):
-            raise invalid("Malformed input request: texts is missing, or is no list of texts")
-        return {
-            "embeddings": [_vector(text, _SIZE_COHERE) for text in texts],
-            "id": "local",
-            "response_type": "embeddings_floats",
-            "texts": list(texts),
-        }
+    return _cohere(model_id, body) if "cohere.embed" in model_id else _titan(model_id, body)
+
+
+def _titan(model_id: str, body: JsonObject) -> JsonObject:
+    version = "v2" if "v2" in model_id else "v1"
+    if extraneous := [name for name in body if name not in _TITAN_MEMBERS[version]]:
+        raise invalid(f"Malformed input request: #: extraneous key [{extraneous[0]}] is not permitted")
     text = as_text(body.get("inputText"))
     if not text:
         raise invalid("Malformed input request: inputText is missing")
-    size = body.get("dimensions", 1024) if "v2" in model_id else _SIZE_V1
-    if size not in (*_SIZES, _SIZE_V1):
-        raise invalid(f"Malformed input request: dimensions must be one of {', '.join(map(str, _SIZES))}")
-    vector = _vector(text, int(str(size)))
-    return {"embedding": vector, "embeddingsByType": {"float": vector}, "inputTextTokenCount": estimate_tokens(text)}
+    if len(text) > _MOST_CHARACTERS:
+        raise invalid(f"Malformed input request: inputText has {len(text):,} characters, of {_MOST_CHARACTERS:,}")
+    tokens = estimate_tokens(text)
+    if version == "v1":
+        return {"embedding": _vector(text, _SIZE_V1), "inputTextTokenCount": tokens}
+    if not isinstance(body.get("normalize", True), bool):
+        raise invalid("Malformed input request: normalize is neither true nor false")
+    vector = _vector(text, _size(body.get("dimensions", 1024), _SIZES, "dimensions"))
+    forms: dict[str, Callable[[list[float]], _Numbers]] = {"float": list, "binary": _signs}
+    types = _types(body, "embeddingTypes", forms)
+    by_type = {name: forms[name](vector) for name in types}
+    whole = {"embedding": vector} if "float" in types else {}
+    return {**whole, "embeddingsByType": by_type, "inputTextTokenCount": tokens}
+
+
+def _cohere(model_id: str, body: JsonObject) -> JsonObject:
+    texts = as_texts(body.get("texts"))
+    if not texts or len(texts) != len(as_list(body.get("texts"))):
+        raise invalid("Malformed input request: texts is missing, or is no list of texts; pictures are not read here")
+    if len(texts) > _MOST_TEXTS:
+        raise invalid(f"Malformed input request: there are {len(texts)} texts, of {_MOST_TEXTS}")
+    if body.get("input_type") not in _INPUT_TYPES:
+        raise invalid(f"Malformed input request: input_type must be one of {', '.join(_INPUT_TYPES)}")
+    size = _SIZE_COHERE
+    if "embed-v4" in model_id:
+        size = _size(body.get("output_dimension", _SIZES_COHERE_V4[-1]), _SIZES_COHERE_V4, "output_dimension")
+    vectors = [_vector(text, size) for text in texts]
+    head: JsonObject = {"id": "local", "texts": list(texts)}
+    if "embedding_types" not in body:
+        return {**head, "response_type": "embeddings_floats", "embeddings": vectors}
+    forms: dict[str, Callable[[list[float]], _Numbers]] = {
+        "float": list,
+        "int8": lambda vector: [round(127 * number) for number in vector],
+        "uint8": lambda vector: [round(127.5 * (number + 1)) for number in vector],
+        "binary": lambda vector: [byte - 128 for byte in _bytes(vector)],
+        "ubinary": _bytes,
+    }
+    types = _types(body, "embedding_types", forms)
+    by_type = {name: [forms[name](vector) for vector in vectors] for name in types}
+    return {**head, "response_type": "embeddings_by_type", "embeddings": by_type}
+
+
+def _size(size: object, sizes: tuple[int, ...], name: str) -> int:
+    if not isinstance(size, int) or size not in sizes:
+        raise invalid(f"Malformed input request: {name} must be one of {', '.join(map(str, sizes))}")
+    return size
+
+
+def _types(body: JsonObject, name: str, known: dict[str, Callable[[list[float]], _Numbers]]) -> tuple[str, ...]:
+    types = as_texts(body.get(name, ["float"]))
+    if not types or len(types) != len(as_list(body.get(name, ["float"]))) or not set(types) <= set(known):
+        raise invalid(f"Malformed input request: {name} must be a list of {', '.join(known)}")
+    return types
 
 
 def _vector(text: str, size: int) -> list[float]:
     vector: list[float] = embed([text])[0].tolist()
     return [*vector, *[0.0] * (size - len(vector))]
+
+
+def _signs(vector: list[float]) -> list[int]:
+    return [int(number > 0) for number in vector]
+
+
+def _bytes(vector: list[float]) -> list[int]:
+    signs = "".join(map(str, _signs(vector)))
+    return list(int(signs, 2).to_bytes(len(signs) // 8, "big"))
