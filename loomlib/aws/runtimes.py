@@ -210,6 +210,40 @@ def runtime_variables(
     return {name: str(variables[name]) for name in names if name in variables}
 
 
+def change_environment(
+    clients: Clients,
+    runtime_id: str,
+    variables: Mapping[str, str],
+    *,
+    region: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> RuntimeDescription:
+    """Give a runtime environment variables in addition to its own, as a new version, and wait until it is READY.
+
+    Everything else of the runtime stays; nothing is changed where it has the variables already.
+
+    Args:
+        clients: The connection.
+        runtime_id: The runtime's id.
+        variables: The variables.
+        region: The region, if it is not the connection's.
+        progress: Called with the state at each look.
+
+    Raises:
+        AwsError: AgentCore refuses the request, or the new version failed.
+    """
+    control = clients.control(region)
+    with translated("Reading the runtime", on=runtime_id):
+        answer: dict[str, Any] = control.get_agent_runtime(agentRuntimeId=runtime_id)
+    own: Mapping[str, str] = answer.get("environmentVariables") or {}
+    if any(own.get(name) != value for name, value in variables.items()):
+        accepted = control.meta.service_model.operation_model("UpdateAgentRuntime").input_shape.members
+        kept = {name: value for name, value in answer.items() if name in accepted}
+        with translated("Updating the runtime", on=runtime_id):
+            control.update_agent_runtime(**kept | {"environmentVariables": {**own, **variables}})
+    return wait_until_ready(clients, runtime_id, region=region, progress=progress)
+
+
 def stop_session(
     clients: Clients,
     arn: str,

@@ -14,8 +14,10 @@ from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..errors import LoomError
 from ..presentation.html import card
+from .bench_memories import Memories, memory_variables
 from .context import Context
 from .invocation import Invocation
+from .wait_line import WaitLine
 
 if TYPE_CHECKING:
     from ..evals import EvalSet
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from .agent_telemetry import AgentTelemetry
     from .agui_client import AguiClient, AguiTransport
     from .mcp_client import McpClient
+    from .memory import Memory
     from .snapshot_checks import CheckOptions
     from .socket_client import SocketClient
 
@@ -378,6 +381,29 @@ class Agent:
         """Read the runtime's current state from the service, and return this agent."""
         self.entry = self.context.catalog.refresh(self.entry)
         return self
+
+    def configure(self, environment: Mapping[str, str] | None = None, *, memory: Memory | str | None = None) -> Agent:
+        """Give the runtime environment variables in addition to its own, and wait until its new version is READY.
+
+        Its code, role and other settings stay, also where another tool deployed it.
+
+            agent.configure({"KNOWLEDGE_BASE_ID": handbook.value.id}, memory="support")
+
+        Args:
+            environment: The variables. Loom neither shows nor stores them.
+            memory: A memory, its name, id or ARN, passed to the agent as LOOM_MEMORY_ID.
+
+        Raises:
+            AwsError: AgentCore refuses the request, or the new version failed.
+        """
+        variables = dict(environment or {})
+        if memory is not None:
+            opened = Memories(self.context).get(memory, region=self.entry.region) if isinstance(memory, str) else memory
+            variables = {**memory_variables(opened, self.name), **variables}
+        runtimes.change_environment(
+            self.context.clients, self.entry.runtime_id, variables, region=self.entry.region, progress=WaitLine()
+        )
+        return self.refresh()
 
     def remove(self, *, delete_runtime: bool = False) -> None:
         """Remove the agent from the catalog.

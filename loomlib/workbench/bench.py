@@ -24,6 +24,7 @@ from .agent import Agent
 from .bench_alerts import BenchAlerts
 from .bench_bedrock import BenchBedrock
 from .bench_evals import BenchEvals
+from .bench_functions import BenchFunctions
 from .bench_gateways import BenchGateways
 from .bench_identity import BenchIdentity
 from .bench_memories import Memories, memory_variables
@@ -117,6 +118,11 @@ class Workbench:
     def identity(self) -> BenchIdentity:
         """Tokens of the local issuer, for runtimes with a JWT authorizer, and credential providers of agents."""
         return BenchIdentity(self.context)
+
+    @property
+    def functions(self) -> BenchFunctions:
+        """The account's Lambda functions: list, get, create, call, delete."""
+        return BenchFunctions(self.context)
 
     @property
     def gateways(self) -> BenchGateways:

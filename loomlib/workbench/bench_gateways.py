@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .agent import Agent
+    from .bench_functions import FunctionView
     from .mcp_client import McpClient
     from .protocol_call import ProtocolCall
 
@@ -210,6 +211,28 @@ class GatewayView:
         host = f"bedrock-agentcore.{region}.amazonaws.com"  # the local AgentCore answers for AWS's name as well
         url = f"https://{host}/runtimes/{arn}/invocations?qualifier=DEFAULT"
         return self._add(name, {"mcpServer": {"endpoint": url}}, _OWN_ROLE)
+
+    def add_function(
+        self, name: str, function: FunctionView | str, tools: Sequence[Mapping[str, Any]]
+    ) -> gateways.GatewayTarget:
+        """Add a Lambda function, which the gateway calls with its own role.
+
+            order = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
+            tool = {"name": "status", "description": "Returns the status of an order", "inputSchema": order}
+            gateway.add_function("orders", bench.functions.get("orders"), [tool])
+
+        Args:
+            name: The target's name.
+            function: The function, or its ARN. Its event is the tool's arguments; the tool's name is in
+                `context.client_context.custom["bedrockAgentCoreToolName"]`.
+            tools: Its tools in AWS's form: `name`, `description` and `inputSchema`.
+
+        Raises:
+            GatewayTargetError: The function or a schema cannot be used.
+        """
+        arn = function if isinstance(function, str) else function.value.arn
+        configuration = {"lambdaArn": arn, "toolSchema": {"inlinePayload": [dict(tool) for tool in tools]}}
+        return self._add(name, {"lambda": configuration}, {"credentialProviderType": "GATEWAY_IAM_ROLE"})
 
     def remove(self, name: str) -> None:
         """Delete a target.

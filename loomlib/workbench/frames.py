@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..agents import AgentEntry
 from ..aws.bedrock_agents import AgentStep, BedrockAgent
 from ..aws.credential_providers import CredentialProvider
+from ..aws.functions import LambdaFunction
 from ..aws.gateways import Gateway, GatewayTarget
 from ..aws.guardrails import Guardrail, GuardrailMatch
 from ..aws.knowledge_bases import KnowledgeBase, Passage
@@ -33,6 +34,7 @@ _EVAL_RUNS = ("id", "name", "set", "target", "state", "reason", "results", "crea
 _EVAL_SETS = ("name", "cases", "multi-turn", "blueprint", "tags", "description")
 _PROVIDERS = ("name", "kind", "vendor", "created_at", "updated_at", "arn")
 _GATEWAYS = ("name", "status", "authorizer", "search", "url", "created_at", "arn")
+_FUNCTIONS = ("name", "status", "runtime", "handler", "description", "updated_at", "arn")
 _TARGETS = ("name", "kind", "status", "reason", "updated_at", "id")
 _GUARDRAILS = ("name", "status", "policies", "description", "updated_at", "arn")
 _GUARDRAIL_MATCHES = ("policy", "kind", "match", "action", "confidence", "score", "threshold")
@@ -71,6 +73,13 @@ def gateway_frame(gateways: Iterable[Gateway]) -> pd.DataFrame:
             (item.name, item.status, item.authorizer, item.searches, item.url, item.created_at, item.arn)
             for item in gateways
         ),
+    )
+
+
+def function_frame(functions: Iterable[LambdaFunction]) -> pd.DataFrame:
+    """Return Lambda functions, one row each."""
+    return _frame(
+        _FUNCTIONS, ((f.name, f.status, f.runtime, f.handler, f.description, f.updated_at, f.arn) for f in functions)
     )
 
 

@@ -1,4 +1,4 @@
-"""Support desk: an agent with tools behind a gateway, a knowledge base, a code interpreter, a guardrail and a memory.
+"""Support desk: a supervisor of tools behind a gateway, a knowledge base, a code interpreter, a guardrail and a memory.
 
 It streams: a JSON string is a piece of the answer's text, an object {"tool": …} names a tool that is being used.
 The payload is {"prompt": "What does the handbook say about the warranty?"}, with an optional field "actor", the user.
@@ -6,7 +6,8 @@ The payload is {"prompt": "What does the handbook say about the warranty?"}, wit
 Environment variables name what it uses; what is not named is left out:
     GATEWAY_URL         MCP endpoint of an AgentCore gateway with the authorizer AWS_IAM
     KNOWLEDGE_BASE_ID   knowledge base of Amazon Bedrock that it searches
-    GUARDRAIL_ID        guardrail around the model, in the version GUARDRAIL_VERSION ("DRAFT" by default)
+    GUARDRAIL_ID        guardrail around the model and for what the handbook says, in the version GUARDRAIL_VERSION
+                        ("DRAFT" by default)
     LOOM_MEMORY_ID      AgentCore Memory that keeps the conversation
 """
 
@@ -31,8 +32,9 @@ from strands.tools.mcp import MCPClient
 MODEL_ID = os.environ.get("MODEL_ID", "global.anthropic.claude-sonnet-4-6")
 SYSTEM_PROMPT = os.environ.get(
     "SYSTEM_PROMPT",
-    "You are the support desk of a shop. Search the handbook for rules and warranties, use the other tools for what "
-    "they do, and run Python for calculations. Answer in a short sentence.",
+    "You supervise the support desk of a shop. Take a question apart and give each part to the tool that is made for "
+    "it: the handbook for rules and warranties, the desk's own tools for what they do, Python for calculations. Answer "
+    "in a short sentence.",
 )
 REGION = os.environ.get("AWS_REGION", "us-east-1")
 GATEWAY_URL = os.environ.get("GATEWAY_URL", "")
@@ -74,6 +76,19 @@ def gateway() -> MCPClient:
     return client
 
 
+def guarded(text: str) -> str:
+    """Return a text as the guardrail leaves it: masked, or its message where it blocks the text."""
+    if not GUARDRAIL_ID:
+        return text
+    checked = boto3.client("bedrock-runtime", region_name=REGION).apply_guardrail(
+        guardrailIdentifier=GUARDRAIL_ID,
+        guardrailVersion=GUARDRAIL_VERSION,
+        source="OUTPUT",
+        content=[{"text": {"text": text}}],
+    )
+    return checked["outputs"][0]["text"] if checked["action"] == "GUARDRAIL_INTERVENED" else text
+
+
 @tool
 def search_handbook(question: str) -> str:
     """Search the shop's handbook: warranty, returns, refunds, delivery, opening hours and other rules.
@@ -87,7 +102,7 @@ def search_handbook(question: str) -> str:
         retrievalConfiguration={"vectorSearchConfiguration": {"numberOfResults": 2}},
     )
     texts = [result["content"]["text"] for result in found["retrievalResults"]]
-    return "\n".join(texts) or "The handbook says nothing about that."
+    return guarded("\n".join(texts) or "The handbook says nothing about that.")
 
 
 @tool
@@ -114,14 +129,14 @@ def agent_for(session_id: str, actor: str) -> Agent:
     tools = [run_python]
     tools += [search_handbook] if KNOWLEDGE_BASE_ID else []
     tools += gateway().list_tools_sync() if GATEWAY_URL else []
-    guarded = {"guardrail_id": GUARDRAIL_ID, "guardrail_version": GUARDRAIL_VERSION} if GUARDRAIL_ID else {}
+    guardrail = {"guardrail_id": GUARDRAIL_ID, "guardrail_version": GUARDRAIL_VERSION} if GUARDRAIL_ID else {}
     memory = None
     if MEMORY_ID:
         config = AgentCoreMemoryConfig(memory_id=MEMORY_ID, session_id=session_id, actor_id=actor)
         memory = AgentCoreMemorySessionManager(config, region_name=REGION)
     return Agent(
         agent_id="support_desk",
-        model=BedrockModel(model_id=MODEL_ID, **guarded),
+        model=BedrockModel(model_id=MODEL_ID, **guardrail),
         tools=tools,
         system_prompt=SYSTEM_PROMPT,
         session_manager=memory,
