@@ -84,6 +84,12 @@ from .output import emit_json, emit_table, say, seconds_since
     default=None,
     help="Which Python runs agents: the workbench's (default), or the version that a runtime names.",
 )
+@click.option(
+    "--web-search-folder",
+    default=None,
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    help="A folder of pages (.html, .md, .txt) that web search finds; without one web search is refused.",
+)
 @pass_command_context
 def up(
     command: CommandContext,
@@ -103,6 +109,7 @@ def up(
     limits: str | None,
     platform_default: str | None,
     python: str | None,
+    web_search_folder: str | None,
 ) -> None:
     """Start the local AgentCore in the background and print its address."""
     given = {
@@ -120,6 +127,7 @@ def up(
         "limits": limits,
         "platform_default": platform_default,
         "python": python,
+        "web_search_folder": web_search_folder,
     }
     wanted = {name: value for name, value in given.items() if value is not None}
     options = dataclasses.replace(local.ServiceOptions(), **wanted) if wanted else None

@@ -124,6 +124,7 @@ from .server import ServiceServer, until_started
 from .sessions import OtlpTarget, SessionPool
 from .state import ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
 from .trace_settings import TraceSettings
+from .web_search import WebCorpus, WebSearchPlane
 from .websocket import WebSockets
 from .websocket.protocol import ServedWebSocket, largest
 
@@ -254,7 +255,8 @@ async def _serve(
         home, resources, url=state.url, issuer=web_issuer, local_issuer=issuer, verify=users.verify
     )
     functions = FunctionPool(home, sessions, logs)
-    targets = Targets(TargetCredentials(identity, keys, state.url), functions, state.url)
+    corpus = WebCorpus(Path(options.web_search_folder) if options.web_search_folder else None)
+    targets = Targets(TargetCredentials(identity, keys, state.url), functions, state.url, corpus)
     moto = MotoFallback(logs, AssumedRoles(keys))
     memory = MemoryStore(home)
     sweeper = MemorySweeper(memory)
@@ -369,6 +371,7 @@ async def _serve(
                     *long_term.planes,
                     interpreters,
                     CodeInvocations(interpreters, InvocationSpans(spans)),
+                    WebSearchPlane(corpus),
                     regional=identity.data_handlers,
                     large={"InvokeCodeInterpreter": _CODE_BYTES},
                 ),

@@ -55,6 +55,7 @@ class ServiceOptions:
         limits: "aws", "none" or figures such as "memory=512m,processes=64" (see `sandbox.limits.Limits`).
         sandbox_read: Further files and folders of this machine that isolated sessions may read.
         sandbox_write: Further folders that they may write.
+        web_search_folder: A folder of pages that web search finds; without one it is refused.
         python: "workbench" (its Python runs the code of every version that a runtime names, which the log notes) or
             "machine" (the version that is named runs it; a runtime is refused if this machine has none).
         platform_default: Platform of new runtimes that name none: "V2", as on AWS since November 2026, or "V1".
@@ -81,6 +82,7 @@ class ServiceOptions:
     sandbox_write: tuple[str, ...] = ()
     platform_default: str = "V2"
     python: str = "workbench"
+    web_search_folder: str = ""
 
     def __post_init__(self) -> None:
         if self.log_delay_s < 0 or self.invoke_timeout_s <= 0 or self.start_timeout_s <= 0:

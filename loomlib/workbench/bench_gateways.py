@@ -193,6 +193,27 @@ class GatewayView:
         """
         return self._add(name, {"mcpServer": {"endpoint": url}}, credentials)
 
+    def add_web_search(
+        self, name: str = "amazon-web-search", *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    ) -> gateways.GatewayTarget:
+        """Add AgentCore's web search as the tool `WebSearch`.
+
+        The local AgentCore searches the pages of `loom up --web-search-folder FOLDER`, and refuses without one.
+
+        Args:
+            name: The target's name.
+            include: Only pages of these domains and those below them; a caller can narrow them.
+            exclude: No pages of these domains.
+
+        Raises:
+            GatewayTargetError: Web search is not there.
+        """
+        domains = {key: list(given) for key, given in (("include", include), ("exclude", exclude)) if given}
+        tool = {"name": "WebSearch", "parameterValues": {"domainFilter": domains} if domains else {}}
+        source = {"connectorId": "web-search"} | ({"version": "1.2.0"} if include else {})  # the first with `include`
+        connector = {"source": source, "enabled": ["WebSearch"], "configurations": [tool]}
+        return self._add(name, {"connector": connector}, _OWN_ROLE)
+
     def add_agent(self, name: str, agent: Agent) -> gateways.GatewayTarget:
         """Add an agent that speaks MCP; the gateway calls it with its own role.
 

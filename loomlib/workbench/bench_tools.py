@@ -1,12 +1,16 @@
-"""Sessions of AgentCore's built-in tools: browsers and code interpreters."""
+"""AgentCore's built-in tools: browsers, code interpreters and web search."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Unpack
 
 from .context import Context
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .browser import Browser, BrowserOptions
     from .code_interpreter import CodeInterpreter
 
@@ -47,3 +51,40 @@ class BenchTools:
         from .code_interpreter import MANAGED, CodeInterpreter
 
         return CodeInterpreter(self._context, interpreter or MANAGED, timeout_s=timeout_s)
+
+    def web_search(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        after: datetime | None = None,
+        before: datetime | None = None,
+    ) -> pd.DataFrame:
+        """Search the web and return the results, one row each, the best first.
+
+        The local AgentCore is offline: it searches the pages of `loom up --web-search-folder FOLDER`, and refuses
+        without one.
+
+        Examples:
+            >>> bench.tools.web_search("python release notes", k=3, include=["python.org"])
+
+        Args:
+            query: What to search for, up to 200 characters.
+            k: How many results at most, up to 25.
+            include: Only pages of these domains and those below them.
+            exclude: No pages of these domains.
+            after: Only pages that were published then or later.
+            before: Only pages that were published then or earlier.
+
+        Raises:
+            AwsError: The search failed.
+        """
+        from ..aws.web_search import search_web
+        from .frames import web_result_frame
+
+        found = search_web(
+            self._context.clients, query, most=k, include=include, exclude=exclude, after=after, before=before
+        )
+        return web_result_frame(found)

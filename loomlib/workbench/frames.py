@@ -13,6 +13,7 @@ from ..aws.functions import LambdaFunction
 from ..aws.gateways import Gateway, GatewayTarget
 from ..aws.guardrails import Guardrail, GuardrailMatch
 from ..aws.knowledge_bases import KnowledgeBase, Passage
+from ..aws.web_search import WebResult
 from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
 from ..telemetry import LogEvent
 from .blueprints import Blueprint
@@ -36,6 +37,7 @@ _PROVIDERS = ("name", "kind", "vendor", "created_at", "updated_at", "arn")
 _GATEWAYS = ("name", "status", "authorizer", "search", "url", "created_at", "arn")
 _FUNCTIONS = ("name", "status", "runtime", "handler", "description", "updated_at", "arn")
 _TARGETS = ("name", "kind", "status", "reason", "updated_at", "id")
+_WEB_RESULTS = ("title", "url", "text", "published_at")
 _GUARDRAILS = ("name", "status", "policies", "description", "updated_at", "arn")
 _GUARDRAIL_MATCHES = ("policy", "kind", "match", "action", "confidence", "score", "threshold")
 _KNOWLEDGE_BASES = ("name", "status", "description", "updated_at", "id", "arn")
@@ -123,6 +125,11 @@ def knowledge_base_frame(bases: Iterable[KnowledgeBase]) -> pd.DataFrame:
 def passage_frame(passages: Iterable[Passage]) -> pd.DataFrame:
     """Return passages of a knowledge base, one row each."""
     return _frame(_PASSAGES, ((item.score, item.text, item.source, item.metadata) for item in passages))
+
+
+def web_result_frame(results: Iterable[WebResult]) -> pd.DataFrame:
+    """Return results of a web search, one row each."""
+    return _frame(_WEB_RESULTS, ((item.title, item.url, item.text, item.published_at) for item in results))
 
 
 def bedrock_agent_frame(agents: Iterable[BedrockAgent]) -> pd.DataFrame:

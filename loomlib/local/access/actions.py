@@ -93,6 +93,9 @@ def agentcore_action(operation: str, path_parameters: Mapping[str, Any], region:
     for kind, members in _TOOLS.items():
         if named := next((path_parameters[member] for member in members if member in path_parameters), None):
             return f"bedrock-agentcore:{operation}", [_tool(kind, unquote(str(named)), region, account_id)]
+    if "webSearchId" in path_parameters:
+        tool = unquote(str(path_parameters["webSearchId"]))
+        return f"bedrock-agentcore:{operation}", [f"arn:aws:bedrock-agentcore:{region}:aws:tool/{tool}"]
     named = next((unquote(str(value)) for value in path_parameters.values() if "arn" in str(value)), f"{start}:*")
     return f"bedrock-agentcore:{operation}", [named]
 

@@ -50,8 +50,8 @@ def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
     """Return what a session may do when its runtime's role has no policies here.
 
     Models, telemetry, its runtime's own log group, the memories, runtimes, gateways, knowledge bases, code interpreters
-    and browsers that its runtime's variables name, the code interpreter and the browser that AWS manages, and its
-    runtime's own workload identity with the account's credential providers.
+    and browsers that its runtime's variables name, the code interpreter, browser and web search that AWS manages, and
+    its runtime's own workload identity with the account's credential providers.
     """
     arn = f"arn:aws:{{}}:*:{principal.account_id}:{{}}"
     groups = [arn.format("logs", f"log-group:{_GROUPS}{principal.runtime_id}-*")]
@@ -85,6 +85,11 @@ def default_statements(principal: SessionPrincipal) -> list[PolicyStatement]:
             "Effect": "Allow",
             "Action": [f"bedrock-agentcore:{name}" for name in _CODE_ACTIONS],
             "Resource": interpreters,
+        },
+        {
+            "Effect": "Allow",
+            "Action": ["bedrock-agentcore:InvokeWebSearch"],
+            "Resource": ["arn:aws:bedrock-agentcore:*:aws:tool/web-search.v1"],
         },
         {
             "Effect": "Allow",

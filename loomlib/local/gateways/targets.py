@@ -10,7 +10,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ..functions import FunctionPool, find_version
 from ..resources import ResourceRecord
+from ..web_search import WebCorpus
 from ..wire import RefusedError
+from .connectors import call_connector, connector_tools
 from .credentials import TargetCredentials
 from .mcp_server import Credentials, McpServers
 from .openapi import openapi_request, openapi_tools
@@ -35,11 +37,12 @@ class Targets:
         credentials: Authorizes requests to targets.
         functions: Runs Lambda functions.
         here: The address of this service.
+        corpus: The pages that web search finds.
     """
 
-    def __init__(self, credentials: TargetCredentials, functions: FunctionPool, here: str) -> None:
+    def __init__(self, credentials: TargetCredentials, functions: FunctionPool, here: str, corpus: WebCorpus) -> None:
         self._credentials, self._functions, self._client = credentials, functions, TargetClient(here)
-        self._here = here
+        self._here, self._corpus = here, corpus
         self._servers, self._apis = McpServers(self._client), RestApis(functions, self._client)
 
     async def close(self) -> None:
@@ -78,6 +81,8 @@ class Targets:
             return await self._servers.tools(url, self._authorized(gateway, target, "", {}))
         if kind == "lambda":
             return _lambda_tools(await asyncio.to_thread(_lambda_schema, given["toolSchema"], gateway))
+        if kind == "connector":
+            return connector_tools(given, self._corpus)
         raise TargetError(f"The local AgentCore does not serve targets of the kind {kind} yet")
 
     async def call(
@@ -125,6 +130,8 @@ class Targets:
             signer = self._credentials.signer(gateway) if is_signed else False
             answer = await self._apis.answer(given, gateway.place, tool, arguments, request, signer=signer)
             return _shown(tool, method, answer)
+        if kind == "connector":
+            return await call_connector(given, arguments, self._corpus)
         return await self._function(gateway, target, tool, arguments, str(given["lambdaArn"]))
 
     async def _http(
