@@ -15,6 +15,8 @@ import pytest
 from botocore.exceptions import ClientError
 from waiting import wait_until
 
+from loomlib.local.runtimes.nodes import find_node
+
 HANDLER = """
 import json
 import logging
@@ -103,11 +105,10 @@ def make(functions: Any, role: str) -> Callable[..., str]:
         name = f"fn-{uuid.uuid4().hex[:8]}"
         functions.create_function(
             FunctionName=name,
-            Runtime="python3.12",
             Role=role,
             Handler=handler,
             Code={"ZipFile": zipped({file: code})},
-            **{"Timeout": 60, **more},
+            **{"Timeout": 60, "Runtime": "python3.12", **more},
         )
         return name
 
@@ -246,9 +247,128 @@ def test_what_cannot_be_run_is_refused_by_name(functions: Any, make: Any, role: 
         call(functions, "nobody")
     with pytest.raises(ClientError, match="InvalidRequestContentException"):
         functions.invoke(FunctionName=make(), Payload=b"{")
-    node = f"fn-{uuid.uuid4().hex[:8]}"
-    functions.create_function(
-        FunctionName=node, Runtime="nodejs22.x", Role=role, Handler="a.b", Code={"ZipFile": zipped({"a.js": ""})}
+    with pytest.raises(ClientError, match="Python and JavaScript only, not ruby3"):
+        call(functions, make("", Runtime="ruby3.4"))
+    with pytest.raises(ClientError, match=r"nodejs99\.x needs Node\.js 99 or newer .*; found: .*Install it"):
+        call(functions, make("", Runtime="nodejs99.x", file="app.js"))
+
+
+def test_an_alias_divides_its_calls_between_two_versions(functions: Any, make: Any) -> None:
+    name = make("def handle(event, context): return 'first'")
+    first = functions.publish_version(FunctionName=name)["Version"]
+    functions.update_function_code(
+        FunctionName=name, ZipFile=zipped({"app.py": "def handle(event, context): return 'second'"})
     )
-    with pytest.raises(ClientError, match="Python functions only, not nodejs"):
-        call(functions, node)
+    second = functions.publish_version(FunctionName=name)["Version"]
+    weights = {"AdditionalVersionWeights": {second: 0.5}}
+    functions.create_alias(FunctionName=name, Name="live", FunctionVersion=first, RoutingConfig=weights)
+    calls = [call(functions, name, Qualifier="live") for _ in range(40)]
+    assert {(answer["ExecutedVersion"], result) for answer, result in calls} == {(first, "first"), (second, "second")}
+    whole = {"AdditionalVersionWeights": {second: 1.0}}
+    functions.update_alias(FunctionName=name, Name="live", FunctionVersion=first, RoutingConfig=whole)
+    arn = functions.get_function(FunctionName=name)["Configuration"]["FunctionArn"].removesuffix(":$LATEST")
+    assert [call(functions, f"{arn}:live")[1] for _ in range(5)] == ["second"] * 5
+
+
+def test_layers_bring_modules_of_which_the_last_layer_and_the_own_code_count_first(functions: Any, make: Any) -> None:
+    arns = [
+        functions.publish_layer_version(LayerName=f"layer-{uuid.uuid4().hex[:8]}", Content={"ZipFile": zipped(files)})
+        for files in (
+            {"python/shared.py": "VALUE = 'of the first'", "python/lib/python3.12/site-packages/deep.py": "VALUE = 1"},
+            {"python/shared.py": "VALUE = 'of the second'", "python/app.py": "def handle(*_): return 'wrong'"},
+        )
+    ]
+    code = "import deep, shared\ndef handle(event, context): return [deep.VALUE, shared.VALUE]"
+    name = make(code, Layers=[made["LayerVersionArn"] for made in arns])
+    assert call(functions, name)[1] == [1, "of the second"]
+
+
+JAVASCRIPT = """
+const { helper } = require("./helper.js");
+let calls = 0;
+exports.handle = async (event, context) => {
+  calls += 1;
+  if (event.do === "raise") throw new TypeError("no such order");
+  if (event.do === "exit") process.exit(3);
+  if (event.do === "sleep") await new Promise((resolve) => setTimeout(resolve, 60_000));
+  if (event.do === "flood") return "x".repeat(7_000_000);
+  if (event.do === "unmarshal") return 1n;
+  if (event.do === "file") return require("fs").readFileSync(event.path, "utf8");
+  console.log("hello from", context.functionName, "\\nsecond line");
+  return {
+    event, calls, helped: helper(2), own: process.env.OWN, version: context.functionVersion, id: context.awsRequestId,
+    left: context.getRemainingTimeInMillis(), node: process.versions.node, custom: context.clientContext?.custom,
+  };
+};
+exports.older = (event, context, callback) => setTimeout(() => callback(null, { older: event.n }), 1);
+"""
+
+
+node = pytest.mark.skipif(find_node(20) is None, reason="this machine has no Node.js 20")
+
+
+@pytest.fixture(scope="module")
+def script(make: Any, functions: Any) -> str:
+    helper = "exports.helper = (n) => n * 21;"
+    name = make(JAVASCRIPT, file="app.js", Runtime="nodejs20.x", Environment={"Variables": {"OWN": "value"}})
+    functions.update_function_code(FunctionName=name, ZipFile=zipped({"app.js": JAVASCRIPT, "helper.js": helper}))
+    return name
+
+
+@node
+def test_a_function_in_javascript_answers_stays_warm_and_logs(functions: Any, script: str) -> None:
+    context = base64.b64encode(json.dumps({"custom": {"tool": "t"}}).encode()).decode()
+    _, first = call(functions, script, {"n": "ü"})
+    answer, second = call(functions, script, {"n": "ü"}, LogType="Tail", ClientContext=context)
+    assert (first["event"], first["helped"], first["own"], first["version"]) == ({"n": "ü"}, 42, "value", "$LATEST")
+    assert (second["calls"] - first["calls"], second["custom"]) == (1, {"tool": "t"})
+    assert 0 < second["left"] <= 60_000
+    tail = base64.b64decode(answer["LogResult"]).decode()
+    assert f"{second['id']}\tINFO\thello from {script}" in tail
+    assert [line.split(" ")[0] for line in tail.splitlines() if line[0] in "SER"] == ["START", "END", "REPORT"]
+
+
+@node
+def test_errors_of_javascript_are_those_of_aws_s_runtime(functions: Any, make: Any, script: str) -> None:
+    answer, error = call(functions, script, {"do": "raise"})
+    assert answer["FunctionError"] == "Unhandled"
+    assert (error["errorType"], error["errorMessage"]) == ("TypeError", "no such order")
+    assert error["trace"][0] == "TypeError: no such order"
+    assert call(functions, script, {"do": "unmarshal"})[1]["errorType"] == "Runtime.MarshalError"
+    assert call(functions, script, {"do": "flood"})[1]["errorType"] == "Function.ResponseSizeTooLarge"
+    assert "code 3" in call(functions, script, {"do": "exit"})[1]["errorMessage"]
+    assert call(functions, script)[1]["calls"] == 1
+    for code, kind in (
+        ("exports.handle = (", "Runtime.UserCodeSyntaxError"),
+        ("require('absent')", "Runtime.ImportModuleError"),
+        ("exports.other = 1", "Runtime.HandlerNotFound"),
+        ("throw new RangeError('at import')", "RangeError"),
+    ):
+        broken = make(code, file="app.js", Runtime="nodejs20.x")
+        assert call(functions, broken)[1]["errorType"] == kind
+
+
+@node
+def test_a_long_call_in_javascript_ends_and_files_are_hidden(aws: Any, functions: Any, make: Any) -> None:
+    code = JAVASCRIPT.replace('require("./helper.js")', "{}")
+    slow = make(code, file="app.js", Runtime="nodejs20.x", Timeout=1)
+    assert "timed out after 1.00 seconds" in call(functions, slow, {"do": "sleep"})[1]["errorMessage"]
+    hidden = call(functions, slow, {"do": "file", "path": str(aws.state.home / "service.json")})[1]
+    assert hidden["errorType"] == "Error"
+    assert "ENOENT" in hidden["errorMessage"] or "EACCES" in hidden["errorMessage"]
+
+
+@node
+def test_javascript_has_modules_callbacks_and_layers(functions: Any, make: Any) -> None:
+    older = make(JAVASCRIPT.replace('require("./helper.js")', "{}"), file="app.js", handler="app.older",
+                 Runtime="nodejs20.x")  # fmt: skip
+    assert call(functions, older, {"n": 5})[1] == {"older": 5}
+    module = "import fs from 'node:fs'; export const handle = async () => fs.existsSync('app.mjs');"
+    assert call(functions, make(module, file="app.mjs", Runtime="nodejs20.x"))[1] is True
+    layer = {"nodejs/node_modules/shared/index.js": "module.exports = 'of the layer';"}
+    made = functions.publish_layer_version(
+        LayerName=f"layer-{uuid.uuid4().hex[:8]}", Content={"ZipFile": zipped(layer)}
+    )
+    code = "exports.handle = async () => require('shared');"
+    name = make(code, file="app.js", Runtime="nodejs20.x", Layers=[made["LayerVersionArn"]])
+    assert call(functions, name)[1] == "of the layer"

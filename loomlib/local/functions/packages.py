@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Final
 
+from ..runtimes.extraction import InvalidPackageError
 from ..runtimes.packages import extract_limited
 
 FOLDER: Final = "functions"
@@ -24,15 +27,14 @@ class FunctionPackages:
         self._folder = (home / FOLDER).absolute()
         self._extracting: dict[str, asyncio.Lock] = {}
 
-    async def code_of(self, package: bytes, handler: str) -> Path:
-        """Return the folder with the code of a package.
+    async def code_of(self, package: bytes) -> Path:
+        """Return the folder with the content of a package or layer.
 
         Args:
             package: The zip file.
-            handler: The function's handler, whose module must be in it.
 
         Raises:
-            InvalidPackageError: It cannot be extracted, or has no such module.
+            InvalidPackageError: It cannot be extracted.
         """
         digest = hashlib.sha256(package).hexdigest()[:32]
         folder = self._folder / digest
@@ -41,11 +43,21 @@ class FunctionPackages:
             if not code.is_dir():
                 await asyncio.to_thread(_write, folder / "package.zip", package)
                 try:
-                    await extract_limited(folder / "package.zip", code, (f"{handler.rpartition('.')[0]}.py",))
+                    first = await asyncio.to_thread(_first_file, package)
+                    await extract_limited(folder / "package.zip", code, (first,))
                 except BaseException:
                     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
                     raise
             return code
+
+
+def _first_file(package: bytes) -> str:
+    """Return the name of a file in a package, which shows that it is not empty."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(package)) as archive:
+            return next((name for name in archive.namelist() if not name.endswith("/")), "package")
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+        raise InvalidPackageError(f"The package is not a readable zip file: {error}") from error
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -21,6 +21,7 @@ from ..sessions.sandbox_worker import SandboxWorker, WorkerEndedError, WorkerPla
 from ..sessions.workspace import make_workspace
 from ..wire import RefusedError
 from .call_log import CallLog
+from .layers import layer_variables
 from .packages import FunctionPackages
 from .versions import FunctionVersion
 
@@ -135,22 +136,24 @@ class FunctionPool:
             raise RefusedError("TooManyRequestsException", 429, "Rate Exceeded.", Type="User")
         begun = time.monotonic()
         try:
-            code = await self._packages.code_of(function.package, function.handler)
+            code = await self._packages.code_of(function.package)
+            layers = [await self._packages.code_of(layer) for layer in reversed(function.layers)]
         except InvalidPackageError as error:
             raise RefusedError("InvalidZipFileException", 502, str(error), Type="User") from error
         await self._shared.prepare()
         mark = str(uuid.uuid4())
         folder = await asyncio.to_thread(make_workspace, self._shared.folder, mark, code)
+        process = FunctionProcess(function, mark)
+        environment = self._environment(function, code, mark) | layer_variables(layers, function.environment)
         plan = WorkerPlan(
             mark=mark,
             folder=folder,
             bootstrap=_WORKER / "function.py",
-            environment=self._environment(function, code, mark),
+            environment=environment | {"AWS_LAMBDA_LOG_STREAM_NAME": process.stream, "LAMBDA_TASK_ROOT": str(folder)},
             isolation=self._shared.isolation,
-            read=(_WORKER, _SESSIONS, code),
+            read=(_WORKER, _SESSIONS, code, *layers, *((function.node,) if function.node else ())),
             reaches_service=True,
         )
-        process = FunctionProcess(function, mark)
         process.worker = SandboxWorker(plan, self._shared, on_end=lambda: self._gone(process))
         self._processes.add(process)
         await self._initialize(process)
@@ -195,6 +198,7 @@ class FunctionPool:
             entry_point=(function.handler,),
             environment=function.environment,
             role_arn=function.role_arn,
+            node=function.node,
         )
         environment = self._shared.environment(as_runtime, qualifier=function.version, session_id=mark, mark=mark)
         for name in (SERVER, "AGENTCORE_RUNTIME_URL"):

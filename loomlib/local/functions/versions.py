@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from ..resources import Place
+from ..runtimes.nodes import find_node, installed_nodes
 from ..wire import RefusedError
 
 LATEST: Final = "$LATEST"
@@ -29,6 +33,8 @@ class FunctionVersion:
         memory_mb: Its memory; the limit of sessions is what is enforced here.
         environment: Its own variables.
         package: The zip file.
+        layers: The zip files of its layers, in their order.
+        node: The Node.js that runs it; None for Python.
     """
 
     name: str
@@ -41,12 +47,17 @@ class FunctionVersion:
     memory_mb: int
     environment: Mapping[str, str] = field(repr=False)
     package: bytes = field(repr=False)
+    layers: tuple[bytes, ...] = field(default=(), repr=False)
+    node: Path | None = None
 
     @property
     def digest(self) -> str:
         """Differs for all that a running process must not be reused for."""
         parts = [self.arn, self.version, self.handler, self.role_arn, sorted(self.environment.items())]
-        return hashlib.sha256(json.dumps(parts).encode() + self.package).hexdigest()
+        digest = hashlib.sha256(json.dumps(parts).encode())
+        for content in (self.package, *self.layers):
+            digest.update(hashlib.sha256(content).digest())
+        return digest.hexdigest()
 
     @property
     def log_group(self) -> str:
@@ -59,7 +70,7 @@ def find_version(name: str, qualifier: str | None, place: Place) -> FunctionVers
 
     Args:
         name: The function's name, ARN or partial ARN, perhaps with a qualifier.
-        qualifier: A version or an alias; None for the newest code.
+        qualifier: A version or an alias, which may divide its calls between two versions; None for the newest code.
         place: The caller's region and account.
 
     Raises:
@@ -73,11 +84,8 @@ def find_version(name: str, qualifier: str | None, place: Place) -> FunctionVers
         found: Any = backend.get_function(name, qualifier)
     except UnknownFunctionException as error:
         raise RefusedError("ResourceNotFoundException", 404, str(error.message), Type="User") from error
-    if found.package_type != "Zip" or not str(found.run_time).startswith("python"):
-        what = found.run_time if found.package_type == "Zip" else "container images"
-        raise RefusedError(
-            "InvalidRuntimeException", 502, f"The local AgentCore runs Python functions only, not {what}", Type="User"
-        )
+    found = _routed(backend, found, (name.partition(":function:")[2] or name).partition(":")[2] or qualifier or "")
+    node = _node(found)
     version = LATEST if str(found.version).lower() in ("latest", "$latest") else str(found.version)
     return FunctionVersion(
         name=found.function_name,
@@ -90,4 +98,53 @@ def find_version(name: str, qualifier: str | None, place: Place) -> FunctionVers
         memory_mb=int(found.memory_size),
         environment=dict(found.environment_vars),
         package=bytes(found.code_bytes),
+        layers=tuple(_layer(backend, str(layer["Arn"])) for layer in found.layers or ()),
+        node=node,
     )
+
+
+def _routed(backend: Any, found: Any, qualifier: str) -> Any:
+    """Return the version that one call of an alias runs: the alias's own, or one that it gives a share of its calls."""
+    name = found.function_name
+    alias: Any = next((item for item in backend.list_aliases(name) if item.name == qualifier), None)
+    routing: Mapping[str, Any] = (alias.routing_config if alias else None) or {}
+    weights: Mapping[str, float] = routing.get("AdditionalVersionWeights") or {}
+    left = random.random()  # noqa: S311 (a share of calls)
+    for version, weight in weights.items():
+        left -= weight
+        if left < 0:
+            return backend.get_function(name, version)
+    return found
+
+
+def _node(found: Any) -> Path | None:
+    """Return the Node.js of a function in JavaScript; None for Python."""
+    if found.package_type != "Zip":
+        raise _not_run("container images")
+    if str(found.run_time).startswith("python"):
+        return None
+    match = re.fullmatch(r"nodejs(\d+)\.x", str(found.run_time))
+    if match is None:
+        raise _not_run(str(found.run_time))
+    if (program := find_node(int(match[1]))) is None:
+        raise RefusedError(
+            "InvalidRuntimeException",
+            502,
+            f"{found.run_time} needs Node.js {match[1]} or newer on the path of the local AgentCore; found: "
+            f"{installed_nodes()}. Install it and start the service again with it first on PATH",
+            Type="User",
+        )
+    return program
+
+
+def _not_run(what: str) -> RefusedError:
+    message = f"The local AgentCore runs functions in Python and JavaScript only, not {what}"
+    return RefusedError("InvalidRuntimeException", 502, message, Type="User")
+
+
+def _layer(backend: Any, arn: str) -> bytes:
+    version = backend.layers_versions_by_arn(arn)
+    if version is None or not version.code_bytes:
+        message = f"The layer {arn} has been deleted, or its content is not on this machine"
+        raise RefusedError("InvalidRuntimeException", 502, message, Type="User")
+    return bytes(version.code_bytes)

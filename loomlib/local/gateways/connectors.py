@@ -58,11 +58,12 @@ def connector_tools(given: Mapping[str, Any], corpus: WebCorpus) -> list[Gateway
         corpus.check()
     except WebSearchOffError as error:
         raise TargetError(str(error)) from error
-    configuration = configurations[0] if configurations else {}
+    configuration: Mapping[str, Any] = configurations[0] if configurations else {}
     if others := set(configuration.get("parameterValues") or {}) - {"domainFilter"}:
         raise TargetError(f"Fixed values of the parameters {', '.join(sorted(others))} of {_TOOL} are not known")
     properties = {name: dict(schema) for name, schema in _PROPERTIES.items()}
-    for override in configuration.get("parameterOverrides") or ():
+    overrides: list[Mapping[str, Any]] = configuration.get("parameterOverrides") or []
+    for override in overrides:
         name = str(override["path"]).removeprefix("$.").removeprefix("/")
         if name not in properties or (name == "query" and override.get("visible") is False):
             raise TargetError(f"The parameter {override['path']} of {_TOOL} cannot be overridden here")
@@ -97,7 +98,8 @@ async def call_connector(given: Mapping[str, Any], arguments: Mapping[str, Any],
     if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= _MOST_RESULTS:
         return ToolResult.of_text(f"maxResults must be a whole number from 1 to {_MOST_RESULTS}", is_error=True)
     configurations: list[Mapping[str, Any]] = given.get("configurations") or [{}]
-    fixed: Mapping[str, Any] = (configurations[0].get("parameterValues") or {}).get("domainFilter") or {}
+    values: Mapping[str, Any] = configurations[0].get("parameterValues") or {}
+    fixed: Mapping[str, Any] = values.get("domainFilter") or {}
     try:
         filters = _filters(arguments.get("filters") or {}, fixed)
     except (ValueError, TypeError, AttributeError):
@@ -123,7 +125,8 @@ async def call_connector(given: Mapping[str, Any], arguments: Mapping[str, Any],
 
 
 def _filters(given: Mapping[str, Any], fixed: Mapping[str, Any]) -> PageFilter:
-    domains, dates = given.get("domainFilter") or {}, given.get("publishedDateFilter") or {}
+    domains: Mapping[str, Any] = given.get("domainFilter") or {}
+    dates: Mapping[str, Any] = given.get("publishedDateFilter") or {}
     include = [_texts(item["include"]) for item in (fixed, domains) if item.get("include")]
     exclude = [domain for item in (fixed, domains) for domain in _texts(item.get("exclude") or [])]
     return PageFilter(

@@ -35,9 +35,9 @@ def check_node(document: Mapping[str, Any], isolation: Isolation) -> None:
     if not major:
         return
     if find_node(major) is None:
-        there = ", ".join(f"{found} ({program})" for program, found in _installed()) or "none"
         raise invalid(
-            f"{_PREFIX}{major} needs Node.js {major} or newer on the path of the local AgentCore; found: {there}. "
+            f"{_PREFIX}{major} needs Node.js {major} or newer on the path of the local AgentCore; found: "
+            f"{installed_nodes()}. "
             "Install it and start the service again with it first on PATH"
         )
     if not isolation.has_own_network:
@@ -50,6 +50,11 @@ def check_node(document: Mapping[str, Any], isolation: Isolation) -> None:
 def find_node(major: int) -> Path | None:
     """Return the first program `node` on the path that has this major version or a newer one."""
     return next((program for program, found in _installed() if int(found.partition(".")[0]) >= major), None)
+
+
+def installed_nodes() -> str:
+    """Return the versions of Node.js on the path, with their programs, for a message."""
+    return ", ".join(f"{found} ({program})" for program, found in _installed()) or "none"
 
 
 def _installed() -> Iterator[tuple[Path, str]]:

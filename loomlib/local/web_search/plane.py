@@ -35,7 +35,8 @@ class WebSearchPlane:
         if parameters["webSearchId"] != MANAGED:
             raise not_found(f"There is no web search {parameters['webSearchId']}; try {MANAGED}")
         filters: Mapping[str, Any] = parameters.get("filters") or {}
-        domains, dates = filters.get("domainFilter") or {}, filters.get("publishedDateFilter") or {}
+        domains: Mapping[str, Any] = filters.get("domainFilter") or {}
+        dates: Mapping[str, Any] = filters.get("publishedDateFilter") or {}
         wanted = PageFilter(
             include=[domains["include"]] if domains.get("include") else [],
             exclude=domains.get("exclude") or (),

@@ -16,14 +16,15 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 if TYPE_CHECKING or __name__ != "__main__":
     from ...sessions import work_channel
-    from . import handlers
+    from . import handlers, node_handler
 else:
     sys.path[:1] = [os.path.join(FOLDER, "..", "..", "sessions"), FOLDER]
     import handlers
+    import node_handler
     import work_channel
 
     del sys.path[:2]
-    for name in ("bootstrap", "handlers", "spawning", "work_channel"):
+    for name in ("bootstrap", "handlers", "node_handler", "spawning", "work_channel"):
         del sys.modules[name]  # the function's code may have modules of these names
 
 
@@ -56,12 +57,14 @@ def main() -> None:
     channel.follow(work)
     sys.path.insert(0, os.getcwd())
     sys.argv = [""]
-    handler: handlers.FunctionHandler | None = None
+    handler: handlers.FunctionHandler | node_handler.NodeHandler | None = None
+    node = os.environ.pop("LOOM_NODE", "")
     while True:
         pending = waiting.get()
         try:
             if handler is None:  # now the network is there, which the handler's module may use
-                handler = handlers.FunctionHandler(os.environ.get("_HANDLER", ""))
+                name = os.environ.get("_HANDLER", "")
+                handler = node_handler.NodeHandler(node) if node else handlers.FunctionHandler(name)
             if pending.operation == "call":
                 pending.answer = handler.call(pending.request)
         finally:
