@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from loomlib import local
+from loomlib.local.find_chromium import find_chromium
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
@@ -132,4 +134,74 @@ def test_a_bedrock_agent_calls_a_function_and_returns_control(service):
         "refund [('order_id', '4711')]",
         "The refund of order 4711 is on its way.",
         "DELETING",
+    ]
+
+
+def test_a_lambda_function_is_called_versioned_and_deleted(service):
+    assert run(service, "lambda_functions.py") == [
+        "200 $LATEST {'order': '4711', 'status': 'shipped'}",
+        "True",
+        "lost shipped",
+        "Unhandled KeyError 'order'",
+        "202",
+        "True",
+        "deleted",
+    ]
+
+
+def test_a_gateway_is_used_by_the_sdks_client_the_mcp_sdk_and_strands(service):
+    assert run(service, "gateway.py") == [
+        "READY True",
+        "READY True",
+        "['orders___order_status', 'x_amz_bedrock_agentcore_search']",
+        "['orders___order_status']",
+        "The status of order 4711 is shipped.",
+        "True ['orders___order_status']",
+        "None",
+    ]
+
+
+def test_a_code_interpreter_is_used_by_the_sdks_session_and_strands_tool(service):
+    assert run(service, "code_interpreter.py") == ["42", "2", "True True", "3", "42 READY", "success True"]
+
+
+@pytest.mark.skipif(
+    find_chromium() is None or importlib.util.find_spec("nest_asyncio") is None,
+    reason="Chromium, or what Strands' tool needs, is not installed",
+)
+def test_a_browser_is_used_by_strands_tool(service):
+    assert run(service, "browser_strands.py") == ["True"]
+
+
+def test_a_guardrail_checks_texts_and_conversations(service):
+    assert run(service, "guardrails.py") == [
+        "DRAFT 1 READY",
+        "GUARDRAIL_INTERVENED Write to {EMAIL} ('EMAIL', 'ann@example.org', 'ANONYMIZED')",
+        "This question is blocked. ('project nightjar', 'BLOCKED')",
+        "NONE",
+        "guardrail_intervened This question is blocked.",
+        "True",
+        "This question is blocked.",
+        "['guardrail_intervened']",
+        "end_turn",
+    ]
+
+
+def test_a_knowledge_base_is_filled_searched_and_asked(service):
+    assert run(service, "knowledge_base.py") == [
+        "COMPLETE 2",
+        "The warranty of a lamp lasts 36 months. True",
+        "['Goods can be returned within 30 days.']",
+        "True True True",
+        "DELETING",
+    ]
+
+
+def test_models_answer_in_their_own_request_forms(service):
+    assert run(service, "invoke_model.py") == [
+        "assistant end_turn True",
+        "True message_stop",
+        "end_turn True",
+        "stop True True",
+        "256 True",
     ]
