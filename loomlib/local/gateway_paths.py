@@ -10,8 +10,15 @@ from .wire import AsgiScope
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
 """Where a gateway says which authorization server it trusts (RFC 9728)."""
 
-_PATH: Final = re.compile(r"/gateways/([a-z0-9-]+)(/mcp/?|" + re.escape(METADATA_PATH) + r")\Z")
+MCP_PATHS: Final = ("/mcp", "/mcp/")
+"""Where a gateway speaks MCP."""
+
+CONTROL_PATHS: Final = frozenset({"rate-limits", "rules", "synchronizeTargets", "targets"})
+"""First parts of paths below a gateway that belong to the control plane, which has the same address here."""
+
+_LOCAL: Final = re.compile(r"/gateways/([a-z0-9-]+)(/.+)\Z", re.DOTALL)
 _HOST: Final = re.compile(r"([a-z0-9-]{1,63})\.gateway\.bedrock-agentcore\.")
+_TARGET: Final = re.compile(r"/([0-9a-zA-Z][0-9a-zA-Z-]*)(?:/(.*))?\Z", re.DOTALL)
 
 
 def gateway_path(scope: AsgiScope) -> tuple[str, str] | None:
@@ -23,10 +30,24 @@ def gateway_path(scope: AsgiScope) -> tuple[str, str] | None:
     if scope["type"] != "http":
         return None
     path: str = scope["raw_path"].decode("latin-1")
-    if matched := _PATH.match(path):
-        return matched[1], matched[2]
-    if path not in ("/mcp", "/mcp/", METADATA_PATH):
-        return None
+    if matched := _LOCAL.match(path):
+        is_own = _is_own(matched[2]) and matched[2].split("/")[1] not in CONTROL_PATHS
+        return (matched[1], matched[2]) if is_own else None
     host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "")
     named = _HOST.match(host.lower())
-    return (named[1], path) if named else None
+    return (named[1], path) if named and _is_own(path) else None
+
+
+def target_path(path: str) -> tuple[str, str]:
+    """Return the target's name and the path below it that a path below a gateway is for.
+
+    Examples:
+        >>> target_path("/assistant/invocations")
+        ('assistant', 'invocations')
+    """
+    matched = _TARGET.match(path)
+    return (matched[1], matched[2] or "") if matched else ("", "")
+
+
+def _is_own(path: str) -> bool:
+    return path in (*MCP_PATHS, METADATA_PATH) or bool(target_path(path)[0])

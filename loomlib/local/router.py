@@ -49,8 +49,9 @@ from .wire import (
 Handler = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 RegionalHandler = Callable[[Mapping[str, Any], Place], Awaitable[Mapping[str, Any]]]
 _PATTERNS = {
-    # An MCP server of this machine is reached over HTTP; AWS takes https only.
+    # Targets on this machine are reached over HTTP; AWS takes https only.
     "McpServerTargetConfigurationEndpointString": r"https://.*|http://(127\.0\.0\.1|localhost)[:/].*",
+    "PassthroughEndpoint": r"https://[a-zA-Z0-9.-]+(:[0-9]{1,5})?(/.*)?|http://(127\.0\.0\.1|localhost)[:/].*",
     # The model's own lacks digits, and so excludes OAuth2 credential providers, which can be tagged.
     "TaggableResourcesArn": r"arn:[^:]*:bedrock(-agentcore)?:[a-z0-9-]+:[0-9]{12}:[a-z0-9-]+/[^/]+(/[a-z0-9-]+/[^/]+)*",
 }

@@ -57,15 +57,16 @@ from .functions import FunctionPlane, FunctionPool
 from .gateways import (
     GATEWAY,
     GATEWAY_RATE_LIMIT,
+    GATEWAY_RULE,
     GATEWAY_TARGET,
     GatewayBehaviour,
     GatewayOperations,
     Gateways,
     GatewayTargetBehaviour,
     RateLimitBehaviour,
+    RuleBehaviour,
 )
 from .gateways.credentials import TargetCredentials
-from .gateways.interceptors import Interceptors
 from .gateways.targets import Targets
 from .guard import Guard, listening_socket
 from .guardrails import GuardrailPlane
@@ -285,6 +286,7 @@ async def _serve(
             (CODE_INTERPRETER, CodeInterpreterBehaviour(on_deleted=interpreters.end_of)),
             (GATEWAY_TARGET, GatewayTargetBehaviour(resources, targets.read_tools)),
             (GATEWAY_RATE_LIMIT, RateLimitBehaviour(resources)),
+            (GATEWAY_RULE, RuleBehaviour(resources)),
             *identity.resources,
         ],
         account_id=state.account_id,
@@ -344,7 +346,7 @@ async def _serve(
             most_open=BoundedProtocol.most_connections // 2,
             explain=explain,
         ),
-        gateways=Gateways(resources, targets, inbound, policies, Interceptors(functions), spans),
+        gateways=Gateways(resources, targets, inbound, policies, functions, spans),
         policies=policies,
         issuers=(issuer, web_issuer),
         outward=OutwardUses(logs),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,3 +188,29 @@ def replayed(body: bytes) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receive
+
+
+@asynccontextmanager
+async def while_connected(receive: Receive) -> AsyncGenerator[None]:
+    """Run the block; if the client disconnects, cancel it and raise `ConnectionAbortedError`."""
+    working = asyncio.current_task()
+    assert working is not None
+    disconnected = False
+
+    async def watch() -> None:
+        nonlocal disconnected
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        disconnected = True
+        working.cancel()
+
+    watcher = asyncio.get_running_loop().create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not disconnected:
+            raise
+        working.uncancel()
+        raise ConnectionAbortedError("the client disconnected") from None
+    finally:
+        watcher.cancel()

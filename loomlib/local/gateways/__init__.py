@@ -1,22 +1,27 @@
-"""Gateways: MCP endpoints on loopback whose tools are those of their targets.
+"""Gateways: endpoints on loopback, which offer the tools of their targets by MCP and pass requests on to HTTP targets.
 
 A target is an OpenAPI document, a Smithy model, a stage of API Gateway, a Lambda function or an MCP server. The tools
 of a target are read when it is created, updated or synchronized, and stored with it; a call goes to the target with the
-credentials that it is configured with.
+credentials that it is configured with. An HTTP target is an agent on AgentCore's runtime, or any other server; rules
+decide which of them answers a request.
 """
 
 from .operations import GatewayOperations
 from .rate_limits import GATEWAY_RATE_LIMIT, RateLimitBehaviour
-from .resources import GATEWAY, GATEWAY_TARGET, GatewayBehaviour, GatewayTargetBehaviour
+from .resources import GATEWAY, GATEWAY_TARGET, GatewayBehaviour
+from .rules import GATEWAY_RULE, RuleBehaviour
 from .serving import Gateways
+from .target_resources import GatewayTargetBehaviour
 
 __all__ = [
     "GATEWAY",
     "GATEWAY_RATE_LIMIT",
+    "GATEWAY_RULE",
     "GATEWAY_TARGET",
     "GatewayBehaviour",
     "GatewayOperations",
     "GatewayTargetBehaviour",
     "Gateways",
     "RateLimitBehaviour",
+    "RuleBehaviour",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
@@ -78,8 +78,8 @@ class Interceptors:
             return request
         if "transformedGatewayResponse" in output:
             return _reply(output["transformedGatewayResponse"], GatewayReply(body=None))
-        changed = _object(output.get("transformedGatewayRequest", {}), "transformedGatewayRequest")
-        return replace(request, body=_object(changed["body"], "body")) if "body" in changed else request
+        changed = as_object(output.get("transformedGatewayRequest", {}), "transformedGatewayRequest")
+        return replace(request, body=as_object(changed["body"], "body")) if "body" in changed else request
 
     async def response(self, gateway: ResourceRecord, request: InterceptedRequest, reply: GatewayReply) -> GatewayReply:
         """Return the answer as the RESPONSE interceptor wants it.
@@ -95,30 +95,79 @@ class Interceptors:
     async def _run(
         self, gateway: ResourceRecord, point: str, request: InterceptedRequest, reply: GatewayReply | None
     ) -> Mapping[str, Any] | None:
-        """Return the member `mcp` of what the interceptor of a point answers; None if the gateway has none."""
-        configured: list[Mapping[str, Any]] = gateway.document.get("interceptorConfigurations") or []
-        found = next((item for item in configured if point in item["interceptionPoints"]), None)
+        found = interceptor_of(gateway, point)
         if found is None:
             return None
-        arn = str(found["interceptor"]["lambda"]["arn"])
-        options: Mapping[str, Any] = found.get("inputConfiguration") or {}
-        event = json.dumps(_event(request, reply, passes_headers=options.get("passRequestHeaders") is True))
+        event = _event(request, reply, passes_headers=found.passes_headers)
+        return await found.run(self._functions, gateway, "mcp", event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfiguredInterceptor:
+    """The interceptor of one point of a gateway.
+
+    Attributes:
+        arn: The ARN of its function.
+        passes_headers: Whether it gets the request's header fields.
+        leaves_out: The fields of HTTP targets' messages that it does not get.
+    """
+
+    arn: str
+    passes_headers: bool
+    leaves_out: frozenset[str]
+
+    async def run(
+        self,
+        functions: FunctionPool,
+        gateway: ResourceRecord,
+        form: str,
+        content: Mapping[str, Any],
+        context: Mapping[str, str] | None = None,
+    ) -> Mapping[str, Any]:
+        """Return what the function answers.
+
+        Args:
+            functions: Runs Lambda functions.
+            gateway: The gateway.
+            form: The member of event and answer: `mcp` or `http`.
+            content: The event's member.
+            context: Custom values of the client context.
+
+        Raises:
+            InterceptorError: It failed, or answered in another form.
+        """
+        event = json.dumps({"interceptorInputVersion": _VERSION, form: content})
         if len(event) > _LARGEST_BYTES:
-            raise InterceptorError(f"The event of {arn} is larger than {_LARGEST_BYTES:,} bytes")
+            raise InterceptorError(f"The event of {self.arn} is larger than {_LARGEST_BYTES:,} bytes")
         try:
-            function = await asyncio.to_thread(find_version, arn, None, gateway.place)
-            result = await self._functions.call(function, event)
+            function = await asyncio.to_thread(find_version, self.arn, None, gateway.place)
+            given = {"custom": dict(context)} if context else None
+            result = await functions.call(function, event, client_context=given)
         except RefusedError as refused:
-            raise InterceptorError(f"{arn} cannot be run: {refused.message}") from refused
+            raise InterceptorError(f"{self.arn} cannot be run: {refused.message}") from refused
         if result.failed:
-            raise InterceptorError(f"{arn} failed: {result.payload[:500]}")
+            raise InterceptorError(f"{self.arn} failed: {result.payload[:500]}")
         try:
-            document = _object(json.loads(result.payload), "the result")
+            document = as_object(json.loads(result.payload), "the result")
         except (ValueError, RecursionError) as error:
-            raise InterceptorError(f"{arn} answered no JSON") from error
+            raise InterceptorError(f"{self.arn} answered no JSON") from error
         if document.get("interceptorOutputVersion") != _VERSION:
-            raise InterceptorError(f'{arn} answered without "interceptorOutputVersion": "{_VERSION}"')
-        return _object(document.get("mcp"), "mcp")
+            raise InterceptorError(f'{self.arn} answered without "interceptorOutputVersion": "{_VERSION}"')
+        return as_object(document.get(form), form)
+
+
+def interceptor_of(gateway: ResourceRecord, point: str) -> ConfiguredInterceptor | None:
+    """Return the interceptor of a gateway's point, `REQUEST` or `RESPONSE`; None without one."""
+    for item in gateway.document.get("interceptorConfigurations") or ():
+        if point in item["interceptionPoints"]:
+            options: Mapping[str, Any] = item.get("inputConfiguration") or {}
+            payload: Mapping[str, Any] = options.get("payloadFilter") or {}
+            return ConfiguredInterceptor(
+                arn=str(item["interceptor"]["lambda"]["arn"]),
+                passes_headers=options.get("passRequestHeaders") is True,
+                leaves_out=frozenset(str(entry["field"]) for entry in payload.get("exclude") or ()),
+            )
+    return None
 
 
 def check_interceptors(configured: list[Mapping[str, Any]] | None) -> None:
@@ -141,26 +190,54 @@ def _event(request: InterceptedRequest, reply: GatewayReply | None, *, passes_he
     if reply is not None:
         headers = {"Content-Type": "application/json", **reply.headers}
         mcp["gatewayResponse"] = {"statusCode": reply.status, "headers": headers, "body": reply.body}
-    return {"interceptorInputVersion": _VERSION, "mcp": mcp}
+    return mcp
 
 
 def _reply(value: Any, former: GatewayReply) -> GatewayReply:
     """Return an answer with what an interceptor changes of it."""
-    given = _object(value, "transformedGatewayResponse")
-    status: Any = given.get("statusCode", former.status)
+    given = as_object(value, "transformedGatewayResponse")
+    headers = {**former.headers, **changed_headers(given)}
+    body = as_object(given["body"], "body") if given.get("body") is not None else former.body
+    return GatewayReply(status=changed_status(given, former.status), headers=headers, body=body)
+
+
+def changed_status(given: Mapping[str, Any], former: int) -> int:
+    """Return the status that an interceptor wants.
+
+    Raises:
+        InterceptorError: It is none.
+    """
+    status: Any = former if given.get("statusCode") is None else given["statusCode"]
     if isinstance(status, bool) or not isinstance(status, int) or not 200 <= status <= 599:
         raise InterceptorError("The interceptor's statusCode is no number between 200 and 599")
-    headers = dict(former.headers)
-    for name, text in _object(given.get("headers") or {}, "headers").items():
+    return status
+
+
+def changed_headers(given: Mapping[str, Any], own: Collection[str] = _OWN_HEADERS) -> dict[str, str]:
+    """Return the header fields that an interceptor wants.
+
+    Args:
+        given: What the interceptor answers.
+        own: Those that are the gateway's own, in lower case, and left out.
+
+    Raises:
+        InterceptorError: One is not a line of text.
+    """
+    headers: dict[str, str] = {}
+    for name, text in as_object(given.get("headers") or {}, "headers").items():
         if not _HEADER_NAME.fullmatch(name) or not isinstance(text, str) or any(sign in text for sign in "\r\n\0"):
             raise InterceptorError("A header of the interceptor is not one line of text")
         if name.lower() not in _OWN_HEADERS:
             headers[name] = text
-    body = _object(given["body"], "body") if given.get("body") is not None else former.body
-    return GatewayReply(status=status, headers=headers, body=body)
+    return headers
 
 
-def _object(value: Any, name: str) -> dict[str, Any]:
+def as_object(value: Any, name: str) -> dict[str, Any]:
+    """Return a member of an interceptor's answer that has to be an object.
+
+    Raises:
+        InterceptorError: It is something else.
+    """
     if not isinstance(value, dict):
         raise InterceptorError(f"The interceptor answered {name} that is not an object")
     return cast("dict[str, Any]", value)

@@ -11,7 +11,8 @@ from ..resources import Place, ResourceRecord
 from ..resources.engine import ResourceEngine
 from ..wire import invalid
 from .rate_limits import GATEWAY_RATE_LIMIT, check_limits, named
-from .resources import GATEWAY, SYNCHRONIZES
+from .resources import GATEWAY
+from .target_resources import SYNCHRONIZES
 
 
 class GatewayOperations:

@@ -92,11 +92,19 @@ class Throttled:
     values: Mapping[str, str]
     retry_after_s: int
 
+    @property
+    def message(self) -> str:
+        """AWS's message."""
+        return "Rate limit exceeded"
+
+    def data(self) -> dict[str, Any]:
+        """Return which limit is reached, and when to try again."""
+        values = ",".join(f"{key}={value}" for key, value in self.values.items())
+        return {"limitKey": f"{self.limit_id}/{values}", "metric": "requests", "retryAfter": self.retry_after_s}
+
     def error(self, identity: Any) -> dict[str, Any]:
         """Return AWS's answer to an MCP client."""
-        values = ",".join(f"{key}={value}" for key, value in self.values.items())
-        data = {"limitKey": f"{self.limit_id}/{values}", "metric": "requests", "retryAfter": self.retry_after_s}
-        error = {"code": -32003, "message": "Rate limit exceeded", "data": data}
+        error = {"code": -32003, "message": self.message, "data": self.data()}
         return {"jsonrpc": "2.0", "id": identity, "error": error}
 
     def attributes(self) -> dict[str, str]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from ..aws_names.hosts import is_of_aws, is_served
 from ..identity.addresses import check_address, is_here
-from .tools import TargetError
+from .tools import TargetError, TargetTimeoutError
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from aiohttp import ClientResponse, ClientSession
 
 LARGEST_ANSWER_BYTES: Final = 6_000_000
 """The most that a target may answer, as AWS Lambda's largest synchronous answer."""
@@ -39,6 +40,21 @@ class TargetAnswer:
     def text(self) -> str:
         """The body as text; bytes that are not UTF-8 are replaced."""
         return self.body.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAnswer:
+    """An answer of a target whose body is still to come.
+
+    Attributes:
+        status: HTTP status.
+        headers: Header fields by lower-case names, in their order.
+        parts: The parts of the body as they arrive; a `TargetError` ends them where the target breaks off.
+    """
+
+    status: int
+    headers: Sequence[tuple[str, str]]
+    parts: AsyncIterator[bytes]
 
 
 def check_target(url: str) -> None:
@@ -80,6 +96,34 @@ class TargetClient:
         Raises:
             TargetError: The address is refused, or the target did not answer in time, answered too much or redirected.
         """
+        async with self.open(method, url, headers=headers, body=body, timeout_s=timeout_s) as answer:
+            content = b"".join([part async for part in answer.parts])
+            return TargetAnswer(status=answer.status, headers=dict(answer.headers), body=content)
+
+    @asynccontextmanager
+    async def open(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout_s: float,
+        most_bytes: int = LARGEST_ANSWER_BYTES,
+    ) -> AsyncGenerator[OpenAnswer]:
+        """Send a request to a target and give its answer as soon as its head is there.
+
+        Args:
+            method: HTTP method.
+            url: The address; one of AWS is asked of this service.
+            headers: Header fields.
+            body: The body; None without one.
+            timeout_s: How long the block may take, with the whole answer.
+            most_bytes: How much the target may answer.
+
+        Raises:
+            TargetError: The address is refused, or the target did not answer in time or answered too much.
+        """
         # aiohttp takes a tenth of what the service needs to start: only a call of a target costs its import.
         import aiohttp
         from yarl import URL
@@ -92,22 +136,20 @@ class TargetClient:
         address = URL(urlunsplit(parts), encoded=True)  # the signature is of the path as it is
         session = self._session(here=is_here(parts))
         try:
-            async with (
-                asyncio.timeout(timeout_s),
-                session.request(method, address, data=body, headers=sent, allow_redirects=False) as response,
-            ):
-                content = bytearray()
-                while part := await response.content.readany():
-                    content += part
-                    if len(content) > LARGEST_ANSWER_BYTES:
-                        response.close()
-                        raise TargetError(f"{shown(url)} answered more than {LARGEST_ANSWER_BYTES:,} bytes")
-                named = {name.lower(): value for name, value in response.headers.items()}
-                return TargetAnswer(status=response.status, headers=named, body=bytes(content))
+            async with asyncio.timeout(timeout_s):
+                try:
+                    response = await session.request(method, address, data=body, headers=sent, allow_redirects=False)
+                except (aiohttp.ClientError, OSError, ValueError) as error:
+                    raise TargetError(f"{shown(url)} cannot be reached: {type(error).__name__}") from error
+                try:
+                    named = [(name.lower(), value) for name, value in response.headers.items()]
+                    yield OpenAnswer(
+                        status=response.status, headers=named, parts=_parts(response, shown(url), most_bytes)
+                    )
+                finally:
+                    response.close()
         except TimeoutError as error:
-            raise TargetError(f"{shown(url)} did not answer within {timeout_s:g} s") from error
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise TargetError(f"{shown(url)} cannot be reached: {type(error).__name__}") from error
+            raise TargetTimeoutError(f"{shown(url)} did not answer within {timeout_s:g} s") from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -133,3 +175,17 @@ def shown(url: str) -> str:
     """Return an address without its query and its user, which may hold credentials."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+async def _parts(response: ClientResponse, what: str, most_bytes: int) -> AsyncIterator[bytes]:
+    import aiohttp
+
+    size = 0
+    try:
+        while part := await response.content.readany():
+            size += len(part)
+            if size > most_bytes:
+                raise TargetError(f"{what} answered more than {most_bytes:,} bytes")
+            yield part
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise TargetError(f"{what} broke off its answer: {type(error).__name__}") from error

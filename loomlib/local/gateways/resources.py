@@ -1,20 +1,17 @@
-"""Gateways and their targets as resources of the control plane."""
+"""Gateways as resources of the control plane, and the declaration of their targets."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ..identity.inbound import check_authorizer
 from ..identity.outbound import linked_identity
-from ..resources import Behaviour, Draft, Resource, ResourceRecord, SettlementError
+from ..resources import Behaviour, Draft, Resource, ResourceRecord
 from ..resources.store import ResourceStore
 from ..wire import invalid, not_implemented
 from .interceptors import check_interceptors
-from .tools import GatewayTool, TargetError
 
 GATEWAY: Final = Resource(noun="Gateway", arn="gateway/{id}", letters="lower", update="replace")
 GATEWAY_TARGET: Final = Resource(
@@ -31,13 +28,12 @@ _NOT_HERE: Final = {
     "domainOverride": "domains of gateways",
 }
 
-SYNCHRONIZES: Final = "synchronizes"
-"""Parameter of an update that only reads a target's tools again; clients do not have it."""
+_HIDDEN_CAUSE: Final = "An internal error occurred. Please retry later."
 
-_SYNCHRONIZING: Final = {"UPDATING": "SYNCHRONIZING", "UPDATE_UNSUCCESSFUL": "SYNCHRONIZE_UNSUCCESSFUL"}
 
-ReadTools = Callable[[ResourceRecord, ResourceRecord], Awaitable[list[GatewayTool]]]
-"""Reads the tools of a gateway's target."""
+def shown_cause(gateway: ResourceRecord, error: Exception) -> str:
+    """Return a failure as a gateway's callers see it (AgentCore developer guide, "Debug your gateway")."""
+    return str(error) if gateway.document.get("exceptionLevel") == "DEBUG" else _HIDDEN_CAUSE
 
 
 class GatewayBehaviour(Behaviour):
@@ -90,59 +86,3 @@ class GatewayBehaviour(Behaviour):
         if given["authorizerType"] == "CUSTOM_JWT" and not given.get("authorizerConfiguration"):
             raise invalid("authorizerConfiguration is missing, which authorizerType CUSTOM_JWT needs")
         check_authorizer(given.get("authorizerConfiguration"))
-
-
-class GatewayTargetBehaviour(Behaviour):
-    """Reads the tools of a target in the background, renames targets, and shows their protocol.
-
-    Args:
-        store: The resources.
-        read_tools: Reads the tools of a target.
-    """
-
-    settles = True
-
-    def __init__(self, store: ResourceStore, read_tools: ReadTools) -> None:
-        self._store, self._read_tools = store, read_tools
-
-    async def before_update(self, draft: Draft) -> None:
-        """Take a new name, and note whether the target is synchronized."""
-        document = dict(draft.record.document)
-        synchronizes = document.pop(SYNCHRONIZES, False)
-        draft.record = replace(
-            draft.record,
-            name=draft.parameters.get("name") or draft.record.name,
-            document=document,
-            internal={**draft.record.internal, SYNCHRONIZES: synchronizes},
-        )
-
-    async def settle(self, record: ResourceRecord) -> ResourceRecord:
-        """Read the tools.
-
-        Raises:
-            SettlementError: The target has none that can be read.
-        """
-        gateway = self._store.of_arn(record.parent)
-        if gateway is None:
-            raise SettlementError("The gateway has been deleted")
-        try:
-            tools = await self._read_tools(gateway, record)
-        except TargetError as error:
-            raise SettlementError(str(error)) from error
-        moment = datetime.now(UTC)
-        document = dict(record.document)
-        if "mcpServer" in (document["targetConfiguration"].get("mcp") or {}):
-            document["lastSynchronizedAt"] = moment.timestamp()
-        internal = {**record.internal, "tools": [tool.stored() for tool in tools]}
-        return replace(record, document=document, internal=internal, failure="")
-
-    def members(self, record: ResourceRecord) -> Mapping[str, Any]:
-        """Show what the service model requires of every target."""
-        kind = next(iter(record.document["targetConfiguration"]), "")
-        protocol = {"mcp": "MCP", "http": "HTTP"}.get(kind)
-        status = _SYNCHRONIZING.get(record.status) if record.internal.get(SYNCHRONIZES) else None
-        return {
-            "credentialProviderConfigurations": record.document.get("credentialProviderConfigurations") or [],
-            **({"protocolType": protocol} if protocol else {}),
-            **({"status": status} if status else {}),
-        }

@@ -1,55 +1,24 @@
-"""The MCP endpoint of each gateway: stateless JSON-RPC over HTTP, with JSON answers."""
+"""The endpoint of each gateway: its caller is admitted, then MCP or a target of its own answers."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import logging
-import secrets
-import time
-from collections.abc import Mapping
-from typing import Any, Final, cast
-
-from ..access.errors import refusal
 from ..access.resource_policies import ResourcePolicies
 from ..aws_names.hosts import address_of
-from ..gateway_paths import METADATA_PATH, gateway_path
+from ..functions import FunctionPool
+from ..gateway_paths import MCP_PATHS, METADATA_PATH, gateway_path
 from ..guard import Caller
-from ..identity.addresses import IssuerError
-from ..identity.inbound import AuthorizerRules, InboundAuthorizer
-from ..otlp.caller_spans import CallerSpans, trace_of
-from ..resources import ResourceRecord
+from ..identity.inbound import InboundAuthorizer
+from ..otlp.caller_spans import CallerSpans
 from ..resources.store import ResourceStore
-from ..wire import (
-    AsgiScope,
-    ChallengeError,
-    Receive,
-    RefusedError,
-    Send,
-    not_found,
-    read_body,
-    send_body,
-    send_json,
-)
-from .interceptors import GatewayReply, InterceptedRequest, InterceptorError, Interceptors
-from .rate_limits import LimitedRequest, RateLimits, Throttled
-from .resources import GATEWAY, GATEWAY_TARGET
-from .search import ToolSearch
+from ..wire import AsgiScope, Receive, Send, not_found
+from .callers import GatewayCallers
+from .http_endpoint import HttpEndpoint
+from .http_interceptors import HttpInterceptors
+from .interceptors import Interceptors
+from .mcp_endpoint import McpEndpoint
+from .rate_limits import RateLimits
+from .resources import GATEWAY
 from .targets import Targets
-from .tools import SEPARATOR, GatewayTool, TargetError, ToolResult
-
-VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26")
-"""Versions of MCP, the newest first (AgentCore developer guide, "Use an AgentCore gateway")."""
-
-SEARCH: Final = "x_amz_bedrock_agentcore_search"
-_LARGEST_BYTES: Final = 6_000_000
-_PAGE: Final = 100
-_SERVICE: Final = "bedrock-agentcore"
-_INVOKE: Final = "bedrock-agentcore:InvokeGateway"
-_METHOD_NOT_FOUND, _INVALID_PARAMS, _INVALID_REQUEST, _PARSE_ERROR = -32601, -32602, -32600, -32700
-_INTERNAL_ERROR: Final = -32603
-_HIDDEN_CAUSE: Final = "An internal error occurred. Please retry later."
-_log = logging.getLogger(__name__)
 
 
 class Gateways:
@@ -57,11 +26,11 @@ class Gateways:
 
     Args:
         store: The resources.
-        targets: Calls tools.
+        targets: The targets of all gateways.
         inbound: Verifies tokens.
         policies: The resource-based policies of gateways.
-        interceptors: Runs the interceptors of gateways.
-        spans: Takes a span of each call of a tool.
+        functions: Runs Lambda functions, which are interceptors.
+        spans: Takes a span of each call.
     """
 
     def __init__(
@@ -70,12 +39,12 @@ class Gateways:
         targets: Targets,
         inbound: InboundAuthorizer,
         policies: ResourcePolicies,
-        interceptors: Interceptors,
+        functions: FunctionPool,
         spans: CallerSpans,
     ) -> None:
-        self._store, self._targets, self._inbound, self._policies = store, targets, inbound, policies
-        self._search, self._spans = ToolSearch(), spans
-        self._interceptors, self._limits = interceptors, RateLimits(store)
+        self._store, self._callers, limits = store, GatewayCallers(inbound, policies), RateLimits(store)
+        self._mcp = McpEndpoint(store, targets, Interceptors(functions), limits, spans)
+        self._http = HttpEndpoint(store, targets, HttpInterceptors(functions), limits, spans)
 
     async def answer(self, caller: Caller, scope: AsgiScope, receive: Receive, send: Send, request_id: str) -> None:
         """Answer one request.
@@ -89,300 +58,10 @@ class Gateways:
             raise not_found(f"Gateway not found: {path[0] if path else ''}")
         address = f"{address_of(caller.header('host'))}/gateways/{gateway.id}"
         if path[1] == METADATA_PATH:
-            await self._send_metadata(gateway, address, send)
+            await self._callers.send_metadata(gateway, address, send)
             return
-        claims = await self._authorize(caller, gateway, address)
-        named = ((b"x-amzn-requestid", request_id.encode()),)
-        if scope["method"] != "POST":
-            await send_body(send, b"", 405, [(b"allow", b"POST"), *named])
-            return
-        body = await read_body(receive, _LARGEST_BYTES, caller.header("content-length"))
-        try:
-            message = json.loads(body)
-        except (ValueError, RecursionError):
-            await send_json(send, _error(None, _PARSE_ERROR, "The request is not JSON"), 400, named)
-            return
-        if not isinstance(message, dict):
-            await send_json(send, _error(None, _INVALID_REQUEST, "The request is not a JSON-RPC request"), 400, named)
-            return
-        document = cast("dict[str, Any]", message)
-        if "id" in document and (throttled := self._limits.throttled(gateway, _limited(document, caller, claims))):
-            self._write_throttled(gateway, document, caller, throttled)
-            await send_json(send, throttled.error(document["id"]), 429, named)
-            return
-        reply = await self._intercepted(gateway, document, caller, body.decode("utf-8", "replace"))
-        named = (*named, *((name.encode("latin-1"), text.encode()) for name, text in reply.headers.items()))
-        if reply.body is None or reply.status in (204, 205, 304):  # which have no body
-            await send_body(send, b"", reply.status, named)
+        admitted = await self._callers.admit(caller, gateway, address)
+        if path[1] in MCP_PATHS:
+            await self._mcp.answer(gateway, admitted, scope, receive, send, request_id)
         else:
-            await send_json(send, reply.body, reply.status, named)
-
-    async def _intercepted(
-        self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller, raw: str
-    ) -> GatewayReply:
-        """Return the answer to a message between the gateway's interceptors, whose failure is the answer."""
-        sent = {name.title(): ", ".join(values) for name, values in caller.fields.items()}
-        request = InterceptedRequest(raw=raw, headers=sent, body=message)
-        try:
-            changed = await self._interceptors.request(gateway, request)
-            reply = changed if isinstance(changed, GatewayReply) else await self._reply(gateway, changed.body, caller)
-            return await self._interceptors.response(gateway, request, reply) if reply.body is not None else reply
-        except InterceptorError as error:
-            _log.warning("Gateway %s: an interceptor failed: %s", gateway.id, error)
-            return GatewayReply(body=_error(message.get("id"), _INTERNAL_ERROR, _shown_cause(gateway, error)))
-
-    async def _reply(self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller) -> GatewayReply:
-        if "id" not in message:
-            return GatewayReply(status=202, body=None)  # a notification
-        given = caller.header("mcp-protocol-version")
-        if given and given not in _versions(gateway):
-            text = f"Unsupported protocol version {given}; supported: {', '.join(_versions(gateway))}"
-            return GatewayReply(status=400, body=_error(message["id"], _INVALID_REQUEST, text))
-        return GatewayReply(body=await self._result(gateway, message, caller))
-
-    async def _result(self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        identity, method = message["id"], message.get("method")
-        given: Any = message.get("params")
-        parameters = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-        if method == "initialize":
-            result = self._initialized(gateway, parameters)
-        elif method == "ping":
-            result = {}
-        elif method == "tools/list":
-            try:
-                result = self._listed(gateway, parameters.get("cursor"))
-            except ValueError:
-                return _error(identity, _INVALID_PARAMS, "Invalid cursor")
-        elif method == "tools/call":
-            name, arguments = parameters.get("name"), cast("Any", parameters.get("arguments") or {})
-            if not isinstance(name, str) or not isinstance(arguments, dict):
-                return _error(identity, _INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
-            called = await self._traced(
-                gateway, name, cast("dict[str, Any]", arguments), caller, _trace_given(parameters, caller)
-            )
-            if called is None:
-                return _error(identity, _INVALID_PARAMS, f"Unknown tool: {name}")
-            result = called.shown()
-        else:
-            return _error(identity, _METHOD_NOT_FOUND, f"Method not found: {method}")
-        return {"jsonrpc": "2.0", "id": identity, "result": result}
-
-    def _initialized(self, gateway: ResourceRecord, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        versions = _versions(gateway)
-        wanted = parameters.get("protocolVersion")
-        result: dict[str, Any] = {
-            "protocolVersion": wanted if wanted in versions else versions[0],
-            "capabilities": {"tools": {"listChanged": False}},
-            "serverInfo": {"name": gateway.name, "version": "1.0.0"},
-        }
-        if instructions := _mcp(gateway).get("instructions"):
-            result["instructions"] = instructions
-        return result
-
-    def _listed(self, gateway: ResourceRecord, cursor: Any) -> dict[str, Any]:
-        entries = [tool.shown(target.name) for target, tool in self._tools(gateway)]
-        if _mcp(gateway).get("searchType") == "SEMANTIC":
-            entries.insert(0, _SEARCH_TOOL)
-        if _mcp(gateway).get("disableMcpListToolsPagination"):
-            return {"tools": entries}
-        start = int(cursor) if cursor is not None else 0
-        if not 0 <= start <= len(entries):
-            raise ValueError(cursor)
-        result: dict[str, Any] = {"tools": entries[start : start + _PAGE]}
-        if start + _PAGE < len(entries):
-            result["nextCursor"] = str(start + _PAGE)
-        return result
-
-    async def _traced(
-        self, gateway: ResourceRecord, name: str, arguments: Mapping[str, Any], caller: Caller, given: Mapping[str, str]
-    ) -> ToolResult | None:
-        """Call a tool within a span of the caller's trace, if it names one; the target's spans are below it."""
-        began_ns, span_id, trace = time.time_ns(), secrets.token_hex(8), dict[str, str]()
-        if (parent := trace_of(given)) is not None:
-            trace["traceparent"] = f"00-{parent[0]}-{span_id}-01"
-        called = await self._called(gateway, name, arguments, caller.bearer or "", trace)
-        if called is not None:
-            self._spans.write(
-                "InvokeGateway",
-                given,
-                gateway.place,
-                gateway.arn,
-                began_ns=began_ns,
-                attributes={"gateway.id": gateway.id, "gateway.name": gateway.name, "tool.name": name},
-                is_error=called.is_error,
-                span_id=span_id,
-            )
-        return called
-
-    def _write_throttled(
-        self, gateway: ResourceRecord, message: Mapping[str, Any], caller: Caller, throttled: Throttled
-    ) -> None:
-        """Write the span of a call of a tool that a rate limit has refused, with AWS's attributes."""
-        given: Any = message.get("params")
-        parameters = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-        if message.get("method") == "tools/call":
-            self._spans.write(
-                "InvokeGateway",
-                _trace_given(parameters, caller),
-                gateway.place,
-                gateway.arn,
-                began_ns=time.time_ns(),
-                attributes={
-                    "gateway.id": gateway.id,
-                    "gateway.name": gateway.name,
-                    "tool.name": str(parameters.get("name")),
-                    **throttled.attributes(),
-                },
-                is_error=True,
-            )
-
-    async def _called(
-        self,
-        gateway: ResourceRecord,
-        name: str,
-        arguments: Mapping[str, Any],
-        bearer: str,
-        trace: Mapping[str, str],
-    ) -> ToolResult | None:
-        """Return what a tool answers; None for a tool that the gateway does not have."""
-        if name == SEARCH and _mcp(gateway).get("searchType") == "SEMANTIC":
-            query = arguments.get("query")
-            if not isinstance(query, str):
-                return ToolResult.of_text("The argument query is missing", is_error=True)
-            entries = [tool.shown(target.name) for target, tool in self._tools(gateway)]
-            found = {"tools": await asyncio.to_thread(self._search.nearest, query, entries)}
-            return ToolResult(content=[{"type": "text", "text": json.dumps(found)}], structured=found)
-        wanted, _, tool_name = name.partition(SEPARATOR)
-        for target, tool in self._tools(gateway):
-            if target.name == wanted and tool.name == tool_name:
-                break
-        else:
-            return None
-        try:
-            return await self._targets.call(gateway, target, tool, arguments, bearer=bearer, trace=trace)
-        except TargetError as error:
-            _log.warning("Gateway %s: %s failed: %s", gateway.id, name, error)
-            return ToolResult.of_text(_shown_cause(gateway, error), is_error=True)
-
-    def _tools(self, gateway: ResourceRecord) -> list[tuple[ResourceRecord, GatewayTool]]:
-        return [
-            (target, GatewayTool(**stored))
-            for target in self._store.records(GATEWAY_TARGET.noun, parent=gateway.arn)
-            for stored in target.internal.get("tools") or ()
-        ]
-
-    async def _authorize(self, caller: Caller, gateway: ResourceRecord, address: str) -> Mapping[str, Any]:
-        """Return the claims of a caller's verified token; none of other callers.
-
-        Raises:
-            RefusedError: The caller may not call the gateway.
-        """
-        kind: str = gateway.document["authorizerType"]
-        if kind == "NONE":
-            return {}
-        if kind == "AWS_IAM":
-            if caller.key is None:
-                raise refusal("missing", _SERVICE, "Missing Authentication Token")
-            self._policies.require(caller.principal, _INVOKE, [gateway.arn], gateway.place.account_id, _SERVICE)
-            return {}
-        challenge = f'Bearer resource_metadata="{address}{METADATA_PATH}"'
-        if caller.bearer is None:
-            raise ChallengeError("Missing Bearer token", challenge)
-        if kind == "CUSTOM_JWT":
-            claims = await self._verify(caller.bearer, gateway, challenge)
-            self._policies.require_for_token(_INVOKE, [gateway.arn])
-            return claims
-        raise RefusedError("AccessDeniedException", 403, f"The local AgentCore does not authorize by {kind} yet")
-
-    async def _verify(self, token: str, gateway: ResourceRecord, challenge: str) -> Mapping[str, Any]:
-        from ..identity.inbound.tokens import MalformedTokenError, RefusedTokenError
-
-        rules = _rules(gateway)
-        try:
-            verified = await self._inbound.tokens().verify(token, rules.discovery_url)
-        except (MalformedTokenError, RefusedTokenError, IssuerError) as error:
-            raise ChallengeError(f"Invalid Bearer token: {error}", challenge) from error
-        if failed := [check.message for check in rules.check(verified.claims) if not check.passed]:
-            raise RefusedError("AccessDeniedException", 403, " ".join(failed))
-        return verified.claims
-
-    async def _send_metadata(self, gateway: ResourceRecord, address: str, send: Send) -> None:
-        if gateway.document["authorizerType"] != "CUSTOM_JWT":
-            raise not_found(f"Gateway {gateway.id} has no authorization server")
-        rules = _rules(gateway)
-        document: dict[str, Any] = {
-            "authorization_servers": [rules.discovery_url.partition("/.well-known/")[0]],
-            "resource": f"{address}/mcp",
-            "bearer_methods_supported": ["header"],
-        }
-        if rules.advertised_scopes:
-            document["scopes_supported"] = list(rules.advertised_scopes)
-        await send_json(send, document)
-
-
-_SEARCH_TOOL: Final = {
-    "name": SEARCH,
-    "description": "Finds the tools of this gateway that fit a query in natural language",
-    "inputSchema": {
-        "type": "object",
-        "properties": {"query": {"type": "string", "description": "What the tool should do"}},
-        "required": ["query"],
-    },
-}
-
-
-def _trace_given(parameters: Mapping[str, Any], caller: Caller) -> dict[str, str]:
-    """Return the trace context of a call.
-
-    MCP clients name it in the request's `_meta` (OpenTelemetry's conventions for MCP), others in a header.
-    """
-    meta: Any = parameters.get("_meta")
-    context = _text(cast("dict[str, Any]", meta).get("traceparent")) if isinstance(meta, dict) else ""
-    return {"traceParent": context or caller.header("traceparent"), "traceId": caller.header("x-amzn-trace-id")}
-
-
-def _limited(message: Mapping[str, Any], caller: Caller, claims: Mapping[str, Any]) -> LimitedRequest:
-    """Return what rate limits know of a message: only what the gateway has verified of its caller."""
-    given: Any = message.get("params")
-    name: Any = cast("dict[str, Any]", given).get("name") if isinstance(given, dict) else None
-    tool = name if message.get("method") == "tools/call" and isinstance(name, str) else ""
-    principal = ""
-    if caller.signature is not None and caller.key is not None:
-        session = caller.key.principal
-        principal = session.role_arn if session else f"arn:aws:iam::{caller.account_id}:root"
-    return LimitedRequest(
-        target=tool.partition(SEPARATOR)[0] if SEPARATOR in tool else "",
-        tool=tool,
-        principal=principal,
-        claims=claims,
-        headers={name: ", ".join(values) for name, values in caller.fields.items()},
-        body=message,
-    )
-
-
-def _shown_cause(gateway: ResourceRecord, error: Exception) -> str:
-    """Return a failure as callers see it (AgentCore developer guide, "Debug your gateway")."""
-    return str(error) if gateway.document.get("exceptionLevel") == "DEBUG" else _HIDDEN_CAUSE
-
-
-def _mcp(gateway: ResourceRecord) -> Mapping[str, Any]:
-    configuration: Mapping[str, Any] = gateway.document.get("protocolConfiguration") or {}
-    return configuration.get("mcp") or {}
-
-
-def _versions(gateway: ResourceRecord) -> tuple[str, ...]:
-    """Return the versions of MCP that a gateway accepts: those of its configuration that are known here."""
-    configured = [version for version in _mcp(gateway).get("supportedVersions") or () if version in VERSIONS]
-    return tuple(sorted(configured, reverse=True)) or VERSIONS
-
-
-def _rules(gateway: ResourceRecord) -> AuthorizerRules:
-    return AuthorizerRules.of(gateway.document["authorizerConfiguration"]["customJWTAuthorizer"])
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _error(identity: Any, code: int, message: str) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": message}}
+            await self._http.answer(gateway, admitted, path[1], scope, receive, send, request_id)

@@ -33,6 +33,10 @@ _SHOWN_CHARACTERS: Final = 2_000
 class Targets:
     """The targets of all gateways.
 
+    Attributes:
+        credentials: Authorizes requests to targets.
+        client: Sends them.
+
     Args:
         credentials: Authorizes requests to targets.
         functions: Runs Lambda functions.
@@ -41,13 +45,13 @@ class Targets:
     """
 
     def __init__(self, credentials: TargetCredentials, functions: FunctionPool, here: str, corpus: WebCorpus) -> None:
-        self._credentials, self._functions, self._client = credentials, functions, TargetClient(here)
+        self.credentials, self.client, self._functions = credentials, TargetClient(here), functions
         self._here, self._corpus = here, corpus
-        self._servers, self._apis = McpServers(self._client), RestApis(functions, self._client)
+        self._servers, self._apis = McpServers(self.client), RestApis(functions, self.client)
 
     async def close(self) -> None:
         """Close the connections to targets."""
-        await self._client.close()
+        await self.client.close()
 
     async def read_tools(self, gateway: ResourceRecord, target: ResourceRecord) -> list[GatewayTool]:
         """Return the tools of a target.
@@ -123,11 +127,11 @@ class Targets:
             method, url, headers, body = openapi_request(tool, arguments)
             is_signed, added, query = _credential_type(target) == "GATEWAY_IAM_ROLE", dict[str, str](), dict[str, str]()
             if not is_signed:
-                added, query = await self._credentials.of(
+                added, query = await self.credentials.of(
                     gateway, target, bearer=bearer, method=method, url=url, body=body or b""
                 )
-            request = method, _with_query(url, query), {**trace, **headers, **added}, body
-            signer = self._credentials.signer(gateway) if is_signed else False
+            request = method, with_query(url, query), {**trace, **headers, **added}, body
+            signer = self.credentials.signer(gateway) if is_signed else False
             answer = await self._apis.answer(given, gateway.place, tool, arguments, request, signer=signer)
             return _shown(tool, method, answer)
         if kind == "connector":
@@ -147,12 +151,12 @@ class Targets:
         """Send a request with the target's credentials; the result is the text of the answer."""
         method, url, headers, body = request
         signing = {"service": str(tool.request["service"])} if "service" in tool.request else {}
-        added, query = await self._credentials.of(
+        added, query = await self.credentials.of(
             gateway, target, bearer=bearer, method=method, url=url, body=body or b"", **signing
         )
-        answer = await self._client.request(
+        answer = await self.client.request(
             method,
-            _with_query(url, query),
+            with_query(url, query),
             headers={**trace, **headers, **added},
             body=body,
             timeout_s=CALL_TIMEOUT_S,
@@ -188,7 +192,7 @@ class Targets:
         self, gateway: ResourceRecord, target: ResourceRecord, bearer: str, trace: Mapping[str, str]
     ) -> Credentials:
         async def headers(url: str, body: bytes) -> Mapping[str, str]:
-            added, query = await self._credentials.of(gateway, target, bearer=bearer, method="POST", url=url, body=body)
+            added, query = await self.credentials.of(gateway, target, bearer=bearer, method="POST", url=url, body=body)
             if query:
                 raise TargetError("An MCP server takes an API key in a header only")
             return {**trace, **added}
@@ -245,7 +249,8 @@ def _lambda_tools(items: Any) -> list[GatewayTool]:
     return tools
 
 
-def _with_query(url: str, added: Mapping[str, str]) -> str:
+def with_query(url: str, added: Mapping[str, str]) -> str:
+    """Return an address with further query parameters."""
     if not added:
         return url
     parts = urlsplit(url)

@@ -15,6 +15,10 @@ class TargetError(Exception):
     """A target cannot be used or did not answer; the message says why, without any credential."""
 
 
+class TargetTimeoutError(TargetError):
+    """A target did not answer in time."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayTool:
     """One tool of a target.

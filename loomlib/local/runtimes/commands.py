@@ -17,8 +17,8 @@ from ..sessions import SessionPool
 from ..sessions.commands import Exit, Output, run_command
 from ..sessions.use import SessionUse
 from ..sessions.wire import ConnectionClosedError
-from ..wire import AsgiScope, Receive, RefusedError, Send, invalid, read_body
-from .invoke import Invoke, as_refusals, session_id_of, while_connected
+from ..wire import AsgiScope, Receive, RefusedError, Send, invalid, read_body, while_connected
+from .invoke import Invoke, as_refusals, session_id_of
 
 # botocore's model of InvokeAgentRuntimeCommand.
 _COMMAND_CHARACTERS = 65_536

@@ -16,8 +16,8 @@ from ..sessions import SessionPool
 from ..sessions.commands import connect_port
 from ..sessions.use import SessionUse
 from ..sessions.wire import AgentConnection, ConnectionClosedError, NotHttpError
-from ..wire import AsgiScope, Receive, RefusedError, Send, read_body
-from .invoke import PAYLOAD_LIMIT_BYTES, Invoke, as_refusals, session_id_of, while_connected
+from ..wire import AsgiScope, Receive, RefusedError, Send, read_body, while_connected
+from .invoke import PAYLOAD_LIMIT_BYTES, Invoke, as_refusals, session_id_of
 from .ports import PortAddress, passed_headers, passed_query
 
 OPERATION: Final = "InvokeAgentRuntimeProxy"

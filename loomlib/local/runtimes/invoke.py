@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import uuid
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import parse_qs
@@ -45,6 +44,7 @@ from ..wire import (
     read_body,
     send_body,
     send_json,
+    while_connected,
 )
 from .application_logs import ApplicationLogs
 from .deployments import Deployments
@@ -314,32 +314,6 @@ def as_refusals() -> Generator[None]:
         if (cause := broke.__cause__) is not None and is_full_disk(cause):
             raise cause from cause.__cause__  # the agent is not at fault
         raise RefusedError("RuntimeClientError", 424, _with_log(broke.reason, broke.log_tail)) from broke
-
-
-@asynccontextmanager
-async def while_connected(receive: Receive) -> AsyncGenerator[None]:
-    """Run the block; if the client disconnects, cancel it and raise `ConnectionAbortedError`."""
-    working = asyncio.current_task()
-    assert working is not None
-    disconnected = False
-
-    async def watch() -> None:
-        nonlocal disconnected
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        disconnected = True
-        working.cancel()
-
-    watcher = asyncio.get_running_loop().create_task(watch())
-    try:
-        yield
-    except asyncio.CancelledError:
-        if not disconnected:
-            raise
-        working.uncancel()
-        raise ConnectionAbortedError("the client disconnected") from None
-    finally:
-        watcher.cancel()
 
 
 def session_id_of(headers: Mapping[bytes, bytes]) -> str | None:

@@ -1,0 +1,160 @@
+"""HTTP targets of gateways: agents on AgentCore's runtime, and other servers to which requests pass unchanged.
+
+Source: AgentCore developer guide, "HTTP targets" and the pages below it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+from ..gateway_paths import CONTROL_PATHS
+from ..protocols import SESSION_HEADER
+from ..resources import ResourceRecord
+from ..resources.store import ResourceStore
+from ..wire import invalid, not_found
+from .requests import check_target
+from .resources import GATEWAY_TARGET
+from .tools import TargetError
+
+RESERVED_NAMES: Final = frozenset({"mcp", "a2a", "responses", "converse"})
+"""Names that a target cannot have, because gateways answer at these paths themselves."""
+
+_RUNTIME_CREDENTIALS: Final = ("GATEWAY_IAM_ROLE", "OAUTH", "JWT_PASSTHROUGH")
+_PASSTHROUGH_CREDENTIALS: Final = ("", "GATEWAY_IAM_ROLE", "OAUTH", "JWT_PASSTHROUGH", "API_KEY")
+_NOT_HERE: Final = ("metadataConfiguration", "privateEndpoint", "certificateConfigurations")
+_SESSION_S: Final = 15 * 86_400.0  # "Session stickiness for weighted rules": 15 days of inactivity
+_LEAST_SESSION_CHARACTERS: Final = 33
+_IDENTIFIER: Final = re.compile(
+    r"(?:\$\.AMZN_AC_GW_CONTEXT\.headers\.|\$context\.header\.)?([!#%&'*+^_`|~0-9A-Za-z-]+)"
+)
+_AGENT_CARD: Final = "invocations/.well-known/agent-card.json"
+_SDK_PATH: Final = re.compile(r"runtimes/[^/]+/(.+)")
+
+
+def http_target(store: ResourceStore, gateway: ResourceRecord, name: str) -> ResourceRecord | None:
+    """Return an HTTP target of a gateway by its name; None if there is none."""
+    found = store.find(GATEWAY_TARGET.noun, gateway.place, name, parent=gateway.arn, by_name=True)
+    return found if found is not None and "http" in found.document["targetConfiguration"] else None
+
+
+def check_new_target(gateway: ResourceRecord, name: str, configuration: Mapping[str, Any]) -> None:
+    """Refuse an HTTP target that its gateway cannot have.
+
+    Raises:
+        RefusedError: The gateway speaks MCP only, or the name is that of a path of its own.
+    """
+    if "http" not in configuration:
+        return
+    if gateway.document.get("protocolType") == "MCP":
+        raise invalid("A gateway with the protocolType MCP has no HTTP targets; create one without a protocolType")
+    if name in RESERVED_NAMES:
+        raise invalid(f"The path /{name} is the gateway's own, so an HTTP target cannot have the name {name}")
+    if name in CONTROL_PATHS:
+        raise invalid(f"The local AgentCore answers /{name} itself, so an HTTP target cannot have the name {name} here")
+
+
+def check_http_target(target: ResourceRecord, runtimes: ResourceStore) -> None:
+    """Refuse an HTTP target that cannot be called.
+
+    Args:
+        target: The target.
+        runtimes: The resources, with the runtimes.
+
+    Raises:
+        TargetError: The message says why.
+    """
+    kind, given = http_configuration(target)
+    for member in _NOT_HERE:
+        if target.document.get(member):
+            raise TargetError(f"The local AgentCore does not apply {member} to HTTP targets yet")
+    configured = target.document.get("credentialProviderConfigurations") or ()
+    credentials = str(configured[0]["credentialProviderType"]) if configured else ""
+    allowed = _RUNTIME_CREDENTIALS if kind == "agentcoreRuntime" else _PASSTHROUGH_CREDENTIALS
+    if credentials not in allowed:
+        named = ", ".join(name for name in allowed if name)
+        raise TargetError(
+            f"The local AgentCore calls a target of the kind http.{kind} with {named}, not with {credentials or 'none'}"
+        )
+    if kind == "agentcoreRuntime":
+        runtime = runtimes.of_arn(str(given["arn"]))
+        if runtime is None or runtime.kind != "AgentRuntime" or runtime.place != target.place:
+            raise TargetError(f"There is no runtime {given['arn']}")
+        return
+    check_target(str(given["endpoint"]))
+    sticky: Mapping[str, Any] = given.get("stickinessConfiguration") or {}
+    for expression in [sticky["identifier"], *(sticky.get("compositeIdentifier") or ())] if sticky else ():
+        if not _IDENTIFIER.fullmatch(expression):
+            raise TargetError(f"{expression} names no header, where a session's id is")
+
+
+def http_configuration(target: ResourceRecord) -> tuple[str, Mapping[str, Any]]:
+    """Return the kind of an HTTP target and its configuration."""
+    return next(iter(target.document["targetConfiguration"]["http"].items()))
+
+
+def target_url(target: ResourceRecord, path: str, query: str) -> str:
+    """Return the address to which a request of a target goes.
+
+    Args:
+        target: The target.
+        path: The path below the target's name, as it was sent.
+        query: The query, as it was sent.
+
+    Raises:
+        RefusedError: The target has nothing at that path.
+    """
+    if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(path))):
+        raise invalid("The path of a request to a target has no . and ..")
+    kind, given = http_configuration(target)
+    if kind == "passthrough":
+        parts = urlsplit(str(given["endpoint"]))
+        joined = f"{parts.path.rstrip('/')}/{path}" if path else parts.path
+        asked = "&".join(text for text in (parts.query, _merged(query, given)) if text)
+        return urlunsplit((parts.scheme, parts.netloc, joined, asked, ""))
+    path = path.rstrip("/")
+    if matched := _SDK_PATH.fullmatch(path):  # InvokeAgentRuntime of an SDK whose endpoint is the target's address
+        path = matched[1]
+    if path not in ("invocations", _AGENT_CARD):
+        raise not_found(f"Target {target.name} is a runtime, which answers at /invocations, not at /{path}")
+    arn, qualifier = str(given["arn"]), str(given.get("qualifier") or "DEFAULT")
+    region = arn.split(":")[3]
+    host = f"bedrock-agentcore.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
+    return f"https://{host}/runtimes/{quote(arn, safe='')}/{path}?qualifier={quote(qualifier, safe='')}"
+
+
+def session_of(target: ResourceRecord, fields: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the session that a request names by its header fields; empty for none."""
+    _, given = http_configuration(target)
+    sticky: Mapping[str, Any] | None = given.get("stickinessConfiguration")
+    if sticky is None:
+        named = fields.get(SESSION_HEADER.decode(), "")
+        return (named,) if len(named) >= _LEAST_SESSION_CHARACTERS else ()
+    values = [_header(text, fields) for text in (sticky["identifier"], *(sticky.get("compositeIdentifier") or ()))]
+    return tuple(values) if values[0] else ()
+
+
+def session_timeout_s(target: ResourceRecord) -> float:
+    """Return how long a session may be silent before it is decided anew where it goes."""
+    _, given = http_configuration(target)
+    sticky: Mapping[str, Any] = given.get("stickinessConfiguration") or {}
+    return float(sticky.get("timeout") or _SESSION_S)
+
+
+def _header(expression: str, fields: Mapping[str, str]) -> str:
+    matched = _IDENTIFIER.fullmatch(expression)
+    return fields.get(matched[1].lower(), "") if matched else ""
+
+
+def _merged(query: str, given: Mapping[str, Any]) -> str:
+    """Return a request's query with the target's static parameters."""
+    static: Mapping[str, str] = given.get("staticQueryParameters") or {}
+    if not static:
+        return query
+    asked = parse_qsl(query, keep_blank_values=True)
+    if given.get("staticQueryParameterConflictResolution") == "STATIC_OVERRIDE":
+        asked = [(name, value) for name, value in asked if name not in static]
+    named = {name for name, _ in asked}
+    return urlencode([*asked, *((name, value) for name, value in static.items() if name not in named)])

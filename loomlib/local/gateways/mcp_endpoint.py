@@ -1,0 +1,304 @@
+"""The MCP endpoint of gateways: stateless JSON-RPC over HTTP, with JSON answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from ..otlp.caller_spans import CallerSpans
+from ..resources import ResourceRecord
+from ..resources.store import ResourceStore
+from ..wire import AsgiScope, Receive, Send, read_body, send_body, send_json
+from .callers import GatewayCaller, child_trace
+from .interceptors import GatewayReply, InterceptedRequest, InterceptorError, Interceptors
+from .rate_limits import LimitedRequest, RateLimits, Throttled
+from .resources import GATEWAY_TARGET, shown_cause
+from .search import ToolSearch
+from .targets import Targets
+from .tools import SEPARATOR, GatewayTool, TargetError, ToolResult
+
+VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26")
+"""Versions of MCP, the newest first (AgentCore developer guide, "Use an AgentCore gateway")."""
+
+SEARCH: Final = "x_amz_bedrock_agentcore_search"
+_LARGEST_BYTES: Final = 6_000_000
+_PAGE: Final = 100
+_METHOD_NOT_FOUND, _INVALID_PARAMS, _INVALID_REQUEST, _PARSE_ERROR = -32601, -32602, -32600, -32700
+_INTERNAL_ERROR: Final = -32603
+_log = logging.getLogger(__name__)
+
+
+class McpEndpoint:
+    """Answers MCP messages of gateways.
+
+    Args:
+        store: The resources.
+        targets: Calls tools.
+        interceptors: Runs the interceptors of gateways.
+        limits: Counts requests.
+        spans: Takes a span of each call of a tool.
+    """
+
+    def __init__(
+        self,
+        store: ResourceStore,
+        targets: Targets,
+        interceptors: Interceptors,
+        limits: RateLimits,
+        spans: CallerSpans,
+    ) -> None:
+        self._store, self._targets, self._search, self._spans = store, targets, ToolSearch(), spans
+        self._interceptors, self._limits = interceptors, limits
+
+    async def answer(
+        self,
+        gateway: ResourceRecord,
+        caller: GatewayCaller,
+        scope: AsgiScope,
+        receive: Receive,
+        send: Send,
+        request_id: str,
+    ) -> None:
+        """Answer one request, whose caller may call the gateway."""
+        named = ((b"x-amzn-requestid", request_id.encode()),)
+        if scope["method"] != "POST":
+            await send_body(send, b"", 405, [(b"allow", b"POST"), *named])
+            return
+        body = await read_body(receive, _LARGEST_BYTES, caller.fields.get("content-length"))
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError):
+            await send_json(send, _error(None, _PARSE_ERROR, "The request is not JSON"), 400, named)
+            return
+        if not isinstance(message, dict):
+            await send_json(send, _error(None, _INVALID_REQUEST, "The request is not a JSON-RPC request"), 400, named)
+            return
+        document = cast("dict[str, Any]", message)
+        if "id" in document and (throttled := self._limits.throttled(gateway, _limited(document, caller))):
+            self._write_throttled(gateway, document, caller, throttled)
+            await send_json(send, throttled.error(document["id"]), 429, named)
+            return
+        reply = await self._intercepted(gateway, document, caller, body.decode("utf-8", "replace"))
+        named = (*named, *((name.encode("latin-1"), text.encode()) for name, text in reply.headers.items()))
+        if reply.body is None or reply.status in (204, 205, 304):  # which have no body
+            await send_body(send, b"", reply.status, named)
+        else:
+            await send_json(send, reply.body, reply.status, named)
+
+    async def _intercepted(
+        self, gateway: ResourceRecord, message: Mapping[str, Any], caller: GatewayCaller, raw: str
+    ) -> GatewayReply:
+        """Return the answer to a message between the gateway's interceptors, whose failure is the answer."""
+        sent = {name.title(): text for name, text in caller.fields.items()}
+        request = InterceptedRequest(raw=raw, headers=sent, body=message)
+        try:
+            changed = await self._interceptors.request(gateway, request)
+            reply = changed if isinstance(changed, GatewayReply) else await self._reply(gateway, changed.body, caller)
+            return await self._interceptors.response(gateway, request, reply) if reply.body is not None else reply
+        except InterceptorError as error:
+            _log.warning("Gateway %s: an interceptor failed: %s", gateway.id, error)
+            return GatewayReply(body=_error(message.get("id"), _INTERNAL_ERROR, shown_cause(gateway, error)))
+
+    async def _reply(self, gateway: ResourceRecord, message: Mapping[str, Any], caller: GatewayCaller) -> GatewayReply:
+        if "id" not in message:
+            return GatewayReply(status=202, body=None)  # a notification
+        given = caller.fields.get("mcp-protocol-version")
+        if given and given not in _versions(gateway):
+            text = f"Unsupported protocol version {given}; supported: {', '.join(_versions(gateway))}"
+            return GatewayReply(status=400, body=_error(message["id"], _INVALID_REQUEST, text))
+        return GatewayReply(body=await self._result(gateway, message, caller))
+
+    async def _result(
+        self, gateway: ResourceRecord, message: Mapping[str, Any], caller: GatewayCaller
+    ) -> dict[str, Any]:
+        identity, method = message["id"], message.get("method")
+        given: Any = message.get("params")
+        parameters = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        if method == "initialize":
+            result = self._initialized(gateway, parameters)
+        elif method == "ping":
+            result = {}
+        elif method == "tools/list":
+            try:
+                result = self._listed(gateway, parameters.get("cursor"))
+            except ValueError:
+                return _error(identity, _INVALID_PARAMS, "Invalid cursor")
+        elif method == "tools/call":
+            name, arguments = parameters.get("name"), cast("Any", parameters.get("arguments") or {})
+            if not isinstance(name, str) or not isinstance(arguments, dict):
+                return _error(identity, _INVALID_PARAMS, "tools/call needs a name, and arguments that are an object")
+            called = await self._traced(
+                gateway, name, cast("dict[str, Any]", arguments), caller, _trace_given(parameters, caller)
+            )
+            if called is None:
+                return _error(identity, _INVALID_PARAMS, f"Unknown tool: {name}")
+            result = called.shown()
+        else:
+            return _error(identity, _METHOD_NOT_FOUND, f"Method not found: {method}")
+        return {"jsonrpc": "2.0", "id": identity, "result": result}
+
+    def _initialized(self, gateway: ResourceRecord, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        versions = _versions(gateway)
+        wanted = parameters.get("protocolVersion")
+        result: dict[str, Any] = {
+            "protocolVersion": wanted if wanted in versions else versions[0],
+            "capabilities": {"tools": {"listChanged": False}},
+            "serverInfo": {"name": gateway.name, "version": "1.0.0"},
+        }
+        if instructions := _mcp(gateway).get("instructions"):
+            result["instructions"] = instructions
+        return result
+
+    def _listed(self, gateway: ResourceRecord, cursor: Any) -> dict[str, Any]:
+        entries = [tool.shown(target.name) for target, tool in self._tools(gateway)]
+        if _mcp(gateway).get("searchType") == "SEMANTIC":
+            entries.insert(0, _SEARCH_TOOL)
+        if _mcp(gateway).get("disableMcpListToolsPagination"):
+            return {"tools": entries}
+        start = int(cursor) if cursor is not None else 0
+        if not 0 <= start <= len(entries):
+            raise ValueError(cursor)
+        result: dict[str, Any] = {"tools": entries[start : start + _PAGE]}
+        if start + _PAGE < len(entries):
+            result["nextCursor"] = str(start + _PAGE)
+        return result
+
+    async def _traced(
+        self,
+        gateway: ResourceRecord,
+        name: str,
+        arguments: Mapping[str, Any],
+        caller: GatewayCaller,
+        given: Mapping[str, str],
+    ) -> ToolResult | None:
+        """Call a tool within a span of the caller's trace, if it names one; the target's spans are below it."""
+        began_ns, span_id = time.time_ns(), secrets.token_hex(8)
+        called = await self._called(gateway, name, arguments, caller.bearer, child_trace(given, span_id))
+        if called is not None:
+            self._spans.write(
+                "InvokeGateway",
+                given,
+                gateway.place,
+                gateway.arn,
+                began_ns=began_ns,
+                attributes={"gateway.id": gateway.id, "gateway.name": gateway.name, "tool.name": name},
+                is_error=called.is_error,
+                span_id=span_id,
+            )
+        return called
+
+    def _write_throttled(
+        self, gateway: ResourceRecord, message: Mapping[str, Any], caller: GatewayCaller, throttled: Throttled
+    ) -> None:
+        """Write the span of a call of a tool that a rate limit has refused, with AWS's attributes."""
+        given: Any = message.get("params")
+        parameters = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        if message.get("method") == "tools/call":
+            self._spans.write(
+                "InvokeGateway",
+                _trace_given(parameters, caller),
+                gateway.place,
+                gateway.arn,
+                began_ns=time.time_ns(),
+                attributes={
+                    "gateway.id": gateway.id,
+                    "gateway.name": gateway.name,
+                    "tool.name": str(parameters.get("name")),
+                    **throttled.attributes(),
+                },
+                is_error=True,
+            )
+
+    async def _called(
+        self,
+        gateway: ResourceRecord,
+        name: str,
+        arguments: Mapping[str, Any],
+        bearer: str,
+        trace: Mapping[str, str],
+    ) -> ToolResult | None:
+        """Return what a tool answers; None for a tool that the gateway does not have."""
+        if name == SEARCH and _mcp(gateway).get("searchType") == "SEMANTIC":
+            query = arguments.get("query")
+            if not isinstance(query, str):
+                return ToolResult.of_text("The argument query is missing", is_error=True)
+            entries = [tool.shown(target.name) for target, tool in self._tools(gateway)]
+            found = {"tools": await asyncio.to_thread(self._search.nearest, query, entries)}
+            return ToolResult(content=[{"type": "text", "text": json.dumps(found)}], structured=found)
+        wanted, _, tool_name = name.partition(SEPARATOR)
+        for target, tool in self._tools(gateway):
+            if target.name == wanted and tool.name == tool_name:
+                break
+        else:
+            return None
+        try:
+            return await self._targets.call(gateway, target, tool, arguments, bearer=bearer, trace=trace)
+        except TargetError as error:
+            _log.warning("Gateway %s: %s failed: %s", gateway.id, name, error)
+            return ToolResult.of_text(shown_cause(gateway, error), is_error=True)
+
+    def _tools(self, gateway: ResourceRecord) -> list[tuple[ResourceRecord, GatewayTool]]:
+        return [
+            (target, GatewayTool(**stored))
+            for target in self._store.records(GATEWAY_TARGET.noun, parent=gateway.arn)
+            for stored in target.internal.get("tools") or ()
+        ]
+
+
+_SEARCH_TOOL: Final = {
+    "name": SEARCH,
+    "description": "Finds the tools of this gateway that fit a query in natural language",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"query": {"type": "string", "description": "What the tool should do"}},
+        "required": ["query"],
+    },
+}
+
+
+def _trace_given(parameters: Mapping[str, Any], caller: GatewayCaller) -> dict[str, str]:
+    """Return the trace context of a call.
+
+    MCP clients name it in the request's `_meta` (OpenTelemetry's conventions for MCP), others in a header.
+    """
+    meta: Any = parameters.get("_meta")
+    return caller.trace(_text(cast("dict[str, Any]", meta).get("traceparent")) if isinstance(meta, dict) else "")
+
+
+def _limited(message: Mapping[str, Any], caller: GatewayCaller) -> LimitedRequest:
+    """Return what rate limits know of a message: only what the gateway has verified of its caller."""
+    given: Any = message.get("params")
+    name: Any = cast("dict[str, Any]", given).get("name") if isinstance(given, dict) else None
+    tool = name if message.get("method") == "tools/call" and isinstance(name, str) else ""
+    return LimitedRequest(
+        target=tool.partition(SEPARATOR)[0] if SEPARATOR in tool else "",
+        tool=tool,
+        principal=caller.principal,
+        claims=caller.claims,
+        headers=caller.fields,
+        body=message,
+    )
+
+
+def _mcp(gateway: ResourceRecord) -> Mapping[str, Any]:
+    configuration: Mapping[str, Any] = gateway.document.get("protocolConfiguration") or {}
+    return configuration.get("mcp") or {}
+
+
+def _versions(gateway: ResourceRecord) -> tuple[str, ...]:
+    """Return the versions of MCP that a gateway accepts: those of its configuration that are known here."""
+    configured = [version for version in _mcp(gateway).get("supportedVersions") or () if version in VERSIONS]
+    return tuple(sorted(configured, reverse=True)) or VERSIONS
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _error(identity: Any, code: int, message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": message}}

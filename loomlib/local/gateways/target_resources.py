@@ -1,0 +1,89 @@
+"""What the control plane does with targets of gateways: it reads their tools, or checks where requests go."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ..resources import Behaviour, Draft, ResourceRecord, SettlementError
+from ..resources.store import ResourceStore
+from .http_targets import check_http_target, check_new_target, http_configuration
+from .tools import GatewayTool, TargetError
+
+SYNCHRONIZES: Final = "synchronizes"
+"""Parameter of an update that only reads a target's tools again; clients do not have it."""
+
+_SYNCHRONIZING: Final = {"UPDATING": "SYNCHRONIZING", "UPDATE_UNSUCCESSFUL": "SYNCHRONIZE_UNSUCCESSFUL"}
+
+ReadTools = Callable[[ResourceRecord, ResourceRecord], Awaitable[list[GatewayTool]]]
+"""Reads the tools of a gateway's target."""
+
+
+class GatewayTargetBehaviour(Behaviour):
+    """Reads the tools of a target in the background, renames targets, and shows their protocol.
+
+    Args:
+        store: The resources.
+        read_tools: Reads the tools of a target.
+    """
+
+    settles = True
+
+    def __init__(self, store: ResourceStore, read_tools: ReadTools) -> None:
+        self._store, self._read_tools = store, read_tools
+
+    async def before_create(self, draft: Draft) -> None:
+        """Refuse an HTTP target that the gateway cannot have."""
+        assert draft.parent is not None
+        check_new_target(draft.parent, draft.record.name, draft.parameters["targetConfiguration"])
+
+    async def before_update(self, draft: Draft) -> None:
+        """Take a new name, and note whether the target is synchronized."""
+        document = dict(draft.record.document)
+        synchronizes = document.pop(SYNCHRONIZES, False)
+        draft.record = replace(
+            draft.record,
+            name=draft.parameters.get("name") or draft.record.name,
+            document=document,
+            internal={**draft.record.internal, SYNCHRONIZES: synchronizes},
+        )
+        assert draft.parent is not None
+        check_new_target(draft.parent, draft.record.name, document["targetConfiguration"])
+
+    async def settle(self, record: ResourceRecord) -> ResourceRecord:
+        """Read the tools.
+
+        Raises:
+            SettlementError: The target has none that can be read.
+        """
+        gateway = self._store.of_arn(record.parent)
+        if gateway is None:
+            raise SettlementError("The gateway has been deleted")
+        kind = http_configuration(record)[0] if "http" in record.document["targetConfiguration"] else ""
+        try:
+            if kind in ("agentcoreRuntime", "passthrough"):
+                check_http_target(record, self._store)
+                tools: list[GatewayTool] = []
+            else:
+                tools = await self._read_tools(gateway, record)
+        except TargetError as error:
+            raise SettlementError(str(error)) from error
+        moment = datetime.now(UTC)
+        document = dict(record.document)
+        if "mcpServer" in (document["targetConfiguration"].get("mcp") or {}):
+            document["lastSynchronizedAt"] = moment.timestamp()
+        internal = {**record.internal, "tools": [tool.stored() for tool in tools]}
+        return replace(record, document=document, internal=internal, failure="")
+
+    def members(self, record: ResourceRecord) -> Mapping[str, Any]:
+        """Show what the service model requires of every target."""
+        kind = next(iter(record.document["targetConfiguration"]), "")
+        protocol = {"mcp": "MCP", "http": "HTTP"}.get(kind)
+        status = _SYNCHRONIZING.get(record.status) if record.internal.get(SYNCHRONIZES) else None
+        return {
+            "credentialProviderConfigurations": record.document.get("credentialProviderConfigurations") or [],
+            **({"protocolType": protocol} if protocol else {}),
+            **({"status": status} if status else {}),
+        }
