@@ -36,22 +36,8 @@ LARGEST_STREAM_BYTES: Final = 100_000_000
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _HOP_BY_HOP: Final = frozenset(
-    [
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "host",
-        "expect",
-        "content-length",
-        "content-encoding",
-        "accept-encoding",
-    ]
+    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer"}
+    | {"transfer-encoding", "upgrade", "host", "expect", "content-length", "content-encoding", "accept-encoding"}
 )
 _NOT_PASSED_ON: Final = frozenset({*_HOP_BY_HOP, "authorization", "cookie", "origin", "referer"})
 _NOT_PASSED_BACK: Final = frozenset(

@@ -227,7 +227,7 @@ def changed_headers(given: Mapping[str, Any], own: Collection[str] = _OWN_HEADER
     for name, text in as_object(given.get("headers") or {}, "headers").items():
         if not _HEADER_NAME.fullmatch(name) or not isinstance(text, str) or any(sign in text for sign in "\r\n\0"):
             raise InterceptorError("A header of the interceptor is not one line of text")
-        if name.lower() not in _OWN_HEADERS:
+        if name.lower() not in own:
             headers[name] = text
     return headers
 

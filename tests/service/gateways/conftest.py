@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import uvicorn
+from http_servers import HttpServer, http_server
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from waiting import wait_until
@@ -67,10 +68,28 @@ class Gateway:
     def __init__(self, aws: Any, described: dict[str, Any]) -> None:
         self.aws, self.id, self.url = aws, described["gatewayId"], described["gatewayUrl"]
 
+    @property
+    def base(self) -> str:
+        """The address below which HTTP targets are."""
+        return self.url.removesuffix("/mcp")
+
     def add(self, name: str, mcp: dict[str, Any], **more: Any) -> dict[str, Any]:
         """Add a target and return it once it is READY or has failed."""
+        return self._add(name, {"mcp": mcp}, more)
+
+    def add_server(self, name: str, url: str, *, passthrough: dict[str, Any] | None = None, **more: Any) -> Any:
+        """Add an HTTP server as a target and return it once it is READY or has failed."""
+        given = {"endpoint": url, "protocolType": "CUSTOM", **(passthrough or {})}
+        return self._add(name, {"http": {"passthrough": given}}, more)
+
+    def add_runtime(self, name: str, arn: str, **more: Any) -> Any:
+        """Add an agent as a target and return it once it is READY or has failed."""
+        given = {"credentialProviderConfigurations": [{"credentialProviderType": "GATEWAY_IAM_ROLE"}], **more}
+        return self._add(name, {"http": {"agentcoreRuntime": {"arn": arn}}}, given)
+
+    def _add(self, name: str, configuration: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
         made = self.aws.control.create_gateway_target(
-            gatewayIdentifier=self.id, name=name, targetConfiguration={"mcp": mcp}, **more
+            gatewayIdentifier=self.id, name=name, targetConfiguration=configuration, **more
         )
         return self.settled(made["targetId"])
 
@@ -203,3 +222,10 @@ def mcp_server() -> Iterator[McpOnThisMachine]:
 
         yield McpOnThisMachine(f"http://127.0.0.1:{port}/mcp", server, stop)
         stop()
+
+
+@pytest.fixture(scope="package")
+def http_api() -> Iterator[HttpServer]:
+    """An HTTP server that answers what it was asked."""
+    with http_server() as server:
+        yield server
