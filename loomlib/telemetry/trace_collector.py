@@ -174,7 +174,8 @@ def _state(lookup: _Lookup, policy: PollingPolicy, has_group: Callable[[str], bo
     if not lookup.request.reached_agent:
         return "not_reached"
     if lookup.trace.spans:
-        is_complete = "partial" not in lookup.trace.marks and (lookup.is_settled or _has_top(lookup.trace))
+        is_whole = lookup.is_settled or (_has_top(lookup.trace) and not _lacks_server(lookup, policy, time.time()))
+        is_complete = "partial" not in lookup.trace.marks and is_whole
         return "found" if is_complete else "partial"
     if not lookup.records and not has_group(lookup.request.qualifier):
         return "no_group"
@@ -193,11 +194,25 @@ def _is_settled(lookup: _Lookup, policy: PollingPolicy, now_s: float) -> bool:
         return True
     if lookup.problem in ("lost", "died") and lookup.had_problem_before and not lookup.grew:
         return True
-    if not _is_complete(lookup.trace):
+    if not _is_complete(lookup.trace) or _lacks_server(lookup, policy, now_s):
         return False
     # The server's span ends last and is exported last. Without one, only a lookup that finds nothing new can tell.
     young = lookup.request.done_s is None or now_s - lookup.request.done_s < policy.settle_s
     return not lookup.grew if young or not lookup.trace.of_operation("server") else True
+
+
+def _lacks_server(lookup: _Lookup, policy: PollingPolicy, now_s: float) -> bool:
+    """Return whether the server's span may still come: the parent of a first span is not in the trace.
+
+    The server's span of another session is that of an agent or a tool that this one called.
+    """
+    trace, request = lookup.trace, lookup.request
+    if request.done_s is not None and now_s - request.done_s >= policy.server_span_s:
+        return False
+    sessions = {span.attributes.get("session.id") for span in trace.of_operation("server")}
+    if sessions & {None, request.session_id}:
+        return False
+    return any(root.parent_id is not None for root in trace.roots)
 
 
 def _is_too_late(request: TraceRequest, policy: PollingPolicy, now_s: float) -> bool:

@@ -88,6 +88,8 @@ class PollingPolicy:
         interval_s: The time between two attempts.
         horizon_s: How long after the answer spans can still arrive.
         settle_s: How long after the answer a trace that looks complete is looked up once more.
+        server_span_s: How long after the answer the server's span may be the only one that is missing: the parent of
+            the first span is then unknown, as it also is when the caller's span is the parent.
         reason: Why polling is needed; shown with the progress.
         remedy: How to enable exporting; shown when no spans arrive.
         reports_exports: Whether the service reports that a process creates no spans or ended before exporting them, so
@@ -98,6 +100,7 @@ class PollingPolicy:
     interval_s: float
     horizon_s: float
     settle_s: float = 0.0
+    server_span_s: float = 0.0
     reason: str = ""
     remedy: str = ""
     reports_exports: bool = False

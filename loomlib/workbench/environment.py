@@ -97,6 +97,7 @@ class LocalEnvironment:
             wait_s=wait_s,
             interval_s=max(0.05, wait_s / 100),
             horizon_s=wait_s,
+            server_span_s=wait_s,
             reason=f"spans arrive {time_limit(delay_s)} late (--log-delay)"
             if delay_s
             else "spans arrive within a second",
@@ -160,6 +161,7 @@ class AwsEnvironment:
             interval_s=10.0,
             horizon_s=900.0,
             settle_s=60.0,
+            server_span_s=60.0,
             reason="spans reach CloudWatch two to three minutes after the answer",
             remedy=_AWS_REMEDY,
         )

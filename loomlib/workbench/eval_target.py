@@ -132,7 +132,8 @@ class _NotAnsweredError(LoomError):
 def _with_trace(answer: TurnAnswer, view: TraceView | None) -> TurnAnswer:
     if view is None:
         return answer
-    if not view.trace.spans or (view.state == "partial" and "orphan" in view.trace.marks):
+    marks = view.trace.marks
+    if not view.trace.spans or (view.state == "partial" and ("orphan" in marks or "partial" not in marks)):
         # Spans are missing, so that calls, tokens and cost counted from the others would be too few.
         return replace(answer, tools_state=view.state)
     calls = view.case.calls

@@ -64,6 +64,46 @@ def test_a_trace_is_found_by_the_id_that_was_sent() -> None:
     assert {query.get("filterPattern") for query in groups.queries} == {f'"{one.trace_id}"'}
 
 
+def put_first_agent(groups: LogGroups, one: TraceRequest) -> None:
+    """What a busy process exported first: a whole agent, but not the server's span or the second agent."""
+    put_trace(groups, one)
+    stream, at_ms, server, _ = groups.groups[SPANS_GROUP][0]
+    groups.groups[SPANS_GROUP][0] = (stream, at_ms, server, 12)
+
+
+def test_a_server_s_span_that_is_late_is_waited_for() -> None:
+    policy = PollingPolicy(wait_s=30.0, interval_s=0.01, horizon_s=60.0, server_span_s=60.0)
+    groups, one = LogGroups(), call()
+    put_first_agent(groups, one)
+    (found,) = collect(groups, one, policy=policy)
+    assert found.state == "found"
+    assert [span.operation for span in found.trace.spans] == ["server", "invoke_agent", "chat"]
+
+
+def test_the_server_s_span_of_a_called_agent_does_not_complete_a_trace() -> None:
+    policy = PollingPolicy(wait_s=30.0, interval_s=0.01, horizon_s=60.0, server_span_s=60.0)
+    groups, one = LogGroups(), call()
+    put_trace(groups, one, hidden_for=12)
+    called = span_record(
+        one.trace_id or "", "c" * 16, f"{one.invocation_id:014x}03", "server", one.sent_s or 0.0, one.sent_s or 0.0,
+        session_id="s" * 40,
+    )  # fmt: skip
+    groups.put(SPANS_GROUP, called, at_s=one.sent_s)
+    (found,) = collect(groups, one, policy=policy)
+    assert (found.state, len(found.trace.spans)) == ("found", 4)
+
+
+def test_a_trace_is_partial_while_its_server_s_span_may_come() -> None:
+    policy = PollingPolicy(wait_s=0.1, interval_s=0.01, horizon_s=60.0, server_span_s=60.0)
+    groups, one = LogGroups(), call()
+    put_trace(groups, one)
+    groups.groups[SPANS_GROUP] = groups.groups[SPANS_GROUP][1:]
+    (early,) = collect(groups, one, policy=policy)
+    assert early.state == "partial"
+    (late,) = collect(groups, call(ago_s=90.0), policy=policy)
+    assert late.state == "found"
+
+
 def test_messages_come_from_the_runtimes_own_group_and_lines_stay_away() -> None:
     groups, one = LogGroups(), call()
     put_trace(groups, one)
