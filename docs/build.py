@@ -26,6 +26,7 @@ TUTORIALS = (
     "01_is_it_any_good.ipynb",
     "02_pause_and_resume.ipynb",
     "03_support_desk.ipynb",
+    "04_bedrock_agent.ipynb",
     "workshop/1_your_first_agent.ipynb",
     "workshop/2_why_is_it_slow.ipynb",
     "workshop/3_is_it_any_good.ipynb",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from loomlib.errors import ServiceFailedError
 
 from .connection import Clients
 from .errors import failure, translated
+from .memory_calls import pages
 from .signing import SERVICE
 
 MANAGED_BROWSER: Final = "aws.browser.v1"
@@ -29,6 +31,46 @@ class StartedBrowser:
     session_id: str
     automation: str
     live_view: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrowserResource:
+    """A browser of the account, or the one that AWS manages.
+
+    Attributes:
+        id: Its id.
+        name: Its name.
+        status: AgentCore's status, such as READY.
+        description: Its description, "" without one.
+        arn: Its ARN.
+        created_at: When it was created.
+    """
+
+    id: str
+    name: str
+    status: str
+    description: str
+    arn: str
+    created_at: datetime
+
+
+def list_browsers(clients: Clients, *, region: str | None = None) -> Iterator[BrowserResource]:
+    """Return every browser that sessions can be started of (ListBrowsers).
+
+    Args:
+        clients: The connection.
+        region: The region, if it is not the connection's.
+    """
+    control, where = clients.control(region), region or clients.region
+    for item in pages(control.list_browsers, "browserSummaries", {}, "Listing browsers", where):
+        yield BrowserResource(
+            id=item["browserId"],
+            name=item.get("name") or item["browserId"],
+            status=item["status"],
+            description=item.get("description") or "",
+            arn=item["browserArn"],
+            created_at=item["createdAt"],
+        )
 
 
 def start_browser(

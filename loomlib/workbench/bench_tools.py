@@ -21,6 +21,17 @@ class BenchTools:
     def __init__(self, context: Context) -> None:
         self._context = context
 
+    def browsers(self, *, region: str | None = None) -> pd.DataFrame:
+        """Return the browsers of which sessions can be started, one row each; AWS manages the first.
+
+        Args:
+            region: The AWS region; the connection's by default.
+        """
+        from ..aws.browsers import list_browsers
+        from .frames import browser_frame
+
+        return browser_frame(list_browsers(self._context.clients, region=region))
+
     def browser(self, browser: str | None = None, **options: Unpack[BrowserOptions]) -> Browser:
         """Return a session of a browser, which starts at its first use.
 

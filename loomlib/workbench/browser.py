@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict
 
+from ..aws.browser_pages import open_page
 from ..aws.browsers import (
     MANAGED_BROWSER,
     StartedBrowser,
@@ -98,6 +99,19 @@ class Browser:
         """Return the address of the Chrome DevTools Protocol and the header fields that open it within five minutes."""
         address = self._session().automation
         return address, automation_headers(self._context.clients, address)
+
+    def open(self, url: str, *, timeout_s: float = 30.0) -> str:
+        """Open an address in the session's first page, wait until it is loaded, and return its title.
+
+        Args:
+            url: The address.
+            timeout_s: The longest wait.
+
+        Raises:
+            RequestRejectedError: The browser cannot open the address.
+            RequestTimeoutError: It is not loaded in time.
+        """
+        return open_page(self._context.clients, self._session().automation, url, timeout_s=timeout_s)
 
     def screenshot(self) -> PageImage:
         """Return an image of what the browser shows.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry
 from ..aws.bedrock_agents import AgentStep, BedrockAgent
+from ..aws.browsers import BrowserResource
 from ..aws.credential_providers import CredentialProvider
 from ..aws.functions import LambdaFunction
 from ..aws.gateways import Gateway, GatewayTarget
@@ -35,6 +36,7 @@ _EVAL_RUNS = ("id", "name", "set", "target", "state", "reason", "results", "crea
 _EVAL_SETS = ("name", "cases", "multi-turn", "blueprint", "tags", "description")
 _PROVIDERS = ("name", "kind", "vendor", "created_at", "updated_at", "arn")
 _GATEWAYS = ("name", "status", "authorizer", "search", "url", "created_at", "arn")
+_BROWSERS = ("name", "status", "description", "created_at", "id", "arn")
 _FUNCTIONS = ("name", "status", "runtime", "handler", "description", "updated_at", "arn")
 _TARGETS = ("name", "kind", "status", "reason", "updated_at", "id")
 _WEB_RESULTS = ("title", "url", "text", "published_at")
@@ -76,6 +78,11 @@ def gateway_frame(gateways: Iterable[Gateway]) -> pd.DataFrame:
             for item in gateways
         ),
     )
+
+
+def browser_frame(browsers: Iterable[BrowserResource]) -> pd.DataFrame:
+    """Return browsers, one row each."""
+    return _frame(_BROWSERS, ((b.name, b.status, b.description, b.created_at, b.id, b.arn) for b in browsers))
 
 
 def function_frame(functions: Iterable[LambdaFunction]) -> pd.DataFrame:

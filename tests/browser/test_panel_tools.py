@@ -22,6 +22,23 @@ folder = pathlib.Path(tempfile.mkdtemp())
 (folder / "owls.txt").write_text("The warranty of an owl is two years. <img src=x onerror=document.title='hit'>")
 bench.bedrock.knowledge_bases.create("handbook").add_folder(folder)
 bench.bedrock.guardrails.create("careful", words=["nightjar"], mask=["EMAIL"])
+(folder / "orders.py").write_text("def lambda_handler(event, context): return {'order': event['order'], 'sent': True}")
+bench.functions.create("orders", folder / "orders.py")
+agents = bench.clients.client("bedrock-agent")
+weather = agents.create_agent(
+    agentName="weather", foundationModel="amazon.nova-pro-v1:0",
+    agentResourceRoleArn="arn:aws:iam::123456789012:role/weather",
+    instruction="You help travellers with questions about the weather in cities.",
+)["agent"]["agentId"]
+city = {"city": {"type": "string", "description": "The city", "required": True}}
+agents.create_agent_action_group(
+    agentId=weather, agentVersion="DRAFT", actionGroupName="weather",
+    actionGroupExecutor={"customControl": "RETURN_CONTROL"},
+    functionSchema={"functions": [
+        {"name": "get_weather", "description": "Returns the weather in a city", "parameters": city}
+    ]},
+)
+agents.prepare_agent(agentId=weather)
 """
 
 
@@ -29,7 +46,9 @@ def test_each_kind_of_tool_is_tried(lab: Lab, watched: Watched, tmp_path: Path) 
     page = watched.page
     run_notebook(page, lab, "tools_panel.ipynb", [CONNECT + _MADE, "panel = loom_widgets.tools(bench)\npanel"])
     panel = panel_of(page, "Tools")
-    expect(panel).to_contain_text("1 gateway · 1 knowledge base · 1 guardrail")
+    expect(panel).to_contain_text(
+        "1 gateway · 1 knowledge base · 1 guardrail · 1 function · 1 Bedrock agent · 1 browser"
+    )
 
     panel.get_by_role("grid", name="gateways").locator("tr[data-index]").click()
     tools = panel.get_by_role("grid", name="tools of the gateway")
@@ -58,6 +77,35 @@ def test_each_kind_of_tool_is_tried(lab: Lab, watched: Watched, tmp_path: Path) 
     panel.get_by_role("button", name="Check", exact=True).click()
     expect(panel.get_by_role("region", name="Check")).to_contain_text("Write to {EMAIL}")
     screenshot(page, "tools-guardrail", tmp_path)
+
+    panel.get_by_role("tab", name="Functions").click()
+    panel.get_by_role("grid", name="functions").locator("tr[data-index]").click()
+    panel.get_by_label("Event (JSON)").fill('{"order": "4711"}')
+    panel.get_by_role("button", name="Call", exact=True).click()
+    expect(panel.get_by_role("region", name="Result")).to_contain_text('{"order": "4711", "sent": true}')
+    screenshot(page, "tools-function", tmp_path)
+
+    panel.get_by_role("tab", name="Bedrock agents").click()
+    panel.get_by_role("grid", name="Bedrock agents").locator("tr[data-index]").click()
+    panel.get_by_label("Prompt").fill("What is the weather in Paris?")
+    panel.get_by_role("button", name="Ask", exact=True).click()
+    expect(panel.get_by_role("region", name="Calls that the agent returns")).to_contain_text(
+        "get_weather(city='Paris')"
+    )
+    panel.get_by_label("Result of get_weather").fill("In Paris it is 21 degrees.")
+    panel.get_by_role("button", name="Send the results").click()
+    expect(panel.get_by_role("region", name="Answer")).to_contain_text("21 degrees")
+    expect(panel.get_by_role("region", name="steps")).to_contain_text("action")
+    screenshot(page, "tools-agent", tmp_path)
+
+    panel.get_by_role("tab", name="Browsers").click()
+    panel.get_by_role("grid", name="browsers").locator("tr[data-index]").click()
+    panel.get_by_label("Address").fill("data:text/html,<title>Owls</title><h1>Owls of the shop</h1>")
+    panel.get_by_role("button", name="Open", exact=True).click()
+    expect(panel.get_by_role("img", name="screenshot of Owls")).to_be_visible()
+    screenshot(page, "tools-browser", tmp_path)
+    panel.get_by_role("button", name="End the session").last.click()
+    expect(panel.get_by_role("img", name="screenshot of Owls")).to_have_count(0)
 
     panel.get_by_role("tab", name="Code interpreter").click()
     panel.get_by_label("Cell").fill("open('owls.csv', 'w').write('a,b')\nprint(6 * 7)")

@@ -1,4 +1,4 @@
-"""The Tools panel without a browser: gateways, knowledge bases, guardrails and code, against a local AgentCore."""
+"""The Tools panel without a page: each kind of tool is listed and tried, against a local AgentCore."""
 
 from __future__ import annotations
 
@@ -102,6 +102,57 @@ def test_a_guardrail_checks_a_text(bench: loom.Workbench, watched: Watched) -> N
     assert ["sensitive information", "EMAIL", "ann@example.org", "ANONYMIZED"] in check["rows"]
     watched.ask("check_text", key=made.value.arn, text="Hello")
     assert (watched.panel.state["check"]["intervened"], watched.panel.state["check"]["text"]) == (False, "Hello")
+
+
+def test_a_function_is_called_with_an_event(bench: loom.Workbench, watched: Watched, tmp_path: Path) -> None:
+    (tmp_path / "orders.py").write_text(
+        "def lambda_handler(event, context):\n    print('asked')\n    return {'order': event['order']}\n"
+    )
+    made = bench.functions.create(f"f{uuid.uuid4().hex[:8]}", tmp_path / "orders.py")
+    watched.ask("refresh")
+    (row,) = [row for row in watched.panel.tables.rows("functions") if row["arn"] == made.value.arn]
+    watched.ask("call_function", key=row["arn"], event='{"order": "4711"}')
+    reply = watched.panel.state["reply"]
+    assert (reply["ok"], reply["text"], "asked" in reply["log"]) == (True, '{"order": "4711"}', True)
+    assert f"bench.functions.get({made.value.name!r}).call({{'order': '4711'}})" in watched.panel.code
+    watched.ask("call_function", key=row["arn"], event="")
+    assert (watched.panel.state["reply"]["ok"], watched.panel.state["reply"]["text"]) == (False, "KeyError: 'order'")
+    assert watched.ask("call_function", key=row["arn"], event="{") == {"failed": True}
+    assert watched.panel.error["what"] == "The event is no JSON"
+
+
+def test_a_bedrock_agent_is_asked_and_the_calls_that_it_returns_are_answered(
+    bench: loom.Workbench, watched: Watched
+) -> None:
+    agents, name = bench.clients.client("bedrock-agent"), f"a{uuid.uuid4().hex[:8]}"
+    id = agents.create_agent(
+        agentName=name,
+        instruction="You help travellers with questions about the weather in cities.",
+        foundationModel="amazon.nova-pro-v1:0",
+        agentResourceRoleArn="arn:aws:iam::123456789012:role/agents",
+    )["agent"]["agentId"]
+    city = {"city": {"type": "string", "description": "The city", "required": True}}
+    function = {"name": "get_weather", "description": "Returns the weather in a city", "parameters": city}
+    agents.create_agent_action_group(
+        agentId=id,
+        agentVersion="DRAFT",
+        actionGroupName="weather",
+        actionGroupExecutor={"customControl": "RETURN_CONTROL"},
+        functionSchema={"functions": [function]},
+    )
+    agents.prepare_agent(agentId=id)
+    watched.ask("refresh")
+    assert id in {row["id"] for row in watched.panel.tables.rows("bedrock_agents")}
+    watched.ask("ask_agent", key=id, prompt="What is the weather in Paris?")
+    turn = watched.panel.state["turn"]
+    assert turn["requests"] == [{"name": "get_weather", "arguments": "city='Paris'", "needs": "result"}]
+    watched.ask("answer_agent", key=id, results={"get_weather": f"In Paris it is 21 degrees. {HOSTILE}"})
+    turn = watched.panel.state["turn"]
+    assert ("21 degrees" in turn["text"], turn["requests"]) == (True, [])
+    assert [row[0] for row in turn["rows"]] == ["action", "model", "answer"]
+    assert "reply = reply.answer({'get_weather':" in watched.panel.code
+    assert watched.ask("answer_agent", key="other") == {"failed": True}
+    assert watched.ask("ask_agent", key=id, prompt="hello", alias="none") == {"failed": True}
 
 
 def test_cells_share_a_session_until_it_ends(watched: Watched) -> None:

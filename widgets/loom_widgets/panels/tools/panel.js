@@ -1,4 +1,4 @@
-// Tools: gateways, knowledge bases, guardrails and a code interpreter, each listed and tried.
+// Tools: gateways, functions, knowledge bases, guardrails, Bedrock agents, browsers and a code interpreter, each listed and tried.
 
 const LANGUAGES = [["python", "Python"], ["javascript", "JavaScript"], ["typescript", "TypeScript"], ["command", "shell command"]];
 const LINES = { "white-space": "pre-wrap", "unicode-bidi": "plaintext", margin: "6px 0" };
@@ -18,8 +18,8 @@ function result() {
 }
 
 /** A list whose chosen row opens what follows it. */
-function list(model, name, label, empty, columns, onOpen) {
-  return table({ model, table: name, key: "arn", label, height: 200, empty, columns: [{ key: "name", name: "name", width: "16em" }, STATUS, ...columns], onOpen });
+function list(model, name, label, empty, columns, onOpen, key = "arn") {
+  return table({ model, table: name, key, label, height: 200, empty, columns: [{ key: "name", name: "name", width: "16em" }, STATUS, ...columns], onOpen });
 }
 
 function gateways(model) {
@@ -119,6 +119,103 @@ function guardrails(model) {
   return node;
 }
 
+function lambdaFunctions(model) {
+  let key = "";
+  const name = h("h4"), event = textarea("Event (JSON)", { rows: 4, spellcheck: "false" }), reply = result();
+  event.control.value = "{}";
+  const run = button("Call", async () => {
+    run.disabled = true;
+    await act(model, "call_function", { key, event: event.value });
+    run.disabled = false;
+  }, { kind: "main" });
+  const detail = h("section", { class: "loom-box", "aria-label": "chosen function", hidden: true }, name, event, row(run), reply);
+  const rows = list(model, "functions", "functions", "No functions yet. In code: bench.functions.create(\"orders\", \"orders.py\").", [
+    { key: "runtime", name: "language", width: "9em" }, { key: "handler", name: "handler", width: "16em" }, { key: "description", name: "description" }, MODIFIED,
+  ], (item) => {
+    key = item.arn;
+    name.textContent = item.name;
+    detail.hidden = false;
+    node.show(model.get("state").reply);
+    event.control.focus();
+  });
+  const node = h("div", null, rows, detail);
+  node.show = (value) => reply.fill(value?.key === key ? value : null, "Result", value?.ok ? "answered" : "failed", value?.ok,
+    h("p", null, value?.took), said(value?.text), value?.log && h("details", null, h("summary", null, "log"), said(value.log)));
+  node.reload = () => rows.reload();
+  return node;
+}
+
+function bedrockAgents(model) {
+  let key = "", fields = [];
+  const name = h("h4"), question = field("Prompt"), alias = field("Alias", { placeholder: "the working draft" }), turn = result(), place = h("div");
+  const buttons = [["Ask", false], ["Ask in a new session", true]].map(([text, anew]) => button(text, async () => {
+    if (!question.value.trim()) return void question.control.focus();
+    await working("ask_agent", { key, prompt: question.value, alias: alias.value, anew });
+  }, anew ? {} : { kind: "main" }));
+  const working = async (action, form) => {
+    for (const one of buttons) one.disabled = true;
+    await act(model, action, form);
+    for (const one of buttons) one.disabled = false;
+  };
+  question.control.addEventListener("keydown", (event) => { if (event.key === "Enter") buttons[0].click(); });
+  const goOn = (deny) => working("answer_agent", { key, deny, results: Object.fromEntries(fields.map(([call, control]) => [call, control.value])) });
+  const detail = h("section", { class: "loom-box", "aria-label": "chosen Bedrock agent", hidden: true }, name, row(h("div", { class: "loom-wide" }, question), alias, buttons), turn, place);
+  const rows = list(model, "bedrock_agents", "Bedrock agents", "No Bedrock agents yet. The notebook 04_bedrock_agent makes one.", [
+    { key: "latest_version", name: "version", width: "7em" }, { key: "description", name: "description" }, MODIFIED,
+  ], (item) => {
+    key = item.id;
+    name.textContent = item.name;
+    detail.hidden = false;
+    node.show(model.get("state").turn);
+    question.control.focus();
+  }, "id");
+  const node = h("div", null, rows, detail);
+  node.show = (given) => {
+    const value = given?.key === key ? given : null, requests = value?.requests ?? [];
+    turn.fill(value, requests.length ? "Return of control" : "Answer", requests.length ? "waits for you" : "answered", true,
+      value && h("p", null, value.took), value?.text && said(value.text), value?.rows?.length > 0 && plainTable("steps", value));
+    fields = requests.filter((one) => one.needs !== "confirmation").map((one) => [one.name, field(`Result of ${short(one.name, 60)}`)]);
+    refill(place, requests.length > 0 && card("Calls that the agent returns", {},
+      requests.map((one) => h("p", null, `${short(one.name, 60)}(${short(one.arguments, 200)}) needs ${one.needs}`)), fields.map(([, control]) => control),
+      row(button(fields.length ? "Send the results" : "Confirm", () => goOn(false), { kind: "main" }),
+        requests.some((one) => one.needs !== "result") && button("Deny", () => goOn(true)))));
+  };
+  node.reload = () => rows.reload();
+  return node;
+}
+
+function browsers(model) {
+  let key = "";
+  const name = h("h4"), url = field("Address", { placeholder: "https://example.com" }), page = result();
+  const halt = button("End the session", () => act(model, "stop_browser"));
+  const run = button("Open", async () => {
+    if (!url.value.trim()) return void url.control.focus();
+    run.disabled = true;
+    await act(model, "open_page", { key, url: url.value });
+    run.disabled = false;
+  }, { kind: "main" });
+  url.control.addEventListener("keydown", (event) => { if (event.key === "Enter") run.click(); });
+  const detail = h("section", { class: "loom-box", "aria-label": "chosen browser", hidden: true }, name, row(h("div", { class: "loom-wide" }, url), run, halt), page);
+  const rows = list(model, "browsers", "browsers", "No browsers.", [
+    { key: "id", name: "id", width: "14em" }, { key: "description", name: "description" },
+  ], (item) => {
+    key = item.id;
+    name.textContent = item.name;
+    detail.hidden = false;
+    node.show(model.get("state").page);
+    url.control.focus();
+  });
+  const node = h("div", null, rows, detail);
+  node.show = (value) => {
+    const shown = value?.key === key ? value : null;
+    const picture = shown && h("img", { style: { "max-width": "100%" } });
+    if (picture) Object.assign(picture, { src: `data:image/png;base64,${shown.image}`, alt: `screenshot of ${short(shown.title || shown.url)}` });
+    page.fill(shown, "Page", "opened", true, h("p", null, `${shown?.title || "without a title"} · ${shown?.took}`), picture);
+  };
+  node.reload = () => rows.reload();
+  return node;
+}
+
 function codeInterpreter(model) {
   const code = textarea("Cell", { rows: 5, spellcheck: "false" }), language = select("Language", LANGUAGES), output = result();
   const halt = button("End the session", () => act(model, "stop_code"));
@@ -141,9 +238,13 @@ function codeInterpreter(model) {
 
 export default {
   render: (given) => panel(given, (body, model) => {
-    const parts = { call: gateways(model), answer: knowledgeBases(model), check: guardrails(model), output: codeInterpreter(model) };
+    const parts = {
+      call: gateways(model), reply: lambdaFunctions(model), answer: knowledgeBases(model), check: guardrails(model), turn: bedrockAgents(model),
+      output: codeInterpreter(model), page: browsers(model),
+    };
     put(body, [row(button("Refresh", () => act(model, "refresh"))), tabs([
-      ["Gateways", parts.call], ["Knowledge bases", parts.answer], ["Guardrails", parts.check], ["Code interpreter", parts.output],
+      ["Gateways", parts.call], ["Functions", parts.reply], ["Knowledge bases", parts.answer], ["Guardrails", parts.check], ["Bedrock agents", parts.turn],
+      ["Code interpreter", parts.output], ["Browsers", parts.page],
     ], { label: "kinds of tools" })]);
     body.keep(onState(model, "state", () => { for (const [name, part] of Object.entries(parts)) part.show(model.get("state")[name]); }));
     body.keep(onMessage(model, "lists", () => { for (const part of Object.values(parts)) part.reload(); }));

@@ -1,11 +1,11 @@
-"""Tools: the gateways, knowledge bases, guardrails and code interpreters that agents use, listed and tried."""
+"""Tools: what agents use (gateways, functions, knowledge bases, browsers, …), listed and tried."""
 
 # pyright: basic
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from loomlib import Workbench
 from loomlib.errors import LoomError
@@ -14,12 +14,25 @@ from loomlib.presentation.formats import plural
 from ...kit import Panel, action
 from ...kit.panel import static_summary
 from ...kit.source import frame_rows
+from .agent_actions import AgentActions
 from .bedrock_actions import BedrockActions
+from .browser_actions import BrowserActions
 from .code_actions import CodeActions
+from .function_actions import FunctionActions
 from .gateway_actions import GatewayActions
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+_KINDS: Final = (
+    ("gateways", "gateway", "bench.gateways.table()"),
+    ("knowledge_bases", "knowledge base", "bench.bedrock.knowledge_bases.table()"),
+    ("guardrails", "guardrail", "bench.bedrock.guardrails.table()"),
+    ("functions", "function", "bench.functions.table()"),
+    ("bedrock_agents", "Bedrock agent", "bench.bedrock.agents.table()"),
+    ("browsers", "browser", "bench.tools.browsers()"),
+)
+"""Each list: its name, one of it in words, and how code reads it."""
 
 
 class ToolsPanel(Panel):
@@ -33,27 +46,32 @@ class ToolsPanel(Panel):
     def __init__(self, bench: Workbench, **options: Any) -> None:
         self._gateways = GatewayActions(self)
         self._code = CodeActions(self)
-        super().__init__(bench, actions=(self._gateways, BedrockActions(self), self._code), **options)
+        self._browser = BrowserActions(self)
+        others = (BedrockActions(self), FunctionActions(self), AgentActions(self))
+        super().__init__(bench, actions=(self._gateways, self._code, self._browser, *others), **options)
         self.later("refresh")
 
     @action(lane="view")
     def refresh(self) -> None:
-        """List the gateways, knowledge bases and guardrails; one service that refuses leaves the others listed."""
+        """List everything; one service that refuses leaves the others listed."""
+        bench = self.bench
+        tables = (
+            bench.gateways.table,
+            bench.bedrock.knowledge_bases.table,
+            bench.bedrock.guardrails.table,
+            bench.functions.table,
+            bench.bedrock.agents.table,
+            bench.tools.browsers,
+        )
         found: dict[str, int] = {}
         refusals: list[LoomError] = []
-        for name, noun, frame in (
-            ("gateways", "gateway", self.bench.gateways.table),
-            ("knowledge_bases", "knowledge base", self.bench.bedrock.knowledge_bases.table),
-            ("guardrails", "guardrail", self.bench.bedrock.guardrails.table),
-        ):
+        for (name, noun, _), table in zip(_KINDS, tables, strict=True):
             try:
-                found[noun] = self.tables.put(name, frame_rows(frame()))
+                found[noun] = self.tables.put(name, frame_rows(table()))
             except LoomError as error:
                 refusals.append(error)
         self.show(listed=found)
-        self.show_code(
-            "bench.gateways.table()\nbench.bedrock.knowledge_bases.table()\nbench.bedrock.guardrails.table()"
-        )
+        self.show_code("\n".join(code for _, _, code in _KINDS))
         self.say(" · ".join(plural(count, noun) for noun, count in found.items()))
         self.send_message("lists")
         for error in refusals:
@@ -69,18 +87,16 @@ class ToolsPanel(Panel):
 
     def close(self) -> None:
         """Close the sessions, then the widget."""
-        if hasattr(self, "_code"):
-            self._gateways.close()
-            self._code.close()
+        if hasattr(self, "_browser"):
+            for part in (self._gateways, self._code, self._browser):
+                part.close()
         super().close()
 
     def static_html(self) -> Markup | str:
         """Return the lists."""
-        head = ["name", "status"]
-        titles = (("gateways", "gateway"), ("knowledge_bases", "knowledge base"), ("guardrails", "guardrail"))
         return static_summary(
             tables=[
-                ([noun, *head[1:]], [[row["name"], row["status"]] for row in self.tables.rows(name)[:50]])
-                for name, noun in titles
+                ([noun, "status"], [[row["name"], row["status"]] for row in self.tables.rows(name)[:50]])
+                for name, noun, _ in _KINDS
             ],
         )
