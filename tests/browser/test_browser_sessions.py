@@ -25,6 +25,7 @@ from waiting import wait_until
 
 import loomlib as loom
 from loomlib import local
+from loomlib.errors import RequestRejectedError
 
 from .browser_sessions import SYSTEM, client_of, connect, processes_of, session
 from .conftest import CHROMIUM
@@ -287,6 +288,10 @@ def test_a_notebook_drives_a_browser_and_shows_what_it_shows(browsers: local.Ser
         assert struct.unpack(">II", image.png[16:24]) == (640, 480)
         assert repr(image).startswith("<PageImage: PNG, ")
         assert "data:image/jpeg" in httpx.get(opened.live_view_url(), timeout=60).text
+        assert opened.open("data:text/html,<title>Owls</title><body style='background:blue'>") == "Owls"
+        assert opened.screenshot().png != image.png
+        with pytest.raises(RequestRejectedError, match="cannot open the page: Cannot navigate to invalid URL"):
+            opened.open("owls")
         session_id = opened.session_id
         connected.close()
     read = client_of(browsers, "bedrock-agentcore").get_browser_session(browserIdentifier=SYSTEM, sessionId=session_id)

@@ -42,7 +42,7 @@ def memory(bench: Workbench, **options: Any) -> Panel:
 
 
 def tools(bench: Workbench, **options: Any) -> Panel:
-    """Open the Tools panel: gateways, knowledge bases, guardrails and a code interpreter, listed and tried."""
+    """Open the Tools panel: gateways, functions, knowledge bases, guardrails, agents and browsers, listed and tried."""
     return _open("tools", "ToolsPanel", bench, options)
 
 

@@ -105,7 +105,7 @@ function checkbox(label, { checked = false, ...props } = {}) {
 }
 
 const STATES = {
-  READY: "good", complete: "good", ACTIVE: "good", found: "good", done: "good", passed: "good", connected: "good", ok: "good",
+  READY: "good", complete: "good", ACTIVE: "good", Active: "good", PREPARED: "good", found: "good", done: "good", passed: "good", connected: "good", ok: "good",
   CREATE_FAILED: "bad", UPDATE_FAILED: "bad", DELETED: "bad", error: "bad", failed: "bad", FAILED: "bad",
 };
 /** A dot with its word; the word carries the meaning. `kind`: good, bad or wait, found by the word when not given. */

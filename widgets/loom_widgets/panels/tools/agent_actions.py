@@ -11,6 +11,7 @@ from loomlib.aws.bedrock_agents import TEST_ALIAS
 from loomlib.errors import LoomError
 from loomlib.json_values import as_mapping
 from loomlib.presentation.formats import milliseconds
+from loomlib.presentation.text import one_line
 
 from ...kit import Form, PanelPort, action
 from ...kit.source import connect_code, frame_rows
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from loomlib.workbench.bench_bedrock_agents import BedrockAgentReply
 
 _STEPS: Final = ("kind", "name", "agent", "input", "output", "duration_ms")
+_LONGEST_CELL: Final = 160
+"""Characters of a step's input or output; `reply.steps` has them whole."""
 
 
 class AgentActions:
@@ -84,4 +87,4 @@ def _request(name: str, arguments: Mapping[str, str], needs: str) -> dict[str, s
 def _cell(name: str, value: Any) -> str:
     if name == "duration_ms":
         return "" if value is None else milliseconds(value)
-    return short_text(value)
+    return one_line(short_text(value), _LONGEST_CELL)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _VIEWPORT: Final = (1024, 640)
 
 
-class BrowserActions:
+class BrowsingActions:
     """The panel's session, which starts with the first page."""
 
     def __init__(self, panel: PanelPort) -> None:

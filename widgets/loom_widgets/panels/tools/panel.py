@@ -16,7 +16,7 @@ from ...kit.panel import static_summary
 from ...kit.source import frame_rows
 from .agent_actions import AgentActions
 from .bedrock_actions import BedrockActions
-from .browser_actions import BrowserActions
+from .browser_actions import BrowsingActions
 from .code_actions import CodeActions
 from .function_actions import FunctionActions
 from .gateway_actions import GatewayActions
@@ -46,7 +46,7 @@ class ToolsPanel(Panel):
     def __init__(self, bench: Workbench, **options: Any) -> None:
         self._gateways = GatewayActions(self)
         self._code = CodeActions(self)
-        self._browser = BrowserActions(self)
+        self._browser = BrowsingActions(self)
         others = (BedrockActions(self), FunctionActions(self), AgentActions(self))
         super().__init__(bench, actions=(self._gateways, self._code, self._browser, *others), **options)
         self.later("refresh")
