@@ -45,7 +45,7 @@ unit: $(READY) bubblewrap  # both in one run, which shares the work better
 	@$(BIN)/python -m pytest tests $(SUITE)
 
 long: $(READY) bubblewrap  ## what takes minutes: a hundred kills, every case of the shipped eval sets
-	@$(BIN)/python -m pytest tests -q -m long --durations=0 $(ORDER)
+	@$(BIN)/python -m pytest tests -q -m long -n 3 --dist loadfile --no-loadscope-reorder --durations=0 $(ORDER)
 
 notebooks: $(READY)
 	@$(BIN)/python -m pytest -p tests.executed_notebooks --nbval-lax --nbval-current-env notebooks -q -p no:cacheprovider \
