@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..presentation.html import fragment
-from ..telemetry.traces import Bar, Breakdown
+from ..telemetry.traces import Bar, Breakdown, ToolArtifacts
 from .trace_look import PART_COLOURS, PART_NAMES
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def trace_page(
     findings: Sequence[LatencyFinding] | None,
     cost: Cost | None,
     bars: Sequence[Bar],
+    artifacts: Sequence[ToolArtifacts] = (),
 ) -> str:
     """Return the page of one trace.
 
@@ -35,6 +36,7 @@ def trace_page(
         findings: Causes of the duration; None where there are no spans to judge.
         cost: What the invocation cost; None where there are no spans.
         bars: The waterfall.
+        artifacts: The files and pictures of tools.
     """
     shown = bars[:SHOWN_BARS]
     first_ms = min([0.0, *(bar.start_ms for bar in shown)])
@@ -47,6 +49,7 @@ def trace_page(
         findings=findings,
         cost=cost,
         bars=bars,
+        artifacts=artifacts,
         shown_bars=SHOWN_BARS,
         shown_findings=SHOWN_FINDINGS,
         first_ms=first_ms,

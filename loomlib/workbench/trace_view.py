@@ -218,6 +218,13 @@ class TraceView:
         """Return one row per tool call."""
         return rows_frame([tool_call_row(call) for call in self.case.tools], TOOL_CALL_COLUMNS)
 
+    def artifacts(self) -> tuple[traces.ToolArtifacts, ...]:
+        """Return the files and pictures of code interpreters and browsers, by the run of a tool that made them.
+
+        The local AgentCore records them; telemetry of AWS has none.
+        """
+        return traces.tool_artifacts(self.trace)
+
     def cycles(self) -> pd.DataFrame:
         """Return one row per cycle of the agent's loop: growth of the prompt, parallelism of the tools."""
         return rows_frame([cycle_row(cycle) for cycle in self.case.cycles], CYCLE_COLUMNS)
@@ -309,4 +316,5 @@ class TraceView:
             findings=self.findings().findings if has_spans else None,
             cost=self.cost() if has_spans else None,
             bars=self.bars(),
+            artifacts=self.artifacts(),
         )

@@ -35,13 +35,15 @@ AGENT = """
 import os
 from bedrock_agentcore import BedrockAgentCoreApp
 from bedrock_agentcore.tools.browser_client import browser_session
+from opentelemetry import trace
 from playwright.async_api import async_playwright
 
 app = BedrockAgentCoreApp()
 
 @app.entrypoint
 async def answer(payload):
-    with browser_session(os.environ["AWS_REGION"]) as session:
+    tracer = trace.get_tracer("reader")
+    with tracer.start_as_current_span("read"), browser_session(os.environ["AWS_REGION"]) as session:
         url, headers = session.generate_ws_headers()
         async with async_playwright() as playwright:
             browser = await playwright.chromium.connect_over_cdp(url, headers=headers)
@@ -304,4 +306,9 @@ def test_an_agent_in_a_session_uses_a_browser(browsers: local.ServiceState, tmp_
     (folder / "agent.py").write_text(AGENT)
     with loom.connect(home=str(browsers.home)) as bench:
         agent = bench.deploy(str(folder / "agent.py"), name="reader")
-        assert agent.invoke("data:text/html,<p>what the page says").text.strip('"') == "what the page says"
+        invocation = agent.invoke("data:text/html,<p>what the page says")
+        assert invocation.text.strip('"') == "what the page says"
+        (made,) = invocation.trace().artifacts()
+        (picture,) = made.pictures
+        assert (made.name, picture.title) == ("browser", "last page of the browser session")
+        assert struct.unpack(">II", picture.content[16:24]) == (1456, 819)

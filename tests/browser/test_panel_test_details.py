@@ -29,11 +29,37 @@ async def answer(payload, context):
 
 app.run()
 """
+_DRAWING_AGENT = """
+import os
+from bedrock_agentcore import BedrockAgentCoreApp
+from bedrock_agentcore.tools.code_interpreter_client import code_session
+from opentelemetry import trace
+
+app, spans = BedrockAgentCoreApp(), trace.get_tracer("drawing")
+DOT = (
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
+    "0000000d49444154789c63f8cfc0f01f00050001ff89993d1d0000000049454e44ae426082"
+)
+TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "draw", "gen_ai.tool.call.id": "one"}
+
+@app.entrypoint
+def answer(payload, context):
+    with spans.start_as_current_span("invoke_agent it", attributes={"gen_ai.operation.name": "invoke_agent"}):
+        with spans.start_as_current_span("execute_tool draw", attributes=TOOL):
+            with code_session(os.environ["AWS_REGION"]) as session:
+                session.upload_file("<b>numbers</b>.csv", "1,2")
+                list(session.execute_code(f"_ = open('dot.png', 'wb').write(bytes.fromhex('{DOT}'))")["stream"])
+                session.download_file("dot.png")
+    return "drawn"
+
+app.run()
+"""
 _CELLS = [
     CONNECT,
     "import pathlib, tempfile\nfolder = pathlib.Path(tempfile.mkdtemp())\n"
-    f"(folder / 'agent.py').write_text({_SLOW_AGENT!r})\n"
-    "bench.deploy(folder, name='slow')\nagent = bench.deploy('calculator')",
+    f"(folder / 'agent.py').write_text({_SLOW_AGENT!r})\nbench.deploy(folder, name='slow')\n"
+    f"(folder / 'agent.py').write_text({_DRAWING_AGENT!r})\nbench.deploy(folder, name='drawing')\n"
+    "agent = bench.deploy('calculator')",
     "panel = loom_widgets.test(agent)\npanel",
 ]
 _KILL_SERVICE = """import os, signal
@@ -93,13 +119,23 @@ def test_details_name_their_question_and_a_failed_call_shows_one_error_and_no_ea
     sessions = panel.get_by_role("grid", name="sessions of this agent")
     expect(sessions.locator("tr[data-index] td.loom-ms").first).to_have_text(re.compile(r"\d\s(ms|s)$"))
 
+    # The card of a tool shows the files and pictures of its code interpreter, as text and as images.
+    panel.get_by_label("Agent", exact=True).select_option("drawing")
+    expect(panel.locator(".loom-turn")).to_have_count(0)
+    turn = ask(panel, "Draw a dot.")
+    card = turn.locator(".loom-toolcard", has_text="draw")
+    expect(card.get_by_role("list", name="files")).to_contain_text("wrote <b>numbers</b>.csv", timeout=60_000)
+    picture = card.get_by_role("img", name="dot.png")
+    assert picture.evaluate("image => image.decode().then(() => [image.naturalWidth, image.naturalHeight])") == [1, 1]
+    screenshot(page, "test-pictures", tmp_path)
+
     # The service is gone: one error, below the question, and nothing of the answer before.
     panel.get_by_role("tab", name="Waterfall").click()
     run_cell(page, _KILL_SERVICE)
     turn = ask(panel, "What is 7 * 7?")
     expect(turn).to_contain_text("nothing answers", timeout=60_000)
-    expect(panel.get_by_text("Figures and waterfall of question 3: What is 7 * 7?")).to_be_visible()
-    expect(panel.locator(".loom-status").first).to_have_text("Question 3 failed.")
+    expect(panel.get_by_text("Figures and waterfall of question 4: What is 7 * 7?")).to_be_visible()
+    expect(panel.locator(".loom-status").first).to_have_text("Question 4 failed.")
     expect(panel.get_by_text("The spans could not be read.")).to_be_visible(timeout=60_000)
     expect(waterfall).to_have_count(0)
     expect(panel.locator(".loom-error")).to_be_hidden()

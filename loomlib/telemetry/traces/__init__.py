@@ -2,6 +2,7 @@
 
 from loomlib.dispatch import register
 
+from .artifacts import ToolArtifacts, TraceFile, TracePicture, tool_artifacts
 from .attribution import breakdown
 from .bars import Bar
 from .calls import ModelCall, Parallelism, Retry, ToolCall, model_calls, parallelism, retries, tool_calls
@@ -41,9 +42,12 @@ __all__ = [
     "SpanBatch",
     "SpanEvent",
     "Step",
+    "ToolArtifacts",
     "ToolCall",
     "ToolExchange",
     "Trace",
+    "TraceFile",
+    "TracePicture",
     "Trajectory",
     "breakdown",
     "cycles",
@@ -51,6 +55,7 @@ __all__ = [
     "parallelism",
     "read_spans",
     "retries",
+    "tool_artifacts",
     "tool_calls",
     "trajectory",
     "waterfall",

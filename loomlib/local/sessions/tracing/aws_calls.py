@@ -13,6 +13,8 @@ from weakref import WeakSet
 from opentelemetry import context, trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
+from .aws_artifacts import SpanArtifacts
+
 SCOPE_NAME = "loom.local.aws_calls"
 
 _THEIRS = "opentelemetry.instrumentation.botocore"
@@ -22,6 +24,7 @@ _SUPPRESSED = (
 )
 _MODEL_CALLS = frozenset({"Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream"})
 _CODE_CALL = "InvokeCodeInterpreter"
+_BROWSER_CALL, _BROWSER_END = "InvokeBrowser", "StopBrowserSession"
 _STREAMS = ("stream", "body")  # where ConverseStream and InvokeModelWithResponseStream have theirs
 _USAGE = {
     "inputTokens": "gen_ai.usage.input_tokens",
@@ -60,6 +63,9 @@ class AwsCalls:
         if not span.is_recording():
             span.end()
             return call(client, operation, parameters)
+        artifacts = SpanArtifacts(span)
+        if operation == _BROWSER_END:
+            _note_last_page(artifacts, call, client, parameters)
         if client not in self._heard:
             self._heard.add(client)
             client.meta.events.register("needs-retry", _note_failed_attempt, unique_id=SCOPE_NAME)
@@ -72,11 +78,16 @@ class AwsCalls:
             span.end()
             raise
         _note_answer(span, answer)
+        if operation == _CODE_CALL:
+            artifacts.note_written(parameters)
+        elif operation == _BROWSER_CALL:
+            shown = _members(_members(_members(answer).get("result")).get("screenshot"))
+            artifacts.picture("screenshot", "image/png", shown.get("data"))
         if operation in _MODEL_CALLS or operation == _CODE_CALL:
             _note_result(span, answer)
             for member in _STREAMS:
                 if hasattr(answer.get(member), "_parse_event"):  # an EventStream
-                    answer[member] = WatchedStream(answer[member], span)
+                    answer[member] = WatchedStream(answer[member], span, artifacts)
                     return answer
         span.end()
         return answer
@@ -85,13 +96,14 @@ class AwsCalls:
 class WatchedStream:
     """botocore's event stream; its end ends the span."""
 
-    def __init__(self, stream: Any, span: Span) -> None:
-        self._stream, self._span = stream, span
+    def __init__(self, stream: Any, span: Span, artifacts: SpanArtifacts) -> None:
+        self._stream, self._span, self._artifacts = stream, span, artifacts
 
     def __iter__(self) -> Iterator[Any]:
         try:
             for event in self._stream:
                 _note_event(self._span, event)
+                self._artifacts.note_answer(_members(_members(event).get("result")).get("content"))
                 yield event
         except GeneratorExit:
             raise
@@ -136,6 +148,17 @@ def _described(client: Any, operation: str, parameters: Mapping[str, Any]) -> tu
         if isinstance(settings.get(setting), int | float):
             attributes[f"gen_ai.request.{attribute}"] = settings[setting]
     return f"{doing} {model}", attributes
+
+
+def _note_last_page(artifacts: SpanArtifacts, call: AwsCall, client: Any, parameters: Mapping[str, Any]) -> None:
+    """Record what a browser shows before its session is stopped, if it can still say so."""
+    given = {name: parameters.get(name) for name in ("browserIdentifier", "sessionId")}
+    try:
+        answer = call(client, _BROWSER_CALL, {**given, "action": {"screenshot": {}}})
+    except Exception:  # noqa: BLE001 (the session may have ended, or its caller may not look)
+        return
+    shown = _members(_members(_members(answer).get("result")).get("screenshot"))
+    artifacts.picture("last page of the browser session", "image/png", shown.get("data"))
 
 
 def _note_answer(span: Span, answer: Any) -> None:

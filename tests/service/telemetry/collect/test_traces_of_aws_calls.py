@@ -65,6 +65,19 @@ def test_cells_of_a_code_interpreter_are_spans_with_their_exit_codes(remembering
         assert len(span.attributes["toolsession.id"]) == 26
 
 
+def test_files_and_pictures_of_a_code_interpreter_are_in_the_trace_and_on_its_page(remembering: loom.Agent) -> None:
+    view = ask(remembering, "draw")
+    (made,) = view.artifacts()
+    assert (made.span_id, made.name) == ("", "code interpreter")
+    assert [(file.path, file.action) for file in made.files] == [("numbers.csv", "wrote"), ("dot.png", "read")]
+    (picture,) = made.pictures
+    assert (picture.title, picture.kind) == ("dot.png", "image/png")
+    assert picture.content.startswith(b"\x89PNG")
+    page = view._repr_html_()
+    assert f'src="{picture.address}"' in page
+    assert "wrote numbers.csv" in page
+
+
 def test_a_call_that_fails_is_a_failed_span_with_its_status(remembering: loom.Agent) -> None:
     (span,) = (span for span in ask(remembering, "fail").trace.spans if span.name == "S3.HeadObject")
     assert (span.status, span.attributes["http.status_code"]) == ("error", 403)  # the session may not look

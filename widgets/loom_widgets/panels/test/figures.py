@@ -11,9 +11,11 @@ from .words import short_text
 
 if TYPE_CHECKING:
     from loomlib.telemetry import AgentStart
+    from loomlib.telemetry.traces import ToolArtifacts
     from loomlib.workbench.trace_view import TraceView
 
 _LOOKING_UP = "looking up …"
+_MOST_PICTURES = 6  # of one card, the latest
 
 
 def figures_of(
@@ -69,7 +71,16 @@ def _row(name: str, value: object, kind: str, *, note: str = "") -> dict[str, An
 
 
 def tools_of(trace: TraceView) -> list[dict[str, Any]]:
-    """Return the tools that ran, by the trace: name, state, duration in ms, arguments and result."""
+    """Return the tools that ran, by the trace: name, state, duration in ms, arguments, result, files and pictures.
+
+    Calls of a code interpreter or a browser outside every tool have a card of their own where they left anything.
+    """
+    made = {item.span_id: _artifacts(item) for item in trace.artifacts() if item.span_id}
+    own = [
+        {"id": f"own {item.name}", "name": item.name, "state": "done", **_artifacts(item)}
+        for item in trace.artifacts()
+        if not item.span_id
+    ]
     reported: dict[str, Mapping[str, Any]] = {}
     for step in trace.trajectory().table():
         if step.get("tool") and step.get("call_id"):
@@ -85,6 +96,19 @@ def tools_of(trace: TraceView) -> list[dict[str, Any]]:
             "duration_ms": call.duration_ms,
             "arguments": short_text(reported.get(call.call_id or "", {}).get("arguments", "")),
             "result": short_text(reported.get(call.call_id or "", {}).get("result", "")),
+            **made.get(call.span_id, {}),
         }
         for call in trace.case.tools
-    ]
+    ] + own
+
+
+def _artifacts(item: ToolArtifacts) -> dict[str, Any]:
+    return {
+        "files": [
+            {"path": short_text(file.path), "action": short_text(file.action), "size": file.size} for file in item.files
+        ],
+        "pictures": [
+            {"title": short_text(picture.title), "address": picture.address}
+            for picture in item.pictures[-_MOST_PICTURES:]
+        ],
+    }

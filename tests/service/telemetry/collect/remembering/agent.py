@@ -63,6 +63,20 @@ def compute():
             list(session.execute_code(code)["stream"])
 
 
+def draw():
+    from bedrock_agentcore.tools.code_interpreter_client import code_session
+
+    dot = (
+        "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
+        "0000000d49444154789c63f8cfc0f01f00050001ff89993d1d0000000049454e44ae426082"
+    )
+    with code_session(os.environ["AWS_REGION"]) as session:
+        session.upload_file("numbers.csv", "1,2")
+        list(session.execute_code(f"_ = open('dot.png', 'wb').write(bytes.fromhex('{dot}'))")["stream"])
+        session.download_file("dot.png")
+        list(session.invoke("listFiles", {"directoryPath": ""})["stream"])
+
+
 def instrumented():
     """What an instrumentation of botocore does, under its name."""
     theirs, call = trace.get_tracer("opentelemetry.instrumentation.botocore.s3"), BaseClient._make_api_call
@@ -82,7 +96,7 @@ def instrumented():
 def answer(payload):
     with spans.start_as_current_span("invoke_agent it", attributes={"gen_ai.operation.name": "invoke_agent"}):
         for step in payload["steps"]:
-            steps = (remember, think, fail, compute, instrumented)
+            steps = (remember, think, fail, compute, draw, instrumented)
             {known.__name__: known for known in steps}[step]()
     return {"result": "done"}
 

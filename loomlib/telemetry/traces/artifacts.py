@@ -1,0 +1,129 @@
+"""Files and pictures of AgentCore's tools in a trace: what a code interpreter wrote and read, what a browser showed.
+
+The local AgentCore records them as events of the spans of calls; telemetry of AWS has none.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from loomlib.json_values import to_text
+
+from .span import Span
+from .trace import Trace
+
+_PICTURE, _FILE = "loom.picture", "loom.file"
+_KINDS: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_MOST_PICTURES: Final = 20
+_MOST_FILES: Final = 100
+_TOOLS: Final = {"Browser": "browser", "CodeInterpreter": "code interpreter"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracePicture:
+    """A picture: an image file, or what a browser showed.
+
+    Attributes:
+        title: What it is, such as a path.
+        kind: Its media type, such as `image/png`.
+        content: Its bytes.
+    """
+
+    title: str
+    kind: str
+    content: bytes = field(repr=False)
+
+    @property
+    def address(self) -> str:
+        """A `data:` address, which a page shows without loading anything."""
+        return f"data:{self.kind};base64,{base64.b64encode(self.content).decode()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceFile:
+    """A file of a code interpreter.
+
+    Attributes:
+        path: Its path in the session.
+        action: What was done: "wrote", "read", "listed", or "too large to be shown" for a picture.
+        size: Its bytes, or characters of a text; None when unknown.
+    """
+
+    path: str
+    action: str
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolArtifacts:
+    """The files and pictures of one run of a tool, or of an agent's own calls.
+
+    Attributes:
+        span_id: The span of the run, "" for calls outside every tool.
+        name: The tool.
+        files: Its files, in the order of the calls.
+        pictures: Its pictures.
+    """
+
+    span_id: str
+    name: str
+    files: tuple[TraceFile, ...]
+    pictures: tuple[TracePicture, ...]
+
+
+def tool_artifacts(trace: Trace) -> tuple[ToolArtifacts, ...]:
+    """Return the files and pictures of a trace, by the run of a tool within which they were made."""
+    tools = {span.span_id: span for span in trace.of_operation("execute_tool")}
+    parents = {span.span_id: span.parent_id for span in trace.spans}
+    spans: dict[tuple[str, str], list[Span]] = {}
+    for span in trace.spans:
+        if any(event.name in (_PICTURE, _FILE) for event in span.events):
+            tool = _tool_above(span.span_id, tools, parents)
+            name = tools[tool].name.removeprefix("execute_tool ") if tool else _called(span)
+            spans.setdefault((tool, name), []).append(span)
+    return tuple(
+        ToolArtifacts(span_id=tool, name=name, files=_files(made), pictures=_pictures(made))
+        for (tool, name), made in spans.items()
+    )
+
+
+def _tool_above(span_id: str, tools: Mapping[str, Span], parents: Mapping[str, str | None]) -> str:
+    seen: set[str] = set()
+    at: str | None = span_id
+    while at and at not in seen:
+        if at in tools:
+            return at
+        seen.add(at)
+        at = parents.get(at)
+    return ""
+
+
+def _called(span: Span) -> str:
+    return next((name for part, name in _TOOLS.items() if part in span.name), span.name)
+
+
+def _files(spans: Iterable[Span]) -> tuple[TraceFile, ...]:
+    found: dict[str, TraceFile] = {}
+    for event in (event for span in spans for event in span.events if event.name == _FILE):
+        size = event.attributes.get("size")
+        path, action = to_text(event.attributes.get("path")), to_text(event.attributes.get("action"))
+        if path not in found or action != "listed":
+            found[path] = TraceFile(path=path, action=action, size=size if isinstance(size, int) else None)
+    return tuple(found.values())[:_MOST_FILES]
+
+
+def _pictures(spans: Iterable[Span]) -> tuple[TracePicture, ...]:
+    found: list[TracePicture] = []
+    for event in (event for span in spans for event in span.events if event.name == _PICTURE):
+        kind = to_text(event.attributes.get("mime_type"))
+        try:
+            content = base64.b64decode(to_text(event.attributes.get("data")), validate=True)
+        except (binascii.Error, ValueError):  # cut, or not ours
+            continue
+        if content and kind in _KINDS:
+            found.append(TracePicture(title=to_text(event.attributes.get("title")), kind=kind, content=content))
+    return tuple(found[:_MOST_PICTURES])
