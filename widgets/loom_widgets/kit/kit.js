@@ -64,6 +64,15 @@ function link(address, text = address) {
   return node;
 }
 
+/** An image that is in its own address, with its title below; null for any other address. */
+function picture(address, title) {
+  if (!/^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(String(address))) return null;
+  const image = h("img", { style: { "max-width": "100%", "max-height": "24em" } });
+  image.alt = title;
+  image.src = address;
+  return h("figure", { style: { margin: "4px 0" } }, image, h("figcaption", { class: "loom-hint" }, title));
+}
+
 // ---- foreign text ----
 
 const COLOURS = /\u001b\[[0-9;:]*m/g, CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/g;

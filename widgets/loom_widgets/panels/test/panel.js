@@ -108,8 +108,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
     refill(entry.card.body,
       Number.isFinite(item.duration_ms) && h("p", null, `took ${formatMs(item.duration_ms)}`),
       item.files?.length && h("ul", { "aria-label": "files" }, item.files.map((file) => h("li", null, `${file.action} ${calm(file.path)}`, Number.isFinite(file.size) && h("span", { class: "loom-hint" }, ` · ${formatNumber(file.size)}`)))),
-      ...(item.pictures ?? []).filter((picture) => /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(picture.address)).map((picture) => h("figure", { style: { margin: "4px 0" } },
-        h("img", { src: picture.address, alt: calm(picture.title), style: { "max-width": "100%", "max-height": "24em", border: "1px solid #888" } }), h("figcaption", { class: "loom-hint" }, calm(picture.title)))),
+      (item.pictures ?? []).map((each) => picture(each.address, calm(each.title))),
       item.arguments && h("pre", { "aria-label": "arguments", tabindex: 0 }, calm(item.arguments)),
       item.result && h("details", null, h("summary", null, "Result"), h("pre", { tabindex: 0 }, calm(item.result))));
   };
