@@ -131,6 +131,7 @@ def create_gateway(
     authorizer: str,
     role_arn: str | None,
     searches: bool,
+    protocol: str | None = "MCP",
     options: Mapping[str, Any] | None = None,
     region: str | None = None,
 ) -> Gateway:
@@ -142,6 +143,7 @@ def create_gateway(
         authorizer: AgentCore's type of authorizer.
         role_arn: The role that it calls its targets with; by default one that only the local service accepts.
         searches: Whether it gets the tool that finds tools by meaning.
+        protocol: AgentCore's protocol type; None for a gateway with HTTP targets.
         options: Further parameters of CreateGateway in AWS's form, such as `authorizerConfiguration`.
         region: The region, if it is not the connection's.
 
@@ -152,7 +154,7 @@ def create_gateway(
     parameters: dict[str, Any] = {
         "name": name,
         "authorizerType": authorizer,
-        "protocolType": "MCP",
+        **({"protocolType": protocol} if protocol else {}),
         "roleArn": role_arn or f"arn:aws:iam::{clients.account_id()}:role/loom-local",
         **(options or {}),
     }
@@ -197,6 +199,7 @@ def add_target(
     name: str,
     configuration: Mapping[str, Any],
     *,
+    protocol: str = "mcp",
     credentials: Sequence[Mapping[str, Any]] = (),
     wait_s: float = 120.0,
 ) -> GatewayTarget:
@@ -206,7 +209,8 @@ def add_target(
         clients: The connection.
         gateway: The gateway.
         name: The target's name.
-        configuration: The member `mcp` of AWS's `targetConfiguration`.
+        configuration: The member of AWS's `targetConfiguration`.
+        protocol: Its name: `mcp` or `http`.
         credentials: AWS's `credentialProviderConfigurations`.
         wait_s: The most seconds to wait until its tools are read.
 
@@ -218,7 +222,7 @@ def add_target(
     more: dict[str, Any] = {"credentialProviderConfigurations": list(credentials)} if credentials else {}
     with translated("Adding a target", on=name):
         made = control.create_gateway_target(
-            gatewayIdentifier=gateway.id, name=name, targetConfiguration={"mcp": dict(configuration)}, **more
+            gatewayIdentifier=gateway.id, name=name, targetConfiguration={protocol: dict(configuration)}, **more
         )
     return wait_for_target(clients, gateway, made["targetId"], wait_s=wait_s)
 

@@ -11,6 +11,7 @@ from ..aws.bedrock_agents import AgentStep, BedrockAgent
 from ..aws.browsers import BrowserResource
 from ..aws.credential_providers import CredentialProvider
 from ..aws.functions import LambdaFunction
+from ..aws.gateway_rules import GatewayRule
 from ..aws.gateways import Gateway, GatewayTarget
 from ..aws.guardrails import Guardrail, GuardrailMatch
 from ..aws.knowledge_bases import KnowledgeBase, Passage
@@ -40,6 +41,7 @@ _BROWSERS = ("name", "status", "description", "created_at", "id", "arn")
 _FUNCTIONS = ("name", "status", "runtime", "handler", "description", "updated_at", "arn")
 _TARGETS = ("name", "kind", "status", "reason", "updated_at", "id")
 _WEB_RESULTS = ("title", "url", "text", "published_at")
+_RULES = ("priority", "paths", "principals", "targets", "bundles", "status", "description", "created_at", "id")
 _GUARDRAILS = ("name", "status", "policies", "description", "updated_at", "arn")
 _GUARDRAIL_MATCHES = ("policy", "kind", "match", "action", "confidence", "score", "threshold")
 _KNOWLEDGE_BASES = ("name", "status", "description", "updated_at", "id", "arn")
@@ -96,6 +98,27 @@ def target_frame(targets: Iterable[GatewayTarget]) -> pd.DataFrame:
     """Return the targets of a gateway, one row each."""
     return _frame(
         _TARGETS, ((item.name, item.kind, item.status, item.reason, item.updated_at, item.id) for item in targets)
+    )
+
+
+def rule_frame(rules: Iterable[GatewayRule]) -> pd.DataFrame:
+    """Return the rules of a gateway, one row each."""
+    return _frame(
+        _RULES,
+        (
+            (
+                rule.priority,
+                list(rule.paths),
+                list(rule.principals),
+                dict(rule.targets),
+                dict(rule.bundles),
+                rule.status,
+                rule.description,
+                rule.created_at,
+                rule.id,
+            )
+            for rule in rules
+        ),
     )
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from http_servers import HttpServer
 
 import loomlib as loom
 from loomlib.aws.gateways import GatewayTargetError
-from loomlib.errors import RequestRejectedError, ResourceNotFoundError, ToolNotFoundError
+from loomlib.errors import ConflictError, RequestRejectedError, ResourceNotFoundError, ToolNotFoundError
 
 
 @pytest.fixture
@@ -69,4 +70,53 @@ def test_a_gateway_with_an_authorizer_is_called_with_a_token(bench: loom.Workben
     bench.gateways.create(name, authorizer=bench.identity.authorizer()).add_mcp("sums", mcp_server.url)
     with bench.gateways.get(name, bearer=lambda: bench.identity.token("alice")) as gateway:
         assert gateway.call("sums___add", a=20, b=22).value == 42
+    bench.gateways.delete(name)
+
+
+def test_a_notebook_sends_requests_to_http_targets_and_chooses_them_by_rules(
+    bench: loom.Workbench, name: str, http_api: HttpServer, echo: Any
+) -> None:
+    gateway = bench.gateways.create(name, http=True)
+    assert gateway.add_http("assistant", bench.register(echo["agentRuntimeArn"])).status == "READY"
+    for target in ("stable", "canary"):
+        gateway.add_http(target, f"{http_api.url}/{target}", query={"v": "1"})
+    assert set(gateway.targets()["kind"]) == {"agentcoreRuntime", "passthrough"}
+    session = "s" * 40
+    answer = gateway.send("assistant/invocations", {"prompt": "hi"}, session_id=session)
+    assert (answer.ok, answer.value["echo"], answer.value["session"]) == (True, {"prompt": "hi"}, session)
+    answer = gateway.send("stable/missing", method="GET")
+    assert (answer.status, answer.ok, answer.value["query"]) == (404, False, [["v", "1"]])
+    assert gateway.send("stable/a", "text", headers={"X-A": "1"}).value["headers"]["x-a"] == "1"
+    with pytest.raises(ResourceNotFoundError, match="Target not found"):
+        gateway.send("none/a")
+    rule = gateway.rules.add(100, target={"stable": 1, "canary": 99}, paths=["/stable/*"], description="canary")
+    bundle = ("arn:aws:bedrock-agentcore:us-east-1:123456789012:configuration-bundle/p-aaaaaaaaaa", f"{uuid.uuid4()}")
+    gateway.rules.add(10, bundle=bundle, principals=["arn:aws:iam::123456789012:role/qa-*"])
+    table = gateway.rules.table()
+    assert list(table["priority"]) == [10, 100]
+    assert table["targets"][1] == {"stable": 1, "canary": 99}
+    assert table["bundles"][0] == {" ".join(bundle): 100}
+    assert (list(table["paths"][1]), list(table["principals"][0])) == (
+        ["/stable/*"],
+        ["arn:aws:iam::123456789012:role/qa-*"],
+    )
+    reached = {gateway.send("stable/a", method="GET").value["path"] for _ in range(10)}
+    assert "/canary/a" in reached
+    with pytest.raises(ConflictError, match="priority 100"):
+        gateway.rules.add(100, target="canary")
+    with pytest.raises(RequestRejectedError, match="no HTTP target none"):
+        gateway.rules.add(101, target="none")
+    with pytest.raises(ValueError, match="a target or a bundle"):
+        gateway.rules.add(102)
+    gateway.rules.remove(rule.id)
+    assert gateway.send("stable/a", method="GET").value["path"] == "/stable/a"
+    with pytest.raises(ResourceNotFoundError):
+        gateway.rules.remove(rule.id)
+    bench.gateways.delete(name)
+
+
+def test_a_gateway_without_http_targets_says_so(bench: loom.Workbench, name: str, http_api: HttpServer) -> None:
+    gateway = bench.gateways.create(name)
+    with pytest.raises(RequestRejectedError, match="without a protocolType"):
+        gateway.add_http("web", http_api.url)
     bench.gateways.delete(name)

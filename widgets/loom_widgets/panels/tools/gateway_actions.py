@@ -17,7 +17,7 @@ from ...kit.source import connect_code, frame_rows
 from ...kit.texts import short_text
 
 if TYPE_CHECKING:
-    from loomlib.workbench.bench_gateways import GatewayView
+    from loomlib.workbench.gateway_view import GatewayView
 
 _HEADS: Final = ("name", "kind", "status", "reason")
 
