@@ -53,7 +53,7 @@ def doctor(command: CommandContext) -> int:
         _guarded("loopback", _loopback),
         _guarded("store", lambda: _store(command)),
         _guarded("AgentCore", lambda: _agentcore(command)),
-        _guarded("isolation of sessions", local.isolation_sentence),
+        _guarded("isolation of sessions", lambda: local.isolation_sentence(command.settings.home)),
         _guarded("browser of sessions", local.browser_sentence),
         _plugins(),
     ]

@@ -54,7 +54,7 @@ def start(home: Path, options: ServiceOptions | None = None, *, persistent: bool
             return running, False
         options = options or ServiceOptions()
         if options.sandbox == "required":
-            choose(options.sandbox, options.sandbox_network)  # raises here, where the caller sees it
+            choose(options.sandbox, options.sandbox_network, home=home)  # raises here, where the caller sees it
         return _spawn(home, options, persistent), True
 
 
@@ -101,9 +101,13 @@ def stop(home: Path) -> bool:
     raise LocalServiceError("The local AgentCore does not stop", on=f"process {pid}", try_=f"kill -9 {pid}")
 
 
-def isolation_sentence() -> str:
-    """Return the isolation that sessions of a new service would have on this machine, after a trial of it."""
-    return choose().sentence
+def isolation_sentence(home: Path | None = None) -> str:
+    """Return the isolation that sessions of a new service would have on this machine, after a trial of it.
+
+    Args:
+        home: The service's home folder; None to leave it out.
+    """
+    return choose(home=home).sentence
 
 
 def _answering(home: Path) -> ServiceState | None:

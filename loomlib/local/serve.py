@@ -209,7 +209,9 @@ async def _serve(
     logs.on_forgotten = forget
     resources = ResourceStore(home)
     import_older_databases(resources)
-    isolation = choose(options.sandbox, options.sandbox_network)
+    isolation = choose(options.sandbox, options.sandbox_network, home=home)
+    if isolation.level != "user":
+        home.chmod(0o700)  # an earlier service may have let agents with another user id pass
     _log.info("Sessions are isolated by %s", isolation.sentence)
     keys = Keyring(Key(access_key=state.access_key, secret_key=state.secret_key))
     quotas = QuotaKeeper(Quotas.of(options.quotas, state.region))

@@ -223,7 +223,8 @@ def make_home(home: Path) -> Path:
     try:
         home.mkdir(parents=True, exist_ok=True)
         with suppress(PermissionError):  # another user's folder, whose mode is theirs
-            home.chmod(0o700)
+            if home.stat().st_mode & 0o066:  # agents with another user id may pass through it
+                home.chmod(0o700)
         with tempfile.TemporaryFile(dir=home):
             pass
     except OSError as error:

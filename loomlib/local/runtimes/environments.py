@@ -21,9 +21,11 @@ from ..sandbox.bubblewrap import View, isolating
 from ..sandbox.cgroups import Cgroups
 from ..sandbox.isolation import Isolation
 from ..sandbox.limits import Limits
+from ..sandbox.users import end as end_user
+from ..sandbox.users import hand_over, home_of, in_memory, supervising, supervisor_variables, take_user
 from ..sandbox.variables import installer_environment, named_paths
 from ..sandbox.watching import Watch
-from ..sessions.processes import signal_group
+from ..sessions.processes import signal_group, signal_process
 from .packages import InvalidPackageError
 from .pythons import Python
 
@@ -115,6 +117,12 @@ class Environments:
             )
             command, descriptors = isolating(self._isolation.program, view, environment, command)
             environment = {}
+        user = 0
+        if self._isolation.level == "user":
+            user, _ = take_user(self._folder.parent, partial, [Path(self._interpreter)])
+            descriptors = [in_memory(environment)]
+            command = supervising((), command, user, *descriptors)
+            environment = supervisor_variables()
         mark, cgroups, reached = secrets.token_hex(8), Cgroups(), list[str]()
         watch = Watch(cgroups)
         groups = cgroups.make(mark, self._limits)
@@ -134,20 +142,28 @@ class Environments:
         except BaseException:
             cgroups.remove(mark)
             cgroups.close()
+            if user:
+                end_user(user)
             raise
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
 
+        def kill() -> None:
+            if user:
+                signal_process(process.pid, signal.SIGTERM)  # the supervisor then ends all others
+            else:
+                signal_group(process.pid, signal.SIGKILL)
+
         def end(name: str) -> None:
             reached.append(name)
-            signal_group(process.pid, signal.SIGKILL)
+            kill()
 
         watch.add(mark, process.pid, (), self._limits, end)
         try:
             output, _ = await process.communicate()
         except asyncio.CancelledError:
-            signal_group(process.pid, signal.SIGKILL)
+            kill()
             await process.wait()
             raise
         finally:
@@ -155,6 +171,9 @@ class Environments:
             reached += filter(None, [cgroups.reached(mark)])
             cgroups.remove(mark)
             cgroups.close()
+            if user:
+                await asyncio.to_thread(end_user, user)
+                shutil.rmtree(home_of(partial), ignore_errors=True)
             if process.returncode != 0:
                 shutil.rmtree(partial, ignore_errors=True)
         if process.returncode:
@@ -170,7 +189,11 @@ class Environments:
                 )
             tail = output.decode("utf-8", "replace").strip().splitlines()[-_PIP_LINES_SHOWN:]
             raise InvalidPackageError("\n".join([f"pip could not install {', '.join(wanted)}:", *tail]))
+        if (partial / "packages").is_symlink():
+            raise InvalidPackageError(f"{', '.join(wanted)} put a link in place of the folder of packages")
         (partial / "packages").mkdir(exist_ok=True)
+        if user:
+            hand_over(partial / "packages", os.geteuid(), former=user)
         (partial / "packages").replace(folder)
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -14,9 +14,10 @@ from typing import Literal, get_args
 
 from ...errors import LocalServiceError
 from .bubblewrap import View, isolating
+from .users import why_not
 
 Mode = Literal["required", "best", "off"]
-Level = Literal["bubblewrap", "none"]
+Level = Literal["bubblewrap", "user", "none"]
 Network = Literal["open", "service", "shared"]
 
 MODES = get_args(Mode)
@@ -26,6 +27,7 @@ NETWORKS: tuple[Network, ...] = ("open", "service")
 _PROBE_WITHIN_S = 20.0
 _LEVELS: Mapping[Level, str] = {
     "bubblewrap": "bubblewrap: own view of files, processes and users",
+    "user": "another user id: agents cannot read your files, but see this machine's processes and public files",
     "none": "none: agents run with your user's permissions and can read your files",
 }
 _NETWORKS: Mapping[Network, str] = {
@@ -45,6 +47,7 @@ class Isolation:
         program: bubblewrap's path; empty for other levels.
         network_program: slirp4netns's path; empty unless the network is "open".
         reason: Why it is not stronger; empty if it is the strongest.
+        home: The service's home folder, of which agents with another user id may read what was made for them.
     """
 
     level: Level = "none"
@@ -52,6 +55,12 @@ class Isolation:
     program: str = ""
     network_program: str = ""
     reason: str = ""
+    home: str = ""
+
+    @property
+    def has_own_users(self) -> bool:
+        """Whether a session has a user id that only its own processes have."""
+        return self.level != "none"
 
     @property
     def has_own_network(self) -> bool:
@@ -69,19 +78,24 @@ class Isolation:
     @property
     def label(self) -> str:
         """A provenance label, such as "sessions: bubblewrap, network open"."""
-        return "sessions: not isolated" if self.level == "none" else f"sessions: {self.level}, network {self.network}"
+        if self.level == "none":
+            return "sessions: not isolated"
+        return f"sessions: {'another user id' if self.level == 'user' else self.level}, network {self.network}"
 
     def as_document(self) -> dict[str, str]:
         """Return the values for a JSON document."""
-        return {**asdict(self), "sentence": self.sentence, "label": self.label}
+        fields = {name: value for name, value in asdict(self).items() if name != "home"}
+        return {**fields, "sentence": self.sentence, "label": self.label}
 
 
-def choose(mode: Mode = "best", network: Network = "open") -> Isolation:
+def choose(mode: Mode = "best", network: Network = "open", *, home: Path | None = None) -> Isolation:
     """Return the isolation that this machine offers, after a trial of it (about 50 ms).
 
     Args:
-        mode: "required" fails without bubblewrap, "best" takes what there is, "off" uses none.
+        mode: "required" fails without bubblewrap, "best" takes the first that works of bubblewrap, another user id (as
+            root) and none, "off" uses none.
         network: "open" or "service".
+        home: The service's home folder, to which another user id needs a way; None to leave it out.
 
     Raises:
         LocalServiceError: The mode is "required" and bubblewrap is missing or does not work here.
@@ -96,7 +110,11 @@ def choose(mode: Mode = "best", network: Network = "open") -> Isolation:
                 on=f"bubblewrap on {sys.platform}",
                 try_="apt-get install bubblewrap, or start with --sandbox best",
             )
-        return Isolation(reason=failure)
+        if sys.platform != "linux" or os.geteuid() != 0:
+            return Isolation(reason=failure)
+        if obstacle := why_not(home):
+            return Isolation(reason=f"{failure}; {obstacle}")
+        return Isolation(level="user", reason=failure, home=str(home.absolute()) if home else "")
     if network == "service":
         return Isolation(level="bubblewrap", network="service", program=program)
     slirp = shutil.which("slirp4netns")

@@ -70,11 +70,11 @@ class Limits:
     def for_setrlimit(self, *, own_users: bool) -> str:
         """Return what the bootstrap sets in the agent's process, as numbers of resources and values.
 
-        The number of processes is only set where the session has users of its own: it counts all of a user's.
+        The number of processes is only set where the session has a user of its own: it counts all of a user's.
         Address space (RLIMIT_AS) is not limited, because runtimes reserve far more of it than they use.
 
         Args:
-            own_users: Whether the session has a user namespace.
+            own_users: Whether the session has a user namespace, or a user id of its own.
         """
         values: list[tuple[int, int]] = [(resource.RLIMIT_CORE, 0)]
         if self.open_files is not None:

@@ -64,6 +64,7 @@ async def run_command(process: SessionProcess, command: str, *, timeout_s: float
         pipes = [await Pipe.open() for _ in range(3)]
         for pipe in pipes:
             resources.callback(pipe.close)
+        process.give(*(pipe.writer for pipe in pipes))
         await ask_channel(
             channel,
             ["run", str(process.folder), SHELL, command, *variables_of(process)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
 import signal
 import socket
@@ -29,6 +30,8 @@ class SessionProcess(ABC):
         output_fd: The pipe of its stdout and stderr.
         leader: The pid of its first process, of which all others descend.
         pid: The agent's pid; 0 until its first message.
+        home: Its home folder, where it has a user id of its own; it is writable like `folder`.
+        user: Its user id, where that is another one than the service's; otherwise 0.
         exit_code: Once it has ended.
         ended: Set once no process of it is left.
     """
@@ -36,6 +39,8 @@ class SessionProcess(ABC):
     address: Address
     output_fd: int
     leader: int
+    home: Path | None = None
+    user: int = 0
 
     def __init__(
         self,
@@ -94,6 +99,12 @@ class SessionProcess(ABC):
             other.close()
         own.setblocking(False)
         return own
+
+    def give(self, *descriptors: int) -> None:
+        """Let the process open the pipes or terminals that it gets by their paths too, such as /dev/stdout."""
+        if self.user:
+            for descriptor in descriptors:
+                os.fchown(descriptor, self.user, self.user)
 
     def how_it_ended(self) -> str:
         """Describe the exit by its exit code or the signal's name."""

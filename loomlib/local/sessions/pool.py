@@ -106,7 +106,7 @@ class SessionPool:
             answer_timeout_s=answer_timeout_s,
             otlp=otlp,
             announces_starts=announces_starts,
-            isolation=_without_endpoint(choose()) if isolation is None else isolation,
+            isolation=_without_endpoint(choose(home=home)) if isolation is None else isolation,
             limits=limits,
             cgroups=self._cgroups,
             watch=self._watch,

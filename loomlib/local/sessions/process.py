@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,12 +18,13 @@ from ..sandbox.bubblewrap import View, isolating
 from ..sandbox.handshake import expect_credentials
 from ..sandbox.isolation import Isolation
 from ..sandbox.network import RESOLVER
+from ..sandbox.users import end as end_user
+from ..sandbox.users import in_memory, supervising, supervisor_variables, take_user, with_home
 from .environment import MARK
 from .lifeline import SessionProcess, make_listener
 from .processes import kill_marked, signal_group, signal_process, wait_for_end
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
-_SUPERVISOR = Path(__file__).parent / "snapshots" / "supervisor.py"
 _NAMESPACE_ENDS_WITHIN_S = 10.0
 _SUPERVISOR_ENDS_WITHIN_S = 5.0
 # A process cannot be put into a group between its start and its first fork, so it goes there itself.
@@ -85,6 +87,9 @@ class AgentProcess(SessionProcess):
         if mounts and not isolated:
             raise OSError(f"its storage at {', '.join(mounts)} needs bubblewrap: {isolation.sentence}")
         supervised = not isolated and sys.platform == "linux"
+        if isolation.level == "user":
+            self.user, self.home = take_user(Path(isolation.home), folder, [Path(interpreter), *read])
+            environment = with_home(environment, self.home)
         lifeline, lifeline_child_end = socket.socketpair()
         super().__init__(
             mark,
@@ -99,6 +104,7 @@ class AgentProcess(SessionProcess):
         output_end, output_child_end = os.pipe()
         descriptors: list[int] = []
         try:
+            self.give(output_child_end)
             if self._has_leader:
                 expect_credentials(self._lifeline)
             with make_listener(mark, isolation) as listener:
@@ -126,7 +132,10 @@ class AgentProcess(SessionProcess):
                     command, descriptors = isolating(isolation.program, view, environment, command)
                     variables = {MARK: mark}
                 elif supervised:
-                    command = [interpreter, "-I", "-S", str(_SUPERVISOR), *map(str, inherited), *command]
+                    if self.user:
+                        descriptors = [in_memory(environment)]
+                        variables = {MARK: mark, **supervisor_variables()}
+                    command = supervising(passed, command, self.user, *descriptors)
                 if groups:
                     command = [*_JOIN_GROUPS, *map(str, groups), "--", *command]
                 self._popen = subprocess.Popen(
@@ -142,6 +151,7 @@ class AgentProcess(SessionProcess):
         except BaseException:
             os.close(output_end)
             self._lifeline.close()
+            self._leave_user()
             raise
         finally:
             for descriptor in (output_child_end, *descriptors):
@@ -172,7 +182,7 @@ class AgentProcess(SessionProcess):
         if self._init:
             # The first process of a pid namespace takes all others along, and ends after them.
             signal_process(self._init, signal.SIGKILL)
-        elif self._has_leader and self._isolation.level == "none":
+        elif self._has_leader and self._isolation.level != "bubblewrap":
             signal_process(self.leader, signal.SIGTERM)  # the supervisor then ends all others
             self._loop.call_later(_SUPERVISOR_ENDS_WITHIN_S, self._insist)
         else:
@@ -217,7 +227,13 @@ class AgentProcess(SessionProcess):
         if self._init:
             wait_for_end(self._init, within_s=_NAMESPACE_ENDS_WITHIN_S)
         kill_marked([self.mark])
+        self._leave_user()
         return self._popen.wait()
+
+    def _leave_user(self) -> None:
+        if self.user and self.home is not None:
+            end_user(self.user)
+            shutil.rmtree(self.home, ignore_errors=True)
 
     def _on_reaped(self, waiting: asyncio.Future[int]) -> None:
         self.exit_code = waiting.result()

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from pathlib import Path
 from ..sandbox.bubblewrap import HOME
 from ..sandbox.handshake import expect_credentials
 from ..sandbox.isolation import Isolation
+from ..sandbox.users import with_home
 from .lifeline import SessionProcess, make_listener
 from .processes import kill_marked, parent_of, signal_group, signal_process, wait_readable
 from .snapshots.freezing import RESTORE, Request
@@ -38,6 +40,8 @@ class RestoredProcess(SessionProcess):
         spans: Its settings for the export of spans.
         port: The service's port.
         groups: Files of control groups that it joins.
+        user: Its user id, where that is another one than the service's.
+        home: Its home folder there.
         on_signal: As for `AgentProcess`.
         on_endpoint: As for `AgentProcess`.
     """
@@ -56,7 +60,13 @@ class RestoredProcess(SessionProcess):
         groups: Sequence[Path],
         on_signal: Callable[[bytes], None],
         on_endpoint: Callable[[socket.socket], None],
+        user: int = 0,
+        home: Path | None = None,
     ) -> None:
+        self.user, self.home = user, home
+        if home is not None:
+            environment, former = with_home(environment, home), environment
+            changed = {**changed, **dict(environment.items() - former.items())}
         lifeline, self._lifeline_child_end = socket.socketpair()
         super().__init__(
             mark,
@@ -75,6 +85,7 @@ class RestoredProcess(SessionProcess):
             mark=mark,
             folder=str(folder),
             home=HOME,
+            copied=bool(user),
             port=port if isolation.has_own_network else 0,
             isolated=isolation.level == "bubblewrap",
             own_network=isolation.has_own_network,
@@ -98,6 +109,7 @@ class RestoredProcess(SessionProcess):
         os.write(document, json.dumps(asdict(self._request)).encode())
         os.lseek(document, 0, os.SEEK_SET)
         expect_credentials(self._lifeline)
+        self.give(output_child_end)
         try:
             with make_listener(self.mark, self._isolation) as listener:
                 self.address = listener.getsockname()
@@ -165,6 +177,8 @@ class RestoredProcess(SessionProcess):
             self._network.close()
         if not reported:  # the parent was killed; otherwise it has ended all others, which are its descendants
             kill_marked([self.mark])
+        if self.home is not None:
+            shutil.rmtree(self.home, ignore_errors=True)
 
     def _on_ended(self, code: int) -> None:
         self.exit_code = code

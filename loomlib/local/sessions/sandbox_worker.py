@@ -86,18 +86,19 @@ class SandboxWorker:
                 mark=plan.mark,
                 isolation=plan.isolation,
                 read=(*plan.read, *shared.readable),
-                limits=self._limits.for_setrlimit(own_users=plan.isolation.level == "bubblewrap"),
+                limits=self._limits.for_setrlimit(own_users=plan.isolation.has_own_users),
                 groups=shared.cgroups.make(plan.mark, self._limits),
                 port=shared.port if has_service else 0,
                 on_signal=_ignore,
                 on_endpoint=self._connect if has_service else _close,
             )
-            write_record(shared.folder, plan.mark, self.process.leader)
+            write_record(shared.folder, plan.mark, self.process.leader, self.process.user)
         except BaseException:
             shutil.rmtree(plan.folder, ignore_errors=True)
             raise
         self._started.set_result(self.process)
-        shared.watch.add(plan.mark, self.process.leader, (plan.folder,), self._limits, self._on_limit)
+        writable = (plan.folder, *([self.process.home] if self.process.home else []))
+        shared.watch.add(plan.mark, self.process.leader, writable, self._limits, self._on_limit)
         os.set_blocking(self.process.output_fd, False)
         loop.add_reader(self.process.output_fd, self._read_output)
         self._spawn(self._clean_up())

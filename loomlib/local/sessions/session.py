@@ -268,12 +268,13 @@ class RuntimeSession:
         place = self._place
         if process.leader:
             try:
-                write_record(place.folder, self.mark, process.leader)
+                write_record(place.folder, self.mark, process.leader, process.user)
             except OSError:
                 os.close(process.output_fd)
                 await process.end(grace_s=0)
                 raise
-            place.watch.add(self.mark, process.leader, folders, self._limits, self._on_limit)
+            writable = (*folders, *([process.home] if process.home else []))
+            place.watch.add(self.mark, process.leader, writable, self._limits, self._on_limit)
         output = SessionOutput(process.output_fd, place.sink, group=self._group, stream=self._stream)
         if isinstance(process, RestoredProcess) and snapshot is not None:
             output.tail.extend(snapshot.tail)  # the same process wrote them, at its start
@@ -347,7 +348,7 @@ class RuntimeSession:
             ),
             write=place.writable,
             mounts=storage,
-            limits=self._limits.for_setrlimit(own_users=place.isolation.level == "bubblewrap"),
+            limits=self._limits.for_setrlimit(own_users=place.isolation.has_own_users),
             groups=place.cgroups.make(self.mark, self._limits),
             port=place.port,
             on_signal=self._on_signal,

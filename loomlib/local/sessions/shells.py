@@ -69,6 +69,7 @@ class Shell:
             status = await Pipe.open()
             on_failure.callback(status.close)
             words = ["shell", str(process.folder), SHELL, *variables_of(process), "TERM=xterm-256color"]
+            process.give(other)
             await ask_channel(channel, words, [other, status.writer])
             status.close_writer()
             on_failure.pop_all()

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..contract import RuntimeVersion
 from ..log_groups import runtime_group
+from ..sandbox.users import make_folders
 from .commands import connect_address
 from .connections import Connections
 from .environment import SERVER
@@ -147,14 +148,15 @@ class Snapshot:
             on_endpoint=self._connect_endpoint,
         )
         self._control_child_end.close()
-        place.watch.add(mark, process.leader, (folder,), limits, self._on_limit)
+        writable = (folder, *([process.home] if process.home else []))
+        place.watch.add(mark, process.leader, writable, limits, self._on_limit)
         group = runtime_group(runtime, f"/aws/bedrock-agentcore/runtimes/{runtime.runtime_id}-{_QUALIFIER}")
         stream = f"{datetime.now(UTC):%Y/%m/%d}/[runtime-logs]{mark}"
         self._output = SessionOutput(process.output_fd, place.sink, group=group, stream=stream)
         if self._note:  # not by `output`, whose last lines explain why an agent failed
             now_ms = int(time.time() * 1000)
             place.sink.write(group=group, stream=stream, timestamp_ms=now_ms, message=f"Loom: {self._note}")
-        write_record(place.folder, mark, process.leader)
+        write_record(place.folder, mark, process.leader, process.user)
         return process
 
     async def _freeze(self) -> None:
@@ -201,7 +203,13 @@ class Snapshot:
         """
         folder = self._session_folders / mark
         source = self._place.folder / self._mark
-        await asyncio.to_thread(shutil.copytree, source, folder, symlinks=True)
+        user = self._process.user if self._process is not None else 0
+        home = None
+        if user:
+            # The session copies the files itself: as root this process must follow no link of the agent's.
+            home = await asyncio.to_thread(make_folders, folder, user)
+        else:
+            await asyncio.to_thread(shutil.copytree, source, folder, symlinks=True)
         on_asked()
         former = self._environment
         changed = {name: value for name, value in environment.items() if former.get(name) != value}
@@ -217,6 +225,8 @@ class Snapshot:
             spans=spans,
             port=self._place.port,
             groups=groups,
+            user=user,
+            home=home,
             on_signal=on_signal,
             on_endpoint=on_endpoint,
         )

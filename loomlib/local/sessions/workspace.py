@@ -9,6 +9,7 @@ import shutil
 import signal
 from pathlib import Path
 
+from ..sandbox.users import end_leftovers
 from .processes import kill_marked, signal_group, start_ticks
 
 SMALL_FILES = 200
@@ -52,15 +53,17 @@ def record_path(sessions: Path, mark: str) -> Path:
     return sessions / f"{mark}.json"
 
 
-def write_record(sessions: Path, mark: str, pid: int) -> None:
+def write_record(sessions: Path, mark: str, pid: int, user: int = 0) -> None:
     """Write a session's process id to disk, so that a later service can end it if this one is killed.
 
     Args:
         sessions: The folder of the sessions.
         mark: The mark of the session's process, the file's name.
         pid: The process id.
+        user: Its user id, if all processes of that id are the session's.
     """
-    record_path(sessions, mark).write_text(json.dumps({"pid": pid, "start_ticks": start_ticks(pid)}), "ascii")
+    record = {"pid": pid, "start_ticks": start_ticks(pid), "user": user}
+    record_path(sessions, mark).write_text(json.dumps(record), "ascii")
 
 
 def sweep_leftovers(sessions: Path) -> int:
@@ -72,13 +75,17 @@ def sweep_leftovers(sessions: Path) -> int:
         return 0
     entries = list(sessions.iterdir())
     marks = {entry.name.removesuffix(".json") for entry in entries}
+    users: set[int] = set()
     for mark in marks:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             record = json.loads(record_path(sessions, mark).read_text("ascii"))
             pid, ticks = int(record["pid"]), int(record["start_ticks"])
             if ticks and start_ticks(pid) == ticks:
                 signal_group(pid, signal.SIGKILL)
+            users.add(int(record["user"]))
     kill_marked(marks)
+    for user in users:
+        end_leftovers(user)
     for mark in marks:
         remove_workspace(sessions, mark)
     return len(marks)

@@ -15,11 +15,12 @@ import shutil
 import struct
 import time
 
+from .supervisor import drop_bounding_capabilities, drop_capabilities
+
 _NEW_MOUNTS, _NEW_NETWORK = 0x00020000, 0x40000000  # unshare(2)
 _NEW_USERS, _NEW_IPC, _NEW_UTS = 0x10000000, 0x08000000, 0x04000000
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _BIND, _RECURSIVE, _PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18  # mount(2)
-_DUMPABLE, _DROP_BOUNDING, _NO_NEW_PRIVILEGES = 4, 24, 38  # prctl(2)
-_CAPABILITY_VERSION = 0x20080522
+_DUMPABLE = 4  # prctl(2)
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1  # netdevice(7)
 _PRIVATE_FOLDERS = (("/tmp", "mode=1777,size=512m"), ("/dev/shm", "mode=1777,size=64m"))  # noqa: S108 (as bubblewrap.py)
 
@@ -124,12 +125,8 @@ def _start_loopback() -> None:
 
 
 def _drop_capabilities() -> None:
-    for capability in range(64):
-        if _libc.prctl(_DROP_BOUNDING, capability, 0, 0, 0):
-            break  # the last one that this kernel has
-    header, none = struct.pack("Ii", _CAPABILITY_VERSION, 0), bytes(24)
-    _check(_libc.capset(header, none), "capset")
-    _check(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
+    drop_bounding_capabilities()
+    drop_capabilities()
     # Otherwise it could not read its own files in /proc. Other namespaces' processes may not read them.
     _check(_libc.prctl(_DUMPABLE, 1, 0, 0, 0), "prctl")
 

@@ -47,6 +47,7 @@ class Request:
     mark: str
     folder: str
     home: str
+    copied: bool
     port: int
     isolated: bool
     own_network: bool
@@ -170,6 +171,10 @@ class Freezer:
         os.dup2(output, 2)
         os.close(output)
         self._supervise(request, status)
+        if request.copied:
+            import shutil
+
+            shutil.copytree(self._folder, request.folder, symlinks=True, dirs_exist_ok=True)
         # The session's own process.
         os.set_blocking(listener, False)
         for given, place in ((listener, self._listener_fd), (lifeline, self._lifeline_fd)):

@@ -1,8 +1,12 @@
 """The parent of an agent's process where bubblewrap is not: it adopts what the agent forks and ends all of it.
 
-`python -I -S supervisor.py LISTENER LIFELINE COMMAND…` runs the command and ends with its status. When the command has
-ended, or on SIGTERM, or when the service has ended, it kills every process that the command left, whatever session,
-group or environment that has. It imports nothing but the standard library.
+`python -I -S supervisor.py DESCRIPTORS USER VARIABLES COMMAND…` runs the command and ends with its status. When the
+command has ended, or on SIGTERM, or when the service has ended, it kills every process that the command left, whatever
+session, group or environment that has. It imports nothing but the standard library.
+
+The descriptors, separated by commas, are the command's and are closed here. With a user id the command runs as that
+user without any privilege, with the variables that the descriptor VARIABLES holds, while this process stays root's;
+with `-` both are this process's own.
 """
 
 from __future__ import annotations
@@ -11,16 +15,26 @@ import contextlib
 import ctypes
 import os
 import signal
+import struct
 import sys
 import time
 
 # prctl(2)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_DROP_BOUNDING, _NO_NEW_PRIVILEGES = 24, 38
+_CAPABILITY_VERSION = 0x20080522
 SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
 
 
-def supervise(descriptors: list[int], command: list[str]) -> int:
-    """Run a command, end everything that it started, and return its exit code, or 128 and its signal's number."""
+def supervise(descriptors: list[int], command: list[str], user: int = 0, variables: int = -1) -> int:
+    """Run a command, end everything that it started, and return its exit code, or 128 and its signal's number.
+
+    Args:
+        descriptors: The command's descriptors.
+        command: The program and its arguments.
+        user: The user id that it runs under; 0 for this process's own.
+        variables: A descriptor with its variables, separated by NUL; -1 for this process's own.
+    """
     prctl = ctypes.CDLL(None).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
@@ -29,10 +43,46 @@ def supervise(descriptors: list[int], command: list[str]) -> int:
     if agent == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.setsid()
-        os.execv(command[0], command)  # noqa: S606 (the service's own command)
-    for descriptor in descriptors:
+        environment = dict(os.environ)
+        if user:
+            with os.fdopen(variables, "rb") as file:
+                pairs = [os.fsdecode(pair).partition("=") for pair in file.read().split(b"\0") if pair]
+            environment = {name: value for name, _, value in pairs}
+            become(user)
+        os.execve(command[0], command, environment)  # noqa: S606 (the service's own command)
+    for descriptor in (*descriptors, *([variables] if user else [])):
         os.close(descriptor)
     return follow(agent)
+
+
+def become(user: int) -> None:
+    """Become another user for good: without groups, without a capability, and without a way to gain one."""
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    drop_bounding_capabilities()
+    os.setresuid(user, user, user)
+    drop_capabilities()
+
+
+def drop_bounding_capabilities() -> None:
+    """Give up all capabilities for the programs that this process starts."""
+    prctl = ctypes.CDLL(None).prctl
+    for capability in range(64):
+        if prctl(_DROP_BOUNDING, capability, 0, 0, 0):
+            break  # the last one that this kernel has
+
+
+def drop_capabilities() -> None:
+    """Give up all capabilities of this process, and the ways to gain one.
+
+    Raises:
+        OSError: The kernel refuses.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, none = struct.pack("Ii", _CAPABILITY_VERSION, 0), bytes(24)
+    if libc.capset(header, none) or libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
+        number = ctypes.get_errno()
+        raise OSError(number, f"capabilities: {os.strerror(number)}")
 
 
 def follow(agent: int) -> int:
@@ -84,4 +134,6 @@ def _descendants() -> list[int]:
 
 
 if __name__ == "__main__":
-    sys.exit(supervise([int(sys.argv[1]), int(sys.argv[2])], sys.argv[3:]))
+    own, user, variables = (word.replace("-", "") for word in sys.argv[1:4])
+    own_descriptors = [int(word) for word in own.split(",") if word]
+    sys.exit(supervise(own_descriptors, sys.argv[4:], int(user or 0), int(variables or -1)))
