@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,10 +29,12 @@ def test_required_isolation_is_refused_without_bubblewrap(tmp_path: Path) -> Non
     assert local.find(tmp_path / "home") is None
 
 
-def test_the_best_isolation_is_none_without_bubblewrap() -> None:
-    chosen = choose("best")
+def test_the_best_isolation_without_bubblewrap_is_another_user_id_for_root_and_none_for_others(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    chosen = choose("best", home=tmp_path / "home")  # a place where no other user comes
     assert (chosen.level, chosen.network, chosen.program) == ("none", "shared", "")
-    assert chosen.reason in ("bubblewrap is not installed", "bubblewrap needs Linux")
+    assert chosen.reason.startswith(("bubblewrap is not installed", "bubblewrap needs Linux"))
+    assert ("; another user id cannot be used" in chosen.reason) == (sys.platform == "linux" and os.geteuid() == 0)
     assert chosen.reason in chosen.sentence
     assert chosen.label == "sessions: not isolated"
 
