@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from conftest import Aws
 from waiting import wait_until
 
 from loomlib import local
+from loomlib.local.sandbox.users import can_mount
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0, reason="only root on Linux can give sessions another user id"
@@ -222,7 +224,7 @@ except PermissionError:
     wait_until(lambda: len(processes()) >= 3, what="the agent and what it forked")
     place.stop(runtimes["V1"], session)
     assert processes() == []
-    assert not Path(f"/tmp/loom-left-{user}").exists()  # noqa: S108
+    assert not Path(f"/tmp/loom-left-{user}").exists()
 
 
 def test_a_command_and_a_restart_of_a_session_work(place: Place, runtimes: dict[str, Any]) -> None:
@@ -243,6 +245,30 @@ def test_a_command_and_a_restart_of_a_session_work(place: Place, runtimes: dict[
         place.stop(runtime, session)
         assert place.call(runtime, session, "result = os.path.exists('made')") is False
         place.stop(runtime, session)
+
+
+def test_session_storage_outlives_its_session_and_is_its_next_users(place: Place) -> None:
+    storage = [{"sessionStorage": {"mountPath": "/mnt/notes"}}]
+    if not can_mount():
+        with pytest.raises(ClientError, match=r"needs bubblewrap, or root that may mount \(CAP_SYS_ADMIN\)"):
+            place.aws.deploy("user_stores", AGENT, filesystemConfigurations=storage)
+        return
+    runtime = place.aws.deploy("user_stores", AGENT, filesystemConfigurations=storage)
+    first, second = str(uuid.uuid4()), str(uuid.uuid4())
+    write = """
+with open("/mnt/notes/note", "a") as file:
+    file.write("kept ")
+result = [os.getuid(), open("/mnt/notes/note").read(), os.listdir("/mnt")]
+"""
+    user, text, beside = place.call(runtime, first, write)
+    assert (text, beside) == ("kept ", ["notes"])
+    assert place.call(runtime, second, "result = os.listdir('/mnt/notes')") == []
+    place.stop(runtime, first)
+    later_user, text, _ = place.call(runtime, first, write)
+    assert text == "kept kept "
+    assert later_user != user
+    place.stop(runtime, first)
+    place.stop(runtime, second)
 
 
 def test_an_interpreters_cell_is_another_user(place: Place) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..sandbox.isolation import Isolation
+from ..sandbox.users import can_mount
 from ..wire import invalid
 
 
@@ -22,10 +23,11 @@ def check_filesystems(document: Mapping[str, Any], isolation: Isolation) -> None
         raise invalid("filesystemConfigurations must have different mount paths")
     if len(paths) > 1:
         raise invalid("filesystemConfigurations can have one sessionStorage at most")
-    if paths and isolation.level != "bubblewrap":
+    if paths and isolation.level != "bubblewrap" and not (isolation.level == "user" and can_mount()):
         raise invalid(
-            f"Session storage at {paths[0]} needs bubblewrap, which binds it there: {isolation.sentence}. Install "
-            "bubblewrap (apt-get install bubblewrap), or leave out filesystemConfigurations"
+            f"Session storage at {paths[0]} needs bubblewrap, or root that may mount (CAP_SYS_ADMIN), to be put there: "
+            f"{isolation.sentence}. Install bubblewrap (apt-get install bubblewrap), or leave out "
+            "filesystemConfigurations"
         )
 
 

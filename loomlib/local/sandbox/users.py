@@ -115,7 +115,13 @@ def _check_passable(interpreter: Path) -> None:
         )
 
 
-def supervising(descriptors: Sequence[int], command: Sequence[str], user: int = 0, variables: int = -1) -> list[str]:
+def supervising(
+    descriptors: Sequence[int],
+    command: Sequence[str],
+    user: int = 0,
+    variables: int = -1,
+    mounts: Mapping[str, Path] | None = None,
+) -> list[str]:
     """Return the command that runs another one below a supervisor (see `supervisor.py`).
 
     Args:
@@ -123,10 +129,38 @@ def supervising(descriptors: Sequence[int], command: Sequence[str], user: int = 
         command: The program and its arguments.
         user: The user id that the command gets; 0 for the service's own.
         variables: The descriptor of its variables, if it gets an id.
+        mounts: Folders that it then finds at other paths, as `{path: folder}`.
     """
     own = ",".join(map(str, descriptors)) or "-"
     runs = [sys.executable, str(user), str(variables)] if user else [command[0], "-", "-"]
-    return [runs[0], "-I", "-S", str(_SUPERVISOR), own, *runs[1:], *command]
+    pairs = [str(word) for pair in (mounts or {}).items() for word in pair]
+    bound = [str(len(pairs) // 2), *pairs]
+    return [runs[0], "-I", "-S", str(_SUPERVISOR), own, *runs[1:], *bound, *command]
+
+
+@cache
+def can_mount() -> bool:
+    """Return whether this service may put folders at other paths for an agent, which takes CAP_SYS_ADMIN."""
+    user = take()
+    variables = in_memory({})
+    try:
+        with tempfile.TemporaryDirectory(prefix="loom-probe-") as folder:
+            trial = supervising((), ["/bin/sh", "-c", "exit 0"], user, variables, {"/mnt/loom-probe": Path(folder)})
+            return not subprocess.run(
+                trial,
+                pass_fds=[variables],
+                env=supervisor_variables(),
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_TRIAL_WITHIN_S,
+                check=False,
+            ).returncode
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    finally:
+        os.close(variables)
+        release(user)
 
 
 def supervisor_variables() -> dict[str, str]:
@@ -204,7 +238,7 @@ def home_of(folder: Path) -> Path:
 
 def hand_over(folder: Path, user: int, *, former: int) -> None:
     """Give a folder and what is in it to a user; what is not the former user's stays as it is, such as hard links."""
-    for _, folders, files, descriptor in os.fwalk(folder):
+    for _, folders, files, descriptor in os.fwalk(folder, topdown=False):  # until the last step it is out of reach
         for name in (*folders, *files, "."):
             if os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_uid == former:
                 os.chown(name, user, user, dir_fd=descriptor, follow_symlinks=False)

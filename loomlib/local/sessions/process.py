@@ -19,7 +19,7 @@ from ..sandbox.handshake import expect_credentials
 from ..sandbox.isolation import Isolation
 from ..sandbox.network import RESOLVER
 from ..sandbox.users import end as end_user
-from ..sandbox.users import in_memory, supervising, supervisor_variables, take_user, with_home
+from ..sandbox.users import hand_over, in_memory, supervising, supervisor_variables, take_user, with_home
 from .environment import MARK
 from .lifeline import SessionProcess, make_listener
 from .processes import kill_marked, signal_group, signal_process, wait_for_end
@@ -84,12 +84,15 @@ class AgentProcess(SessionProcess):
         may_nest: bool = False,
     ) -> None:
         isolated = isolation.level == "bubblewrap"
-        if mounts and not isolated:
+        if mounts and isolation.level == "none":
             raise OSError(f"its storage at {', '.join(mounts)} needs bubblewrap: {isolation.sentence}")
         supervised = not isolated and sys.platform == "linux"
         if isolation.level == "user":
             self.user, self.home = take_user(Path(isolation.home), folder, [Path(interpreter), *read])
             environment = with_home(environment, self.home)
+        for storage in (mounts or {}).values():
+            if os.geteuid() == 0 and (former := storage.stat().st_uid) != self.user:
+                hand_over(storage, self.user, former=former)
         lifeline, lifeline_child_end = socket.socketpair()
         super().__init__(
             mark,
@@ -135,7 +138,7 @@ class AgentProcess(SessionProcess):
                     if self.user:
                         descriptors = [in_memory(environment)]
                         variables = {MARK: mark, **supervisor_variables()}
-                    command = supervising(passed, command, self.user, *descriptors)
+                    command = supervising(passed, command, self.user, *descriptors or [-1], mounts)
                 if groups:
                     command = [*_JOIN_GROUPS, *map(str, groups), "--", *command]
                 self._popen = subprocess.Popen(

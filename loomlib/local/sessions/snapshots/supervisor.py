@@ -1,12 +1,13 @@
 """The parent of an agent's process where bubblewrap is not: it adopts what the agent forks and ends all of it.
 
-`python -I -S supervisor.py DESCRIPTORS USER VARIABLES COMMAND…` runs the command and ends with its status. When the
-command has ended, or on SIGTERM, or when the service has ended, it kills every process that the command left, whatever
-session, group or environment that has. It imports nothing but the standard library.
+`python -I -S supervisor.py DESCRIPTORS USER VARIABLES MOUNTS COMMAND…` runs the command and ends with its status. When
+the command has ended, or on SIGTERM, or when the service has ended, it kills every process that the command left,
+whatever session, group or environment that has. It imports nothing but the standard library.
 
 The descriptors, separated by commas, are the command's and are closed here. With a user id the command runs as that
 user without any privilege, with the variables that the descriptor VARIABLES holds, while this process stays root's;
-with `-` both are this process's own.
+with `-` both are this process's own. MOUNTS is the number of pairs that follow, of a path below /mnt and the folder
+that the user finds there.
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ import time
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _DROP_BOUNDING, _NO_NEW_PRIVILEGES = 24, 38
 _CAPABILITY_VERSION = 0x20080522
+_NEW_MOUNTS = 0x00020000  # unshare(2)
+_BIND, _RECURSIVE, _PRIVATE, _NO_SUID, _NO_DEVICES = 4096, 16384, 1 << 18, 2, 4  # mount(2)
+_MOUNTS = "/mnt"
 SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
 
 
-def supervise(descriptors: list[int], command: list[str], user: int = 0, variables: int = -1) -> int:
+def supervise(
+    descriptors: list[int], command: list[str], user: int = 0, variables: int = -1, mounts: dict[str, str] | None = None
+) -> int:
     """Run a command, end everything that it started, and return its exit code, or 128 and its signal's number.
 
     Args:
@@ -34,6 +40,7 @@ def supervise(descriptors: list[int], command: list[str], user: int = 0, variabl
         command: The program and its arguments.
         user: The user id that it runs under; 0 for this process's own.
         variables: A descriptor with its variables, separated by NUL; -1 for this process's own.
+        mounts: Folders that the user finds at other paths, as `{path: folder}`.
     """
     prctl = ctypes.CDLL(None).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -48,6 +55,8 @@ def supervise(descriptors: list[int], command: list[str], user: int = 0, variabl
             with os.fdopen(variables, "rb") as file:
                 pairs = [os.fsdecode(pair).partition("=") for pair in file.read().split(b"\0") if pair]
             environment = {name: value for name, _, value in pairs}
+            if mounts:
+                bind(mounts)
             become(user)
         os.execve(command[0], command, environment)  # noqa: S606 (the service's own command)
     for descriptor in (*descriptors, *([variables] if user else [])):
@@ -62,6 +71,30 @@ def become(user: int) -> None:
     drop_bounding_capabilities()
     os.setresuid(user, user, user)
     drop_capabilities()
+
+
+def bind(mounts: dict[str, str]) -> None:
+    """Put folders at paths below /mnt, which nothing else is left in, for this process and those that it starts.
+
+    Raises:
+        OSError: The kernel refuses.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def check(result: int) -> None:
+        if result:
+            number = ctypes.get_errno()
+            raise OSError(number, f"session storage cannot be mounted: {os.strerror(number)}")
+
+    def mount(source: str, target: str, kind: str, flags: int) -> None:
+        check(libc.mount(os.fsencode(source), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags), b"mode=0755"))
+
+    check(libc.unshare(_NEW_MOUNTS))
+    mount("none", "/", "", _RECURSIVE | _PRIVATE)
+    mount("none", _MOUNTS, "tmpfs", _NO_SUID | _NO_DEVICES)
+    for path, folder in mounts.items():
+        os.mkdir(path)
+        mount(folder, path, "", _BIND)
 
 
 def drop_bounding_capabilities() -> None:
@@ -134,6 +167,8 @@ def _descendants() -> list[int]:
 
 
 if __name__ == "__main__":
-    own, user, variables = (word.replace("-", "") for word in sys.argv[1:4])
+    own, user, variables, count = (word.replace("-", "") for word in sys.argv[1:5])
+    begin = 5 + 2 * int(count or 0)
+    pairs = dict(zip(sys.argv[5:begin:2], sys.argv[6:begin:2], strict=True))
     own_descriptors = [int(word) for word in own.split(",") if word]
-    sys.exit(supervise(own_descriptors, sys.argv[4:], int(user or 0), int(variables or -1)))
+    sys.exit(supervise(own_descriptors, sys.argv[begin:], int(user or 0), int(variables or -1), pairs))
