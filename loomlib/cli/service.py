@@ -46,8 +46,8 @@ from .output import emit_json, emit_table, say, seconds_since
     "--sandbox",
     type=click.Choice(["required", "best", "off"]),
     default=None,
-    help="Isolation of sessions: the strongest that this machine has (best, default), bubblewrap or nothing "
-    "(required), or none (off).",
+    help="Isolation of sessions: the strongest that this machine has (best, default: bubblewrap, else another user id "
+    "for root), bubblewrap or nothing (required), or none (off).",
 )
 @click.option(
     "--sandbox-network",

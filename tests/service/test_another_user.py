@@ -318,6 +318,16 @@ def build_wheel(folder, *_):
     place.stop(runtime, session)
 
 
+def test_a_package_that_is_too_large_to_be_copied_can_be_read_and_not_changed(place: Place) -> None:
+    files: dict[str, str | bytes] = {f"many/{number}.txt": str(number) for number in range(201)}
+    artifact = place.aws.upload({"agent.py": AGENT, **files})
+    runtime = place.aws.settled(place.aws.create("user_large", artifact)["agentRuntimeId"])
+    session = str(uuid.uuid4())
+    code = "result = [tried('many/150.txt'), os.access('many', os.W_OK), os.access('many/150.txt', os.W_OK)]"
+    assert place.call(runtime, session, code) == [3, False, False]
+    place.stop(runtime, session)
+
+
 def test_doctor_and_the_log_name_the_isolation(place: Place) -> None:
     name = "another user id: agents cannot read your files"
     assert name in place.run("doctor")

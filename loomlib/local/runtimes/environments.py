@@ -121,7 +121,7 @@ class Environments:
         if self._isolation.level == "user":
             user, _ = take_user(self._folder.parent, partial, [Path(self._interpreter)])
             descriptors = [in_memory(environment)]
-            command = supervising((), command, user, *descriptors)
+            command = supervising((), command, user, descriptors[0])
             environment = supervisor_variables()
         mark, cgroups, reached = secrets.token_hex(8), Cgroups(), list[str]()
         watch = Watch(cgroups)

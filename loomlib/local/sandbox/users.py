@@ -191,11 +191,11 @@ def take_user(home: Path, folder: Path, read: Sequence[Path]) -> tuple[int, Path
     try:
         _check_passable(read[0])
         open_way(home, folder.parent)
-        # A large package is linked to and not copied; what is in a copy may not decide what is opened.
+        # Packages have no links: where there are some, a large one is linked to and not copied.
         linked = [Path(entry.path).resolve() for entry in os.scandir(folder) if entry.is_symlink()]
-        for path in (*linked, *read[1:]):
-            if not path.is_relative_to(home / "runtimes") or path in linked:
-                open_to_agents(home, path)
+        installed = [path for path in read[1:] if path.is_relative_to(home / "environments") or path.is_file()]
+        for path in (*linked, *installed):
+            open_to_agents(home, path)
         hand_over(folder, user, former=os.geteuid())
         return user, make_home(folder, user)
     except BaseException:

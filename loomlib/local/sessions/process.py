@@ -106,6 +106,7 @@ class AgentProcess(SessionProcess):
         )
         output_end, output_child_end = os.pipe()
         descriptors: list[int] = []
+        of_the_agent = -1
         try:
             self.give(output_child_end)
             if self._has_leader:
@@ -136,9 +137,10 @@ class AgentProcess(SessionProcess):
                     variables = {MARK: mark}
                 elif supervised:
                     if self.user:
-                        descriptors = [in_memory(environment)]
+                        of_the_agent = in_memory(environment)
+                        descriptors = [of_the_agent]
                         variables = {MARK: mark, **supervisor_variables()}
-                    command = supervising(passed, command, self.user, *descriptors or [-1], mounts)
+                    command = supervising(passed, command, self.user, of_the_agent, mounts)
                 if groups:
                     command = [*_JOIN_GROUPS, *map(str, groups), "--", *command]
                 self._popen = subprocess.Popen(
