@@ -66,12 +66,13 @@ def delete_everything(bench: loom.Workbench) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Runs:
-    """Both runs: the variables of the one here, and the operations of each in their order, repetitions left out."""
+    """Both runs: their variables, the operations of each in order without repetitions, and updates of runtimes."""
 
     here: Mapping[str, Any]
     there: Mapping[str, Any]
     operations_here: list[str]
     operations_there: list[str]
+    updates_here: int
 
 
 def operations(sent: list[SentRequest]) -> list[str]:
@@ -102,6 +103,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
                 environment=known.environment,
             )
             here = run_notebook({**given, "recorded": loom.Workbench(recorded)}, "recorded")
+            here["agent"].configure({"KNOWLEDGE_BASE_ID": here["handbook"].value.id})  # which it has already
+            updates = sum(request.method == "PUT" and "/runtimes/" in request.target for request in sent)
             recorded.clients.close()
             operations_here = operations(sent)
         here["trace"].cost()
@@ -120,7 +123,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
             sent.clear()
             there = run_notebook({**given, "where": "aws"}, "loom.connect(where)")
             there["bench"].close()
-            yield Runs(here, there, operations_here, operations(sent))
+            yield Runs(here, there, operations_here, operations(sent), updates)
 
 
 def document(statement: Mapping[str, Any]) -> str:
@@ -151,6 +154,10 @@ def test_the_trace_has_a_cost_and_a_diagnosis_and_its_session_came_from_a_snapsh
     assert list(trace.causes().columns[:3]) == ["rank", "rule", "title"]
     assert any("restored from a snapshot" in sentence for sentence in trace.sentences())
     assert "blocked by a guardrail" in runs.here["blocked"].text
+
+
+def test_a_runtime_that_has_the_variables_already_gets_no_new_version(runs: Runs) -> None:
+    assert runs.updates_here == 1
 
 
 def test_on_aws_the_same_notebook_makes_the_same_calls(runs: Runs) -> None:
