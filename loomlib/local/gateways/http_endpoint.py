@@ -90,6 +90,8 @@ class HttpEndpoint:
         """
         name, below = target_path(path)
         named = self._target(gateway, name)
+        if gateway.id in caller.fields.get("via", "").replace(",", " ").split():
+            raise RefusedError("LoopDetectedException", 508, f"The request has passed gateway {gateway.id} already")
         if scope["method"] not in _METHODS:
             raise RefusedError("UnknownOperationException", 405, f"Gateways do not pass on {scope['method']}")
         limit = largest_body("bedrock-agentcore", path)
@@ -179,6 +181,7 @@ class HttpEndpoint:
             gateway, target, bearer=caller.bearer, method=request.method, url=url, body=request.body
         )
         headers = _passed_on(request.headers, route, child_trace(caller.trace(), span_id))
+        headers["via"] = ", ".join(text for text in (headers.get("via"), f"1.1 {gateway.id}") if text)
         changes = interceptor_of(gateway, "RESPONSE") is not None
         async with self._client.open(
             request.method,

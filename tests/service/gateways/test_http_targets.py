@@ -250,6 +250,8 @@ def test_hostile_targets_are_contained(make_gateway: Any, http_api: HttpServer) 
     assert (page.text, page.headers["Content-Security-Policy"]) == ("<script>alert(1)</script>", "sandbox")
     assert page.headers["X-Content-Type-Options"] == "nosniff"
     assert not {"set-cookie", "refresh", "access-control-allow-origin"} & {name.lower() for name in page.headers}
+    gateway.add_server("loop", f"{gateway.base}/loop")
+    assert requests.get(f"{gateway.base}/loop/a", timeout=60).status_code == 508
     redirect = requests.get(f"{gateway.base}/web/redirect", allow_redirects=False, timeout=60)
     assert (redirect.status_code, "redirects" in redirect.text) == (502, True)
     assert "Location" not in redirect.headers
