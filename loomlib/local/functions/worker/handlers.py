@@ -12,6 +12,10 @@ import traceback
 from typing import Any
 
 
+LARGEST_PAYLOAD = 6_291_556
+"""Lambda developer guide, "Lambda quotas": synchronous payloads, in bytes."""
+
+
 class FunctionContext:
     """The second argument of a handler (Lambda developer guide, "Using the Lambda context object").
 
@@ -110,9 +114,13 @@ class FunctionHandler:
         except BaseException as error:  # noqa: BLE001 (foreign code)
             return {"error": _raised(error)}
         try:
-            return {"payload": json.dumps(result)}
+            payload = json.dumps(result)
         except (TypeError, ValueError, RecursionError) as error:
             return {"error": _failure("Runtime.MarshalError", f"Unable to marshal response: {error}")}
+        if len(payload) <= LARGEST_PAYLOAD:
+            return {"payload": payload}
+        message = f"Response payload size exceeded maximum allowed payload size ({LARGEST_PAYLOAD} bytes)."
+        return {"error": {"errorType": "Function.ResponseSizeTooLarge", "errorMessage": message}}
 
 
 class _LogFormat(logging.Formatter):

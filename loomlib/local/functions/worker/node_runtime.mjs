@@ -8,7 +8,7 @@ import readline from "node:readline";
 import util from "node:util";
 import { pathToFileURL } from "node:url";
 
-const answers = 4;
+const answers = 4, largest = 6_291_556; // Lambda quotas: synchronous payloads, in bytes
 let requestId = "";
 
 for (const [name, level] of [["log", "INFO"], ["debug", "DEBUG"], ["info", "INFO"], ["warn", "WARN"], ["error", "ERROR"]]) {
@@ -101,7 +101,10 @@ function call(handler, request) {
 function answered(outcome) {
   if (outcome.error) return { error: { ...outcome.error, requestId } };
   try {
-    return { payload: JSON.stringify(outcome.result) ?? "null" };
+    const payload = JSON.stringify(outcome.result) ?? "null";
+    if (payload.length <= largest) return { payload };
+    const message = `Response payload size exceeded maximum allowed payload size (${largest} bytes).`;
+    return { error: { errorType: "Function.ResponseSizeTooLarge", errorMessage: message } };
   } catch (error) {
     return { error: { ...failure("Runtime.MarshalError", `Unable to stringify response body: ${error.message}`), requestId } };
   }
