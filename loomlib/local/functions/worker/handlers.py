@@ -11,7 +11,6 @@ import time
 import traceback
 from typing import Any
 
-
 LARGEST_PAYLOAD = 6_291_556
 """Lambda developer guide, "Lambda quotas": synchronous payloads, in bytes."""
 
