@@ -227,6 +227,19 @@ except PermissionError:
     assert not Path(f"/tmp/loom-left-{user}").exists()
 
 
+def test_what_is_still_roots_has_no_variable_of_the_agents(place: Place) -> None:
+    artifact = place.aws.upload({"agent.py": AGENT})
+    created = place.aws.create("user_variable", artifact, environmentVariables={"OWN": "1"}, platformVersion="V1")
+    runtime, session = place.aws.settled(created["agentRuntimeId"]), str(uuid.uuid4())
+    parent, own = place.call(runtime, session, "result = [os.getppid(), os.environ['OWN']]")
+    variables = Path(f"/proc/{parent}/environ").read_text().split("\0")
+    of_the_shell = {"PWD", "OLDPWD", "SHLVL", "_"}  # which joins the control groups
+    names = {variable.partition("=")[0] for variable in variables if variable} - of_the_shell
+    assert names <= {"LOOM_SESSION", "LD_LIBRARY_PATH"}
+    assert (own, Path(f"/proc/{parent}").stat().st_uid) == ("1", 0)
+    place.stop(runtime, session)
+
+
 def test_a_command_and_a_restart_of_a_session_work(place: Place, runtimes: dict[str, Any]) -> None:
     for runtime in runtimes.values():
         session = str(uuid.uuid4())

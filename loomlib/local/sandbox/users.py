@@ -77,7 +77,8 @@ def why_not(home: Path | None) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         if isinstance(error, OSError) and error.errno == errno.EACCES:
             return _unreadable(sys.executable)
-        return f"another user id cannot be used, which takes CAP_CHOWN, CAP_KILL, CAP_SETGID and CAP_SETUID: {error}"
+        words = getattr(error, "strerror", None) or error
+        return f"another user id cannot be used, which takes CAP_CHOWN, CAP_KILL, CAP_SETGID and CAP_SETUID: {words}"
     finally:
         release(user)
     if closed := tried.stdout.strip():
