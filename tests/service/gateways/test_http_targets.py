@@ -82,6 +82,15 @@ def test_a_request_reaches_its_server_and_its_answer_comes_back(make_gateway: An
     assert (other.status_code, "Target not found" in other.text) == (404, True)
 
 
+def test_aws_s_name_of_the_gateway_leads_to_its_targets(make_gateway: Any, aws: Any, http_api: HttpServer) -> None:
+    gateway = make_gateway()
+    gateway.add_server("orders", http_api.url)
+    host = {"Host": f"{gateway.id}.gateway.bedrock-agentcore.{aws.state.region}.amazonaws.com"}
+    assert requests.get(f"{aws.state.url}/orders/a", headers=host, timeout=60).json()["path"] == "/a"
+    for path in ("/targets/", "/rules"):  # the control plane's, with its own authorization
+        assert requests.get(f"{gateway.base}{path}", timeout=60).status_code == 403
+
+
 def test_static_query_parameters_are_added(make_gateway: Any, http_api: HttpServer) -> None:
     gateway = make_gateway()
     static = {"staticQueryParameters": {"v": "2", "k": "a b"}}
