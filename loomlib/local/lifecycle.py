@@ -13,6 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 from ..errors import LocalServiceError, LocalServiceNotRunningError, LocalServiceNotStartedError
 from .loopback import ask
@@ -23,6 +24,8 @@ from .state import ServiceLock, ServiceOptions, ServiceState, has_damaged_state,
 _READY_WITHIN_S = 60.0
 _STOPPED_WITHIN_S = 15.0
 _LOG_LIMIT_BYTES = 5_000_000
+_ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "VECLIB_MAXIMUM_THREADS": "1"}
+"""A matrix product in several threads takes twice the processor time, and waits where the cores are busy."""
 
 
 def find(home: Path) -> ServiceState | None:
@@ -181,7 +184,7 @@ def service_variables() -> dict[str, str]:
     """Return the environment of a service: an allow-list, with a `PYTHONPATH` that imports this same loomlib."""
     ours = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, (ours, os.environ.get("PYTHONPATH"))))
-    return service_environment(os.environ) | {"PYTHONPATH": path}
+    return service_environment(os.environ) | {"PYTHONPATH": path, **_ONE_THREAD}
 
 
 def service_input(options: ServiceOptions) -> bytes:

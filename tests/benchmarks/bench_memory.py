@@ -195,12 +195,12 @@ def _reading(
             _timed(retrieving("large", "/"), repeats),
             _timed(compare, repeats, warm=1),
         )
-        yield _flatness("RetrieveMemoryRecords among all, 10 best", took, 60.0, "a Python list compared")
+        yield _flatness("RetrieveMemoryRecords among all, 10 best", took, 15.0, "a Python list compared")
         took = in_turns(
             _timed(retrieving("small", "/facts/actor03/"), repeats),
             _timed(retrieving("large", "/facts/actor03/"), repeats),
         )
-        yield _flatness("RetrieveMemoryRecords of one actor of 20, 10 best", took, 60.0)
+        yield _flatness("RetrieveMemoryRecords of one actor of 20, 10 best", took, 15.0)
 
 
 def _flatness(what: str, took: list[list[float]], most_ms: float, plain: str = "") -> Row:

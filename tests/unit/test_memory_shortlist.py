@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from loomlib.local.memory.records.index import DIMENSIONS, RecordsIndex, Shortlist
+from loomlib.local.memory.records.index import DIMENSIONS, RecordsIndex
+from loomlib.local.memory.records.shortlist import Shortlist
 from loomlib.local.memory.records.store import LongTermRecord, RecordsStore, Scope
 
 ROWS = 6_000

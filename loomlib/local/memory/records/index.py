@@ -1,10 +1,7 @@
 """Search of long-term records by meaning and by words, among unit vectors and BM25 scores.
 
 Each memory has one matrix, read at the first question and kept up to date by the store's list of changes, whichever
-process wrote them. For large memories a shortlist selects candidates by a quarter of each vector's numbers: vectors are
-rotated so that their strongest directions come first, and what the other directions can add to a product is at most
-the product of the lengths of the two rests (Cauchy–Schwarz). A vector that stays below the k-th best even with that
-addition is not among the nearest, so the nearest vectors are exact.
+process wrote them. For large memories a shortlist selects candidates by a quarter of each vector's numbers.
 
 Meaning and words are fused by a convex combination of the cosine and the BM25 score in units of the best one, which
 holds up better than reciprocal ranks (Bruch, Gai & Ingber, An Analysis of Fusion Functions for Hybrid Retrieval, ACM
@@ -23,20 +20,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .shortlist import GATHERED_SHARE, Shortlist
 from .store import RecordsStore, Scope, now_ms
 from .words import WordIndex, words_of
 
 DIMENSIONS = 256
 _VECTOR_BYTES = DIMENSIONS * 4
 _FEWEST_ROWS = 256
-_GATHERED_SHARE = 0.2  # below it the rows in question are copied together; above it the whole matrix is multiplied
 _SHORTLISTED_ROWS = 4_096  # fewer rows are compared directly
 _NEVER = np.iinfo(np.int64).max
-_DIRECTIONS = 64
-_SAMPLED = 8_192
-_BLOCK = 256
-_TOLERANCE = 1e-5  # float32 sums in another order differ by less
-_LARGEST_SHARE = 0.1  # above it, comparing all rows is as fast
 
 WORDS_SHARE = 0.6
 """Weight of the words; the meaning has the rest."""
@@ -44,6 +36,7 @@ NEIGHBOUR_SHARE = 0.4
 """What each neighbour's score adds, as a share of what is missing to 1. At most 0.5, or a score could exceed 1."""
 LEAST_COVERAGE = 0.3
 """Share of the largest possible BM25 score from which on the best one counts in full: a common word is not a match."""
+_GROUPS_FOR_EACH = 4
 _COMPARED = 512  # rows of a large memory whose cosines are computed exactly
 
 _Matrix: TypeAlias = NDArray[np.float32]
@@ -270,10 +263,11 @@ class _Memory:
         if rows.size < _SHORTLISTED_ROWS:
             own[rows] = _own(lexical[rows], self._vectors[rows] @ question)
         else:
-            own[rows] = _own(lexical[rows], self._listed_rows(len(asked)).approximate(question, rows, len(asked)))
+            # A slice is a view; an array of indices copies, and half the time of a question would be copies.
+            chosen = slice(rows.size) if rows.size == len(asked) else rows
+            own[chosen] = _own(lexical[chosen], self._listed_rows(len(asked)).approximate(question, rows, len(asked)))
             if wanted is None:
-                scores = self._with_neighbours(own, rows)
-                rows = rows[np.argpartition(scores, rows.size - _COMPARED)[rows.size - _COMPARED :]]
+                rows = rows[_best(self._with_neighbours(own, chosen), _COMPARED)]
             # The strongest directions alone chose the rows; they and their neighbours are now compared exactly.
             near = np.zeros(len(own), dtype=np.bool_)
             near[rows] = near[self._before[rows]] = near[self._after[rows]] = True
@@ -282,14 +276,18 @@ class _Memory:
             own[exact] = _own(lexical[exact], self._vectors[exact] @ question)
         scores = self._with_neighbours(own, rows)
         if wanted is None and rows.size > k:
-            kept = np.flatnonzero(scores >= np.partition(scores, rows.size - k)[rows.size - k])
+            kept = _best(scores, k)
             rows, scores = rows[kept], scores[kept]
         return self._ranked(rows, scores, wanted, k)
 
-    def _with_neighbours(self, own: _Matrix, rows: NDArray[np.intp]) -> _Scores:
+    def _with_neighbours(self, own: _Matrix, rows: NDArray[np.intp] | slice) -> _Scores:
         """Return the scores of some rows with what their neighbours' own scores add."""
         mine = own[rows]
-        return mine + NEIGHBOUR_SHARE * (1 - mine) * (own[self._before[rows]] + own[self._after[rows]])
+        added = np.take(own, self._before[rows], mode="wrap")  # the last score stands at -1
+        added += np.take(own, self._after[rows], mode="wrap")
+        added *= NEIGHBOUR_SHARE * (1 - mine)
+        added += mine
+        return added
 
     def nearest(
         self, question: _Matrix, scope: Scope, strategy_id: str | None, wanted: Wanted | None, k: int
@@ -301,15 +299,13 @@ class _Memory:
             return []
         candidates = self._candidates(question, asked, k) if wanted is None else None
         rows = np.flatnonzero(asked) if candidates is None else candidates
-        if rows.size < size * _GATHERED_SHARE:
+        if rows.size < size * GATHERED_SHARE:
             scores = self._vectors[rows] @ question
         else:
             scores = (self._vectors[:size] @ question)[rows]
         if wanted is None and rows.size > k:
-            best = np.argpartition(scores, rows.size - k)[rows.size - k :]
-            # Everything that ties with the last one is included, so that the order by id decides among them.
-            best = np.flatnonzero(scores >= scores[best].min())
-            rows, scores = rows[best], scores[best]
+            kept = _best(scores, k)
+            rows, scores = rows[kept], scores[kept]
         return self._ranked(rows, scores, wanted, k)
 
     def _ranked(
@@ -339,68 +335,22 @@ class _Memory:
         return self._shortlist
 
 
-class Shortlist:
-    """The strongest directions of `vectors`, row by row; recomputed when the number of rows has doubled."""
+def _best(scores: _Scores, k: int) -> NDArray[np.intp]:
+    """Return the places of the `k` best scores, with all that tie with the last of them."""
+    places, groups = None, _GROUPS_FOR_EACH * k
+    if scores.size > _GROUPS_FOR_EACH * groups:
+        # The tops of k groups are k of the scores, so none of the k best is below the last of those tops.
+        tops = scores[: scores.size // groups * groups].reshape(-1, groups).max(axis=0)
+        places = np.flatnonzero(scores >= _kth(tops, k))
+        scores = scores[places]
+    best = np.flatnonzero(scores >= _kth(scores, k))
+    return best if places is None else places[best]
 
-    def __init__(self, vectors: _Matrix) -> None:
-        sample = vectors[:: max(1, len(vectors) // _SAMPLED)]
-        # The eigenvalues of eigh ascend: the last columns are the strongest directions.
-        rotation = np.linalg.eigh(sample.T @ sample)[1]
-        self._directions = np.ascontiguousarray(rotation[:, -_DIRECTIONS:], dtype=np.float32)
-        self._kept = vectors @ self._directions
-        self._rest = _rest(vectors, self._kept)
 
-    def put(self, row: int, vector: _Matrix) -> None:
-        """Update the row of a vector that changed."""
-        self._kept[row] = vector @ self._directions
-        self._rest[row] = _rest(vector, self._kept[row])
-
-    def approximate(self, question: _Matrix, rows: NDArray[np.intp], size: int) -> _Scores:
-        """Return approximate cosines of some of the first `size` rows, computed from the strongest directions.
-
-        Args:
-            question: The question's vector.
-            rows: Indices of the rows to compare.
-            size: Number of rows in use.
-
-        Returns:
-            One value for each of `rows`, in their order.
-        """
-        projected = question @ self._directions
-        if rows.size < size * _GATHERED_SHARE:
-            return self._kept[rows] @ projected
-        return (self._kept[:size] @ projected)[rows]
-
-    def rows(self, vectors: _Matrix, question: _Matrix, wanted: _Mask, k: int) -> NDArray[np.intp] | None:
-        """Return the rows among `asked` that may be one of the `k` nearest, ties included; None if they are too many.
-
-        Args:
-            vectors: The whole matrix.
-            question: A unit vector.
-            wanted: Which rows count.
-            k: How many nearest rows are wanted.
-        """
-        size = len(wanted)
-        projected = question @ self._directions
-        reach = self._kept[:size] @ projected
-        reach += self._rest[:size] * _rest(question, projected)
-        reach[~wanted] = -np.inf
-        # The best of each block stand for the best of all: they are k real rows, so the threshold is never too high.
-        whole = size // _BLOCK * _BLOCK
-        tops = reach[:whole].reshape(-1, _BLOCK).argmax(axis=1) + np.arange(0, whole, _BLOCK)
-        tops = tops[reach[tops] > -np.inf]
-        if tops.size < k:
-            return None
-        scores = np.partition(vectors[tops] @ question, tops.size - k)
-        rows = np.flatnonzero(reach >= scores[tops.size - k] - _TOLERANCE)
-        return rows if rows.size <= max(_BLOCK, size * _LARGEST_SHARE) else None
+def _kth(scores: _Scores, k: int) -> np.floating[Any]:
+    return np.partition(scores, scores.size - k)[scores.size - k]
 
 
 def _own(lexical: _Matrix, cosines: _Scores) -> _Scores:
     """Return scores from words and meaning; `lexical` has its weight already."""
     return lexical + (1 - WORDS_SHARE) * np.maximum(cosines, 0)
-
-
-def _rest(vectors: _Matrix, projected: _Matrix) -> _Matrix:
-    """Return the lengths of what the strongest directions leave out."""
-    return np.sqrt(np.maximum(0, (vectors**2).sum(axis=-1) - (projected**2).sum(axis=-1)))

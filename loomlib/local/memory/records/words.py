@@ -108,11 +108,7 @@ class WordIndex:
         row_of = np.frombuffer(self._row_of, dtype=np.int32)
         length_of = np.frombuffer(self._length_of, dtype=np.int32)
         is_asked = np.append(asked, False)[row_of]  # the row of a dead document is -1
-        lengths = int((length_of * is_asked).sum())
-        usual = lengths / size or 1.0
-        norm = length_of.astype(np.float32)
-        norm *= SATURATION * LENGTH_WEIGHT / usual
-        norm += SATURATION * (1 - LENGTH_WEIGHT)
+        usual = int(length_of.sum(where=is_asked)) / size or 1.0
         largest = 0.0
         for word in dict.fromkeys(words):
             documents = counts = None
@@ -128,5 +124,7 @@ class WordIndex:
             largest += rarity * (SATURATION + 1)
             if documents is not None and counts is not None and having:
                 # A row has one live document, so no index occurs twice.
-                scores[row_of[documents]] += counts * (rarity * (SATURATION + 1)) / (counts + norm[documents])
+                norm = length_of[documents] * np.float32(SATURATION * LENGTH_WEIGHT / usual)
+                norm += np.float32(SATURATION * (1 - LENGTH_WEIGHT))
+                scores[row_of[documents]] += counts * (rarity * (SATURATION + 1)) / (counts + norm)
         return scores, largest
