@@ -53,6 +53,7 @@ from .browsers import (
 from .cloudformation import Stacks
 from .contract import Dial
 from .evaluations import EVALUATOR, EvaluationPlane
+from .expiry import ExpiryClock
 from .functions import FunctionPlane, FunctionPool
 from .gateways import (
     GATEWAY,
@@ -262,7 +263,7 @@ async def _serve(
     targets = Targets(TargetCredentials(identity, keys, state.url), functions, state.url, corpus)
     moto = MotoFallback(logs, AssumedRoles(keys))
     memory = MemoryStore(home)
-    sweeper = MemorySweeper(memory)
+    sweeper = MemorySweeper(memory, clock=ExpiryClock("memory event"))
 
     def on_deleted(memory_id: str) -> None:
         sweeper.wake(memory_id)

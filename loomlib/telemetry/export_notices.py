@@ -66,7 +66,7 @@ def read_notices(
         with_export_status: Whether to read also what each process logged once, in its first invocation: whether it
             creates spans at all.
     """
-    start_s = min((request.sent_s for request in requests if request.sent_s is not None), default=now_s)
+    start_s = min([now_s, *(request.sent_s for request in requests if request.sent_s is not None)])
     lines: list[tuple[float, str]] = []
     for qualifier in sorted({request.qualifier for request in requests}):
         lines += reader.notices(source, qualifier, start_s=start_s, end_s=now_s)

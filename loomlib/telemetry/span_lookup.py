@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 from loomlib.errors import ResourceNotFoundError
+from loomlib.wall_clock import OF_THIS_PROCESS
 
 from .sources import RuntimeSource
 from .span_records import SpanReader, SpanRecord
@@ -20,6 +21,7 @@ _LATE_S: Final = 900.0
 """Spans end with their invocation; those of work that continues after the answer are included this long."""
 
 _SINGLE_ATTEMPTS: Final = 3
+_ANY_TIME: Final = (0, None)
 
 
 class RecordsByRequest:
@@ -42,7 +44,12 @@ class RecordsByRequest:
 
 
 def lookup_spans(
-    reader: SpanReader, source: RuntimeSource, requests: Sequence[TraceRequest], late: Set[int]
+    reader: SpanReader,
+    source: RuntimeSource,
+    requests: Sequence[TraceRequest],
+    late: Set[int],
+    *,
+    any_time: bool = False,
 ) -> RecordsByRequest:
     """Look up the spans and messages of invocations once.
 
@@ -51,10 +58,11 @@ def lookup_spans(
         source: The agent's runtime.
         requests: The invocations.
         late: The ids of invocations whose spans had all the time they need.
+        any_time: Whether spans that are not stored near the time of their invocation are searched at any time.
     """
     records = RecordsByRequest()
     if len(requests) == 1:
-        _lookup_one(reader, source, requests[0], late, records)
+        _lookup_one(reader, source, requests[0], late, records, any_time)
         return records
     _lookup_many(reader, source, requests, late, records)
     # Spans that do not name their runtime are not in the window's result. A few single lookups show whether that is so.
@@ -62,16 +70,41 @@ def lookup_spans(
     for index, request in enumerate(missing):
         if index >= _SINGLE_ATTEMPTS and not any(records.has(other) for other in missing):
             break
-        _lookup_one(reader, source, request, late, records)
+        _lookup_one(reader, source, request, late, records, any_time)
     return records
 
 
 def _lookup_one(
-    reader: SpanReader, source: RuntimeSource, request: TraceRequest, late: Set[int], records: RecordsByRequest
+    reader: SpanReader,
+    source: RuntimeSource,
+    request: TraceRequest,
+    late: Set[int],
+    records: RecordsByRequest,
+    any_time: bool,
 ) -> None:
-    start_ms, end_ms = _window_ms(request)
+    windows: list[tuple[int, int | None]] = [_window_ms(request)]
+    if any_time and OF_THIS_PROCESS.was_set:
+        windows = [_ANY_TIME]
+    elif any_time and request.invocation_id in late:
+        windows.append(_ANY_TIME)
+    for start_ms, end_ms in windows:
+        _lookup_between(reader, source, request, late, records, start_ms=start_ms, end_ms=end_ms)
+        if records.has(request):
+            return
+
+
+def _lookup_between(
+    reader: SpanReader,
+    source: RuntimeSource,
+    request: TraceRequest,
+    late: Set[int],
+    records: RecordsByRequest,
+    *,
+    start_ms: int,
+    end_ms: int | None,
+) -> None:
     try:
-        spans = _spans_of_one(reader, source, request, late)
+        spans = _spans_of_one(reader, source, request, late, start_ms=start_ms, end_ms=end_ms)
     except ResourceNotFoundError:  # no span was ever exported in this account and region; messages may still exist
         spans = []
     ids = {span.trace_id for span in spans} or {id for id in (request.trace_id,) if id}
@@ -84,9 +117,16 @@ def _lookup_one(
     records.add(request, [*spans, *messages])
 
 
-def _spans_of_one(reader: SpanReader, source: RuntimeSource, request: TraceRequest, late: Set[int]) -> list[SpanRecord]:
+def _spans_of_one(
+    reader: SpanReader,
+    source: RuntimeSource,
+    request: TraceRequest,
+    late: Set[int],
+    *,
+    start_ms: int,
+    end_ms: int | None,
+) -> list[SpanRecord]:
     """Find spans by trace id; where the agent started a trace of its own, by session id and time."""
-    start_ms, end_ms = _window_ms(request)
 
     def containing(term: str) -> Sequence[SpanRecord]:
         return reader.spans(source, term=term, start_ms=start_ms, end_ms=end_ms)

@@ -13,6 +13,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from loomlib.presentation.formats import number, plural, waited
+from loomlib.wall_clock import OF_THIS_PROCESS
 
 from .export_notices import GIVEN_UP_S, ExportNotices, ExportProblem, read_notices
 from .sources import RuntimeSource
@@ -102,19 +103,18 @@ class TraceCollector:
         pending = [lookup for lookup in lookups if lookup.request.reached_agent]
         started = time.monotonic()
         while pending:
-            now_s = time.time()
-            late = {item.request.invocation_id for item in pending if _is_too_late(item.request, policy, now_s)}
+            late = {item.request.invocation_id for item in pending if _is_too_late(item.request, policy)}
             wanted = [lookup.request for lookup in pending]
             if self._elsewhere is None:
-                records = lookup_spans(self._reader, source, wanted, late)
+                records = lookup_spans(self._reader, source, wanted, late, any_time=policy.any_time)
             else:
                 records = self._elsewhere.look(wanted)
             for lookup in pending:
                 lookup.add(records.of(lookup.request))
             if self._elsewhere is None:
-                self._read_notices(source, pending, policy, now_s, late)
+                self._read_notices(source, pending, policy, late)
             for lookup in pending:
-                lookup.is_settled = _is_settled(lookup, policy, now_s)
+                lookup.is_settled = _is_settled(lookup, policy)
             pending = [lookup for lookup in pending if not lookup.is_settled]
             waited_s = time.monotonic() - started
             if progress is not None:
@@ -133,7 +133,6 @@ class TraceCollector:
         source: RuntimeSource,
         lookups: Sequence[_Lookup],
         policy: PollingPolicy,
-        now_s: float,
         late: Set[int],
     ) -> None:
         """Read the service's notices about processes whose spans are missing.
@@ -147,7 +146,7 @@ class TraceCollector:
             if group:
                 requests = [lookup.request for lookup in group]
                 notices = read_notices(
-                    self._reader, source, requests, now_s=now_s, with_export_status=with_export_status
+                    self._reader, source, requests, now_s=time.time(), with_export_status=with_export_status
                 )
                 for lookup in group:
                     lookup.note(notices)
@@ -166,7 +165,7 @@ def _result(lookup: _Lookup, policy: PollingPolicy, has_group: Callable[[str], b
         records=lookup.records,
         unreadable=lookup.unreadable,
         attempts=lookup.attempts,
-        is_final=done_s is not None and time.time() - done_s > max(FINAL_AFTER_S, policy.horizon_s),
+        is_final=done_s is not None and OF_THIS_PROCESS.age_s(done_s) > max(FINAL_AFTER_S, policy.horizon_s),
     )
 
 
@@ -181,33 +180,36 @@ def _state(lookup: _Lookup, policy: PollingPolicy, has_group: Callable[[str], bo
         return "no_group"
     if lookup.problem is not None:
         return "exports_nothing" if lookup.problem == "silent" else lookup.problem
-    now_s, request = time.time(), lookup.request
-    if not _is_too_late(request, policy, now_s):
+    request = lookup.request
+    if not _is_too_late(request, policy):
         return "not_found_yet"
-    may_come = policy.reports_exports and request.done_s is not None and now_s - request.done_s <= GIVEN_UP_S
+    may_come = (
+        policy.reports_exports and request.done_s is not None and OF_THIS_PROCESS.age_s(request.done_s) <= GIVEN_UP_S
+    )
     return "undelivered" if may_come else "exports_nothing"
 
 
-def _is_settled(lookup: _Lookup, policy: PollingPolicy, now_s: float) -> bool:
+def _is_settled(lookup: _Lookup, policy: PollingPolicy) -> bool:
     """Return whether more polling is useless: the trace is complete, or missing spans are overdue."""
-    if _is_too_late(lookup.request, policy, now_s) or (lookup.problem == "silent" and not lookup.trace.spans):
+    if _is_too_late(lookup.request, policy) or (lookup.problem == "silent" and not lookup.trace.spans):
         return True
     if lookup.problem in ("lost", "died") and lookup.had_problem_before and not lookup.grew:
         return True
-    if not _is_complete(lookup.trace) or _lacks_server(lookup, policy, now_s):
+    if not _is_complete(lookup.trace) or _lacks_server(lookup, policy):
         return False
     # The server's span ends last and is exported last. Without one, only a lookup that finds nothing new can tell.
-    young = lookup.request.done_s is None or now_s - lookup.request.done_s < policy.settle_s
+    done_s = lookup.request.done_s
+    young = done_s is None or OF_THIS_PROCESS.age_s(done_s) < policy.settle_s
     return not lookup.grew if young or not lookup.trace.of_operation("server") else True
 
 
-def _lacks_server(lookup: _Lookup, policy: PollingPolicy, now_s: float) -> bool:
+def _lacks_server(lookup: _Lookup, policy: PollingPolicy) -> bool:
     """Return whether the server's span may still come: the parent of a first span is not in the trace.
 
     The server's span of another session is that of an agent or a tool that this one called.
     """
     trace, request = lookup.trace, lookup.request
-    if request.done_s is not None and now_s - request.done_s >= policy.server_span_s:
+    if request.done_s is not None and OF_THIS_PROCESS.age_s(request.done_s) >= policy.server_span_s:
         return False
     sessions = {span.attributes.get("session.id") for span in trace.of_operation("server")}
     if sessions & {None, request.session_id}:
@@ -215,8 +217,8 @@ def _lacks_server(lookup: _Lookup, policy: PollingPolicy, now_s: float) -> bool:
     return any(root.parent_id is not None for root in trace.roots)
 
 
-def _is_too_late(request: TraceRequest, policy: PollingPolicy, now_s: float) -> bool:
-    return request.done_s is not None and now_s - request.done_s > policy.horizon_s
+def _is_too_late(request: TraceRequest, policy: PollingPolicy) -> bool:
+    return request.done_s is not None and OF_THIS_PROCESS.age_s(request.done_s) > policy.horizon_s
 
 
 def _is_complete(trace: Trace) -> bool:

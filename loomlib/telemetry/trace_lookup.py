@@ -94,6 +94,8 @@ class PollingPolicy:
         remedy: How to enable exporting; shown when no spans arrive.
         reports_exports: Whether the service reports that a process creates no spans or ended before exporting them, so
             that polling can stop early.
+        any_time: Whether spans that are not stored near the time of their invocation are searched at any time, because
+            the machine's time may have been set meanwhile. AWS has a time of its own.
     """
 
     wait_s: float
@@ -104,6 +106,7 @@ class PollingPolicy:
     reason: str = ""
     remedy: str = ""
     reports_exports: bool = False
+    any_time: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

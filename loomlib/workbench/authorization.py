@@ -14,6 +14,7 @@ from ..aws.logs import filter_events
 from ..errors import ResourceNotFoundError
 from ..presentation.formats import timestamp
 from ..presentation.html import card, table
+from ..wall_clock import OF_THIS_PROCESS
 from .context import Context
 from .frames import rows_frame
 
@@ -227,8 +228,10 @@ def read_authorization(context: Context, entry: AgentEntry, record: InvocationRe
 def _find(context: Context, entry: AgentEntry, record: InvocationRecord, *, waits: bool) -> Mapping[str, Any] | None:
     patience = context.environment.patience()
     # A line of a call that was made longer ago is visible already, or was never written.
-    deadline = max(record.client_done_time or 0.0, record.client_invoke_time or 0.0) + patience.wait_s
-    while (decision := _read(context, entry, record)) is None and waits and time.time() < deadline:
+    done_s = max(record.client_done_time or 0.0, record.client_invoke_time or 0.0)
+    while (decision := _read(context, entry, record)) is None and waits:
+        if not 0 <= OF_THIS_PROCESS.age_s(done_s) < patience.wait_s:
+            break
         time.sleep(patience.interval_s)
     return decision
 

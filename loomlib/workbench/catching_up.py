@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from ..agents import AgentEntry
 from ..errors import LoomError
 from ..presentation.formats import plural
 from ..telemetry.trace_lookup import FINAL_AFTER_S
+from ..wall_clock import OF_THIS_PROCESS
 from .context import Context
 from .tracing import find_traces, look_for_start
 
@@ -95,7 +95,9 @@ def catch_up(
 def _price(context: Context, entry: AgentEntry, ids: Sequence[int], progress: Callable[[str], None] | None) -> int:
     rows = [row for id in ids if (row := context.store.invocations.get(id)) is not None]
     traced = find_traces(context, entry, rows, progress=progress or _silently)
-    settled = {row.id for row in rows if (row.client_done_time or time.time()) < time.time() - FINAL_AFTER_S}
+    settled = {
+        row.id for row in rows if row.client_done_time and OF_THIS_PROCESS.age_s(row.client_done_time) > FINAL_AFTER_S
+    }
     return sum(
         _store_cost(context, view, is_settled=view.invocation_id in settled) for view in traced if view.state == "found"
     )

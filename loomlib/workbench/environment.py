@@ -103,6 +103,7 @@ class LocalEnvironment:
             else "spans arrive within a second",
             remedy=_LOCAL_REMEDY,
             reports_exports=True,
+            any_time=True,
         )
 
     def labels(self) -> tuple[str, ...]:

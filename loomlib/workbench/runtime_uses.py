@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -12,6 +11,7 @@ from ..agents import RuntimeArn
 from ..errors import StoreError
 from ..store import InvocationRow, Store
 from ..telemetry.cost import RuntimeUse, UsageLogs
+from ..wall_clock import OF_THIS_PROCESS
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class RuntimeUses:
         if stored is not None:
             return stored
         use = self._logs.use_of(arn, row.session_id, row.client_invoke_time, row.client_done_time)
-        is_settled = row.client_done_time is not None and time.time() - row.client_done_time > self._settled_s
+        is_settled = row.client_done_time is not None and OF_THIS_PROCESS.age_s(row.client_done_time) > self._settled_s
         if use.vcpu_s is not None and is_settled:
             try:
                 self._store.traces.note(row.id, use=_plain(use))

@@ -13,9 +13,11 @@ import pytest
 from waiting import eventually
 
 from loomlib.errors import StoreError
+from loomlib.local.expiry import ExpiryClock
 from loomlib.local.sessions.clocks import SessionClocks
 from loomlib.local.sessions.health import Health
 from loomlib.store import Store, StudyRow
+from loomlib.wall_clock import WallClock
 
 
 @pytest.mark.parametrize("jump_s", [-86_400.0, 86_400.0])
@@ -102,3 +104,57 @@ def test_a_running_process_keeps_its_lease_when_the_time_is_set_forwards(tmp_pat
                 store.studies.acquire("study-1")
             holder.stdin.close()
         assert store.studies.acquire("study-1").id == "study-1"
+
+
+class Times:
+    """The machine's time and a clock that nothing sets, both as a test wants them."""
+
+    def __init__(self) -> None:
+        self.unix_s, self.steady_s = 1_790_000_000.0, 500.0
+
+    def pass_(self, seconds: float, *, set_by_s: float = 0.0) -> None:
+        self.unix_s += seconds + set_by_s
+        self.steady_s += seconds
+
+
+@pytest.mark.parametrize("set_by_s", [86_400.0, -86_400.0])
+def test_the_age_of_a_call_is_known_whatever_the_time_was_set_to_since(set_by_s: float) -> None:
+    times = Times()
+    clock = WallClock(lambda: times.unix_s, lambda: times.steady_s)
+    before_s = times.unix_s
+    assert not clock.was_set
+    times.pass_(2, set_by_s=set_by_s)
+    assert clock.was_set
+    after_s = times.unix_s
+    times.pass_(3)
+    assert clock.age_s(before_s) == pytest.approx(5)
+    assert clock.age_s(after_s) == pytest.approx(3)
+    assert clock.age_s(max(before_s, after_s) + 10) < 0
+
+
+def test_small_corrections_of_the_time_do_not_add_up_to_a_setting() -> None:
+    times = Times()
+    clock = WallClock(lambda: times.unix_s, lambda: times.steady_s)
+    for _ in range(100):
+        times.pass_(60, set_by_s=2)
+        assert clock.observe() == 0
+    assert not clock.was_set
+
+
+@pytest.mark.parametrize("set_by_s", [20 * 86_400.0, -20 * 86_400.0])
+def test_nothing_expires_until_the_time_has_been_stable_for_an_hour(
+    set_by_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    times = Times()
+    clock = ExpiryClock("telemetry", lambda: times.unix_s, lambda: times.steady_s)
+    assert clock() == 0, "the process has just started"
+    times.pass_(3_600)
+    assert clock() == times.unix_s
+    times.pass_(60, set_by_s=set_by_s)
+    assert [clock() for _ in range(3)] == [0, 0, 0]
+    (said,) = caplog.messages
+    assert said.startswith(f"The machine's time was set by {set_by_s:+.0f} s: no telemetry is deleted by age until")
+    times.pass_(3_000)
+    assert clock() == 0
+    times.pass_(600)
+    assert clock() == times.unix_s

@@ -45,15 +45,15 @@ class LogJournal:
         self._database = self._open()
 
     def read(self) -> Iterator[list[JournalRow]]:
-        """Yield the newest 200,000 lines of 14 days in batches, the oldest first; delete the others."""
+        """Yield the newest 200,000 lines of 14 days in batches, the oldest first; delete what exceeds this number.
+
+        Older lines stay stored: whether the machine's time is right cannot be known when a service starts.
+        """
         oldest = int(time.time() * 1000) - _RETAINED_MS
-        self._run(
-            "DELETE FROM lines WHERE timestamp_ms < ? OR id <= (SELECT max(id) FROM lines) - ?",
-            [(oldest, _RETAINED_LINES)],
-        )
+        self._run("DELETE FROM lines WHERE id <= (SELECT max(id) FROM lines) - ?", [(_RETAINED_LINES,)])
         last = 0
         while rows := self._after(last):
-            yield [row[1:] for row in rows]
+            yield [row[1:] for row in rows if row[3] >= oldest]
             last = rows[-1][0]
 
     def append(self, lines: Sequence[JournalRow]) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from ..expiry import ExpiryClock
 from .json_values import storable
 from .records import Record
 
@@ -33,9 +33,15 @@ Place = tuple[str, str]
 
 
 class TelemetryWriter:
-    """Writes the database; only one writer per home folder is allowed."""
+    """Writes the database; only one writer per home folder is allowed.
 
-    def __init__(self, home: Path) -> None:
+    Args:
+        home: The home folder.
+        clock: The time by which records expire, in Unix seconds.
+    """
+
+    def __init__(self, home: Path, *, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock or ExpiryClock("telemetry")
         self._database = sqlite3.connect(home / FILE_NAME, isolation_level=None)
         self._database.executescript(
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-65536;"
@@ -99,13 +105,13 @@ class TelemetryWriter:
 
         Args:
             records: The most records to keep.
-            age_ms: The most age of a record, by the time at which it became visible.
+            age_ms: The most age of a record, by the time at which it became visible and by the clock of this writer.
             size_bytes: The most bytes of the database file.
         """
         run = self._database.execute
         first, last = run("SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM records").fetchone()
         self._delete("SELECT id FROM records WHERE id <= ?", last - records)
-        oldest_ms = int(time.time() * 1000) - age_ms
+        oldest_ms = int(self._clock() * 1000) - age_ms
         # Arrival is in the order of ids, so the first young one ends the search.
         oldest = run("SELECT id FROM records WHERE visible_ms >= ? ORDER BY id LIMIT 1", (oldest_ms,)).fetchone()
         self._delete("SELECT id FROM records WHERE id < ?", oldest[0] if oldest else last + 1)

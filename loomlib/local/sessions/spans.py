@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from _contextvars import ContextVar
 from _frozen_importlib import _load  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 from _frozen_importlib_external import spec_from_file_location
-from time import time_ns
 
 TYPE_CHECKING = False  # `typing` itself takes two milliseconds
 if TYPE_CHECKING:
@@ -26,6 +26,26 @@ if TYPE_CHECKING:
 
 SESSION_HEADER = b"x-amzn-bedrock-agentcore-runtime-session-id"
 """Every invocation has it, and a health check, which an MCP server gets at the same path, does not."""
+
+
+class InvocationClock:
+    """Unix time of one invocation: read once at its arrival, and counted by the monotonic clock from then on.
+
+    So its spans keep their durations, and stay together, if the machine's time is set meanwhile.
+    """
+
+    __slots__ = ("arrived_ns", "monotonic_ns")
+
+    def __init__(self) -> None:
+        self.arrived_ns, self.monotonic_ns = time.time_ns(), time.monotonic_ns()
+
+    def now_ns(self) -> int:
+        """Return the Unix time in nanoseconds."""
+        return self.unix_ns(time.monotonic_ns())
+
+    def unix_ns(self, monotonic_ns: int) -> int:
+        """Return the Unix time of a reading of the monotonic clock."""
+        return self.arrived_ns + monotonic_ns - self.monotonic_ns
 
 
 class Spans:
@@ -45,6 +65,7 @@ class Spans:
         self.has_others = False
         self.tracing: Tracing | None = None
         self.arrivals: ContextVar[list[Any] | None] = ContextVar("loom_arrivals", default=None)
+        self.clock = InvocationClock()
 
     def hooks(self) -> dict[str, Callable[[ModuleType], object]]:
         """Return the function to call after each module is imported."""
@@ -67,7 +88,7 @@ class Spans:
         return self.tracing
 
     def patch_providers(self, module: ModuleType) -> None:
-        """Detect other span processors, which may already export the agent's spans."""
+        """Detect other span processors, which may already export the agent's spans, and set the clock of spans."""
         # Handlers of a fork run in the order of their modules' import, and a provider's submits work to a thread pool.
 
         add = module.TracerProvider.add_span_processor
@@ -78,8 +99,14 @@ class Spans:
             add(provider, span_processor)
 
         module.TracerProvider.add_span_processor = add_and_note
+        vars(module)["time_ns"] = self.time_ns
         if self.adot:
             self.be_global(module)  # AWS's distribution, which the package asks for, does so before the agent runs
+
+    def time_ns(self) -> int:
+        """Return the time of the invocation, or of the last one outside of any, for spans and their events."""
+        arrival = self.arrivals.get()
+        return (self.clock if arrival is None else arrival[1]).now_ns()
 
     def be_global(self, module: ModuleType) -> None:
         """Set Loom's provider as the global one."""
@@ -178,7 +205,8 @@ class Spans:
 
     async def serve(self, app: Any, scope: Any, receive: Any, send: Any) -> None:
         """Serve one invocation and record its arrival time."""
-        arrival = [scope, time_ns(), None]
+        self.clock = InvocationClock()
+        arrival = [scope, self.clock, None]
         self.arrivals.set(arrival)
         try:
             if self.tracing is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -39,14 +38,14 @@ def storage_of(files: Path, qualifier: str, session_id: str, paths: Sequence[str
     return folders
 
 
-def remove_expired(runtimes: Path, *, now_s: float | None = None) -> int:
+def remove_expired(runtimes: Path, *, now_s: float) -> int:
     """Delete the session storage that no session has used for two weeks; return how many there were.
 
     Args:
         runtimes: Folder of all runtimes' versions.
-        now_s: The Unix time.
+        now_s: The time by which storage expires, in Unix seconds.
     """
-    earliest = (time.time() if now_s is None else now_s) - KEPT_FOR_S
+    earliest = now_s - KEPT_FOR_S
     expired = [folder for folder in runtimes.glob(f"*/*/{_STORAGE}/*") if folder.stat().st_mtime < earliest]
     for folder in expired:
         shutil.rmtree(folder, ignore_errors=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loomlib.presentation.formats import milliseconds, signed
+from loomlib.wall_clock import SET_BY_S
 
 from .parts import ClientTiming
 from .span import Span
@@ -13,6 +14,7 @@ from .trace import Trace
 TOLERANCE_NS = 2_000_000
 """How far spans may reach beyond the client interval: a server span ends a moment after its last byte was sent."""
 
+_SET_BY_NS = round(SET_BY_S * 1e9)
 _CLIENT_INTERVAL = "client interval: request sent to end of response"
 
 
@@ -88,7 +90,9 @@ def align(trace: Trace, client: ClientTiming | None) -> AlignedInterval:
     if before <= TOLERANCE_NS and after <= TOLERANCE_NS:
         return AlignedInterval(start_ns=client.sent_ns, end_ns=client.done_ns, description=_CLIENT_INTERVAL)
     fits = before <= -after  # the agent's interval is no longer than the client's
-    if client.same_clock or not fits:
+    # A minute off on one machine: its time was set between the request and its arrival, or back again.
+    was_set = max(before, after) > _SET_BY_NS
+    if (client.same_clock and not was_set) or not fits:
         return AlignedInterval(
             start_ns=client.sent_ns,
             end_ns=client.done_ns,

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ...expiry import ExpiryClock
+
 FILE_NAME: Final = "memory-records.sqlite"
 _TOKEN_VALID_MS = 24 * 3_600_000
 _CHUNK = 500
@@ -126,6 +128,7 @@ class RecordsStore:
     """The open database: one locked connection, thread-safe. Another process may have the file open as well."""
 
     def __init__(self, home: Path) -> None:
+        self._expiry = ExpiryClock("memory record")
         self._lock = threading.RLock()
         self._db = sqlite3.connect(home / FILE_NAME, check_same_thread=False, isolation_level=None, timeout=30)
         self._db.execute("PRAGMA journal_mode=WAL")
@@ -298,7 +301,7 @@ class RecordsStore:
             answer: The response as JSON.
         """
         with self.transaction() as db:
-            db.execute("DELETE FROM tokens WHERE created_at<?", (now_ms() - _TOKEN_VALID_MS,))
+            db.execute("DELETE FROM tokens WHERE created_at<?", (self._expiry_ms() - _TOKEN_VALID_MS,))
             db.execute("INSERT INTO tokens VALUES (?,?,?,?,?)", (memory_id, token, request, answer, now_ms()))
 
     def watermark(self) -> int:
@@ -315,10 +318,15 @@ class RecordsStore:
     def sweep(self) -> int:
         """Delete expired records and return how many."""
         with self.transaction() as db:
-            expired = db.execute("SELECT memory_id, record_id FROM records WHERE expires_at<=?", (now_ms(),)).fetchall()
+            expired = db.execute(
+                "SELECT memory_id, record_id FROM records WHERE expires_at<=?", (self._expiry_ms(),)
+            ).fetchall()
             for memory_id, record_id in expired:
                 self.remove(memory_id, record_id)
         return len(expired)
+
+    def _expiry_ms(self) -> int:
+        return int(self._expiry() * 1000)
 
 
 _FIXED_COLUMNS: Final = frozenset({"memory_id", "record_id", "created_at"})

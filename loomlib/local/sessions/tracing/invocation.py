@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from time import time_ns
 from typing import Any
 
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
 from .parents import incoming_context
-from .pauses import Pauses
+from .pauses import Clock, Pauses
 
 _REQUEST_ID_HEADER = "x-amzn-bedrock-agentcore-runtime-request-id"
 
@@ -21,10 +20,8 @@ GARBAGE_COLLECTION = "garbage collection"
 class InvocationSpan:
     """A request and its root span; `begin` starts the span (with the request's arrival time), `end` ends it once."""
 
-    def __init__(
-        self, tracer: Tracer, scope: Mapping[str, Any], session_id: str, arrived_ns: int, pauses: Pauses
-    ) -> None:
-        self._tracer, self._scope, self._session_id, self._arrived_ns = tracer, scope, session_id, arrived_ns
+    def __init__(self, tracer: Tracer, scope: Mapping[str, Any], session_id: str, clock: Clock, pauses: Pauses) -> None:
+        self._tracer, self._scope, self._session_id, self._clock = tracer, scope, session_id, clock
         self._pauses = pauses
         self._context: Context | None = None
         self._span: Span | None = None
@@ -39,7 +36,7 @@ class InvocationSpan:
                 incoming,
                 SpanKind.SERVER,
                 _attributes(self._scope, headers),
-                start_time=self._arrived_ns,
+                start_time=self._clock.arrived_ns,
             )
             self._context = set_span_in_context(self._span, incoming)
         return self._context
@@ -60,7 +57,7 @@ class InvocationSpan:
             if isinstance(failure, Exception):
                 span.record_exception(failure)
             span.set_status(Status(StatusCode.ERROR, f"{type(failure).__name__}: {failure}".rstrip(": ")))
-        for start_ns, end_ns in self._pauses.between(self._arrived_ns, time_ns()):
+        for start_ns, end_ns in self._pauses.since(self._clock):
             span.add_event(GARBAGE_COLLECTION, {"duration_ns": end_ns - start_ns}, timestamp=start_ns)
         span.end()
 

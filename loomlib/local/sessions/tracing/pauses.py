@@ -10,11 +10,22 @@ from __future__ import annotations
 import gc
 from collections import deque
 from collections.abc import Mapping
-from time import time_ns
+from time import monotonic_ns
+from typing import Protocol
 
 _OLDEST = 2
 _SHORTEST_NS = 1_000_000
 _MAX_PAUSES = 256
+
+
+class Clock(Protocol):
+    """The Unix time of one invocation, in nanoseconds (`spans.InvocationClock`)."""
+
+    arrived_ns: int
+
+    def unix_ns(self, monotonic_ns: int) -> int:
+        """Return the time of a reading of the monotonic clock."""
+        ...
 
 
 class Pauses:
@@ -27,14 +38,15 @@ class Pauses:
         self._pauses: deque[tuple[int, int]] = deque(maxlen=_MAX_PAUSES)
         gc.callbacks.append(self._note)
 
-    def between(self, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
-        """Return the start and the end of each pause that overlaps an interval, all in Unix nanoseconds."""
-        return [pause for pause in tuple(self._pauses) if pause[0] < end_ns and pause[1] > start_ns]
+    def since(self, clock: Clock) -> list[tuple[int, int]]:
+        """Return the start and the end of each pause since an invocation's arrival, in Unix nanoseconds."""
+        pauses = [(clock.unix_ns(start_ns), clock.unix_ns(end_ns)) for start_ns, end_ns in tuple(self._pauses)]
+        return [pause for pause in pauses if pause[1] > clock.arrived_ns]
 
     def _note(self, phase: str, info: Mapping[str, int]) -> None:
         if info["generation"] != _OLDEST:
             return
         if phase == "start":
-            self._began_ns = time_ns()
-        elif (ended_ns := time_ns()) - self._began_ns >= _SHORTEST_NS:
+            self._began_ns = monotonic_ns()
+        elif (ended_ns := monotonic_ns()) - self._began_ns >= _SHORTEST_NS:
             self._pauses.append((self._began_ns, ended_ns))

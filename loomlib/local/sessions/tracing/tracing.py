@@ -47,8 +47,8 @@ class Tracing:
     ever, spans that would have gone nowhere go through a provider of ours, which is not the global one. Only a package
     that asks for `opentelemetry-instrument` finds ours as the global one, as it would find AWS's.
 
-    `arrivals` holds, in the context of a request, a list of its ASGI scope, the time of its arrival (Unix time in ns)
-    and its `InvocationSpan`, None until there is one.
+    `arrivals` holds, in the context of a request, a list of its ASGI scope, its clock (`InvocationClock`) and its
+    `InvocationSpan`, None until there is one.
     """
 
     def __init__(

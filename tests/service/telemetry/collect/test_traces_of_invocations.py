@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from waiting import wait_until
 
@@ -140,3 +141,20 @@ def test_processes_live_from_their_first_line_to_their_last(echo: loom.Agent) ->
     assert lives.loc[first.session_id, "invocations"] == 2
     assert lives.loc[other.session_id, "invocations"] == 1
     assert "were served by a warm process" in echo.telemetry.processes().sentence()
+
+
+def test_spans_and_durations_are_found_when_the_clock_is_set_by_days_during_a_call(bench: loom.Workbench) -> None:
+    agent = bench.deploy(Path(__file__).parent / "set_clock", name="set_clock")
+    session_id = None
+    # Forwards during the first call, so a day ahead when the second begins, and backwards during that one.
+    for set_by_s in (86_400, -172_800):
+        inv = agent.invoke(str(set_by_s), session_id=session_id).raise_for_status()
+        session_id = inv.session_id
+        view = inv.trace()
+        assert view.state == "found"
+        assert {span.name for span in view.trace.spans} >= {"POST /invocations", "execute_tool wait"}
+        found = view.breakdown()
+        assert sum(part.duration_ns for part in found.parts) == found.total_ns == total_ns(inv)
+        assert 100_000_000 <= found["tools"].duration_ns < found.total_ns
+        tool = next(span for span in view.trace.spans if span.name == "execute_tool wait")
+        assert tool.duration_ns == found["tools"].duration_ns

@@ -203,8 +203,32 @@ def test_records_stay_visible_when_the_time_is_set_back(tmp_path: Path) -> None:
     assert [event.message for event in TelemetryReader(tmp_path).events("g")] == ["of a day ahead", "delayed"]
 
 
+SET_CLOCK = """
+import os, time
+_time, _file = time.time, os.path.join(os.path.dirname(__file__), "set_by_s")
+time.time = lambda: _time() + (int(open(_file).read()) if os.path.exists(_file) else 0)
+"""
+"""`sitecustomize` of a service: its time is set by as many seconds as a file says."""
+
+
+def test_telemetry_survives_a_time_that_is_set_forwards_by_more_than_it_is_kept(
+    start_service: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = tmp_path / "clock"
+    clock.mkdir()
+    (clock / "sitecustomize.py").write_text(SET_CLOCK)
+    monkeypatch.setenv("PYTHONPATH", str(clock))
+    aws = start_service()
+    exporter, ids = Exporter(aws), [secrets.token_hex(16) for _ in range(2)]
+    exporter.send(traces(span(ids[0])))
+    (clock / "set_by_s").write_text(str(20 * 86_400))
+    os.kill(collecting(aws).pid, signal.SIGKILL)
+    wait_until(lambda: exporter.post("/otlp/v1/traces", traces(span(ids[1])))[0] == 200)  # a new process prunes first
+    assert {record["traceId"] for record in exporter.records(at_least=2)} == set(ids)
+
+
 def test_only_the_newest_records_are_kept(tmp_path: Path) -> None:
-    writer = TelemetryWriter(tmp_path)
+    writer = TelemetryWriter(tmp_path, clock=time.time)
     now_ms = int(time.time() * 1000)
     for number in range(100):
         record = Record("g", "s", number, f"{number:032x}", "", (f"{number + 500:032x}",), "m", "whole")
