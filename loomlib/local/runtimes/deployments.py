@@ -17,7 +17,6 @@ from typing import Any
 
 from ...recovery import set_aside
 from ..contract import RuntimeVersion
-from ..expiry import ExpiryClock
 from ..images.store import Image, ImageStore
 from ..protocols import served
 from ..resources import ResourceRecord
@@ -66,7 +65,7 @@ class Deployments:
         self._environments = Environments(home / "environments", isolation=isolation, limits=limits)
         self.exact_python = exact_python
         self.isolation = isolation or Isolation()
-        self._expiry = ExpiryClock("session storage")
+        remove_expired(self._folder)
         self._runnable: dict[tuple[str, int], RuntimeVersion] = {}
 
     async def fetch(self, version: ResourceRecord) -> None:
@@ -142,7 +141,6 @@ class Deployments:
         Raises:
             InvalidPackageError: The package cannot run here.
         """
-        await asyncio.to_thread(remove_expired, self._folder, now_s=self._expiry())
         code = self._files(version) / "code"
         await extract_limited(self._package(version), code, self._start(version)[0])
         python = await asyncio.to_thread(self._python, version)

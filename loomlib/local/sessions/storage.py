@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -38,15 +39,17 @@ def storage_of(files: Path, qualifier: str, session_id: str, paths: Sequence[str
     return folders
 
 
-def remove_expired(runtimes: Path, *, now_s: float) -> int:
-    """Delete the session storage that no session has used for two weeks; return how many there were.
+def remove_expired(runtimes: Path) -> int:
+    """Delete the session storage that was last used two weeks before any other; return how many there were.
+
+    Compared with the last use of all, because the machine's time may have been set forwards meanwhile.
 
     Args:
         runtimes: Folder of all runtimes' versions.
-        now_s: The time by which storage expires, in Unix seconds.
     """
-    earliest = now_s - KEPT_FOR_S
-    expired = [folder for folder in runtimes.glob(f"*/*/{_STORAGE}/*") if folder.stat().st_mtime < earliest]
+    used_s = {folder: folder.stat().st_mtime for folder in runtimes.glob(f"*/*/{_STORAGE}/*")}
+    earliest_s = min(time.time(), max(used_s.values(), default=0.0)) - KEPT_FOR_S
+    expired = [folder for folder, last_s in used_s.items() if last_s < earliest_s]
     for folder in expired:
         shutil.rmtree(folder, ignore_errors=True)
     return len(expired)
