@@ -18,7 +18,7 @@ _SHORTEST_NS = 1_000_000
 _MAX_PAUSES = 256
 
 
-class Clock(Protocol):
+class UnixClock(Protocol):
     """The Unix time of one invocation, in nanoseconds (`spans.InvocationClock`)."""
 
     arrived_ns: int
@@ -38,7 +38,7 @@ class Pauses:
         self._pauses: deque[tuple[int, int]] = deque(maxlen=_MAX_PAUSES)
         gc.callbacks.append(self._note)
 
-    def since(self, clock: Clock) -> list[tuple[int, int]]:
+    def since(self, clock: UnixClock) -> list[tuple[int, int]]:
         """Return the start and the end of each pause since an invocation's arrival, in Unix nanoseconds."""
         pauses = [(clock.unix_ns(start_ns), clock.unix_ns(end_ns)) for start_ns, end_ns in tuple(self._pauses)]
         return [pause for pause in pauses if pause[1] > clock.arrived_ns]
