@@ -9,7 +9,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
 from .parents import incoming_context
-from .pauses import UnixClock, Pauses
+from .pauses import Pauses, UnixClock
 
 _REQUEST_ID_HEADER = "x-amzn-bedrock-agentcore-runtime-request-id"
 
@@ -20,7 +20,9 @@ GARBAGE_COLLECTION = "garbage collection"
 class InvocationSpan:
     """A request and its root span; `begin` starts the span (with the request's arrival time), `end` ends it once."""
 
-    def __init__(self, tracer: Tracer, scope: Mapping[str, Any], session_id: str, clock: UnixClock, pauses: Pauses) -> None:
+    def __init__(
+        self, tracer: Tracer, scope: Mapping[str, Any], session_id: str, clock: UnixClock, pauses: Pauses
+    ) -> None:
         self._tracer, self._scope, self._session_id, self._clock = tracer, scope, session_id, clock
         self._pauses = pauses
         self._context: Context | None = None
