@@ -173,7 +173,7 @@ def _state(lookup: _Lookup, policy: PollingPolicy, has_group: Callable[[str], bo
     if not lookup.request.reached_agent:
         return "not_reached"
     if lookup.trace.spans:
-        is_whole = lookup.is_settled or (_has_top(lookup.trace) and not _lacks_server(lookup, policy, time.time()))
+        is_whole = lookup.is_settled or (_has_top(lookup.trace) and not _lacks_server(lookup, policy))
         is_complete = "partial" not in lookup.trace.marks and is_whole
         return "found" if is_complete else "partial"
     if not lookup.records and not has_group(lookup.request.qualifier):
