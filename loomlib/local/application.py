@@ -14,7 +14,7 @@ from .access.actions import Action, agentcore_action, is_signed_for, model_actio
 from .access.bodies import Body
 from .access.errors import AccessRefusedError
 from .access.permissions import require
-from .access.resource_policies import POLICY_OPERATIONS, ResourcePolicies
+from .access.resource_policies import POLICY_OPERATIONS
 from .admin import AdminRoutes
 from .browsers import BrowserStreams, StreamPath
 from .contract import AgentProcessError, SessionEndedError
@@ -24,10 +24,9 @@ from .gateways import Gateways
 from .guard import Caller, Guard
 from .guardrails import GuardedModel, GuardrailPlane
 from .guardrails.assessing import GuardrailVersion
+from .identity.capability import ServiceIdentity
 from .identity.inbound import RESOURCE_METADATA
-from .identity.local_issuer import LocalIssuer
 from .identity.outbound import PATHS as IDENTITY_PATHS
-from .identity.outbound import OutboundIdentity
 from .identity.outward_uses import OutwardUses
 from .identity.user_pools import answer_token_request, has_token_request
 from .models import ConverseModel, ModelRefusedError
@@ -38,10 +37,9 @@ from .otlp.intake import PREFIX as OTLP_PATHS
 from .otlp.intake import OtlpIntake
 from .resources import Place
 from .router import Router, best_match
-from .runtimes.commands import Commands
+from .runtimes.capability import Runtimes
 from .runtimes.endpoints import OPERATION as PROXY_OPERATION
-from .runtimes.endpoints import SessionEndpoints
-from .runtimes.invoke import CARD_PATH, Invoke
+from .runtimes.invoke import CARD_PATH
 from .runtimes.ports import read_port_address
 from .websocket import WebSockets
 from .wire import (
@@ -69,9 +67,7 @@ class Application:
 
     Args:
         guard: Admits or refuses requests.
-        invoke: Answers invocations of agents and StopRuntimeSession.
-        commands: Answers InvokeAgentRuntimeCommand.
-        endpoints: Passes requests on to servers inside sessions.
+        runtimes: Answers requests to runtimes.
         sockets: Answers WebSockets.
         browsers: Answers the live view of browsers.
         gateways: Answers calls of gateways.
@@ -82,22 +78,18 @@ class Application:
         admin: Answers Loom's own requests.
         otlp: Takes telemetry.
         check_place: Refuses resources of another region or account than the caller's, by their ARN or id.
-        identity: The identities and credentials with which agents call others.
+        identity: The issuers of tokens, the resource-based policies, and the credentials with which agents call others.
         explain: Logs an error and what failed by it, and returns the message for the caller.
         account_id: The account.
         region: The region of requests that name none.
-        issuers: The service's own issuers of tokens.
         outward: Records which credentials sessions fetch.
-        policies: The resource-based policies.
     """
 
     def __init__(
         self,
         *,
         guard: Guard,
-        invoke: Invoke,
-        commands: Commands,
-        endpoints: SessionEndpoints,
+        runtimes: Runtimes,
         sockets: WebSockets,
         browsers: BrowserStreams,
         gateways: Gateways,
@@ -108,21 +100,20 @@ class Application:
         admin: AdminRoutes,
         otlp: OtlpIntake,
         check_place: Callable[..., None],
-        identity: OutboundIdentity,
+        identity: ServiceIdentity,
         explain: Callable[[BaseException, str], str],
         account_id: str,
         region: str,
-        issuers: Sequence[LocalIssuer],
         outward: OutwardUses,
-        policies: ResourcePolicies,
     ) -> None:
-        self._policies = policies
-        self._account_id, self._region, self._issuers, self._outward = account_id, region, issuers, outward
-        self._guard, self._invoke, self._models, self._guardrails = guard, invoke, models, guardrails
-        self._commands, self._endpoints, self._sockets, self._gateways = commands, endpoints, sockets, gateways
+        self._account_id, self._region, self._outward = account_id, region, outward
+        self._invoke, self._commands, self._endpoints = runtimes.invoke, runtimes.commands, runtimes.endpoints
+        self._guard, self._models, self._guardrails = guard, models, guardrails
+        self._sockets, self._gateways = sockets, gateways
         self._check_place, self._explain = check_place, explain
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
-        self._identity, self._browsers = identity, browsers
+        self._identity, self._issuers, self._policies = identity.outbound, identity.issuers, identity.policies
+        self._browsers = browsers
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request; every failure becomes an AWS error."""

@@ -25,115 +25,49 @@ import uvicorn
 from .access.assumed_roles import AssumedRoles
 from .access.keys import Key, Keyring
 from .access.protocol import BoundedProtocol, most_connections
-from .access.resource_policies import ResourcePolicies
 from .access.session_keys import SessionKeys
 from .admin import AdminRoutes
+from .agentcore import agentcore_routers
 from .application import Application
 from .aws_names.proxy import AwsNames
 from .aws_names.variables import NODE_HOOK, session_certificates, session_variables
-from .bedrock_agents import (
-    AGENT,
-    AGENT_ALIAS,
-    AgentAliasBehaviour,
-    AgentBehaviour,
-    AgentInvocations,
-    AgentParts,
-    AgentPlane,
-    AgentServices,
-)
-from .browsers import (
-    BROWSER,
-    BROWSER_PROFILE,
-    BrowserActions,
-    BrowserBehaviour,
-    BrowserPlane,
-    BrowserStreams,
-    ProfileBehaviour,
-)
+from .bedrock import add_bedrock
+from .browsers.capability import add_browsers
+from .capabilities import Capabilities, ServiceContext
 from .cloudformation import Stacks
 from .contract import Dial
-from .evaluations import EVALUATOR, EvaluationPlane
-from .expiry import ExpiryClock
-from .functions import FunctionPlane, FunctionPool
-from .gateways import (
-    GATEWAY,
-    GATEWAY_RATE_LIMIT,
-    GATEWAY_RULE,
-    GATEWAY_TARGET,
-    GatewayBehaviour,
-    GatewayOperations,
-    Gateways,
-    GatewayTargetBehaviour,
-    RateLimitBehaviour,
-    RuleBehaviour,
-)
-from .gateways.credentials import TargetCredentials
-from .gateways.targets import Targets
+from .evaluations.capability import add_evaluations
+from .functions.capability import add_functions
+from .gateways.capability import add_gateways
 from .guard import Guard, listening_socket
-from .guardrails import GuardrailPlane
-from .identity.inbound import CognitoPools, InboundAuthorizer, UserTokens
-from .identity.local_issuer import LocalIssuer
-from .identity.outbound import OutboundIdentity, discovery_urls
+from .identity.capability import add_identity
 from .identity.outward_uses import OutwardUses
-from .images import CodeBuild, ImageStore
-from .interpreters import CODE_INTERPRETER, CodeInterpreterBehaviour, CodeInvocations, InterpreterPool, InvocationSpans
-from .knowledge.ingestion import IngestionPlane
-from .knowledge.resources import DATA_SOURCE, KNOWLEDGE_BASE, DataSourceBehaviour, KnowledgeBaseBehaviour
-from .knowledge.resources import MODEL as KNOWLEDGE_MODEL
-from .knowledge.retrieval import RetrievalPlane
-from .knowledge.store import KnowledgeStore
+from .interpreters.capability import add_interpreters
 from .leases import ServiceLeases
-from .logs.deliveries import LogDeliveries
-from .logs.events import LogEvents
-from .logs.filter import LogFilter
-from .logs.queries import Insights
-from .logs.store import Logs
-from .logs.streams import LogStreams
-from .memory import (
-    MEMORY,
-    EventPlane,
-    LongTermMemory,
-    MemoryBehaviour,
-    MemoryDirectory,
-    MemoryLogs,
-    MemoryStore,
-    MemorySweeper,
-    extraction_settings,
-)
-from .models.catalog import ModelCatalog
+from .memory.capability import add_memory
 from .models.starting import model_of
 from .moto_fallback import MotoFallback
-from .otlp import Collector, TelemetryReader
-from .otlp.caller_spans import CallerSpans
-from .otlp.intake import OtlpIntake
-from .otlp.origins import SessionOrigins
 from .quotas import QuotaKeeper, Quotas
 from .recovering import explain_failure, recover_home
-from .resources import Behaviour
 from .resources.engine import ResourceEngine
 from .resources.migration import import_older_databases
 from .resources.store import ResourceStore
 from .router import Router
-from .runtimes.application_logs import ApplicationLogs
-from .runtimes.commands import Commands
-from .runtimes.deployments import Deployments
-from .runtimes.endpoints import SessionEndpoints
-from .runtimes.invoke import Invoke
-from .runtimes.resource import AGENT_RUNTIME, AGENT_RUNTIME_ENDPOINT, EndpointBehaviour, RuntimeBehaviour
+from .runtimes.capability import add_runtimes
 from .sandbox.isolation import choose
 from .sandbox.limits import Limits
 from .server import ServiceServer, until_started
 from .sessions import OtlpTarget, SessionPool
+from .sessions.place import ServeEndpoint
 from .state import ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
+from .telemetry import ServiceTelemetry
 from .trace_settings import TraceSettings
-from .web_search import WebCorpus, WebSearchPlane
+from .web_search.capability import add_web_search
 from .websocket import WebSockets
 from .websocket.protocol import ServedWebSocket, largest
 
 _log = logging.getLogger(__name__)
 _ACCOUNT_ID = "123456789012"  # the account that moto gives to keys it does not know
-_LOGS_LIMIT_BYTES = 1_000_000
-_CODE_BYTES = 100_000_000  # AWS's developer guide: inline files of a code interpreter up to 100 MB
 _DEFAULT_REGION = "us-east-1"
 _KEEP_ALIVE_S = 3_600  # a client's pooled connection must not close between two measured invocations
 # A thread of moto's that is busy for 200 ms must not hold the event loop for the default 5 ms at a time.
@@ -192,42 +126,140 @@ async def _serve(
     on_ready: Callable[[ServiceState], None] | None,
     model_settings: Mapping[str, str],
 ) -> None:
-    home, options = state.home, state.options
-    place = {"account_id": state.account_id, "region": state.region}
+    options, loop = state.options, asyncio.get_running_loop()
     leases = ServiceLeases(persistent=state.persistent, linger_s=options.linger_s)
-    telemetry = TelemetryReader(home, delay_s=options.log_delay_s)
-    logs = Logs(home, delay_s=options.log_delay_s, **place)
-    logs.make_places(telemetry.places())
-    insights = Insights(home, logs, delay_s=options.log_delay_s)
-    collector = Collector(home, on_stored=logs.make_places)
-    loop = asyncio.get_running_loop()
+    capabilities = Capabilities()
+    aws_names = AwsNames(state.home, state.port)
+    state = replace(state, aws_names_port=await aws_names.start())
 
-    def forget(places: list[tuple[str, str]]) -> None:
-        # Deleting a group of plain lines need not start the collecting process.
-        if affected := set(telemetry.places()).intersection(places):
-            asyncio.run_coroutine_threadsafe(collector.forget(sorted(affected)), loop)
+    async def serve_endpoint(endpoint: socket.socket, dial: Dial) -> Callable[[], None]:
+        return await server.serve_also(endpoint, AwsNames(state.home, state.port, dial))
 
-    logs.on_forgotten = forget
+    context = _context(state, serve_endpoint, capabilities)
+    # Each capability adds its part, and returns what others need of it.
+    identity = add_identity(context, capabilities)
+    functions = add_functions(context, capabilities)
+    corpus = add_web_search(context, capabilities)
+    gateways = add_gateways(context, capabilities, identity, functions, corpus)
+    runtimes = add_runtimes(context, capabilities, identity)
+    browsers = add_browsers(context, capabilities)
+    add_interpreters(context, capabilities)
+    start_memory = add_memory(context, capabilities)
+    models = model_of(options, model_settings)
+    add_evaluations(capabilities, models)
+    guardrails = add_bedrock(context, capabilities, models, functions)
+    capabilities.routers["xray"] = (Router("xray", TraceSettings(), rest_to_moto=True),)
+    capabilities.routers["logs"] = (context.telemetry.router(),)
+    engine = ResourceEngine(context.resources, capabilities.resources, account_id=state.account_id)
+    capabilities.stopping.push_async_callback(engine.close)
+    capabilities.routers["bedrock-agentcore"] = agentcore_routers(engine, identity.policies, capabilities)
+    moto = MotoFallback(context.telemetry.logs, AssumedRoles(context.keys))
+    moto.serve_stacks = Stacks(engine, state).serve
+    capabilities.closing.callback(moto.close)
+    guard, explain = Guard(context.keys), partial(explain_failure, state.home)
+    BoundedProtocol.most_connections = most_connections()
+    application = Application(
+        guard=guard,
+        account_id=state.account_id,
+        region=state.region,
+        runtimes=runtimes,
+        browsers=browsers,
+        sockets=WebSockets(
+            guard=guard,
+            account_id=state.account_id,
+            check_place=engine.check_place,
+            invoke=runtimes.invoke,
+            endpoints=runtimes.endpoints,
+            sessions=context.sessions,
+            browsers=browsers,
+            quotas=context.quotas,
+            frame_bytes=context.limits.frame,
+            most_open=BoundedProtocol.most_connections // 2,
+            explain=explain,
+        ),
+        gateways=gateways,
+        identity=identity,
+        outward=OutwardUses(context.telemetry.logs),
+        models=models,
+        guardrails=guardrails,
+        routers=capabilities.routers,
+        moto=moto,
+        admin=AdminRoutes(
+            options=options,
+            resources=context.resources,
+            sessions=context.sessions,
+            leases=leases,
+            label=models.label,
+            simulated=models.simulated,
+            isolation=context.isolation,
+            issuer=identity.issuers[0],
+            on_persist=lambda: write_state(replace(state, persistent=True)),
+        ),
+        otlp=context.telemetry.intake(context.sessions),
+        check_place=engine.check_place,
+        explain=explain,
+    )
+    server = ServiceServer(
+        uvicorn.Config(
+            application,
+            http=BoundedProtocol,
+            ws=ServedWebSocket,
+            ws_max_size=cast(int, largest(context.limits.frame)),  # passed on to `websockets`, which takes a pair
+            ws_per_message_deflate=False,  # would cost more time than loopback
+            loop="asyncio",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            log_level="warning",
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=2,
+        )
+    )
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leases.ended.set)
+    engine.resume()
+    start_memory()
+    serving = loop.create_task(server.serve(sockets=[listener]))
+    try:
+        await until_started(server, serving)
+        write_state(state)
+        if on_ready:
+            on_ready(state)
+        _log.info("Serving %s from process %d, model %s", state.home, state.pid, models.label)
+        await asyncio.wait((serving, loop.create_task(leases.ended.wait())), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leases.ended.set()  # releases the leases that are still held
+        await aws_names.close()
+        await capabilities.stopping.aclose()
+        server.should_exit = True
+        await serving
+        await capabilities.closing.aclose()
+        _log.info("Ended")
+
+
+def _context(state: ServiceState, serve_endpoint: ServeEndpoint, capabilities: Capabilities) -> ServiceContext:
+    """Return what the capabilities are built from, which ends after them."""
+    home, options = state.home, state.options
     resources = ResourceStore(home)
+    capabilities.closing.callback(resources.close)
     import_older_databases(resources)
+    telemetry = ServiceTelemetry(
+        home, resources, delay_s=options.log_delay_s, account_id=state.account_id, region=state.region
+    )
+    telemetry.close_in(capabilities.closing)
     isolation = choose(options.sandbox, options.sandbox_network, home=home)
     if isolation.level != "user":
         home.chmod(0o700)  # an earlier service may have let agents with another user id pass
     _log.info("Sessions are isolated by %s", isolation.sentence)
     keys = Keyring(Key(access_key=state.access_key, secret_key=state.secret_key))
-    quotas = QuotaKeeper(Quotas.of(options.quotas, state.region))
-    limits = Limits.of(options.limits)
-    aws_names = AwsNames(home, state.port)
-    state = replace(state, aws_names_port=await aws_names.start())
+    quotas, limits = QuotaKeeper(Quotas.of(options.quotas, state.region)), Limits.of(options.limits)
     # A session with a network of its own reaches the service at the service's port, and the proxy as well.
     proxy = state.url if isolation.has_own_network else f"http://127.0.0.1:{state.aws_names_port}"
-
-    async def serve_endpoint(endpoint: socket.socket, dial: Dial) -> Callable[[], None]:
-        return await server.serve_also(endpoint, AwsNames(home, state.port, dial))
-
     sessions = SessionPool(
         home=home,
-        sink=logs,
+        sink=telemetry.logs,
         environment=state.environment(),
         admit=quotas.admit_session,
         start_timeout_s=options.start_timeout_s,
@@ -244,246 +276,17 @@ async def _serve(
         serve_endpoint=serve_endpoint,
         aws_names=lambda: session_variables(home, state.region, proxy, os.environ),
     )
-    interpreters = InterpreterPool(resources, sessions)
-    models, guardrails = model_of(options, model_settings), GuardrailPlane(resources)
-    images = ImageStore(home)
-    deployments = Deployments(
-        home, images, isolation=isolation, limits=limits, exact_python=options.python == "machine"
+    capabilities.stopping.push_async_callback(sessions.close)
+    return ServiceContext(
+        state=state,
+        keys=keys,
+        quotas=quotas,
+        limits=limits,
+        isolation=isolation,
+        telemetry=telemetry,
+        resources=resources,
+        sessions=sessions,
     )
-    issuer, web_issuer = LocalIssuer(home, state.url), LocalIssuer(home, state.url, "sts")
-    issuers = (issuer, web_issuer, CognitoPools())
-    policies = ResourcePolicies(resources)
-    inbound = InboundAuthorizer(issuers, logs, policies)
-    users = UserTokens(issuers, lambda: discovery_urls(resources), inbound.tokens)
-    identity = OutboundIdentity(
-        home, resources, url=state.url, issuer=web_issuer, local_issuer=issuer, verify=users.verify
-    )
-    functions = FunctionPool(home, sessions, logs)
-    corpus = WebCorpus(Path(options.web_search_folder) if options.web_search_folder else None)
-    targets = Targets(TargetCredentials(identity, keys, state.url), functions, state.url, corpus)
-    moto = MotoFallback(logs, AssumedRoles(keys))
-    memory = MemoryStore(home)
-    sweeper = MemorySweeper(memory, clock=ExpiryClock("memory event"))
-
-    def on_deleted(memory_id: str) -> None:
-        sweeper.wake(memory_id)
-        long_term.forget(memory_id)
-
-    deliveries = LogDeliveries(logs, resources)
-    memory_logs = MemoryLogs(logs, resources, deliveries.groups)
-    settings = extraction_settings(state)
-    long_term = LongTermMemory(home, memory, MemoryDirectory(resources), settings, memory_logs.extracted)
-    events = EventPlane(memory, on_event=long_term.wake)
-    spans = CallerSpans(collector, delay_s=options.log_delay_s)
-    browsers = BrowserPlane(resources, sessions.place, spans, home=home, url=state.url)
-    engine = ResourceEngine(
-        resources,
-        [
-            (AGENT_RUNTIME, RuntimeBehaviour(resources, deployments, sessions, platform=options.platform_default)),
-            (AGENT_RUNTIME_ENDPOINT, EndpointBehaviour(resources)),
-            (MEMORY, MemoryBehaviour(on_deleted=on_deleted)),
-            (EVALUATOR, Behaviour()),
-            (BROWSER, BrowserBehaviour(browsers.end_browser)),
-            (BROWSER_PROFILE, ProfileBehaviour(home)),
-            (GATEWAY, GatewayBehaviour(resources, url=state.url)),
-            (CODE_INTERPRETER, CodeInterpreterBehaviour(on_deleted=interpreters.end_of)),
-            (GATEWAY_TARGET, GatewayTargetBehaviour(resources, targets.read_tools)),
-            (GATEWAY_RATE_LIMIT, RateLimitBehaviour(resources)),
-            (GATEWAY_RULE, RuleBehaviour(resources)),
-            *identity.resources,
-        ],
-        account_id=state.account_id,
-    )
-    knowledge = KnowledgeStore(home)
-    ingestion = IngestionPlane(resources, knowledge)
-    bedrock_engine = ResourceEngine(
-        resources,
-        [
-            (KNOWLEDGE_BASE, KnowledgeBaseBehaviour(knowledge)),
-            (DATA_SOURCE, DataSourceBehaviour(knowledge)),
-            (AGENT, AgentBehaviour(resources)),
-            (AGENT_ALIAS, AgentAliasBehaviour(resources)),
-        ],
-        account_id=state.account_id,
-        model=KNOWLEDGE_MODEL,
-    )
-    retrieval = RetrievalPlane(resources, knowledge, models, guardrails)
-    agents, agent_parts = AgentPlane(bedrock_engine), AgentParts(bedrock_engine)
-    agent_services = AgentServices(
-        store=resources, models=models, guardrails=guardrails, retrieval=retrieval, functions=functions
-    )
-    moto.serve_stacks = Stacks(engine, state).serve
-    guard, invoke = (
-        Guard(keys),
-        Invoke(
-            resources,
-            deployments,
-            sessions,
-            quotas,
-            inbound,
-            identity.tokens,
-            state.url,
-            ApplicationLogs(logs, deliveries.groups),
-        ),
-    )
-    explain, streams = partial(explain_failure, home), BrowserStreams(browsers)
-    endpoints = SessionEndpoints(invoke, sessions, quotas)
-    BoundedProtocol.most_connections = most_connections()
-    application = Application(
-        guard=guard,
-        **place,
-        invoke=invoke,
-        endpoints=endpoints,
-        commands=Commands(invoke, sessions, quotas),
-        browsers=streams,
-        sockets=WebSockets(
-            guard=guard,
-            account_id=state.account_id,
-            check_place=engine.check_place,
-            invoke=invoke,
-            endpoints=endpoints,
-            sessions=sessions,
-            browsers=streams,
-            quotas=quotas,
-            frame_bytes=limits.frame,
-            most_open=BoundedProtocol.most_connections // 2,
-            explain=explain,
-        ),
-        gateways=Gateways(resources, targets, inbound, policies, functions, spans),
-        policies=policies,
-        issuers=(issuer, web_issuer),
-        outward=OutwardUses(logs),
-        identity=identity,
-        models=models,
-        guardrails=guardrails,
-        routers={
-            "bedrock-agentcore": (
-                Router(
-                    "bedrock-agentcore-control",
-                    policies,
-                    resources=engine,
-                    regional={
-                        **identity.control_handlers,
-                        **GatewayOperations(engine).handlers,
-                    },
-                ),
-                Router(
-                    "bedrock-agentcore",
-                    EvaluationPlane(models),
-                    events,
-                    browsers,
-                    BrowserActions(browsers),
-                    *long_term.planes,
-                    interpreters,
-                    CodeInvocations(interpreters, InvocationSpans(spans)),
-                    WebSearchPlane(corpus),
-                    regional=identity.data_handlers,
-                    large={"InvokeCodeInterpreter": _CODE_BYTES},
-                ),
-            ),
-            "bedrock": (
-                Router("bedrock", guardrails, ModelCatalog(), rest_to_moto=True),
-                Router("bedrock-runtime", guardrails),
-                Router(
-                    "bedrock-agent",
-                    ingestion,
-                    agents,
-                    resources=bedrock_engine,
-                    regional={**agent_parts.handlers, **agents.handlers},
-                    rest_to_moto=True,
-                ),
-                Router("bedrock-agent-runtime", retrieval, AgentInvocations(agent_services)),
-            ),
-            "xray": (Router("xray", TraceSettings(), rest_to_moto=True),),
-            "lambda": (Router("lambda", FunctionPlane(functions), rest_to_moto=True),),
-            "codebuild": (Router("codebuild", CodeBuild(images, deployments.install, sink=logs)),),
-            "logs": (
-                Router(
-                    "logs",
-                    LogFilter(logs, telemetry),
-                    LogEvents(logs, telemetry),
-                    LogStreams(logs, telemetry),
-                    deliveries,
-                    insights,
-                    limit_bytes=_LOGS_LIMIT_BYTES,
-                ),
-            ),
-        },
-        moto=moto,
-        admin=AdminRoutes(
-            options=options,
-            resources=resources,
-            sessions=sessions,
-            leases=leases,
-            label=models.label,
-            simulated=models.simulated,
-            isolation=isolation,
-            issuer=issuer,
-            on_persist=lambda: write_state(replace(state, persistent=True)),
-        ),
-        otlp=OtlpIntake(
-            collector,
-            telemetry,
-            delay_s=options.log_delay_s,
-            find_origin=SessionOrigins(sessions).find,
-            stored_group=logs.keys.stored,
-        ),
-        check_place=engine.check_place,
-        explain=explain,
-    )
-    server = ServiceServer(
-        uvicorn.Config(
-            application,
-            http=BoundedProtocol,
-            ws=ServedWebSocket,
-            ws_max_size=cast(int, largest(limits.frame)),  # passed on to `websockets`, which takes a pair
-            ws_per_message_deflate=False,  # would cost more time than loopback
-            loop="asyncio",
-            lifespan="off",
-            access_log=False,
-            log_config=None,
-            log_level="warning",
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=_KEEP_ALIVE_S,
-            timeout_graceful_shutdown=2,
-        )
-    )
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, leases.ended.set)
-    engine.resume()
-    sweeper.start()
-    long_term.resume()
-    serving = loop.create_task(server.serve(sockets=[listener]))
-    try:
-        await until_started(server, serving)
-        write_state(state)
-        if on_ready:
-            on_ready(state)
-        _log.info("Serving %s from process %d, model %s", home, state.pid, models.label)
-        await asyncio.wait((serving, loop.create_task(leases.ended.wait())), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        leases.ended.set()  # releases the leases that are still held
-        await aws_names.close()
-        await interpreters.close()
-        await functions.close()
-        await browsers.close()
-        await sessions.close()
-        await engine.close()
-        await ingestion.close()
-        await targets.close()
-        server.should_exit = True
-        await serving
-        await insights.close()
-        await collector.close()
-        moto.close()
-        logs.close()
-        resources.close()
-        knowledge.close()
-        sweeper.close()
-        await long_term.close()
-        memory.close()
-        _log.info("Ended")
 
 
 def _region() -> str:

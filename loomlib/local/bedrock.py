@@ -1,0 +1,75 @@
+"""Amazon Bedrock around agents as a capability of the service: guardrails, knowledge bases and Bedrock Agents."""
+
+from __future__ import annotations
+
+from .bedrock_agents import (
+    AGENT,
+    AGENT_ALIAS,
+    AgentAliasBehaviour,
+    AgentBehaviour,
+    AgentInvocations,
+    AgentParts,
+    AgentPlane,
+    AgentServices,
+)
+from .capabilities import Capabilities, ServiceContext
+from .functions import FunctionPool
+from .guardrails import GuardrailPlane
+from .knowledge.ingestion import IngestionPlane
+from .knowledge.resources import DATA_SOURCE, KNOWLEDGE_BASE, MODEL, DataSourceBehaviour, KnowledgeBaseBehaviour
+from .knowledge.retrieval import RetrievalPlane
+from .knowledge.store import KnowledgeStore
+from .models import ConverseModel
+from .models.catalog import ModelCatalog
+from .resources.engine import ResourceEngine
+from .router import Router
+
+
+def add_bedrock(
+    context: ServiceContext, capabilities: Capabilities, models: ConverseModel, functions: FunctionPool
+) -> GuardrailPlane:
+    """Add guardrails, knowledge bases and Bedrock Agents; return the guardrails that requests to models name.
+
+    Args:
+        context: What the service is built from.
+        capabilities: Where they are added.
+        models: Answers what knowledge bases and agents ask.
+        functions: Runs action groups that are Lambda functions.
+    """
+    resources = context.resources
+    guardrails, knowledge = GuardrailPlane(resources), KnowledgeStore(context.home)
+    engine = ResourceEngine(
+        resources,
+        [
+            (KNOWLEDGE_BASE, KnowledgeBaseBehaviour(knowledge)),
+            (DATA_SOURCE, DataSourceBehaviour(knowledge)),
+            (AGENT, AgentBehaviour(resources)),
+            (AGENT_ALIAS, AgentAliasBehaviour(resources)),
+        ],
+        account_id=context.state.account_id,
+        model=MODEL,
+    )
+    ingestion, retrieval = (
+        IngestionPlane(resources, knowledge),
+        RetrievalPlane(resources, knowledge, models, guardrails),
+    )
+    agents, parts = AgentPlane(engine), AgentParts(engine)
+    services = AgentServices(
+        store=resources, models=models, guardrails=guardrails, retrieval=retrieval, functions=functions
+    )
+    capabilities.routers["bedrock"] = (
+        Router("bedrock", guardrails, ModelCatalog(), rest_to_moto=True),
+        Router("bedrock-runtime", guardrails),
+        Router(
+            "bedrock-agent",
+            ingestion,
+            agents,
+            resources=engine,
+            regional={**parts.handlers, **agents.handlers},
+            rest_to_moto=True,
+        ),
+        Router("bedrock-agent-runtime", retrieval, AgentInvocations(services)),
+    )
+    capabilities.stopping.push_async_callback(ingestion.close)
+    capabilities.closing.callback(knowledge.close)
+    return guardrails
