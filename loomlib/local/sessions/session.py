@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import time
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,25 +18,21 @@ from ..contract import (
 from ..log_groups import runtime_group
 from .answer import AnswerChunks, AnswerTooLargeError
 from .clocks import SessionClocks
-from .commands import connect_address
 from .connections import Connections
 from .health import Health, ask_health
-from .lifeline import SessionProcess
 from .notices import SessionNotices
-from .otel import SPANS, asks_for_adot
-from .output import START_LINE, SessionOutput
-from .place import ServeEndpoint, SessionPlace
-from .process import AgentProcess
+from .own_requests import OwnRequests
+from .place import SessionPlace
 from .processes import resident_bytes
 from .restored import RestoredProcess
 from .running import EXIT_SOON_S, RunningProcess
-from .snapshot import Snapshot, SnapshotError
-from .snapshot_store import Snapshots, reasons_to_boot
+from .snapshot import SnapshotError
+from .snapshot_store import Snapshots
 from .start_times import StartTimes
-from .storage import storage_of
-from .warming import WarmUpError, boot_note, call_hook
+from .starting import ProcessStart
+from .warming import WarmUpError, call_hook
 from .wire import AgentConnection, ConnectionClosedError, NotHttpError
-from .workspace import make_workspace, record_path, remove_workspace, write_record
+from .workspace import record_path, remove_workspace
 
 _GRACE_S = 5.0  # from SIGTERM to SIGKILL; a busy machine needs more than one to send the last spans
 _DRAIN_S = 0.5  # how long to wait for output once every process of the session has ended
@@ -85,15 +78,14 @@ class RuntimeSession:
         self._notices = SessionNotices(place.sink, group=self._group, stream=self._stream, session_id=session_id)
         self._times = StartTimes()
         self._running: RunningProcess | None = None
-        self._process: asyncio.Future[SessionProcess] = asyncio.get_running_loop().create_future()
         self._calls = self._invocations = 0
         self._stopping, self._why_ended, self._failed = False, "", ""
         self._start_error: Exception | None = None
         self._drained, self._gone = asyncio.Event(), asyncio.Event()
         self.ended = asyncio.Event()  # set as soon as it takes no more invocations
-        self._endpoint_taken = False
         self._limit, self._limits_noted = "", set[str]()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._own_requests = OwnRequests(place.serve_endpoint, self._spawn, self._gone)
         self._start = self._spawn(self._start_up())
 
     @property
@@ -214,13 +206,9 @@ class RuntimeSession:
     async def _start_up(self) -> None:
         try:
             running = await self._start_process()
-        except SnapshotError as failure:
-            self._failed, self._start_error = str(failure), failure
-            self._on_end(self)
-            await self._leave()
-            return
-        except (OSError, ValueError) as failure:
-            self._failed, self._start_error = f"The agent could not be started: {failure}", failure
+        except (SnapshotError, OSError, ValueError) as failure:
+            what = "" if isinstance(failure, SnapshotError) else "The agent could not be started: "
+            self._failed, self._start_error = f"{what}{failure}", failure
             self._on_end(self)
             await self._leave()
             return
@@ -258,37 +246,23 @@ class RuntimeSession:
         return ""
 
     async def _start_process(self) -> RunningProcess:
-        await self._place.prepare()
-        snapshot = await self._snapshots.find(self.runtime, self.mark)
-        obstacles = snapshot.obstacles if snapshot is not None else reasons_to_boot(self.runtime)
-        if snapshot is not None and not obstacles:
-            process, folders = await self._restore(snapshot)
-        else:
-            process, folders = await self._boot()
-        place = self._place
-        if process.leader:
-            try:
-                write_record(place.folder, self.mark, process.leader, process.user)
-            except OSError:
-                os.close(process.output_fd)
-                await process.end(grace_s=0)
-                raise
-            writable = (*folders, *([process.home] if process.home else []))
-            place.watch.add(self.mark, process.leader, writable, self._limits, self._on_limit)
-        output = SessionOutput(process.output_fd, place.sink, group=self._group, stream=self._stream)
-        if isinstance(process, RestoredProcess) and snapshot is not None:
-            output.tail.extend(snapshot.tail)  # the same process wrote them, at its start
-        if place.announces_starts:
-            now_ms = int(time.time() * 1000)  # not by `output`, whose last lines explain why an agent failed
-            place.sink.write(group=self._group, stream=self._stream, timestamp_ms=now_ms, message=START_LINE)
-        if obstacles:
-            output.note(boot_note(self.runtime, obstacles))
-        if len(self.runtime.entry_point) > 1:
-            instead = (
-                " and exports its spans to the local service" if asks_for_adot(self.runtime) and place.otlp else ""
-            )
-            script = self.runtime.entry_point[-1]
-            output.note(f"Loom runs {script} itself{instead}; {self.runtime.entry_point[0]} is not used locally")
+        process, output = await ProcessStart(
+            place=self._place,
+            runtime=self.runtime,
+            snapshots=self._snapshots,
+            qualifier=self.qualifier,
+            session_id=self.session_id,
+            mark=self.mark,
+            limits=self._limits,
+            group=self._group,
+            stream=self._stream,
+            notices=self._notices,
+            times=self._times,
+            own_requests=self._own_requests,
+            check_wanted=self._check_wanted,
+            on_folders=self._keep_folders,
+            on_limit=self._on_limit,
+        ).run()
         clocks = SessionClocks(
             idle_timeout_s=self.runtime.idle_timeout_s,
             max_lifetime_s=self.runtime.max_lifetime_s,
@@ -297,87 +271,12 @@ class RuntimeSession:
         )
         return RunningProcess(process=process, output=output, connections=Connections(process.address), clocks=clocks)
 
-    def _environment(self) -> dict[str, str]:
-        environment = self._place.environment(
-            self.runtime, qualifier=self.qualifier, session_id=self.session_id, mark=self.mark
-        )
-        if self._place.otlp is not None and SPANS not in environment:
-            self._notices.makes_no_spans()
-        return environment
-
-    async def _restore(self, snapshot: Snapshot) -> tuple[SessionProcess, tuple[Path, ...]]:
-        """Fork the process from its version's snapshot; return it and its folders."""
+    def _check_wanted(self) -> None:
         if self._stopping:
             raise InterruptedError(self._why_ended)
-        self._folders = snapshot.session_folders
-        process, folder = await snapshot.restore(
-            on_asked=lambda: self._times.asked("restore"),
-            mark=self.mark,
-            environment=self._environment(),
-            groups=self._place.cgroups.make(self.mark, self._limits),
-            on_signal=self._on_signal,
-            on_endpoint=self._connect_endpoint,
-        )
-        self._process.set_result(process)
-        self._times.reachable()
-        if self._stopping:
-            await process.end(grace_s=0)
-            raise InterruptedError(self._why_ended)
-        return process, (folder,)
 
-    async def _boot(self) -> tuple[SessionProcess, tuple[Path, ...]]:
-        """Start the process; return it and its folders."""
-        place, script = self._place, self.runtime.entry_point[-1]
-        folder = await asyncio.to_thread(make_workspace, place.folder, self.mark, self.runtime.code)
-        if Path(script).is_absolute() or ".." in Path(script).parts or not (folder / script).is_file():
-            raise FileNotFoundError(f"its entry point {script} is not in the package")
-        if self._stopping:
-            raise InterruptedError(self._why_ended)
-        storage = storage_of(self.runtime.code.parent, self.qualifier, self.session_id, self.runtime.mount_paths)
-        self._times.asked("boot")
-        process = AgentProcess(
-            interpreter=str(self.runtime.interpreter or place.interpreter),
-            script=script,
-            folder=folder,
-            environment=self._environment(),
-            mark=self.mark,
-            isolation=place.isolation,
-            read=(
-                *(self.runtime.code, *self.runtime.search_path),
-                *(*self.runtime.interpreter_folders, *place.readable),
-            ),
-            write=place.writable,
-            mounts=storage,
-            limits=self._limits.for_setrlimit(own_users=place.isolation.has_own_users),
-            groups=place.cgroups.make(self.mark, self._limits),
-            port=place.port,
-            on_signal=self._on_signal,
-            on_endpoint=self._connect_endpoint,
-        )
-        self._process.set_result(process)
-        return process, (folder, *storage.values())
-
-    def _on_signal(self, signal: bytes) -> None:
-        self._times.on_signal(signal)
-        self._notices.on_signal(signal)
-
-    def _connect_endpoint(self, endpoint: socket.socket) -> None:
-        """Answer the agent's own requests to the service, which arrive at a socket of its network."""
-        if self._place.serve_endpoint is None or self._endpoint_taken:
-            endpoint.close()
-            return
-        self._endpoint_taken = True
-        self._spawn(self._serve_endpoint(self._place.serve_endpoint, endpoint))
-
-    async def _dial(self, host: str, port: int) -> socket.socket:
-        return await connect_address(await asyncio.shield(self._process), host, port)
-
-    async def _serve_endpoint(self, serve: ServeEndpoint, endpoint: socket.socket) -> None:
-        stop = await serve(endpoint, self._dial)
-        try:
-            await self._gone.wait()
-        finally:
-            stop()
+    def _keep_folders(self, folders: Path) -> None:
+        self._folders = folders
 
     async def _clean_up(self, running: RunningProcess) -> None:
         """Wait for the process to end and remove its files."""
