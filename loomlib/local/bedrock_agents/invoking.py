@@ -12,7 +12,8 @@ from ..wire import LiveStream, RefusedError, conflict, invalid, not_found, not_i
 from .resources import AGENT, AGENT_ALIAS
 from .services import AgentServices
 from .sessions import AgentSession, AgentSessions
-from .turns import AgentTurn, TurnRequest
+from .turn_request import TurnRequest
+from .turns import AgentTurn
 from .versions import AgentVersion, find_version, prepared_version
 
 _ERRORS: Final = frozenset(

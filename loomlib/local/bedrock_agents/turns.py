@@ -7,54 +7,23 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from ..knowledge.retrieval import citations_of, reference_of
 from ..knowledge.store import RankedPassage
-from ..resources import Place, ResourceRecord
 from ..wire import invalid
 from .actions import ActionAnswer, called, is_answer_to, read_given_answer, read_lambda_answer, trace_input
-from .prompts import inference, model_id, system_prompt
+from .prompts import model_id
 from .services import AgentServices
 from .sessions import AgentSession, Message, Pending
 from .tools import AgentTool, version_tools
 from .tracing import AgentTracing, metadata, request_text
-from .versions import AgentVersion
+from .turn_request import TurnRequest
 
 _MOST_MODEL_CALLS: Final = 25
 _MOST_LEVELS: Final = 5
 _MOST_WAITING: Final = 5  # the service model's limit of a return of control
 _UNABLE: Final = "Sorry, I am unable to assist you with this request."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnRequest:
-    """What a turn is about.
-
-    Attributes:
-        agent: The agent's version.
-        alias: Its alias.
-        session_id: The session's id.
-        place: The caller's region and account.
-        text: The user's text.
-        results: What the caller returns of calls that wait.
-        chain: The aliases of the agents that called this one, the first first, and its own.
-        collaborator: The name under which a supervisor calls it.
-        performance: Converse's `performanceConfig`.
-        history: Messages of the supervisor's conversation before this one.
-    """
-
-    agent: AgentVersion
-    alias: ResourceRecord
-    session_id: str
-    place: Place
-    text: str = ""
-    results: Sequence[Mapping[str, Any]] = ()
-    chain: tuple[str, ...] = ()
-    collaborator: str = ""
-    performance: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    history: Sequence[Message] = ()
 
 
 class AgentTurn:
@@ -160,22 +129,16 @@ class AgentTurn:
 
     async def _ask(self) -> AsyncIterator[bytes]:
         """Ask the model what to do next."""
-        agent, session = self._request.agent, self._session
         self.tracing.next_step()
         self._asked += 1
         if self._asked > _MOST_MODEL_CALLS:
             yield self.tracing.failure(f"Max iterations exceeded: {_MOST_MODEL_CALLS} calls of the model", 400)
             self._end(_UNABLE)
             return
-        limits, shown_limits = inference(agent)
-        history = [*self._request.history, *session.messages]
-        asked: dict[str, Any] = {
-            "system": [{"text": system_prompt(agent, session.prompt_attributes)}],
-            "messages": [*history, *self._turn],
-        }
-        if self._tools:
-            asked["toolConfig"] = {"tools": [tool.spec for tool in self._tools.values()]}
-        model, shown = model_id(agent), request_text(asked)
+        asked, shown_limits = self._request.model_request(
+            self._session, self._turn, [tool.spec for tool in self._tools.values()]
+        )
+        model, shown = model_id(self._request.agent), request_text(asked)
         yield self.tracing.orchestration(
             "modelInvocationInput",
             {
@@ -186,7 +149,7 @@ class AgentTurn:
             },
         )
         begun = time.time()
-        answer = await self._converse(model, asked, limits)
+        answer = await self._services.converse(model, asked, self._request.place)
         message: Message = answer["output"]["message"]
         yield self.tracing.orchestration(
             "modelInvocationOutput",
@@ -208,15 +171,6 @@ class AgentTurn:
         yield self.tracing.orchestration(
             "observation", {"type": "FINISH", "finalResponse": {"text": text, "metadata": metadata(begun)}}
         )
-
-    async def _converse(self, model: str, asked: dict[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
-        if limits:
-            asked["inferenceConfig"] = dict(limits)
-        if self._request.performance:
-            asked["performanceConfig"] = dict(self._request.performance)
-        if guardrail := self._request.agent.document.get("guardrailConfiguration"):
-            asked["guardrailConfig"] = {**guardrail, "trace": "enabled"}
-        return await self._services.converse(model, asked, self._request.place)
 
     async def _act(self) -> AsyncIterator[bytes]:
         """Execute the calls of the model's newest message that have no result yet."""
@@ -259,25 +213,12 @@ class AgentTurn:
         self._results = {}
 
     async def _call_lambda(self, call: Mapping[str, Any], tool: AgentTool) -> AsyncIterator[bytes]:
-        request, session = self._request, self._session
         what = called(tool, call["input"])
         shown = {"invocationType": "ACTION_GROUP", "actionGroupInvocationInput": trace_input(tool, what, "LAMBDA")}
         yield self.tracing.orchestration("invocationInput", shown)
         begun, arn = time.time(), tool.part["document"]["actionGroupExecutor"]["lambda"]
-        event = {
-            "messageVersion": "1.0",
-            "agent": {
-                "name": request.agent.name,
-                "id": request.agent.id,
-                "alias": request.alias.id,
-                "version": request.agent.version,
-            },
-            "inputText": self._turn[0]["content"][0]["text"],  # of the turn's beginning, if a confirmation came between
-            "sessionId": request.session_id,
-            **what,
-            "sessionAttributes": dict(session.attributes),
-            "promptSessionAttributes": dict(session.prompt_attributes),
-        }
+        # The text is that of the turn's beginning, if a confirmation came between.
+        event = self._request.function_event(self._session, self._turn[0]["content"][0]["text"], what)
         payload = await self._services.call_function(arn, event, self._request.place)
         yield self._take(call, read_lambda_answer(tool, payload), begun)
 

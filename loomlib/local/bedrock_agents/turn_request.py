@@ -1,0 +1,86 @@
+"""What a turn is about, and what models and functions are sent for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..resources import Place, ResourceRecord
+from .prompts import inference, system_prompt
+from .sessions import AgentSession, Message
+from .versions import AgentVersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRequest:
+    """What a turn is about.
+
+    Attributes:
+        agent: The agent's version.
+        alias: Its alias.
+        session_id: The session's id.
+        place: The caller's region and account.
+        text: The user's text.
+        results: What the caller returns of calls that wait.
+        chain: The aliases of the agents that called this one, the first first, and its own.
+        collaborator: The name under which a supervisor calls it.
+        performance: Converse's `performanceConfig`.
+        history: Messages of the supervisor's conversation before this one.
+    """
+
+    agent: AgentVersion
+    alias: ResourceRecord
+    session_id: str
+    place: Place
+    text: str = ""
+    results: Sequence[Mapping[str, Any]] = ()
+    chain: tuple[str, ...] = ()
+    collaborator: str = ""
+    performance: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    history: Sequence[Message] = ()
+
+    def model_request(
+        self, session: AgentSession, turn: Sequence[Message], tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[dict[str, Any], Mapping[str, Any]]:
+        """Return what Converse is sent, and the inference configuration as the trace shows it.
+
+        Args:
+            session: The session, with its messages before this turn.
+            turn: The turn's messages.
+            tools: The tools in Converse's form.
+        """
+        agent = self.agent
+        limits, shown_limits = inference(agent)
+        request: dict[str, Any] = {
+            "system": [{"text": system_prompt(agent, session.prompt_attributes)}],
+            "messages": [*self.history, *session.messages, *turn],
+        }
+        if tools:
+            request["toolConfig"] = {"tools": list(tools)}
+        if limits:
+            request["inferenceConfig"] = dict(limits)
+        if self.performance:
+            request["performanceConfig"] = dict(self.performance)
+        if guardrail := agent.document.get("guardrailConfiguration"):
+            request["guardrailConfig"] = {**guardrail, "trace": "enabled"}
+        return request, shown_limits
+
+    def function_event(self, session: AgentSession, text: str, call: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the event with which an action group's Lambda function is called.
+
+        Args:
+            session: The session.
+            text: What the user asked.
+            call: The function or operation with its arguments.
+        """
+        agent = self.agent
+        return {
+            "messageVersion": "1.0",
+            "agent": {"name": agent.name, "id": agent.id, "alias": self.alias.id, "version": agent.version},
+            "inputText": text,
+            "sessionId": self.session_id,
+            **call,
+            "sessionAttributes": dict(session.attributes),
+            "promptSessionAttributes": dict(session.prompt_attributes),
+        }
