@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry
-from ..aws.bedrock_agents import AgentStep, BedrockAgent
+from ..aws.bedrock_agent_traces import AgentStep
+from ..aws.bedrock_agents import BedrockAgent
 from ..aws.browsers import BrowserResource
 from ..aws.credential_providers import CredentialProvider
 from ..aws.functions import LambdaFunction

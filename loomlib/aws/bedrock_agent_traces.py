@@ -1,0 +1,147 @@
+"""Traces of Bedrock Agents: the steps that an agent took."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStep:
+    """One step of a trace.
+
+    Attributes:
+        agent: The collaborator that took it; "" for the agent that was asked.
+        kind: "model", "thought", "action", "search", "agent", "question", "retry", "answer", "guardrail" or "failure".
+        name: What was called: a model, a function or operation, a knowledge base, a collaborator.
+        input: What it was given.
+        output: What it returned.
+        duration_ms: How long it took, as Bedrock gives it; None if it does not.
+        input_tokens: Tokens that a model read.
+        output_tokens: Tokens that it wrote.
+    """
+
+    agent: str
+    kind: str
+    name: str
+    input: str = ""
+    output: str = ""
+    duration_ms: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+def trace_steps(trace: Iterable[Mapping[str, Any]]) -> Iterator[AgentStep]:
+    """Yield the steps of a trace: each call with its result.
+
+    Args:
+        trace: The events of InvokeAgent's trace.
+    """
+    waiting: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for event in trace:
+        agent: str = event.get("collaboratorName") or ""
+        for kind, content in event["trace"].items():
+            if kind == "guardrailTrace":
+                shown = {name: content[name] for name in ("inputAssessments", "outputAssessments") if content.get(name)}
+                yield AgentStep(agent=agent, kind="guardrail", name=content.get("action", ""), output=_json(shown))
+            elif kind == "failureTrace":
+                yield AgentStep(agent=agent, kind="failure", name="", output=content.get("failureReason", ""))
+            else:
+                for member, inner in content.items():
+                    if member in ("modelInvocationInput", "invocationInput"):
+                        waiting.setdefault(agent, []).append((member, inner))
+                    else:
+                        yield from _ended(agent, member, inner, waiting.setdefault(agent, []))
+    for agent, left in waiting.items():
+        for _, begun in left:
+            yield from _called(agent, begun, {})
+
+
+def _ended(
+    agent: str, member: str, content: Mapping[str, Any], waiting: list[tuple[str, Mapping[str, Any]]]
+) -> Iterator[AgentStep]:
+    """Yield the step that an event of the orchestration completes."""
+    if member == "rationale":
+        yield AgentStep(agent=agent, kind="thought", name="", output=content.get("text", ""))
+    elif member == "modelInvocationOutput":
+        begun = _taken(waiting, "modelInvocationInput")
+        about: Mapping[str, Any] = content.get("metadata") or {}
+        usage: Mapping[str, int] = about.get("usage") or {}
+        raw: Mapping[str, str] = content.get("rawResponse") or {}
+        yield AgentStep(
+            agent=agent,
+            kind="model",
+            name=begun.get("foundationModel", ""),
+            input=begun.get("text", ""),
+            output=raw.get("content", ""),
+            duration_ms=about.get("totalTimeMs"),
+            input_tokens=usage.get("inputTokens"),
+            output_tokens=usage.get("outputTokens"),
+        )
+    elif member == "observation":
+        kind: str = content.get("type", "")
+        if kind in ("FINISH", "ASK_USER"):
+            said: Mapping[str, Any] = content.get("finalResponse") or {}
+            named = "answer" if kind == "FINISH" else "question"
+            yield AgentStep(agent=agent, kind=named, name="", output=said.get("text", ""))
+        elif kind == "REPROMPT":
+            again: Mapping[str, Any] = content.get("repromptResponse") or {}
+            yield from _called(agent, _taken(waiting, "invocationInput"), {})
+            yield AgentStep(agent=agent, kind="retry", name=again.get("source", ""), output=again.get("text", ""))
+        else:
+            yield from _called(agent, _taken(waiting, "invocationInput"), content)
+
+
+def _called(agent: str, begun: Mapping[str, Any], ended: Mapping[str, Any]) -> Iterator[AgentStep]:
+    """Yield the step of a call from its two events."""
+    output: Mapping[str, Any] = ended.get("actionGroupInvocationOutput") or {}
+    if action := begun.get("actionGroupInvocationInput"):
+        name = action.get("function") or f"{str(action.get('verb', '')).upper()} {action.get('apiPath', '')}"
+        given = {item["name"]: item.get("value", "") for item in arguments_of(action)}
+        shown = AgentStep(agent=agent, kind="action", name=name, input=_json(given), output=output.get("text", ""))
+    elif search := begun.get("knowledgeBaseLookupInput"):
+        output = ended.get("knowledgeBaseLookupOutput") or {}
+        found = "\n".join(item["content"].get("text", "") for item in output.get("retrievedReferences", ()))
+        name, text = search.get("knowledgeBaseId", ""), search.get("text", "")
+        shown = AgentStep(agent=agent, kind="search", name=name, input=text, output=found)
+    elif asked := begun.get("agentCollaboratorInvocationInput"):
+        output = ended.get("agentCollaboratorInvocationOutput") or {}
+        answer: Mapping[str, Any] = output.get("output") or {}
+        task: Mapping[str, Any] = asked.get("input") or {}
+        name = asked.get("agentCollaboratorName", "")
+        shown = AgentStep(
+            agent=agent, kind="agent", name=name, input=task.get("text", ""), output=answer.get("text", "")
+        )
+    elif code := begun.get("codeInterpreterInvocationInput"):
+        output = ended.get("codeInterpreterInvocationOutput") or {}
+        said = output.get("executionOutput") or output.get("executionError") or ""
+        shown = AgentStep(agent=agent, kind="action", name="code", input=code.get("code", ""), output=said)
+    elif output:  # the result of a call that an earlier turn returned to the caller
+        shown = AgentStep(agent=agent, kind="action", name="", output=output.get("text", ""))
+    else:
+        return
+    about: Mapping[str, Any] = output.get("metadata") or {}
+    yield replace(shown, duration_ms=about.get("totalTimeMs"))
+
+
+def _taken(waiting: list[tuple[str, Mapping[str, Any]]], member: str) -> Mapping[str, Any]:
+    """Take the newest call of a kind that has no result yet."""
+    for at in range(len(waiting) - 1, -1, -1):
+        if waiting[at][0] == member:
+            return waiting.pop(at)[1]
+    return {}
+
+
+def arguments_of(action: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
+    """Yield the arguments of a call of an action group: those of a function, or of an API operation with its body."""
+    yield from action.get("parameters") or ()
+    body: Mapping[str, Any] = action.get("requestBody") or {}
+    content: Mapping[str, Any] = body.get("content") or {}
+    for given in content.values():
+        yield from given["properties"] if isinstance(given, Mapping) else given
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str) if value else ""
