@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from loomlib.errors import InvalidArgumentsError, ProtocolError
 from loomlib.json_values import as_list, as_mapping, as_text, number_or_none, parse_object
@@ -20,26 +19,19 @@ from ..requests import InvocationRequest
 from ..trace_context import with_trace
 from .channels import Channel
 from .http_channel import HttpChannel
-from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcPeer
+from .jsonrpc import JsonRpcPeer
+from .mcp_callbacks import CallbackRunner
 from .mcp_values import (
     PROTOCOL_VERSIONS,
     Callbacks,
-    Elicitation,
     LogMessage,
     ProgressNotification,
-    Sampling,
     result_text,
-    sampling_result,
 )
 from .measured_call import MeasuredCall
 from .measuring import CallOutcome, measure
-from .schemas import check_arguments
-
-T = TypeVar("T")
 
 _PAGES: Final = 1_000
-_DECLINED: Final = -1
-"""The error code of a sampling request that the user declined, as in the protocol's specification."""
 
 
 class McpSession:
@@ -73,19 +65,23 @@ class McpSession:
         qualifier: str = "DEFAULT",
         labels: Sequence[str] = (),
     ) -> None:
-        self.channel, self.entry, self._writer, self.callbacks = channel, entry, writer, callbacks
+        self.channel, self.entry, self._writer = channel, entry, writer
         self.session_id, self._qualifier, self._labels = session_id, qualifier, tuple(labels)
+        self._runner = CallbackRunner(callbacks, entry.name)
         self._peer = JsonRpcPeer(
-            channel, name=entry.name, on_request=self._on_request, on_notification=self._on_notification
+            channel, name=entry.name, on_request=self._runner.answer, on_notification=self._on_notification
         )
-        self._callback_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="loom-mcp-callbacks")
         self._progress: dict[int, Callable[[ProgressNotification], object]] = {}
         self.server: Mapping[str, Any] = {}
         self.capabilities: Mapping[str, Any] = {}
         self.instructions = ""
         self.protocol_version = ""
         self.tool_changes = 0
-        self._offers_roots = bool(callbacks.roots)
+
+    @property
+    def callbacks(self) -> Callbacks:
+        """What the client does when the server reports or asks."""
+        return self._runner.callbacks
 
     async def open(self, *, timeout_s: float | None = None) -> CallOutcome:
         """Connect and agree on a protocol version; the request is stored.
@@ -198,13 +194,13 @@ class McpSession:
         Raises:
             ProtocolError: The session was opened without roots.
         """
-        if not self._offers_roots:
+        if not self._runner.offers_roots:
             raise ProtocolError(
                 "The session offers no roots",
                 on=self.entry.name,
                 try_="mcp(roots=[…]), offered from the start",
             )
-        self.callbacks = replace(self.callbacks, roots=tuple(roots))
+        self._runner.callbacks = replace(self._runner.callbacks, roots=tuple(roots))
         await self._peer.notify("notifications/roots/list_changed", {})
 
     async def ask(
@@ -237,7 +233,7 @@ class McpSession:
     async def close(self) -> None:
         """End the session."""
         await self._peer.close()
-        self._callback_thread.shutdown(wait=False)
+        self._runner.close()
 
     async def _send(
         self,
@@ -287,7 +283,7 @@ class McpSession:
             token = params.get("progressToken")
             callback = self._progress.get(token) if isinstance(token, int) else None
             if callback is not None:
-                self._run(call, lambda: callback(_progress(params, _at_ms(call))))
+                self._runner.run(call, lambda: callback(_progress(params, _at_ms(call))))
         elif method == "notifications/message" and (on_log := self.callbacks.on_log) is not None:
             line = LogMessage(
                 level=as_text(params.get("level")) or "info",
@@ -295,113 +291,7 @@ class McpSession:
                 logger=as_text(params.get("logger")),
                 at_ms=_at_ms(call),
             )
-            self._run(call, lambda: on_log(line))
-
-    async def _on_request(self, method: str, params: Mapping[str, Any], call: MeasuredCall | None) -> Mapping[str, Any]:
-        if method == "ping":
-            return {}
-        if method == "roots/list" and self._offers_roots:
-            return {"roots": self.callbacks.root_values()}
-        if method == "elicitation/create":
-            return await self._elicit(params, call)
-        if method == "sampling/createMessage":
-            return await self._sample(params, call)
-        raise ProtocolError(f"The client does not offer {method}", on=self.entry.name, code=METHOD_NOT_FOUND)
-
-    async def _elicit(self, params: Mapping[str, Any], call: MeasuredCall | None) -> Mapping[str, Any]:
-        callback = self.callbacks.on_elicit
-        if callback is None:
-            raise self._missing(call, "asks the user a question (elicitation)", "on_elicit=lambda question: {…}")
-        question = Elicitation(
-            message=as_text(params.get("message")),
-            schema=as_mapping(params.get("requestedSchema")),
-            mode=as_text(params.get("mode")) or "form",
-            url=as_text(params.get("url")),
-        )
-        answer = await self._ask(call, lambda: callback(question), "on_elicit")
-        if answer is None or isinstance(answer, str):
-            return {"action": "cancel" if answer == "cancel" else "decline"}
-        if question.mode == "url":
-            return {"action": "accept"}
-        content = dict(as_mapping(answer))
-        try:
-            check_arguments(content, question.schema, what="The answers of on_elicit", on=question.message)
-        except ProtocolError as error:
-            self._fail(call, str(error))
-            raise ProtocolError(str(error), code=INVALID_PARAMS) from error
-        return {"action": "accept", "content": content}
-
-    async def _sample(self, params: Mapping[str, Any], call: MeasuredCall | None) -> Mapping[str, Any]:
-        callback = self.callbacks.on_sample
-        if callback is None:
-            raise self._missing(
-                call, "asks for an answer of the client's model (sampling)", "on_sample=lambda request: …"
-            )
-        request = Sampling(
-            messages=[as_mapping(message) for message in as_list(params.get("messages"))],
-            system_prompt=as_text(params.get("systemPrompt")),
-            max_tokens=int(number_or_none(params.get("maxTokens")) or 0),
-            params=params,
-        )
-        answer = await self._ask(call, lambda: callback(request), "on_sample")
-        if answer is None:
-            raise ProtocolError("The user declined the sampling request", on=self.entry.name, code=_DECLINED)
-        return sampling_result(answer)
-
-    def _missing(self, call: MeasuredCall | None, what: str, try_: str) -> ProtocolError:
-        error = ProtocolError(f"The server {what}, and there is no callback", on=self.entry.name, try_=f"mcp({try_})")
-        self._fail(call, str(error))
-        error.code = METHOD_NOT_FOUND
-        return error
-
-    def _fail(self, call: MeasuredCall | None, message: str) -> None:
-        if call is not None:
-            call.fail("rejected", message)
-
-    async def _ask(self, call: MeasuredCall | None, callback: Callable[[], T], name: str) -> T:
-        """Run a callback where the caller waits, and return its result."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-
-        def settle(outcome: T | None, error: BaseException | None) -> None:
-            if future.done():
-                return
-            if error is None:
-                future.set_result(outcome)  # type: ignore[arg-type]
-            else:
-                future.set_exception(error)
-
-        def work() -> None:
-            try:
-                outcome = callback()
-            except Exception as error:  # noqa: BLE001 - the callback is the user's code
-                loop.call_soon_threadsafe(settle, None, error)
-            else:
-                loop.call_soon_threadsafe(settle, outcome, None)
-
-        self._post(call, work)
-        try:
-            return await future
-        except Exception as error:
-            message = f"{name} failed: {type(error).__name__}: {error}"
-            self._fail(call, message)
-            raise ProtocolError(message, on=self.entry.name, code=INTERNAL_ERROR) from error
-
-    def _run(self, call: MeasuredCall | None, callback: Callable[[], object]) -> None:
-        def work() -> None:
-            try:
-                callback()
-            except Exception as error:  # noqa: BLE001 - the callback is the user's code
-                if call is not None:
-                    call.fail("rejected", f"A callback failed: {type(error).__name__}: {error}")
-
-        self._post(call, work)
-
-    def _post(self, call: MeasuredCall | None, work: Callable[[], None]) -> None:
-        if call is not None and call.run_in_caller is not None:
-            call.run_in_caller(work)
-        else:
-            self._callback_thread.submit(work)
+            self._runner.run(call, lambda: on_log(line))
 
 
 def _at_ms(call: MeasuredCall | None) -> float:
