@@ -13,10 +13,11 @@ from ..aws.bearer import Bearer, token_of
 from ..deprecation import renamed_members, warn_renamed
 from ..dispatch import call
 from ..errors import LoomError
-from ..presentation.html import card
 from .bench_memories import Memories, memory_variables
+from .cards import agent_card
 from .context import Context
 from .invocation import Invocation
+from .renamed import AGENT_MEMBERS, AGENT_REPLACEMENTS
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
@@ -34,37 +35,6 @@ if TYPE_CHECKING:
     from .memory import Memory
     from .snapshot_checks import CheckOptions
     from .socket_client import SocketClient
-
-_RENAMED = {
-    "sessions": "history.sessions",
-    "runtime_id": "entry.runtime_id",
-    "qualifiers": "entry.qualifiers",
-    "scope": "context.where",
-    "store": "context.store",
-    "approve": "approvals.approve",
-    "reject": "approvals.reject",
-    "capture": "evals.capture",
-    "capture_into": "evals.capture_into",
-    "conversation": "history.conversation",
-    "invocation": "history.get",
-    "invocations": "history.table",
-    "last_invocation": "history.last",
-    "traces": "telemetry.traces",
-    "queries": "telemetry.queries",
-    "lives": "telemetry.processes",
-    "overview": "telemetry.overview",
-    "logs": "telemetry.logs",
-    "labels": "context.labels",
-    "sample_prompt": "targets.sample_prompt",
-    "eval_target": "targets.eval_target",
-    "study_target": "targets.study_target",
-    "way_caller": "targets.way_caller",
-}
-_MOVED = {
-    "bench": "Workbench(agent.context)",
-    "aevaluate": "loom.aevaluate(agent, …)",
-    "with_bearer": "agent.at(bearer=…)",
-}
 
 
 class Agent:
@@ -198,16 +168,7 @@ class Agent:
         record = await self.context.invoker.ainvoke(self.entry, prompt, **self._options(**options))
         return Invocation(record, self.context, self.entry)
 
-    def stream(
-        self,
-        prompt: str | None = None,
-        *,
-        payload: Mapping[str, Any] | bytes | None = None,
-        session_id: str | None = None,
-        qualifier: str | None = None,
-        timeout_s: float | None = None,
-        bearer: str | None = None,
-    ) -> EventStream:
+    def stream(self, prompt: str | None = None, **options: Unpack[CallOptions]) -> EventStream:
         """Send a prompt and iterate over the answer as it arrives.
 
         The events are `SessionStart`, a `Chunk` for each piece, then `SessionEnd` or `InvocationError`.
@@ -217,17 +178,9 @@ class Agent:
 
         Args:
             prompt: Sent as `{"prompt": prompt}`.
-            payload: Sent instead, as JSON or as it is.
-            session_id: The runtime session (33 to 256 characters); a new one by default.
-            qualifier: The endpoint; this object's by default.
-            timeout_s: Seconds without a byte after which the request fails; the settings' by default.
-            bearer: A token that the runtime's authorizer accepts, sent instead of a signature. It is neither stored nor
-                logged.
+            **options: `payload`, `session_id`, `qualifier`, `timeout_s` and `bearer`, as in `invoke`.
         """
-        options = self._options(
-            payload=payload, session_id=session_id, qualifier=qualifier, timeout_s=timeout_s, bearer=bearer
-        )
-        return self.context.invoker.stream(self.entry, prompt, **options)
+        return self.context.invoker.stream(self.entry, prompt, **self._options(**options))
 
     def astream(self, prompt: str | None = None, **options: Unpack[CallOptions]) -> AsyncEventStream:
         """Do what `stream` does, for `async for`.
@@ -458,27 +411,13 @@ class Agent:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name in _MOVED:
-                warn_renamed(f"Agent.{name}", _MOVED[name])
+            if name in AGENT_REPLACEMENTS:
+                warn_renamed(f"Agent.{name}", AGENT_REPLACEMENTS[name])
                 return call(f"Agent.{name}", self)
-            return renamed_members(self, _RENAMED, name)
+            return renamed_members(self, AGENT_MEMBERS, name)
 
     def __repr__(self) -> str:
         return f"<Agent {self.name}: {self.status}, {self.entry.runtime_id}, {self.qualifier}>"
 
     def _repr_html_(self) -> str:
-        kind = {"READY": "good", "CREATE_FAILED": "bad", "UPDATE_FAILED": "bad", "DELETED": "bad"}.get(
-            self.status, "wait"
-        )
-        return card(
-            self.name,
-            state=(kind, self.status),
-            labels=self.context.labels,
-            facts=[
-                ("runtime", self.entry.runtime_id),
-                ("region", self.entry.region),
-                ("qualifiers", ", ".join(self.entry.qualifiers)),
-                ("log group", self.entry.log_group(self.qualifier)),
-                ("ask it", 'agent.invoke("…")'),
-            ],
-        )
+        return agent_card(self.entry, self.qualifier, self.context.labels)

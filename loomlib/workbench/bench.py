@@ -19,7 +19,6 @@ from ..aws.runtime_settings import RuntimeSettings
 from ..deprecation import renamed_members, warn_renamed
 from ..errors import AgentNotFoundError, NotSupportedError
 from ..plugins import find_plugins
-from ..presentation.html import card
 from .agent import Agent
 from .bench_alerts import BenchAlerts
 from .bench_bedrock import BenchBedrock
@@ -31,8 +30,10 @@ from .bench_memories import Memories, memory_variables
 from .bench_telemetry import BenchTelemetry
 from .bench_tools import BenchTools
 from .blueprints import advising_folder, find_blueprint, find_code, list_blueprints
+from .cards import workbench_card
 from .context import Context
 from .frames import agent_frame, blueprint_frame, study_frame
+from .renamed import WORKBENCH_MEMBERS
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
@@ -44,36 +45,6 @@ if TYPE_CHECKING:
     from .memory import Memory
     from .plugin_view import PluginView
     from .snapshot_checks import CheckOptions
-
-_RENAMED = {
-    "catalog": "context.catalog",
-    "region": "clients.region",
-    "metrics": "telemetry",
-    "account_id": "clients.account_id",
-    "add_alert": "alerts.add",
-    "alert_history": "alerts.history",
-    "check_alerts": "alerts.check",
-    "remove_alert": "alerts.remove",
-    "catch_up": "telemetry.catch_up",
-    "overview": "telemetry.overview",
-    "read_figures": "telemetry.figures",
-    "session_count": "telemetry.session_count",
-    "collect_cases": "evals.collect",
-    "eval_run": "evals.run",
-    "eval_runs": "evals.runs",
-    "eval_sets": "evals.sets",
-    "create_memory": "memories.create",
-    "delete_memory": "memories.delete",
-    "memory": "memories.get",
-    "find_traces": "telemetry.find_traces",
-    "prices": "telemetry.prices",
-    "rules": "telemetry.rules",
-    "browser": "tools.browser",
-    "code_interpreter": "tools.code_interpreter",
-    "labels": "context.labels",
-    "settings": "context.settings",
-    "store": "context.store",
-}
 
 
 class Workbench:
@@ -379,7 +350,7 @@ class Workbench:
             if name == "ensure_agent":
                 warn_renamed("Workbench.ensure_agent", "bench.agent(…, deploy=True)")
                 return partial(self.agent, deploy=True)
-            return renamed_members(self, _RENAMED, name)
+            return renamed_members(self, WORKBENCH_MEMBERS, name)
 
     def __enter__(self) -> Self:
         return self
@@ -393,19 +364,7 @@ class Workbench:
         return f"<Workbench: {' · '.join(self.context.labels) or 'AWS'}, {self.context.store.url}>"
 
     def _repr_html_(self) -> str:
-        entries = self.context.catalog.list()
-        note = "" if entries else 'No agents yet. bench.deploy("calculator") deploys one in a few seconds.'
-        return card(
-            "Workbench",
-            state=("good", "connected"),
-            labels=self.context.labels or ("AWS",),
-            facts=[
-                ("agents", ", ".join(entry.name for entry in entries[:12]) or "none"),
-                ("store", self.context.store.url),
-                ("home folder", str(self.context.settings.home)),
-            ],
-            note=note,
-        )
+        return workbench_card(self.context)
 
 
 def find_or_deploy(bench: Workbench, key: str) -> tuple[Agent, bool]:

@@ -12,6 +12,7 @@ from ..dispatch import call
 from ..presentation.formats import milliseconds
 from ..telemetry import AgentStart
 from .context import Context
+from .renamed import INVOCATION_MEMBERS
 from .stored_call import StoredCall
 from .tracing import find_start, find_traces
 
@@ -21,16 +22,6 @@ if TYPE_CHECKING:
     from .invocation_details import InvocationProtocols, InvocationTelemetry
     from .invocation_evals import InvocationEvals
     from .trace_view import TraceView
-
-_RENAMED = {
-    "layers": "telemetry.layers",
-    "logs": "telemetry.logs",
-    "memories_used": "telemetry.memories_used",
-    "agui": "protocols.agui",
-    "views": "protocols.views",
-    "captured": "evals.conversation",
-    "as_case": "evals.case",
-}
 
 
 class Invocation(StoredCall):
@@ -143,7 +134,7 @@ class Invocation(StoredCall):
             if name == "agent":
                 warn_renamed("Invocation.agent", "Invocation.entry and Invocation.context")
                 return call("Invocation.agent", self)
-            return renamed_members(self, _RENAMED, name)
+            return renamed_members(self, INVOCATION_MEMBERS, name)
 
     def __repr__(self) -> str:
         return f"<Invocation of {self.record.agent_name}: {self.status}, {milliseconds(self.duration_ms)}>"
