@@ -8,7 +8,7 @@ from loomlib.deprecation import renamed_names
 from loomlib.dispatch import register
 
 from .conditions import MOST_TASKS_PER_PROCESSOR, MachineConditions, StudyConditions
-from .design import design_values, randomized_blocks
+from .design import design_values, planned_units, randomized_blocks
 from .environment import describe_client
 from .gate import Gate, exit_code
 from .ledger import StudyLedger
@@ -81,6 +81,7 @@ __all__ = [
     "isolation_notes",
     "new_id",
     "pending_count",
+    "planned_units",
     "randomized_blocks",
     "record_fields",
     "recorded_machine",

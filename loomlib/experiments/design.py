@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loomlib.errors import StudyError
+
+if TYPE_CHECKING:
+    from loomlib.store import PlannedMeasurement
 
 C = TypeVar("C")
 
@@ -63,6 +66,20 @@ def randomized_blocks(counts: Mapping[C, int], *, seed: int) -> list[tuple[int, 
         shuffler.shuffle(conditions)
         order += [(block, condition) for condition in conditions]
     return order
+
+
+def planned_units(order: Iterable[tuple[int, str]]) -> list[PlannedMeasurement]:
+    """Return the units to store as a study's plan.
+
+    Args:
+        order: `(block, condition)` of each unit, in order.
+    """
+    from loomlib.store import PlannedMeasurement
+
+    return [
+        PlannedMeasurement(position=position, block=block, scenario=condition)
+        for position, (block, condition) in enumerate(order)
+    ]
 
 
 def differing_settings(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[str]:

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from loomlib.dispatch import call, register
 from loomlib.presentation.formats import date_time, plural
 
 from .conditions import StudyConditions
+from .ledger import StudyLedger
 from .units import MeasuredUnit, pending_count
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from markupsafe import Markup
 
-    from loomlib.store import StudyRow
+    from loomlib.store import MeasurementRow, Store, StudyRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +155,31 @@ class StudyRecord(ABC):
     finished_at: datetime | None
     conditions: StudyConditions = field(default=StudyConditions(), repr=False)
     platform_version: str = ""
+
+    @classmethod
+    def load(cls, store: Store, study_id: str) -> Self:
+        """Return the result of a stored study.
+
+        Args:
+            store: The store, such as `bench.context.store`.
+            study_id: The study's id.
+
+        Raises:
+            StudyError: No study of this id is stored.
+        """
+        ledger = StudyLedger(store, study_id)
+        study = ledger.stored
+        return cls(**record_fields(study), **cls.read(study, ledger.rows()))
+
+    @classmethod
+    def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
+        """Return the fields that a kind of result adds, such as the design and the units, from what is stored.
+
+        Args:
+            study: The stored study.
+            rows: Its measurements, in order.
+        """
+        raise NotImplementedError(f"{cls.__name__} is not loaded from a store")
 
     @property
     @abstractmethod

@@ -8,7 +8,9 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Self, TypeVar, cast
 
 from loomlib.errors import StoreError, StudyInterruptedError
 from loomlib.jobs import OwnThread, Progress
@@ -17,6 +19,7 @@ from loomlib.presentation.formats import seconds
 from .environment import describe_client
 from .ledger import StudyLedger
 from .progress import ProgressCounter, ProgressSnapshot, StudySnapshot, choose_progress
+from .result import StudyRecord
 from .run_ledger import RUNNING_STATE, new_id
 from .units import MeasuredUnit, UnitOutcome
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from loomlib.store import PlannedMeasurement, Store, StudyRow
 
 U = TypeVar("U", bound=MeasuredUnit)
-R = TypeVar("R")
+R = TypeVar("R", bound=StudyRecord)
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -121,6 +124,10 @@ class Study(ABC, Generic[U, R]):
 
     kind: ClassVar[str]
     """Kind of study in words, such as "latency"."""
+    result_type: type[R]
+    """The kind of result that `result` reads from the store."""
+    design: Any
+    """The settings of the study: a dataclass with `stored()`, and with `read(stored)` for `use_stored_design`."""
 
     def __init__(self, store: Store, study_id: str | None = None) -> None:
         self.store = store
@@ -149,9 +156,9 @@ class Study(ABC, Generic[U, R]):
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the units in the order in which they are measured."""
 
-    @abstractmethod
     def units(self) -> Sequence[U]:
         """Read the units from the store."""
+        return cast("Sequence[U]", self.result().units)
 
     @abstractmethod
     def condition(self, unit: U) -> str:
@@ -161,9 +168,48 @@ class Study(ABC, Generic[U, R]):
     async def procedure(self, run: StudyRun) -> Procedure[U]:
         """Return the procedure that measures the units of this run."""
 
-    @abstractmethod
     def result(self) -> R:
         """Return the result of what is stored so far; nothing is measured."""
+        return self.result_type.load(self.store, self.study_id)
+
+    def use_stored_design(self, **subject: Any) -> Self:
+        """Replace the design by that of the stored study, and return this study, which `run()` then resumes.
+
+        Args:
+            subject: Settings that name what is measured and keep their values; others than the stored ones are refused
+                when the study runs.
+
+        Raises:
+            StudyError: No study of this id is stored, or this release cannot run its design.
+        """
+        design = self.design.read(StudyLedger(self.store, self.study_id).stored.design)
+        self.design = replace(design, **subject)
+        return self
+
+    def row(self, **fields: Any) -> StudyRow:
+        """Return the row to store for the study, for `header`.
+
+        Args:
+            fields: The row's `scope`, `agent_arn`, `agent_name`, `labels` and `environment`.
+        """
+        from loomlib.store import StudyRow
+
+        return StudyRow(id=self.study_id, design=self.design.stored(), created_at=datetime.now(UTC), **fields)
+
+    def unreachable(self, name: str, *, what: str = "agent") -> StudyInterruptedError:
+        """Return the error that ends the study when the service behind its subject accepts no connections.
+
+        Going on would only count refused connections as failures of the subject.
+
+        Args:
+            name: The subject's name.
+            what: What it is, such as "gateways".
+        """
+        return StudyInterruptedError(
+            f"The service behind the {what} accepts no connections any more; the study's measurements are stored",
+            on=f"{name}, study {self.study_id}",
+            try_=f"start the service again, then {self.how_to_resume}.run()",
+        )
 
     def check(self, stored: StudyRow) -> None:
         """Raise `StudyError` when the stored study has another subject than this one."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from loomlib.errors import LoomError, StudyError, StudyInterruptedError
-from loomlib.experiments import MeasuredUnit, Procedure, Study, StudyLedger, UnitOutcome
+from loomlib.experiments import MeasuredUnit, Procedure, Study, StudyRecord, UnitOutcome
 
 from .measured_agent import AgentWithStudyTarget, MeasuredAgent, StoredAnswer, measured_agent, platform_version
 
@@ -38,7 +37,7 @@ class AgentDesign(Protocol):
 
 
 U = TypeVar("U", bound=MeasuredUnit)
-R = TypeVar("R")
+R = TypeVar("R", bound=StudyRecord)
 D = TypeVar("D", bound=AgentDesign)
 
 
@@ -63,9 +62,7 @@ class AgentStudy(Study[U, R], Generic[U, R, D]):
         Raises:
             StudyError: No study of this id is stored.
         """
-        study = cls(agent, study_id=study_id)
-        study.design = study.design.read(StudyLedger(study.store, study_id).stored.design)
-        return study
+        return cls(agent, study_id=study_id).use_stored_design()
 
     @property
     def title(self) -> str:
@@ -79,15 +76,10 @@ class AgentStudy(Study[U, R], Generic[U, R, D]):
 
     def header(self) -> StudyRow:
         """Return the study as it is to be stored."""
-        from loomlib.store import StudyRow
-
-        return StudyRow(
-            id=self.study_id,
+        return self.row(
             scope=self.agent.scope,
             agent_arn=self.agent.arn,
             agent_name=self.agent.name,
-            design=self.design.stored(),
-            created_at=datetime.now(UTC),
             environment={"qualifier": self.agent.qualifier, "platform_version": platform_version(self.agent)},
             labels=tuple(self.agent.labels),
         )
@@ -128,25 +120,17 @@ class AgentProcedure(Procedure[U], Generic[U, D]):
     """
 
     def __init__(self, study: AgentStudy[U, Any, D], agent: MeasuredAgent | None = None) -> None:
-        self._agent, self._design, self._study_id, self._resume = (
-            agent or study.agent, study.design, study.study_id, study.how_to_resume,
-        )  # fmt: skip
+        self._agent, self._study = agent or study.agent, study
+        self._design, self._study_id = study.design, study.study_id
 
     async def _call(self, prompt: str, session_id: str, labels: tuple[str, ...]) -> StoredAnswer:
         return await self._agent.measure(prompt, session_id=session_id, labels=labels, timeout_s=self._design.timeout_s)
 
     async def _gone(self, answer: StoredAnswer) -> StudyInterruptedError | None:
-        """Return the error that ends the study when the service accepts no connections; else None.
-
-        Going on would only count refused connections as failures of the agent.
-        """
+        """Return the error that ends the study when the service accepts no connections; else None."""
         if answer.failure != "transport" or await self._agent.is_alive():
             return None
-        return StudyInterruptedError(
-            "The service behind the agent accepts no connections any more; the study's measurements are stored",
-            on=f"{self._agent.name}, study {self._study_id}",
-            try_=f"start the service again, then {self._resume}.run()",
-        )
+        return self._study.unreachable(self._agent.name)
 
     async def _end_session(self, session_id: str) -> None:
         """End a session. A failure is only logged, because it affects no measurement."""

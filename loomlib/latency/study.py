@@ -59,6 +59,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
     """
 
     kind: ClassVar[str] = "latency"
+    result_type = StudyResult
 
     def __init__(
         self,
@@ -99,10 +100,6 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
             for call in self.design.calls()
         ]
         return pd.DataFrame(rows, columns=["position", "block", "scenario", "session"])
-
-    def result(self) -> StudyResult:
-        """Return the result of what is stored so far; no call is made."""
-        return StudyResult.load(self.store, self.study_id)
 
     # What the kernel asks (see `Study`).
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from loomlib.dispatch import call
 from loomlib.errors import StudyError
-from loomlib.experiments import StudyLedger, StudyRecord, record_fields
+from loomlib.experiments import StudyRecord
 from loomlib.store import Store
 
 from .arms import Arm
@@ -22,6 +22,8 @@ from .writing import ExtractionState
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from loomlib.store import MeasurementRow, StudyRow
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -42,7 +44,7 @@ class MemoryResult(StudyRecord):
     settings: Any = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def load(cls, store: Store, study_id: str, *, settings: Any = None) -> MemoryResult:
+    def load(cls, store: Store, study_id: str, *, settings: Any = None) -> Self:
         """Return the result of a stored study.
 
         Args:
@@ -53,22 +55,23 @@ class MemoryResult(StudyRecord):
         Raises:
             StudyError: No study of this id is stored.
         """
-        ledger = StudyLedger(store, study_id)
-        study = ledger.stored
+        return replace(super().load(store, study_id), settings=settings)
+
+    @classmethod
+    def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
+        """Return the fields of a stored study."""
         design = MemoryDesign.read(study.design)
         memory = str(study.environment.get("memory_name") or "made by the study")
         own = " (made by the study)" if study.environment.get("memory_is_own") else ""
         agent = [f"agent {study.agent_name}"] if design.mode == AGENT else []
         planned = {question.position: question for question in design.questions()}
-        return cls(
-            **record_fields(study),
-            subject=" · ".join([*agent, f"memory {memory}{own}"]),
-            design=design,
-            asked=tuple(AskedQuestion.read(row, planned[row.position]) for row in ledger.rows()),
-            settled=tuple(map(ExtractionState.read, study.environment.get("settled", ()))),
-            environment=dict(study.environment),
-            settings=settings,
-        )
+        return {
+            "subject": " · ".join([*agent, f"memory {memory}{own}"]),
+            "design": design,
+            "asked": tuple(AskedQuestion.read(row, planned[row.position]) for row in rows),
+            "settled": tuple(map(ExtractionState.read, study.environment.get("settled", ()))),
+            "environment": dict(study.environment),
+        }
 
     @property
     def units(self) -> tuple[AskedQuestion, ...]:

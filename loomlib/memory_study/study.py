@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from loomlib.errors import AwsError, StudyError
@@ -73,6 +72,7 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
         access: Accesses a memory that is not AgentCore's.
     """
 
+    design: MemoryDesign
     kind: ClassVar[str] = "memory"
 
     def __init__(
@@ -189,13 +189,10 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
             subject = f"memory/{memory or 'of-its-own'}"
         else:
             subject = memory.arn
-        return StudyRow(
-            id=self.study_id,
+        return self.row(
             scope=self.bench.where,
             agent_arn=subject,
             agent_name=self.agent.name if self.agent is not None else "",
-            design=self.design.stored(),
-            created_at=datetime.now(UTC),
             labels=tuple(self.bench.context.labels),
         )
 
@@ -210,10 +207,6 @@ class MemoryStudy(Study[AskedQuestion, MemoryResult]):
             )
             for planned in self.design.questions()
         ]
-
-    def units(self) -> Sequence[AskedQuestion]:
-        """Read the questions from the store."""
-        return self.result().asked
 
     def condition(self, unit: AskedQuestion) -> str:
         """Return the name under which progress counts the question."""

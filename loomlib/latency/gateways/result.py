@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
-from loomlib.experiments import Gate, MeasuredUnit, StudyLedger, StudyRecord, StudyTable, record_fields, unit_fields
+from loomlib.experiments import Gate, MeasuredUnit, StudyRecord, StudyTable, unit_fields
 
 from .design import CALLS, GatewayDesign, scenario_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from loomlib.store import Store
+    from loomlib.store import MeasurementRow, StudyRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,17 +85,10 @@ class GatewayResult(StudyRecord):
     measured: tuple[GatewayUnit, ...] = field(repr=False)
 
     @classmethod
-    def load(cls, store: Store, study_id: str) -> GatewayResult:
-        """Return the result of a stored study.
-
-        Args:
-            store: The store, such as `bench.context.store`.
-            study_id: The study's id.
-        """
-        ledger = StudyLedger(store, study_id)
-        study = ledger.stored
+    def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
+        """Return the fields of a stored study."""
         units: list[GatewayUnit] = []
-        for row in ledger.rows():
+        for row in rows:
             tools, way = scenario_of(row.scenario)
             found = row.details.get("found")
             units.append(
@@ -113,12 +106,11 @@ class GatewayResult(StudyRecord):
                     **_details(row.details),
                 )
             )
-        return cls(
-            **record_fields(study),
-            name=study.agent_name or study.agent_arn,
-            design=GatewayDesign.read(study.design),
-            measured=tuple(units),
-        )
+        return {
+            "name": study.agent_name or study.agent_arn,
+            "design": GatewayDesign.read(study.design),
+            "measured": tuple(units),
+        }
 
     @property
     def units(self) -> tuple[GatewayUnit, ...]:

@@ -8,12 +8,11 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from loomlib.aws.converse import ModelAnswer, ToolForm
-from loomlib.errors import AwsError, LoomError, StudyError, StudyInterruptedError
-from loomlib.experiments import Procedure, Study, StudyLedger, StudyRun, UnitOutcome
+from loomlib.errors import AwsError, LoomError, StudyError
+from loomlib.experiments import Procedure, Study, StudyRun, UnitOutcome, planned_units
 from loomlib.json_values import as_list, as_mapping, as_text
 
 from .catalogue import generate_catalogue
@@ -54,11 +53,7 @@ class GatewayMeasurements(Procedure[GatewayUnit]):
         except LoomError as error:
             outcome = UnitOutcome(failure="rejected", values={"error_message": str(error)})
         if outcome.failure is not None and not await self._subject.is_alive():
-            raise StudyInterruptedError(
-                "The service behind the gateways accepts no connections any more; the study's measurements are stored",
-                on=f"{self._subject.name}, study {self._study.study_id}",
-                try_=f"start the service again, then {self._study.how_to_resume}.run()",
-            )
+            raise self._study.unreachable(self._subject.name, what="gateways")
         return outcome
 
     async def close(self) -> None:
@@ -201,6 +196,8 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
     """
 
     kind: ClassVar[str] = KIND
+    result_type = GatewayResult
+    design: GatewayDesign
 
     def __init__(
         self,
@@ -236,10 +233,7 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
         Raises:
             StudyError: No study of this id is stored.
         """
-        study = cls(subject, study_id=study_id)
-        stored = GatewayDesign.read(StudyLedger(study.store, study_id).stored.design)
-        study.design = replace(stored, gateways=study.design.gateways)  # other gateways are refused when it runs
-        return study
+        return cls(subject, study_id=study_id).use_stored_design(gateways=subject.arns)
 
     @property
     def title(self) -> str:
@@ -251,38 +245,20 @@ class GatewayStudy(Study[GatewayUnit, GatewayResult]):
         """Python that makes the stored study again."""
         return f'GatewayStudy.resume(subject, "{self.study_id}")'
 
-    def result(self) -> GatewayResult:
-        """Return the result of what is stored so far; no call is made."""
-        return GatewayResult.load(self.store, self.study_id)
-
     # What the kernel asks (see `Study`).
 
     def header(self) -> StudyRow:
         """Return the study as it is to be stored."""
-        from loomlib.store import StudyRow
-
-        return StudyRow(
-            id=self.study_id,
+        return self.row(
             scope=self.subject.scope,
             agent_arn=self.design.gateways[self.design.sizes[0]],
             agent_name=self.subject.name,
-            design=self.design.stored(),
-            created_at=datetime.now(UTC),
             labels=tuple(self.subject.labels),
         )
 
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the calls and questions in the order in which they are made."""
-        from loomlib.store import PlannedMeasurement
-
-        return [
-            PlannedMeasurement(position=position, block=block, scenario=scenario)
-            for position, (block, scenario) in enumerate(self.design.units())
-        ]
-
-    def units(self) -> Sequence[GatewayUnit]:
-        """Read the calls and questions from the store."""
-        return self.result().measured
+        return planned_units(self.design.units())
 
     def condition(self, unit: GatewayUnit) -> str:
         """Return the way."""

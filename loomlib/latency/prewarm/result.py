@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
-from loomlib.experiments import Gate, MeasuredUnit, StudyLedger, StudyRecord, record_fields, unit_fields
+from loomlib.experiments import Gate, MeasuredUnit, StudyRecord, unit_fields
 
 from .design import PrewarmDesign, arm_key
 
 if TYPE_CHECKING:
-    from loomlib.store import Store
+    from loomlib.store import MeasurementRow, StudyRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,32 +40,24 @@ class PrewarmResult(StudyRecord):
     calls: tuple[GapCall, ...] = field(repr=False)
 
     @classmethod
-    def load(cls, store: Store, study_id: str) -> PrewarmResult:
-        """Return the result of a stored study.
-
-        Args:
-            store: The store, such as `bench.context.store`.
-            study_id: The study's id.
-        """
-        ledger = StudyLedger(store, study_id)
-        study = ledger.stored
+    def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
+        """Return the fields of a stored study."""
         design = PrewarmDesign.read(study.design)
         arms = {arm_key(every): every for every in design.ping_every_s}
-        return cls(
-            **record_fields(study),
-            agent_name=study.agent_name or study.agent_arn,
-            qualifier=str(study.environment.get("qualifier", "DEFAULT")),
-            design=design,
-            calls=tuple(
+        return {
+            "agent_name": study.agent_name or study.agent_arn,
+            "qualifier": str(study.environment.get("qualifier", "DEFAULT")),
+            "design": design,
+            "calls": tuple(
                 GapCall(
                     **unit_fields(row),
                     block=row.block,
                     ping_every_s=arms[row.scenario],
                     pings_ms=tuple(row.details.get("pings", ())),
                 )
-                for row in ledger.rows()
+                for row in rows
             ),
-        )
+        }
 
     @property
     def units(self) -> tuple[GapCall, ...]:

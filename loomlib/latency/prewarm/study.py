@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from loomlib.experiments import StudyRun, UnitOutcome
+from loomlib.experiments import StudyRun, UnitOutcome, planned_units
 
 from ..agent_study import AgentProcedure, AgentStudy, call_labels, call_outcome, opening_outcome
 from ..design import DEFAULT_PROMPT
@@ -91,6 +91,7 @@ class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
     """
 
     kind: ClassVar[str] = "prewarm"
+    result_type = PrewarmResult
 
     def __init__(
         self,
@@ -122,24 +123,11 @@ class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
             name=name,
         )
 
-    def result(self) -> PrewarmResult:
-        """Return the result of what is stored so far; no call is made."""
-        return PrewarmResult.load(self.store, self.study_id)
-
     # What the kernel asks (see `Study`).
 
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the gaps in the order in which they are measured."""
-        from loomlib.store import PlannedMeasurement
-
-        return [
-            PlannedMeasurement(position=position, block=block, scenario=arm)
-            for position, (block, arm) in enumerate(self.design.calls())
-        ]
-
-    def units(self) -> Sequence[GapCall]:
-        """Read the gaps from the store."""
-        return self.result().calls
+        return planned_units(self.design.calls())
 
     def condition(self, unit: GapCall) -> str:
         """Return the arm's name."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
-from loomlib.experiments import MeasuredUnit, StudyLedger, StudyRecord, StudyTable, record_fields, unit_fields
+from loomlib.experiments import MeasuredUnit, StudyRecord, StudyTable, unit_fields
 
 from .design import ProtocolDesign
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from loomlib.store import Store
+    from loomlib.store import MeasurementRow, StudyRow
 
 DETAILS = ("sent", "received", "text_bytes", "events", "first_byte_ms", "first_event_ms", "first_text_ms")
 
@@ -64,20 +64,12 @@ class ProtocolResult(StudyRecord):
     calls: tuple[WayCall, ...] = field(repr=False)
 
     @classmethod
-    def load(cls, store: Store, study_id: str) -> ProtocolResult:
-        """Return the result of a stored study.
-
-        Args:
-            store: The store, such as `bench.context.store`.
-            study_id: The study's id.
-        """
-        ledger = StudyLedger(store, study_id)
-        study = ledger.stored
-        return cls(
-            **record_fields(study),
-            agent_name=study.agent_name or study.agent_arn,
-            design=ProtocolDesign.read(study.design),
-            calls=tuple(
+    def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
+        """Return the fields of a stored study."""
+        return {
+            "agent_name": study.agent_name or study.agent_arn,
+            "design": ProtocolDesign.read(study.design),
+            "calls": tuple(
                 WayCall(
                     **unit_fields(row),
                     block=row.block,
@@ -85,9 +77,9 @@ class ProtocolResult(StudyRecord):
                     is_reused=row.details.get("is_reused"),
                     **_details(row.details),
                 )
-                for row in ledger.rows()
+                for row in rows
             ),
-        )
+        }
 
     @property
     def units(self) -> tuple[WayCall, ...]:

@@ -7,12 +7,12 @@ import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
+from loomlib.agents.outcome import failure_of
 from loomlib.agents.protocols.ways import SERVERS, WayAnswer, WayCaller, server_of
 from loomlib.errors import AwsError, LoomError, StudyInterruptedError
-from loomlib.experiments import Procedure, Study, StudyLedger, StudyRun, UnitOutcome
+from loomlib.experiments import Procedure, Study, StudyRun, UnitOutcome, planned_units
 
 from ..design import DEFAULT_PROMPT
 from ..measured_agent import MeasuredAgent, measured_agent, platform_version
@@ -107,7 +107,7 @@ class WayCalls(Procedure[WayCall]):
                     if answer.failure is not None:
                         break
             except AwsError as error:
-                answer = WayAnswer(failure=_failure_of(error), error=str(error))
+                answer = WayAnswer(failure=failure_of(error), error=str(error))
             except LoomError as error:
                 answer = WayAnswer(failure="rejected", error=str(error))
             if answer.failure is None and caller is not None:
@@ -132,11 +132,7 @@ class WayCalls(Procedure[WayCall]):
         target = self._agents[server_of(way)].targets.study_target()
         if answer.failure != "transport" or await target.is_alive():
             return None
-        return StudyInterruptedError(
-            "The service behind the agent accepts no connections any more; the study's measurements are stored",
-            on=f"{target.name}, study {self._study.study_id}",
-            try_=f"start the service again, then {self._study.how_to_resume}.run()",
-        )
+        return self._study.unreachable(target.name)
 
 
 class ProtocolStudy(Study[WayCall, ProtocolResult]):
@@ -164,6 +160,8 @@ class ProtocolStudy(Study[WayCall, ProtocolResult]):
     """
 
     kind: ClassVar[str] = KIND
+    result_type = ProtocolResult
+    design: ProtocolDesign
 
     def __init__(
         self,
@@ -202,9 +200,7 @@ class ProtocolStudy(Study[WayCall, ProtocolResult]):
             StudyError: No study of this id is stored.
         """
         study = cls(agents, study_id=study_id)
-        stored = ProtocolDesign.read(StudyLedger(study.store, study_id).stored.design)
-        study.design = replace(stored, agents=study.design.agents)  # other agents are refused when it runs
-        return study
+        return study.use_stored_design(agents=study.design.agents)
 
     @property
     def title(self) -> str:
@@ -216,24 +212,15 @@ class ProtocolStudy(Study[WayCall, ProtocolResult]):
         """Python that makes the stored study again."""
         return f'ProtocolStudy.resume(agents, "{self.study_id}")'
 
-    def result(self) -> ProtocolResult:
-        """Return the result of what is stored so far; no call is made."""
-        return ProtocolResult.load(self.store, self.study_id)
-
     # What the kernel asks (see `Study`).
 
     def header(self) -> StudyRow:
         """Return the study as it is to be stored."""
-        from loomlib.store import StudyRow
-
         target = self._reference
-        return StudyRow(
-            id=self.study_id,
+        return self.row(
             scope=target.scope,
             agent_arn=target.arn,
             agent_name=target.name,
-            design=self.design.stored(),
-            created_at=datetime.now(UTC),
             environment={
                 "qualifier": target.qualifier,
                 "platform_version": self._platforms[0] if len(self._platforms) == 1 else "",
@@ -243,16 +230,7 @@ class ProtocolStudy(Study[WayCall, ProtocolResult]):
 
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the calls in the order in which they are made."""
-        from loomlib.store import PlannedMeasurement
-
-        return [
-            PlannedMeasurement(position=position, block=block, scenario=way)
-            for position, (block, way) in enumerate(self.design.calls())
-        ]
-
-    def units(self) -> Sequence[WayCall]:
-        """Read the calls from the store."""
-        return self.result().calls
+        return planned_units(self.design.calls())
 
     def condition(self, unit: WayCall) -> str:
         """Return the way."""
@@ -294,9 +272,3 @@ def _outcome(answer: WayAnswer, stop: StudyInterruptedError | None) -> UnitOutco
         },
         details=details,
     )
-
-
-def _failure_of(error: AwsError) -> str:
-    from loomlib.agents.outcome import failure_of
-
-    return failure_of(error)

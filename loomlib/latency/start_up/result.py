@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
-from loomlib.experiments import Gate, MeasuredUnit, StudyLedger, StudyRecord, record_fields, unit_fields
+from loomlib.experiments import Gate, MeasuredUnit, StudyRecord, unit_fields
 from loomlib.telemetry.session_starts import SessionStartRecord
 
 from .design import PLATFORMS, StartUpDesign
 
 if TYPE_CHECKING:
-    from loomlib.store import Store
+    from loomlib.store import MeasurementRow, StudyRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,21 +67,13 @@ class StartUpResult(StudyRecord):
     sessions: tuple[StartedSession, ...] = field(repr=False)
 
     @classmethod
-    def load(cls, store: Store, study_id: str) -> StartUpResult:
-        """Return the result of a stored study.
-
-        Args:
-            store: The store, such as `bench.context.store`.
-            study_id: The study's id.
-        """
-        ledger = StudyLedger(store, study_id)
-        study = ledger.stored
+    def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
+        """Return the fields of a stored study."""
         agents = study.environment.get("agents", {})
-        return cls(
-            **record_fields(study),
-            agents={platform: f"{agent['name']} · {agent['qualifier']}" for platform, agent in agents.items()},
-            design=StartUpDesign.read(study.design),
-            sessions=tuple(
+        return {
+            "agents": {platform: f"{agent['name']} · {agent['qualifier']}" for platform, agent in agents.items()},
+            "design": StartUpDesign.read(study.design),
+            "sessions": tuple(
                 StartedSession(
                     **unit_fields(row),
                     block=row.block,
@@ -90,9 +82,9 @@ class StartUpResult(StudyRecord):
                     ready_ms=row.details.get("ready_ms"),
                     start=SessionStartRecord.read(row.details.get("start") or {}),
                 )
-                for row in ledger.rows()
+                for row in rows
             ),
-        )
+        }
 
     @property
     def units(self) -> tuple[StartedSession, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib.errors import LoomError, StudyError
-from loomlib.experiments import Procedure, StudyRun, UnitOutcome
+from loomlib.experiments import Procedure, StudyRun, UnitOutcome, planned_units
 
 from ..agent_study import AgentProcedure, AgentStudy, call_labels, call_outcome
 from ..design import DEFAULT_PROMPT
@@ -127,6 +127,7 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
     """
 
     kind: ClassVar[str] = "start-up"
+    result_type = StartUpResult
 
     def __init__(
         self,
@@ -184,8 +185,7 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
         Raises:
             StudyError: No study of this id is stored.
         """
-        study = cls(v1, v2, study_id=study_id, environment=environment)
-        study.design = StartUpDesign.read(study.result().design.stored())
+        study = cls(v1, v2, study_id=study_id, environment=environment).use_stored_design()
         study._check_source()
         return study
 
@@ -218,24 +218,11 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
         """Return None: a session whose end nobody saw is measured again, because its later calls are unknown."""
         return None
 
-    def result(self) -> StartUpResult:
-        """Return the result of what is stored so far; no call is made."""
-        return StartUpResult.load(self.store, self.study_id)
-
     # What the kernel asks (see `Study`).
 
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the sessions in the order in which they are started."""
-        from loomlib.store import PlannedMeasurement
-
-        return [
-            PlannedMeasurement(position=position, block=block, scenario=platform)
-            for position, (block, platform) in enumerate(self.design.order())
-        ]
-
-    def units(self) -> Sequence[StartedSession]:
-        """Read the sessions from the store."""
-        return self.result().sessions
+        return planned_units(self.design.order())
 
     def condition(self, unit: StartedSession) -> str:
         """Return the platform."""
