@@ -126,7 +126,8 @@ def test_details_name_their_question_and_a_failed_call_shows_one_error_and_no_ea
     card = turn.locator(".loom-toolcard", has_text="draw")
     expect(card.get_by_role("list", name="files")).to_contain_text("wrote <b>numbers</b>.csv", timeout=60_000)
     picture = card.get_by_role("img", name="dot.png")
-    assert picture.evaluate("image => image.decode().then(() => [image.naturalWidth, image.naturalHeight])") == [1, 1]
+    expect(picture).to_have_js_property("width", 1)
+    expect(picture).to_have_js_property("height", 1)
     screenshot(page, "test-pictures", tmp_path)
 
     # The service is gone: one error, below the question, and nothing of the answer before.

@@ -64,13 +64,17 @@ function link(address, text = address) {
   return node;
 }
 
-/** An image that is in its own address, with its title below; null for any other address. */
+/** An image from its own `data:` address, drawn as pixels, with its title below; null for any other address. */
 function picture(address, title) {
-  if (!/^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(String(address))) return null;
-  const image = h("img", { style: { "max-width": "100%", "max-height": "24em" } });
-  image.alt = title;
-  image.src = address;
-  return h("figure", { style: { margin: "4px 0" } }, image, h("figcaption", { class: "loom-hint" }, title));
+  const [, kind, data] = /^data:(image\/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=]+)$/.exec(String(address)) ?? [];
+  if (!data) return null;
+  const drawing = h("canvas", { role: "img", "aria-label": title, style: { "max-width": "100%", "max-height": "24em" } });
+  const content = new Blob([Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))], { type: kind });
+  createImageBitmap(content).then((image) => {
+    [drawing.width, drawing.height] = [image.width, image.height];
+    drawing.getContext("2d").drawImage(image, 0, 0);
+  }).catch(() => drawing.replaceWith("This picture cannot be shown."));
+  return h("figure", { style: { margin: "4px 0" } }, drawing, h("figcaption", { class: "loom-hint" }, title));
 }
 
 // ---- foreign text ----
