@@ -64,17 +64,15 @@ function link(address, text = address) {
   return node;
 }
 
-/** An image from its own `data:` address, drawn as pixels, with its title below; null for any other address. */
-function picture(address, title) {
-  const [, kind, data] = /^data:(image\/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=]+)$/.exec(String(address)) ?? [];
-  if (!data) return null;
-  const drawing = h("canvas", { role: "img", "aria-label": title, style: { "max-width": "100%", "max-height": "24em" } });
-  const content = new Blob([Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))], { type: kind });
-  createImageBitmap(content).then((image) => {
-    [drawing.width, drawing.height] = [image.width, image.height];
-    drawing.getContext("2d").drawImage(image, 0, 0);
-  }).catch(() => drawing.replaceWith("This picture cannot be shown."));
-  return h("figure", { style: { margin: "4px 0" } }, drawing, h("figcaption", { class: "loom-hint" }, title));
+/** An image from its bytes in base64, drawn as pixels: no address is loaded. */
+function picture(data, title) {
+  const node = h("canvas", { role: "img", "aria-label": title, style: { "max-width": "100%" } });
+  createImageBitmap(new Blob([Uint8Array.from(atob(data), (byte) => byte.charCodeAt())])).then((map) => {
+    node.width = map.width;
+    node.height = map.height;
+    node.getContext("2d").drawImage(map, 0, 0);
+  }, () => node.remove());
+  return node;
 }
 
 // ---- foreign text ----

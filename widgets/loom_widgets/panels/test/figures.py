@@ -108,7 +108,7 @@ def _artifacts(item: ToolArtifacts) -> dict[str, Any]:
             {"path": short_text(file.path), "action": short_text(file.action), "size": file.size} for file in item.files
         ],
         "pictures": [
-            {"title": short_text(picture.title), "address": picture.address}
+            {"title": short_text(picture.title), "data": picture.address.partition(",")[2]}
             for picture in item.pictures[-_MOST_PICTURES:]
         ],
     }
