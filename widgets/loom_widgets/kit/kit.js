@@ -67,10 +67,10 @@ function link(address, text = address) {
 /** An image from its bytes in base64, drawn as pixels: no address is loaded. */
 function picture(data, title) {
   const node = h("canvas", { role: "img", "aria-label": title, style: { "max-width": "100%" } });
-  createImageBitmap(new Blob([Uint8Array.from(atob(data), (byte) => byte.charCodeAt())])).then((map) => {
-    node.width = map.width;
-    node.height = map.height;
-    node.getContext("2d").drawImage(map, 0, 0);
+  createImageBitmap(new Blob([Uint8Array.from(atob(data), (c) => c.charCodeAt())])).then((it) => {
+    node.width = it.width;
+    node.height = it.height;
+    node.getContext("2d").drawImage(it, 0, 0);
   }, () => node.remove());
   return node;
 }
