@@ -3,7 +3,7 @@
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways, arrivals,
 ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox, code,
-knowledge, starts.
+functions, knowledge, starts.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from . import (
     bench_code_interpreter,
     bench_deploy,
     bench_evals,
+    bench_functions,
     bench_gateways,
     bench_identity,
     bench_import,
@@ -67,6 +68,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "import": bench_import.rows,
     "sandbox": bench_sandbox.sandbox,
     "code": bench_code_interpreter.rows,
+    "functions": bench_functions.rows,
     "knowledge": bench_knowledge.rows,
     "starts": bench_snapshots.starts,
     "traces": bench_traces.rows,
