@@ -47,7 +47,7 @@ unit: $(READY) bubblewrap  # both in one run, which shares the work better
 long: $(READY) bubblewrap  ## what takes minutes: a hundred kills, every case of the shipped eval sets
 	@$(BIN)/python -m pytest tests -q -m long -n 3 --dist loadfile --no-loadscope-reorder --durations=0 $(ORDER)
 
-notebooks: $(READY)
+notebooks: $(READY) chromium
 	@$(BIN)/python -m pytest -p tests.executed_notebooks --nbval-lax --nbval-current-env notebooks -q -p no:cacheprovider \
 		-p no:randomly -n 2 --dist loadfile  # the cells of a notebook run in their order
 

@@ -18,6 +18,7 @@ import nbformat
 import pytest
 
 from loomlib import local
+from loomlib.local.find_chromium import browser_sentence, find_chromium
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 ENVIRONMENT = "LOOM_EXECUTED"
@@ -50,7 +51,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: Any) -> None:
-    """Choose the notebook's home; its kernel starts after this."""
+    """Choose the notebook's home; its kernel starts after this. Notebooks with a browser need one on this machine."""
+    if find_chromium() is None and "bench.tools.browser(" in item.path.read_text("utf-8"):
+        pytest.skip(browser_sentence())
     home = item.path.stem if item.path.parent.name == "reports" else "home"
     os.environ["LOOM_HOME"] = str(item.config.stash[HOMES] / home)
 
