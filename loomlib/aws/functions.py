@@ -122,7 +122,7 @@ def find_function(clients: Clients, key: str, *, region: str | None = None) -> L
             shape = clients.client("lambda", region).get_function(FunctionName=key)["Configuration"]
     except ResourceNotFoundError as error:
         raise ResourceNotFoundError(
-            "There is no such function", on=f"{key} in {region or clients.region}", try_="bench.functions.table()"
+            "There is no such function", on=f"{key} in {region or clients.region}", try_="bench.tools.functions.table()"
         ) from error
     return _function(shape, region or clients.region)
 

@@ -23,7 +23,6 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
-    from ..snapshot_check import SnapshotReport
     from .a2a_client import A2aClient
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from .agui_client import AguiClient, AguiTransport
     from .mcp_client import McpClient
     from .memory import Memory
-    from .snapshot_checks import CheckOptions
     from .socket_client import SocketClient
 
 
@@ -382,22 +380,6 @@ class Agent:
         from ..evals.runs import evaluate
 
         return evaluate(self, evalset, evaluators, repeats, **options)
-
-    def check_snapshot(self, **options: Unpack[CheckOptions]) -> SnapshotReport:
-        """Find what this agent's sessions would share when they are restored from a snapshot (platform V2).
-
-        The code that the agent was deployed from is checked, with its role and environment variables.
-        `Workbench.check_snapshot` checks code that is not deployed.
-
-        Args:
-            **options: `environment`, `warmup` and `progress`, as in `Workbench.deploy`.
-
-        Raises:
-            NotSupportedError: The workbench is on AWS.
-        """
-        from .snapshot_checks import check_snapshot
-
-        return check_snapshot(self.context, self.arn, **options)
 
     def _options(self, **options: Unpack[CallOptions]) -> InvokeOptions:
         bearer = options.get("bearer")

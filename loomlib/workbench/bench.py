@@ -23,7 +23,6 @@ from .agent import Agent
 from .bench_alerts import BenchAlerts
 from .bench_bedrock import BenchBedrock
 from .bench_evals import BenchEvals
-from .bench_functions import BenchFunctions
 from .bench_gateways import BenchGateways
 from .bench_identity import BenchIdentity
 from .bench_memories import Memories, memory_variables
@@ -91,11 +90,6 @@ class Workbench:
         return BenchIdentity(self.context)
 
     @property
-    def functions(self) -> BenchFunctions:
-        """The account's Lambda functions: list, get, create, call, delete."""
-        return BenchFunctions(self.context)
-
-    @property
     def gateways(self) -> BenchGateways:
         """The account's gateways: list, get, create, delete, and their tools."""
         return BenchGateways(self.context)
@@ -107,7 +101,7 @@ class Workbench:
 
     @property
     def tools(self) -> BenchTools:
-        """Sessions of AgentCore's built-in tools: browser and code interpreter."""
+        """AgentCore's built-in tools (browser, code interpreter, web search), and Lambda functions."""
         return BenchTools(self.context)
 
     @property

@@ -1,4 +1,4 @@
-"""The Lambda functions of an account: list, create, call and delete; `bench.functions`."""
+"""The Lambda functions of an account: list, create, call and delete; `bench.tools.functions`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class FunctionView:
 
 
 class BenchFunctions(AccountResources[LambdaFunction, FunctionView]):
-    """The Lambda functions that a workbench can reach; `bench.functions`.
+    """The Lambda functions that a workbench can reach; `bench.tools.functions`.
 
     Args:
         context: The workbench's resources.
@@ -124,7 +124,7 @@ class BenchFunctions(AccountResources[LambdaFunction, FunctionView]):
     ) -> FunctionView:
         """Create a Python function and wait until it can be called.
 
-            orders = bench.functions.create("orders", "orders.py")
+            orders = bench.tools.functions.create("orders", "orders.py")
             orders.call({"order": "4711"}).value
 
         Args:

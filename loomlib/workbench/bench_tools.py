@@ -1,4 +1,4 @@
-"""AgentCore's built-in tools: browsers, code interpreters and web search."""
+"""What agents use as tools: AgentCore's browsers, code interpreters and web search, and Lambda functions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,23 @@ from .context import Context
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .bench_functions import BenchFunctions
     from .browser import Browser, BrowserOptions
     from .code_interpreter import CodeInterpreter
 
 
 class BenchTools:
-    """AgentCore's built-in tools; `bench.tools`."""
+    """AgentCore's built-in tools, and functions of AWS Lambda; `bench.tools`."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
+
+    @property
+    def functions(self) -> BenchFunctions:
+        """The account's Lambda functions: list, get, create, call, delete."""
+        from .bench_functions import BenchFunctions
+
+        return BenchFunctions(self._context)
 
     def browsers(self, *, region: str | None = None) -> pd.DataFrame:
         """Return the browsers of which sessions can be started, one row each; AWS manages the first.

@@ -241,7 +241,7 @@ class GatewayView:
 
             order = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
             tool = {"name": "status", "description": "Returns the status of an order", "inputSchema": order}
-            gateway.add_function("orders", bench.functions.get("orders"), [tool])
+            gateway.add_function("orders", bench.tools.functions.get("orders"), [tool])
 
         Args:
             name: The target's name.

@@ -24,7 +24,7 @@ def rows(calls: int = 300) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="loom-bench-") as folder, loom.connect(home=folder) as bench:
         source = Path(folder) / "function.py"
         source.write_text(_CODE)
-        function = bench.functions.create("sum", source).value
+        function = bench.tools.functions.create("sum", source).value
         state = local.status(Path(folder)).state
         given = {
             "endpoint_url": state.url,

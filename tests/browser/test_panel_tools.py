@@ -23,7 +23,7 @@ folder = pathlib.Path(tempfile.mkdtemp())
 bench.bedrock.knowledge_bases.create("handbook").add_folder(folder)
 bench.bedrock.guardrails.create("careful", words=["nightjar"], mask=["EMAIL"])
 (folder / "orders.py").write_text("def lambda_handler(event, context): return {'order': event['order'], 'sent': True}")
-bench.functions.create("orders", folder / "orders.py")
+bench.tools.functions.create("orders", folder / "orders.py")
 agents = bench.clients.client("bedrock-agent")
 weather = agents.create_agent(
     agentName="weather", foundationModel="amazon.nova-pro-v1:0",

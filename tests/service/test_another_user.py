@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from conftest import Aws
 from waiting import wait_until
 
 from loomlib import local
 from loomlib.local.sandbox.users import can_mount
+from tests.service.conftest import Aws
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0, reason="only root on Linux can give sessions another user id"

@@ -52,7 +52,14 @@ FAMILIES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "WorkloadIdentity": ({}, "name"),
 }
-PARENTS_SAY = {"AgentRuntime", "AgentRuntimeEndpoint", "GatewayRateLimit", "GatewayTarget"}  # tests of their own
+PARENTS_SAY = {
+    "AgentRuntime",
+    "AgentRuntimeEndpoint",
+    "GatewayRateLimit",
+    "GatewayRule",
+    "GatewayTarget",
+}  # tests of their own
+BUNDLE = "arn:aws:bedrock-agentcore:eu-west-1:123456789012:configuration-bundle/prompts-aaaaaaaaaa"
 LAMBDA = "arn:aws:lambda:eu-west-1:123456789012:function:f"
 Make = Callable[..., Any]
 
@@ -174,7 +181,17 @@ def test_gateways_are_of_one_region_and_builtin_evaluators_of_all(aws: Any, clie
     control.create_gateway_target(**target)
     assert f":{OTHER_REGION}:" in gateway["gatewayArn"]
     assert refused(aws.control.get_gateway, gatewayIdentifier=gateway["gatewayId"]) == found
-    assert refused(aws.control.list_gateway_targets, gatewayIdentifier=gateway["gatewayId"]) == found
+    for family in ("targets", "rules", "rate_limits"):
+        listed = getattr(aws.control, f"list_gateway_{family}")
+        assert refused(listed, gatewayIdentifier=gateway["gatewayId"]) == found
+    version = "11111111-1111-1111-1111-111111111111"
+    bundle = {"bundleArn": BUNDLE, "bundleVersion": version}
+    rule = {"priority": 1, "actions": [{"configurationBundle": {"staticOverride": bundle}}]}
+    assert refused(aws.control.create_gateway_rule, gatewayIdentifier=gateway["gatewayId"], **rule) == found
+    made = control.create_gateway_rule(gatewayIdentifier=gateway["gatewayId"], **rule)
+    place = {"gatewayIdentifier": gateway["gatewayId"], "ruleId": made["ruleId"]}
+    assert refused(aws.control.get_gateway_rule, **place) == found
+    assert control.get_gateway_rule(**place)["ruleId"] == made["ruleId"]
     assert gateway["gatewayId"] not in {item["gatewayId"] for item in aws.control.list_gateways()["items"]}
     for side, region in ((control, OTHER_REGION), (aws.control, aws.state.region)):
         assert side.get_evaluator(evaluatorId="Builtin.Helpfulness")["evaluatorName"] == "Builtin.Helpfulness"

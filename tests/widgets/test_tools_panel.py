@@ -108,13 +108,13 @@ def test_a_function_is_called_with_an_event(bench: loom.Workbench, watched: Watc
     (tmp_path / "orders.py").write_text(
         "def lambda_handler(event, context):\n    print('asked')\n    return {'order': event['order']}\n"
     )
-    made = bench.functions.create(f"f{uuid.uuid4().hex[:8]}", tmp_path / "orders.py")
+    made = bench.tools.functions.create(f"f{uuid.uuid4().hex[:8]}", tmp_path / "orders.py")
     watched.ask("refresh")
     (row,) = [row for row in watched.panel.tables.rows("functions") if row["arn"] == made.value.arn]
     watched.ask("call_function", key=row["arn"], event='{"order": "4711"}')
     reply = watched.panel.state["reply"]
     assert (reply["ok"], reply["text"], "asked" in reply["log"]) == (True, '{"order": "4711"}', True)
-    assert f"bench.functions.get({made.value.name!r}).call({{'order': '4711'}})" in watched.panel.code
+    assert f"bench.tools.functions.get({made.value.name!r}).call({{'order': '4711'}})" in watched.panel.code
     watched.ask("call_function", key=row["arn"], event="")
     assert (watched.panel.state["reply"]["ok"], watched.panel.state["reply"]["text"]) == (False, "KeyError: 'order'")
     assert watched.ask("call_function", key=row["arn"], event="{") == {"failed": True}

@@ -104,7 +104,7 @@ def used():
     return str(NUMBER)
 """
     agent = bench.deploy(agent_of(tmp_path / "numbered", code), environment={"NUMBERED": "1"})
-    report = agent.check_snapshot()
+    report = bench.check_snapshot(agent.name)
     assert found(report) == {("id", "agent.py", 5)}
     assert report.name == "numbered"
     assert report.findings[0].paths == ("agent.NUMBER",)
@@ -140,7 +140,7 @@ def used():
 def test_a_hook_at_another_port_is_called_there(bench: loom.Workbench, tmp_path: Path) -> None:
     folder = agent_of(tmp_path / "two_ports", OTHER_PORT)
     agent = bench.deploy(folder, warmup=":9473/warm", platform_version="V2")
-    for report in (agent.check_snapshot(), bench.check_snapshot(folder, warmup=":9473/warm")):
+    for report in (bench.check_snapshot(agent.name), bench.check_snapshot(folder, warmup=":9473/warm")):
         assert ("id", "agent.py", 11) in found(report), repr(report)
         assert report.not_checked == ()
     refused = bench.check_snapshot(folder, warmup=":9473/cold")

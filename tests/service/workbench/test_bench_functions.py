@@ -18,27 +18,27 @@ def lambda_handler(event, context):
 
 def test_a_function_of_a_file_is_listed_called_and_deleted(bench: loom.Workbench, tmp_path: Path) -> None:
     (tmp_path / "orders.py").write_text(ORDERS)
-    made = bench.functions.create("bench-orders", tmp_path / "orders.py", description="Orders")
-    (row,) = bench.functions.table().query("name == 'bench-orders'").to_dict("records")
+    made = bench.tools.functions.create("bench-orders", tmp_path / "orders.py", description="Orders")
+    (row,) = bench.tools.functions.table().query("name == 'bench-orders'").to_dict("records")
     assert (row["handler"], row["description"], row["arn"]) == ("orders.lambda_handler", "Orders", made.value.arn)
     reply = made.call({"order": "4711"})
     assert (reply.ok, reply.value, reply.error) == (True, {"order": "4711", "status": "shipped"}, "")
     assert "asked for 4711" in reply.log
     assert "local AgentCore" in reply.labels
     assert reply.answer.version == "$LATEST"
-    failed = bench.functions.get("bench-orders").call()
+    failed = bench.tools.functions.get("bench-orders").call()
     assert (failed.ok, failed.value, failed.error) == (False, None, "KeyError: 'order'")
     with pytest.raises(ResourceNotFoundError):
         made.call(qualifier="live")
-    bench.functions.delete(made.value.arn)
+    bench.tools.functions.delete(made.value.arn)
     with pytest.raises(ResourceNotFoundError, match=r"bench\.functions\.table"):
-        bench.functions.get("bench-orders")
+        bench.tools.functions.get("bench-orders")
 
 
 def test_code_without_a_handler_s_module_is_refused(bench: loom.Workbench, tmp_path: Path) -> None:
     for name in ("one.py", "two.py"):
         (tmp_path / name).write_text(ORDERS)
     with pytest.raises(RequestRejectedError, match=r"folder with app\.py"):
-        bench.functions.create("several", tmp_path)
+        bench.tools.functions.create("several", tmp_path)
     with pytest.raises(RequestRejectedError, match="no such file"):
-        bench.functions.create("missing", tmp_path / "three.py")
+        bench.tools.functions.create("missing", tmp_path / "three.py")

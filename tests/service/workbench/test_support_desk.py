@@ -53,7 +53,7 @@ def run_notebook(given: Mapping[str, Any], connect: str) -> dict[str, Any]:
 def delete_everything(bench: loom.Workbench) -> None:
     """Delete what the notebook has made, but for the runtimes."""
     bench.gateways.delete("support-tools")
-    bench.functions.delete("desk-orders")
+    bench.tools.functions.delete("desk-orders")
     bench.bedrock.guardrails.delete("support")
     bench.bedrock.knowledge_bases.delete("handbook")
     bench.memories.delete("support")

@@ -30,9 +30,9 @@ class FunctionActions:
             event = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise LoomError("The event is no JSON", on=text[:200], try_='such as {"order": "4711"}') from error
-        function = self._panel.bench.functions.get(key)
+        function = self._panel.bench.tools.functions.get(key)
         name = function.value.name
-        self._panel.show_code(f"{connect_code(self._panel.bench)}bench.functions.get({name!r}).call({event!r})")
+        self._panel.show_code(f"{connect_code(self._panel.bench)}bench.tools.functions.get({name!r}).call({event!r})")
         self._panel.say(f"Calling {name} …")
         reply = function.call(event)
         took = milliseconds(reply.answer.duration_ms)

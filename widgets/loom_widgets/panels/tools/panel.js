@@ -129,7 +129,7 @@ function lambdaFunctions(model) {
     run.disabled = false;
   }, { kind: "main" });
   const detail = h("section", { class: "loom-box", "aria-label": "chosen function", hidden: true }, name, event, row(run), reply);
-  const rows = list(model, "functions", "functions", "No functions yet. In code: bench.functions.create(\"orders\", \"orders.py\").", [
+  const rows = list(model, "functions", "functions", "No functions yet. In code: bench.tools.functions.create(\"orders\", \"orders.py\").", [
     { key: "runtime", name: "language", width: "9em" }, { key: "handler", name: "handler", width: "16em" }, { key: "description", name: "description" }, MODIFIED,
   ], (item) => {
     key = item.arn;

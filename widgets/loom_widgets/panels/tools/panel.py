@@ -28,7 +28,7 @@ _KINDS: Final = (
     ("gateways", "gateway", "bench.gateways.table()"),
     ("knowledge_bases", "knowledge base", "bench.bedrock.knowledge_bases.table()"),
     ("guardrails", "guardrail", "bench.bedrock.guardrails.table()"),
-    ("functions", "function", "bench.functions.table()"),
+    ("functions", "function", "bench.tools.functions.table()"),
     ("bedrock_agents", "Bedrock agent", "bench.bedrock.agents.table()"),
     ("browsers", "browser", "bench.tools.browsers()"),
 )
@@ -59,7 +59,7 @@ class ToolsPanel(Panel):
             bench.gateways.table,
             bench.bedrock.knowledge_bases.table,
             bench.bedrock.guardrails.table,
-            bench.functions.table,
+            bench.tools.functions.table,
             bench.bedrock.agents.table,
             bench.tools.browsers,
         )
