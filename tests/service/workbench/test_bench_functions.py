@@ -31,7 +31,7 @@ def test_a_function_of_a_file_is_listed_called_and_deleted(bench: loom.Workbench
     with pytest.raises(ResourceNotFoundError):
         made.call(qualifier="live")
     bench.tools.functions.delete(made.value.arn)
-    with pytest.raises(ResourceNotFoundError, match=r"bench\.functions\.table"):
+    with pytest.raises(ResourceNotFoundError, match=r"bench\.tools\.functions\.table"):
         bench.tools.functions.get("bench-orders")
 
 
