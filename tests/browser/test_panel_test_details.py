@@ -30,6 +30,7 @@ async def answer(payload, context):
 app.run()
 """
 _DRAWING_AGENT = """
+import base64
 import os
 from bedrock_agentcore import BedrockAgentCoreApp
 from bedrock_agentcore.tools.code_interpreter_client import code_session
@@ -41,6 +42,7 @@ DOT = (
     "0000000d49444154789c63f8cfc0f01f00050001ff89993d1d0000000049454e44ae426082"
 )
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "draw", "gen_ai.tool.call.id": "one"}
+LOOK = {"gen_ai.tool.name": "look", "gen_ai.tool.call.id": "two"}
 
 @app.entrypoint
 def answer(payload, context):
@@ -50,6 +52,10 @@ def answer(payload, context):
                 session.upload_file("<b>numbers</b>.csv", "1,2")
                 list(session.execute_code(f"_ = open('dot.png', 'wb').write(bytes.fromhex('{DOT}'))")["stream"])
                 session.download_file("dot.png")
+        with spans.start_as_current_span("execute_tool look", attributes=TOOL | LOOK) as span:
+            for picture in (DOT, DOT.replace("0000000100000001", "0000f0000000f000")):
+                data = base64.b64encode(bytes.fromhex(picture)).decode()
+                span.add_event("loom.picture", {"title": "page", "mime_type": "image/png", "data": data})
     return "drawn"
 
 app.run()
@@ -128,6 +134,10 @@ def test_details_name_their_question_and_a_failed_call_shows_one_error_and_no_ea
     picture = card.get_by_role("img", name="dot.png")
     expect(picture).to_have_js_property("width", 1)
     expect(picture).to_have_js_property("height", 1)
+    # One with a picture and no files has nothing in their place, and an image of gigabytes is left out.
+    look = turn.locator(".loom-toolcard", has_text="look")
+    expect(look.get_by_role("img")).to_have_count(1)
+    expect(look.locator(".loom-card-body")).to_have_text(re.compile(r"^took [\d.]+\s(µs|ms|s)$"))
     screenshot(page, "test-pictures", tmp_path)
 
     # The service is gone: one error, below the question, and nothing of the answer before.

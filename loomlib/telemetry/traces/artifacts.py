@@ -13,12 +13,15 @@ from typing import Final
 
 from loomlib.json_values import to_text
 
+from .image_size import image_size
 from .span import Span
 from .trace import Trace
 
 _PICTURE, _FILE = "loom.picture", "loom.file"
 _KINDS: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _MOST_PICTURES: Final = 20
+_MOST_PIXELS: Final = 32_000_000
+"""Of all pictures of a run of a tool: decoded, they take 128 MB of the page that shows them."""
 _MOST_FILES: Final = 100
 _TOOLS: Final = {"Browser": "browser", "CodeInterpreter": "code interpreter"}
 
@@ -118,12 +121,15 @@ def _files(spans: Iterable[Span]) -> tuple[TraceFile, ...]:
 
 def _pictures(spans: Iterable[Span]) -> tuple[TracePicture, ...]:
     found: list[TracePicture] = []
+    left = _MOST_PIXELS
     for event in (event for span in spans for event in span.events if event.name == _PICTURE):
         kind = to_text(event.attributes.get("mime_type"))
         try:
             content = base64.b64decode(to_text(event.attributes.get("data")), validate=True)
         except (binascii.Error, ValueError):  # cut, or not ours
             continue
-        if content and kind in _KINDS:
+        size = image_size(content)
+        if kind in _KINDS and size is not None and 0 < size[0] * size[1] <= left:
+            left -= size[0] * size[1]
             found.append(TracePicture(title=to_text(event.attributes.get("title")), kind=kind, content=content))
     return tuple(found[:_MOST_PICTURES])

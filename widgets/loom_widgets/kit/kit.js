@@ -66,7 +66,7 @@ function link(address, text = address) {
 
 /** An image from its bytes in base64, drawn as pixels: no address is loaded. */
 function picture(data, title) {
-  const node = h("canvas", { role: "img", "aria-label": title, style: { "max-width": "100%" } });
+  const node = h("canvas", { role: "img", "aria-label": title, class: "loom-picture" });
   createImageBitmap(new Blob([Uint8Array.from(atob(data), (c) => c.charCodeAt())])).then((it) => {
     node.width = it.width;
     node.height = it.height;

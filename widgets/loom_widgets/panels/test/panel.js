@@ -107,7 +107,7 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
     entry.card.state(state);
     refill(entry.card.body,
       Number.isFinite(item.duration_ms) && h("p", null, `took ${formatMs(item.duration_ms)}`),
-      item.files?.length && h("ul", { "aria-label": "files" }, item.files.map((file) => h("li", null, `${file.action} ${calm(file.path)}`))),
+      item.files?.[0] && h("ul", { "aria-label": "files" }, item.files.map((file) => h("li", null, `${file.action} ${calm(file.path)}`))),
       (item.pictures ?? []).map((each) => picture(each.data, calm(each.title))),
       item.arguments && h("pre", { "aria-label": "arguments", tabindex: 0 }, calm(item.arguments)),
       item.result && h("details", null, h("summary", null, "Result"), h("pre", { tabindex: 0 }, calm(item.result))));
