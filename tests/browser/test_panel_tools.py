@@ -107,6 +107,11 @@ def test_each_kind_of_tool_is_tried(lab: Lab, watched: Watched, tmp_path: Path) 
     panel.get_by_role("button", name="End the session").last.click()
     expect(panel.get_by_role("img", name="screenshot of Owls")).to_have_count(0)
 
+    panel.get_by_role("tab", name="Web search").click()
+    panel.get_by_label("Search for").fill("price of a lamp")
+    panel.get_by_role("button", name="Search", exact=True).last.click()
+    expect(panel).to_contain_text("--web-search-folder")
+
     panel.get_by_role("tab", name="Code interpreter").click()
     panel.get_by_label("Cell").fill("open('owls.csv', 'w').write('a,b')\nprint(6 * 7)")
     panel.get_by_role("button", name="Run", exact=True).click()

@@ -12,6 +12,7 @@ import pytest
 
 import loom_widgets
 import loomlib as loom
+from loomlib import local
 
 from .conftest import Watched, wait_until
 
@@ -119,6 +120,23 @@ def test_a_function_is_called_with_an_event(bench: loom.Workbench, watched: Watc
     assert (watched.panel.state["reply"]["ok"], watched.panel.state["reply"]["text"]) == (False, "KeyError: 'order'")
     assert watched.ask("call_function", key=row["arn"], event="{") == {"failed": True}
     assert watched.panel.error["what"] == "The event is no JSON"
+
+
+def test_the_web_is_searched_in_a_folder_and_refused_without_one(watched: Watched, tmp_path: Path) -> None:
+    assert watched.ask("search_web", query="lamp") == {"failed": True}
+    assert "--web-search-folder" in str(watched.panel.error)
+    (tmp_path / "web" / "lights.example").mkdir(parents=True)
+    page = f"<title>Lamps</title><p>A lamp costs 49 euros. {HOSTILE.replace('<', '&lt;')}</p>"
+    (tmp_path / "web" / "lights.example" / "lamp.html").write_text(page)
+    options = local.ServiceOptions(web_search_folder=str(tmp_path / "web"))
+    with loom.connect(home=tmp_path / "home", options=options) as bench:
+        panel = loom_widgets.tools(bench)
+        Watched(panel).ask("search_web", query="price of a lamp")
+        ((title, url, text),) = panel.state["web"]["rows"]
+        assert (title, url) == ("Lamps", "https://lights.example/lamp.html")
+        assert HOSTILE in text
+        assert "bench.tools.web_search('price of a lamp')" in panel.code
+        panel.close()
 
 
 def test_a_bedrock_agent_is_asked_and_the_calls_that_it_returns_are_answered(

@@ -1,4 +1,4 @@
-// Tools: gateways, functions, knowledge bases, guardrails, Bedrock agents, browsers and a code interpreter, each listed and tried.
+// Tools: gateways, functions, knowledge bases, guardrails, Bedrock agents, browsers, web search and a code interpreter, each listed and tried.
 
 const LANGUAGES = [["python", "Python"], ["javascript", "JavaScript"], ["typescript", "TypeScript"], ["command", "shell command"]];
 const LINES = { "white-space": "pre-wrap", "unicode-bidi": "plaintext", margin: "6px 0" };
@@ -216,6 +216,22 @@ function browsers(model) {
   return node;
 }
 
+function webSearch(model) {
+  const query = field("Search for"), found = result();
+  const run = button("Search", async () => {
+    if (!query.value.trim()) return void query.control.focus();
+    run.disabled = true;
+    await act(model, "search_web", { query: query.value });
+    run.disabled = false;
+  }, { kind: "main" });
+  query.control.addEventListener("keydown", (event) => { if (event.key === "Enter") run.click(); });
+  const node = h("div", null, row(h("div", { class: "loom-wide" }, query), run), found);
+  node.show = (value) => found.fill(value, "Pages", value?.rows?.length ? "found" : "nothing found", value?.rows?.length > 0,
+    h("p", null, `${value?.query} · ${value?.took}`), value?.rows?.length > 0 && plainTable("pages", value));
+  node.reload = () => {};
+  return node;
+}
+
 function codeInterpreter(model) {
   const code = textarea("Cell", { rows: 5, spellcheck: "false" }), language = select("Language", LANGUAGES), output = result();
   const halt = button("End the session", () => act(model, "stop_code"));
@@ -240,11 +256,11 @@ export default {
   render: (given) => panel(given, (body, model) => {
     const parts = {
       call: gateways(model), reply: lambdaFunctions(model), answer: knowledgeBases(model), check: guardrails(model), turn: bedrockAgents(model),
-      output: codeInterpreter(model), page: browsers(model),
+      output: codeInterpreter(model), page: browsers(model), web: webSearch(model),
     };
     put(body, [row(button("Refresh", () => act(model, "refresh"))), tabs([
       ["Gateways", parts.call], ["Functions", parts.reply], ["Knowledge bases", parts.answer], ["Guardrails", parts.check], ["Bedrock agents", parts.turn],
-      ["Code interpreter", parts.output], ["Browsers", parts.page],
+      ["Code interpreter", parts.output], ["Browsers", parts.page], ["Web search", parts.web],
     ], { label: "kinds of tools" })]);
     body.keep(onState(model, "state", () => { for (const [name, part] of Object.entries(parts)) part.show(model.get("state")[name]); }));
     body.keep(onMessage(model, "lists", () => { for (const part of Object.values(parts)) part.reload(); }));

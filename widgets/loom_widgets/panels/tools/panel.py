@@ -20,6 +20,7 @@ from .browser_actions import BrowsingActions
 from .code_actions import CodeActions
 from .function_actions import FunctionActions
 from .gateway_actions import GatewayActions
+from .search_actions import SearchActions
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -47,7 +48,7 @@ class ToolsPanel(Panel):
         self._gateways = GatewayActions(self)
         self._code = CodeActions(self)
         self._browser = BrowsingActions(self)
-        others = (BedrockActions(self), FunctionActions(self), AgentActions(self))
+        others = (BedrockActions(self), FunctionActions(self), AgentActions(self), SearchActions(self))
         super().__init__(bench, actions=(self._gateways, self._code, self._browser, *others), **options)
         self.later("refresh")
 
