@@ -32,7 +32,7 @@ def bench(plugged: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[l
 
 @pytest.fixture(scope="module")
 def greeter(bench: loom.Workbench) -> loom.Agent:
-    return bench.deploy("example_greeter")
+    return bench.deploy("example_greeter", platform_version="V1")
 
 
 @pytest.fixture
