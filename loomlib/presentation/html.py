@@ -118,6 +118,18 @@ def view(body: Markup | str, *, name: str = "") -> Markup:
     return fragment("loomlib.presentation:view.html.j2", body=body, name=name)
 
 
+def picture(png: bytes, *, about: str, caption: str) -> Markup:
+    """Render a picture within the page.
+
+    Args:
+        png: The image.
+        about: What it shows, for readers who do not see it.
+        caption: The text below it.
+    """
+    image = base64.b64encode(png).decode()
+    return fragment("loomlib.presentation:picture.html.j2", image=image, about=about, caption=caption)
+
+
 def status_line(line: str) -> Markup:
     """Render a line of progress in the secondary text colour."""
     return fragment("loomlib.presentation:line.html.j2", line=line)

@@ -20,6 +20,7 @@ from ..aws.browsers import (
 )
 from ..errors import NotSupportedError
 from ..presentation.formats import size
+from ..presentation.html import picture
 from .context import Context
 
 _MOST_EXPIRES_S = 300  # what AgentCore's SDK allows
@@ -41,8 +42,8 @@ class PageImage:
         file.write_bytes(self.png)
         return file
 
-    def _repr_png_(self) -> bytes:
-        return self.png
+    def _repr_html_(self) -> str:
+        return picture(self.png, about="Screenshot of the browser's page", caption=f"PNG, {size(len(self.png))}")
 
     def __repr__(self) -> str:
         return f"<PageImage: PNG, {size(len(self.png))}>"
