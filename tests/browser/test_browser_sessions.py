@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import secrets
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -289,6 +291,9 @@ def test_a_notebook_drives_a_browser_and_shows_what_it_shows(browsers: local.Ser
         image = opened.screenshot()
         assert struct.unpack(">II", image.png[16:24]) == (640, 480)
         assert repr(image).startswith("<PageImage: PNG, ")
+        shown = image._repr_html_()
+        assert base64.b64encode(image.png).decode() in shown
+        assert 'alt="Screenshot of the browser&#39;s page"' in shown
         assert "data:image/jpeg" in httpx.get(opened.live_view_url(), timeout=60).text
         assert opened.open("data:text/html,<title>Owls</title><body style='background:blue'>") == "Owls"
         assert opened.screenshot().png != image.png
@@ -298,6 +303,20 @@ def test_a_notebook_drives_a_browser_and_shows_what_it_shows(browsers: local.Ser
         connected.close()
     read = client_of(browsers, "bedrock-agentcore").get_browser_session(browserIdentifier=SYSTEM, sessionId=session_id)
     assert read["status"] == "TERMINATED"
+
+
+def test_clients_that_come_and_go_at_once_are_all_answered(
+    browsers: local.ServiceState, client: Callable[[str], Any]
+) -> None:
+    data = client("bedrock-agentcore")
+    with session(data) as started, ThreadPoolExecutor(6) as pool:
+
+        def look(_: int) -> str:
+            action = {"screenshot": {"format": "PNG"}}
+            asked = {"browserIdentifier": SYSTEM, "sessionId": started["sessionId"], "action": action}
+            return str(data.invoke_browser(**asked)["result"]["screenshot"]["status"])
+
+        assert set(pool.map(look, range(60))) == {"SUCCESS"}
 
 
 def test_an_agent_in_a_session_uses_a_browser(browsers: local.ServiceState, tmp_path: Path) -> None:

@@ -62,14 +62,14 @@ class DevTools(asyncio.Protocol):
             BrowserGoneError: The browser ended.
             CommandError: It refused the command.
         """
-        self._number += 1
+        self._number = number = self._number + 1  # others send commands before this one is answered
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._waiting[self._number] = future
+        self._waiting[number] = future
         try:
-            await self.send({"id": self._number, "method": method, "params": parameters})
+            await self.send({"id": number, "method": method, "params": parameters})
             return _result(await future)
         finally:
-            self._waiting.pop(self._number, None)
+            self._waiting.pop(number, None)
 
     async def channel(self) -> DevToolsChannel:
         """Return a new client's view of the browser.
@@ -224,12 +224,12 @@ class DevToolsChannel:
             BrowserGoneError: The browser ended.
             CommandError: It refused the command.
         """
-        self._number += 1
-        message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
+        self._number = number = self._number + 1
+        message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
         await self._devtools.send({**message, "sessionId": session or self.session})
         while True:
             answer = json.loads(await self.receive())
-            if answer.get("id") == self._number:
+            if answer.get("id") == number:
                 return _result(answer)
 
     async def close(self) -> None:
