@@ -363,6 +363,9 @@ def test_javascript_has_modules_callbacks_and_layers(functions: Any, make: Any) 
     older = make(JAVASCRIPT.replace('require("./helper.js")', "{}"), file="app.js", handler="app.older",
                  Runtime="nodejs20.x")  # fmt: skip
     assert call(functions, older, {"n": 5})[1] == {"older": 5}
+    silent = make("exports.handle = (event) => void setTimeout(() => event.n, 5)", file="app.js",
+                  Runtime="nodejs20.x")  # fmt: skip
+    assert [call(functions, silent, {"n": 5})[1] for _ in range(2)] == [None, None], "nothing is left to wait for"
     module = "import fs from 'node:fs'; export const handle = async () => fs.existsSync('app.mjs');"
     assert call(functions, make(module, file="app.mjs", Runtime="nodejs20.x"))[1] is True
     layer = {"nodejs/node_modules/shared/index.js": "module.exports = 'of the layer';"}

@@ -9,6 +9,8 @@ import util from "node:util";
 import { pathToFileURL } from "node:url";
 
 const answers = 4, largest = 6_291_556; // Lambda quotas: synchronous payloads, in bytes
+// A socket, not a file stream: process.exit would wait for a file's pending read.
+const requests = new net.Socket({ fd: 3, readable: true });
 let requestId = "";
 
 for (const [name, level] of [["log", "INFO"], ["debug", "DEBUG"], ["info", "INFO"], ["warn", "WARN"], ["error", "ERROR"]]) {
@@ -77,7 +79,15 @@ function contextOf(request, finish) {
 
 function call(handler, request) {
   return new Promise((resolve) => {
-    const finish = (outcome) => resolve(outcome);
+    // A handler that neither returns nor calls back answers null once nothing is left to wait for, as on AWS.
+    const idle = () => finish({ result: null });
+    const finish = (outcome) => {
+      process.off("beforeExit", idle);
+      requests.ref();
+      resolve(outcome);
+    };
+    process.once("beforeExit", idle);
+    requests.unref();
     const context = contextOf(request, finish);
     const unhandled = (error) => {
       const kind = "Runtime.UnhandledPromiseRejection";
@@ -102,7 +112,7 @@ function answered(outcome) {
   if (outcome.error) return { error: { ...outcome.error, requestId } };
   try {
     const payload = JSON.stringify(outcome.result) ?? "null";
-    if (payload.length <= largest) return { payload };
+    if (Buffer.byteLength(payload) <= largest) return { payload };
     const message = `Response payload size exceeded maximum allowed payload size (${largest} bytes).`;
     return { error: { errorType: "Function.ResponseSizeTooLarge", errorMessage: message } };
   } catch (error) {
@@ -117,8 +127,7 @@ function send(answer) {
 
 const loaded = await load(process.env._HANDLER ?? "");
 send({});
-// A socket, not a file stream: process.exit would wait for a file's pending read.
-for await (const line of readline.createInterface({ input: new net.Socket({ fd: 3, readable: true }) })) {
+for await (const line of readline.createInterface({ input: requests })) {
   const request = JSON.parse(line);
   requestId = request.request_id;
   const answer = answered(loaded.error ? { error: loaded.error } : await call(loaded.handler, request));
