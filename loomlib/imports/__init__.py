@@ -1,0 +1,1 @@
+"""Agents of other services, read into values and turned into agents for AgentCore."""

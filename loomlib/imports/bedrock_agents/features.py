@@ -1,0 +1,199 @@
+"""What becomes of an agent's features when it moves from Bedrock Agents to AgentCore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from .model import ActionGroup, ImportedAgent, StepName
+
+FeatureName = Literal[
+    "action_groups",
+    "orchestration",
+    "guardrails",
+    "knowledge_bases",
+    "code_interpreter",
+    "short_term_memory",
+    "long_term_memory",
+    "pre_post_processing",
+    "user_input",
+    "traces",
+    "multi_agent",
+]
+"""A feature of Bedrock Agents."""
+
+FeatureState = Literal["unused", "kept", "approximated", "lost", "needs you"]
+"""What becomes of a feature: "needs you" if a person has to decide or to supply something."""
+
+_ORDER: Final[Mapping[FeatureState, int]] = {"unused": 0, "kept": 1, "approximated": 2, "lost": 3, "needs you": 4}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """What becomes of one feature of an agent.
+
+    Attributes:
+        name: The feature.
+        state: What becomes of it.
+        reason: Why, in sentences; "" for a feature that the agent does not use.
+    """
+
+    name: FeatureName
+    state: FeatureState
+    reason: str = ""
+
+
+Note = tuple[FeatureState, str]
+
+
+def assess_features(agent: ImportedAgent) -> tuple[Feature, ...]:
+    """Return the eleven features of an agent, each with what becomes of it and why.
+
+    Collaborators are agents of their own: "multi_agent" says only whether they can be called as before.
+
+    Args:
+        agent: The agent.
+
+    Examples:
+        >>> {feature.name: feature.state for feature in assess_features(agent)}["guardrails"]  # doctest: +SKIP
+        'kept'
+    """
+    assessed: list[Feature] = []
+    for name, assess in _ASSESSMENTS.items():
+        notes = assess(agent)
+        state = max((state for state, _ in notes), key=lambda state: _ORDER[state], default="unused")
+        reasons = dict.fromkeys(reason for noted, reason in notes if noted == state or noted not in ("kept", "unused"))
+        assessed.append(Feature(name=name, state=state, reason=" ".join(reasons)))
+    return tuple(assessed)
+
+
+def _action_groups(agent: ImportedAgent) -> list[Note]:
+    notes: list[Note] = []
+    for group in agent.action_groups:
+        if not group.is_enabled or group.built_in in ("user_input", "code_interpreter"):
+            continue
+        notes.append(_action_group(group))
+    return notes
+
+
+def _action_group(group: ActionGroup) -> Note:
+    if group.problem:
+        return "needs you", f"{group.name}: {group.problem}."
+    if group.built_in is not None:
+        return "lost", f"{group.name}: AgentCore has no built-in tool {group.built_in}."
+    if group.executor == "return_control":
+        return "approximated", f"{group.name}: return of control becomes an interrupt that the caller answers."
+    if any(tool.requires_confirmation for tool in group.tools):
+        return "approximated", f"{group.name}: confirmation by the user becomes an approval."
+    return "kept", f"{group.name}: its Lambda function is called with the same event."
+
+
+def _orchestration(agent: ImportedAgent) -> list[Note]:
+    if agent.orchestration_lambda:
+        return [("needs you", "A Lambda function orchestrates the agent; its logic has to be written as code.")]
+    notes: list[Note] = [("approximated", "Bedrock's own prompt is replaced by the framework's tool loop.")]
+    step = agent.prompt("orchestration")
+    if step is not None and step.is_overridden:
+        notes = [("approximated", "Of the overridden prompt, placeholders of Bedrock's own tools are left out.")]
+    if step is not None and step.parser_lambda:
+        notes.append(("needs you", "A Lambda function parses the orchestration; the framework's own parser is used."))
+    if sum(agent.redactions.values()):
+        notes.append(("needs you", "Secrets were removed from its texts; read them from AWS Secrets Manager."))
+    return notes
+
+
+def _guardrails(agent: ImportedAgent) -> list[Note]:
+    guardrail = agent.guardrail
+    if guardrail is None:
+        return []
+    if guardrail.problem:
+        return [("needs you", f"The guardrail {guardrail.id}: {guardrail.problem}.")]
+    return [("kept", "The same guardrail is applied to every call of the model.")]
+
+
+def _knowledge_bases(agent: ImportedAgent) -> list[Note]:
+    notes: list[Note] = []
+    for base in agent.enabled_knowledge_bases:
+        if base.problem:
+            notes.append(("needs you", f"The knowledge base {base.id}: {base.problem}."))
+        else:
+            notes.append(("kept", "Each knowledge base is a tool that retrieves from it."))
+    step = agent.prompt("knowledge_base_response")
+    if notes and step is not None and step.is_enabled and step.is_overridden:
+        notes.append(("approximated", "The prompt for answers from knowledge bases is a part of the system prompt."))
+    return notes
+
+
+def _code_interpreter(agent: ImportedAgent) -> list[Note]:
+    if not agent.runs_code:
+        return []
+    return [("kept", "AgentCore Code Interpreter runs the code.")]
+
+
+def _short_term_memory(agent: ImportedAgent) -> list[Note]:
+    return [("kept", "A runtime session keeps the conversation until it has been idle for the same time.")]
+
+
+def _long_term_memory(agent: ImportedAgent) -> list[Note]:
+    if agent.memory is None:
+        return []
+    reason = "AgentCore Memory summarizes sessions with its own prompt; earlier summaries stay with the old agent."
+    return [("approximated", reason)]
+
+
+def _pre_post_processing(agent: ImportedAgent) -> list[Note]:
+    notes: list[Note] = []
+    names: tuple[StepName, ...] = ("pre_processing", "post_processing")
+    for name in names:
+        step, shown = agent.prompt(name), name.replace("_", "-")
+        if step is None or not step.is_enabled:
+            continue
+        if step.parser_lambda:
+            notes.append(("needs you", f"A Lambda function parses the {shown}; it has to be called by the new agent."))
+        elif step.is_overridden:
+            notes.append(("approximated", f"The {shown} is a call of the model of its own, with the same template."))
+        else:
+            notes.append(("approximated", f"Bedrock does not publish its own {shown} prompt; a similar one is used."))
+    return notes
+
+
+def _user_input(agent: ImportedAgent) -> list[Note]:
+    notes: list[Note] = []
+    if agent.takes_user_input:
+        notes.append(("approximated", "Questions to the user become interrupts that the next prompt answers."))
+    if any(group.executor == "return_control" for group in agent.enabled_action_groups):
+        notes.append(("approximated", "Returns of control become interrupts, answered by invoking the agent again."))
+    return notes
+
+
+def _traces(agent: ImportedAgent) -> list[Note]:
+    return [("approximated", "Spans of OpenTelemetry replace the trace events of InvokeAgent.")]
+
+
+def _multi_agent(agent: ImportedAgent) -> list[Note]:
+    if agent.collaboration == "none":
+        return []
+    notes: list[Note] = [
+        ("needs you", f"The collaborator {item.name}: {item.problem}.") for item in agent.collaborators if item.problem
+    ]
+    if agent.collaboration == "router":
+        notes.append(("approximated", "A classifier of the new agent's own chooses the collaborator."))
+    else:
+        notes.append(("kept", "Collaborators are agents that the supervisor calls as tools."))
+    return notes
+
+
+_ASSESSMENTS: Final[Mapping[FeatureName, Callable[[ImportedAgent], list[Note]]]] = {
+    "action_groups": _action_groups,
+    "orchestration": _orchestration,
+    "guardrails": _guardrails,
+    "knowledge_bases": _knowledge_bases,
+    "code_interpreter": _code_interpreter,
+    "short_term_memory": _short_term_memory,
+    "long_term_memory": _long_term_memory,
+    "pre_post_processing": _pre_post_processing,
+    "user_input": _user_input,
+    "traces": _traces,
+    "multi_agent": _multi_agent,
+}
