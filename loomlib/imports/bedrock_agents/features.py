@@ -26,7 +26,7 @@ FeatureName = Literal[
 FeatureState = Literal["unused", "kept", "approximated", "lost", "needs you"]
 """What becomes of a feature: "needs you" if a person has to decide or to supply something."""
 
-_ORDER: Final[Mapping[FeatureState, int]] = {"unused": 0, "kept": 1, "approximated": 2, "lost": 3, "needs you": 4}
+_ORDER: Final[tuple[FeatureState, ...]] = ("unused", "kept", "approximated", "lost", "needs you")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,8 @@ def assess_features(agent: ImportedAgent) -> tuple[Feature, ...]:
     assessed: list[Feature] = []
     for name, assess in _ASSESSMENTS.items():
         notes = assess(agent)
-        state = max((state for state, _ in notes), key=lambda state: _ORDER[state], default="unused")
+        states: list[FeatureState] = ["unused", *(state for state, _ in notes)]
+        state = max(states, key=_ORDER.index)
         reasons = dict.fromkeys(reason for noted, reason in notes if noted == state or noted not in ("kept", "unused"))
         assessed.append(Feature(name=name, state=state, reason=" ".join(reasons)))
     return tuple(assessed)
