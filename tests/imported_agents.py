@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from loomlib.imports.bedrock_agents import (
     ActionGroup,
+    AgentGuardrail,
+    AgentKnowledgeBase,
     Collaborator,
-    Guardrail,
     ImportedAgent,
     ImportedTool,
     InferenceParameters,
-    KnowledgeBase,
     MemorySettings,
     ModelChoice,
     PromptStep,
@@ -118,7 +118,7 @@ def support_supervisor() -> ImportedAgent:
                 built_in="code_interpreter",
             ),
         ),
-        guardrail=Guardrail(id="guard0000001", version="2", name="polite"),
+        guardrail=AgentGuardrail(id="guard0000001", version="2", name="polite"),
         memory=MemorySettings(storage_days=30, max_recent_sessions=5),
         idle_timeout_s=1_800,
         collaboration="supervisor",
@@ -150,7 +150,9 @@ def support_supervisor() -> ImportedAgent:
                     instruction="You answer questions about the rules of the shop from the knowledge base.",
                     model=MODEL,
                     knowledge_bases=(
-                        KnowledgeBase(id="KBRULES001", name="shop-rules", description="Rules for returns and refunds"),
+                        AgentKnowledgeBase(
+                            id="KBRULES001", name="shop-rules", description="Rules for returns and refunds"
+                        ),
                     ),
                 ),
             ),

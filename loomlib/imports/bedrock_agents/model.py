@@ -8,8 +8,8 @@
     ├── action_groups: ActionGroup …
     │   └── tools: ImportedTool …           functions and OpenAPI operations, in one form
     │       └── parameters: ToolParameter …
-    ├── knowledge_bases: KnowledgeBase …
-    ├── guardrail: Guardrail | None
+    ├── knowledge_bases: AgentKnowledgeBase …
+    ├── guardrail: AgentGuardrail | None
     ├── memory: MemorySettings | None
     └── collaborators: Collaborator …
         └── agent: ImportedAgent | None     to five levels
@@ -208,7 +208,7 @@ class ActionGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnowledgeBase:
+class AgentKnowledgeBase:
     """A knowledge base of an agent.
 
     Attributes:
@@ -227,7 +227,7 @@ class KnowledgeBase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guardrail:
+class AgentGuardrail:
     """A guardrail of an agent.
 
     Attributes:
@@ -319,8 +319,8 @@ class ImportedAgent:
     model: ModelChoice
     prompts: tuple[PromptStep, ...] = ()
     action_groups: tuple[ActionGroup, ...] = ()
-    knowledge_bases: tuple[KnowledgeBase, ...] = ()
-    guardrail: Guardrail | None = None
+    knowledge_bases: tuple[AgentKnowledgeBase, ...] = ()
+    guardrail: AgentGuardrail | None = None
     memory: MemorySettings | None = None
     idle_timeout_s: int = 600
     collaboration: Collaboration = "none"
@@ -353,7 +353,7 @@ class ImportedAgent:
         return tuple(group for group in self.action_groups if group.is_enabled and group.built_in is None)
 
     @property
-    def enabled_knowledge_bases(self) -> tuple[KnowledgeBase, ...]:
+    def enabled_knowledge_bases(self) -> tuple[AgentKnowledgeBase, ...]:
         """The knowledge bases that it may search."""
         return tuple(base for base in self.knowledge_bases if base.is_enabled)
 

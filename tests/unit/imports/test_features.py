@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loomlib.imports.bedrock_agents import KnowledgeBase, assess_features
+from loomlib.imports.bedrock_agents import AgentKnowledgeBase, assess_features
 from tests.imported_agents import billing_agent, orders_agent, support_supervisor
 
 
@@ -30,7 +30,7 @@ def test_each_of_the_eleven_features_has_a_state_and_a_reason() -> None:
 def test_a_problem_needs_a_person_and_is_named() -> None:
     agent = orders_agent()
     group = replace(agent.action_groups[0], schema="missing", tools=(), problem="its schema is missing from S3")
-    base = KnowledgeBase(id="KB00000001", problem="it was deleted")
+    base = AgentKnowledgeBase(id="KB00000001", problem="it was deleted")
     broken = replace(agent, action_groups=(group,), knowledge_bases=(base,), redactions={"aws key": 1})
     features = {str(feature.name): feature for feature in assess_features(broken)}
     for name, part in (
