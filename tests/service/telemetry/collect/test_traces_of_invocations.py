@@ -150,7 +150,8 @@ def test_spans_and_durations_are_found_when_the_clock_is_set_by_days_during_a_ca
     for set_by_s in (86_400, -172_800):
         inv = agent.invoke(str(set_by_s), session_id=session_id).raise_for_status()
         session_id = inv.session_id
-        view = inv.trace()
+        # On a busy machine the first spans can be overdue: they are looked up again, as the view says then.
+        view = wait_until(lambda inv=inv: view if (view := inv.trace()).state != "undelivered" else None)
         assert view.state == "found"
         assert {span.name for span in view.trace.spans} >= {"POST /invocations", "execute_tool wait"}
         found = view.breakdown()
