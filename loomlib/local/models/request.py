@@ -14,7 +14,7 @@ from .refusals import invalid
 from .tokens import estimate_input_tokens
 
 _MAX_TOOL_NAME = 64
-_CONTEXT = re.compile(r"\s*<([\w-]*(?:context|memor)[\w-]*)>(.*)</\1>\s*", re.DOTALL | re.IGNORECASE)
+_CONTEXT = re.compile(r"\s*<([\w-]{0,64}(?:context|memor)[\w-]{0,64})>(.*)</\1>\s*", re.DOTALL | re.IGNORECASE)
 _TOPIC = re.compile(r"</?topic\b[^>\n]*>")
 
 

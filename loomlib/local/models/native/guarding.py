@@ -68,8 +68,8 @@ def guarded_request(converse: JsonObject, guardrail: JsonObject) -> JsonObject:
     """
     configuration = {name: value for name, value in guardrail.items() if name != "tagSuffix"}
     suffix = re.escape(as_text(guardrail["tagSuffix"]))
-    tag = re.compile(
-        rf"<amazon-bedrock-guardrails-({'|'.join(_QUALIFIERS)})_{suffix}>(.*?)"
+    tag = re.compile(  # the text of a tag holds no other tag, so that open ones are read in linear time
+        rf"<amazon-bedrock-guardrails-({'|'.join(_QUALIFIERS)})_{suffix}>((?:(?!<amazon-bedrock-guardrails-).)*?)"
         rf"</amazon-bedrock-guardrails-\1_{suffix}>",
         re.DOTALL,
     )

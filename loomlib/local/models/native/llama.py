@@ -23,7 +23,7 @@ _TURN = re.compile(
     re.DOTALL,
 )
 _OLDER_TURN = re.compile(r"\[INST\](.*?)(?:\[/INST\]|\Z)(.*?)(?=<s>|\[INST\]|\Z)", re.DOTALL)
-_SYSTEM = re.compile(r"<<SYS>>(.*?)<</SYS>>", re.DOTALL)
+_SYSTEM = re.compile(r"<<SYS>>((?:(?!<<SYS>>).)*?)<</SYS>>", re.DOTALL)  # in linear time, whatever is left open
 _MARKS = re.compile(r"<\|(?:begin_of_text|end_of_text|eot_id|eom_id|eot|eom|python_tag)\|>|</?s>")
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
+from typing import Final
 
 from ..json_values import JsonObject, as_object
 from ..profiles import LatencyProfile, Timing, find_profile
 from ..refusals import invalid
 from ..reply import Reply, body_of, metadata_frame, stream_of
-from ..request import read_request
-from .reply import scripted_reply
+from .apart import LongRequests, answer
 from .script import script
 
-_PROFILE_FIELD = "loom_profile"
+_PROFILE_FIELD: Final = "loom_profile"
+_LONG_BYTES: Final = 4_000  # a shorter request is read in less than half a second, whatever its text
 
 
 class ScriptedModel:
@@ -28,6 +30,7 @@ class ScriptedModel:
 
     def __init__(self, *, profile: str = "instant") -> None:
         self._profile = find_profile(profile)
+        self._long_requests = LongRequests()
         script()  # read now, so that the first request is not slower than the others
 
     @property
@@ -38,33 +41,38 @@ class ScriptedModel:
     async def converse(self, model_id: str, request: JsonObject) -> JsonObject:
         """Answer a Converse request, after the time that the profile gives it."""
         started = asyncio.get_running_loop().time()
-        reply, profile, timing = self._answer(model_id, request)
+        reply, profile, timing = await self._answer(model_id, request)
         if not profile.is_instant:
             await _until(started + (timing.first_token_ms + timing.token_ms * reply.output_tokens) / 1000)
         return body_of(reply, (asyncio.get_running_loop().time() - started) * 1000)
 
-    def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
+    async def converse_stream(self, model_id: str, request: JsonObject) -> AsyncIterator[bytes]:
         """Answer a ConverseStream request, frame by frame, at the pace of the profile."""
-        # The reply is made before the iterator, so that a refusal is an HTTP error and not a broken stream.
-        return self._paced(*self._answer(model_id, request))
-
-    async def close(self) -> None:
-        """Do nothing: there is nothing to close."""
-
-    async def _paced(self, reply: Reply, profile: LatencyProfile, timing: Timing) -> AsyncIterator[bytes]:
         started = asyncio.get_running_loop().time()
+        # A refusal comes before the first frame, so that it is an HTTP error and not a broken stream.
+        reply, profile, timing = await self._answer(model_id, request)
         for sent_tokens, frame in stream_of(reply):
             if not profile.is_instant:
                 await _until(started + (timing.first_token_ms + timing.token_ms * max(0, sent_tokens - 1)) / 1000)
             yield frame
         yield metadata_frame(reply, (asyncio.get_running_loop().time() - started) * 1000)
 
-    def _answer(self, model_id: str, request: JsonObject) -> tuple[Reply, LatencyProfile, Timing]:
+    async def close(self) -> None:
+        """End the process that answers long requests."""
+        await self._long_requests.close()
+
+    async def _answer(self, model_id: str, request: JsonObject) -> tuple[Reply, LatencyProfile, Timing]:
         profile = self._profile_for(model_id, request)
-        read = read_request(model_id, request)
+        body = json.dumps(request).encode()
+        if len(body) > _LONG_BYTES:
+            answered = await self._long_requests.answer(model_id, body)
+        else:
+            answered = answer(model_id, request)
         additional: Mapping[str, object] = {"loom": {"simulated": True, "model": "scripted", "profile": profile.name}}
-        reply = replace(scripted_reply(read), additional=additional)
-        timing = profile.timing(input_tokens=read.input_tokens, calls_tools=bool(reply.calls), digest=read.digest)
+        reply = replace(answered.reply, additional=additional)
+        timing = profile.timing(
+            input_tokens=answered.input_tokens, calls_tools=bool(reply.calls), digest=answered.digest
+        )
         return reply, profile, timing
 
     def _profile_for(self, model_id: str, request: JsonObject) -> LatencyProfile:

@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 )
 _DATE_LIKE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d{2}\S*)?|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d+\.\d+\.\d+\S*"
-    r"|\b\d{1,2}:\d{2}\b|https?://\S+|\S+@\S+"
+    r"|\b\d{1,2}:\d{2}\b|https?://\S+|(?<!\S)\S+@\S+"
 )
 
 

@@ -92,7 +92,8 @@ def number_for(name: str, text: str, *, taken: int, whole: bool, needed: bool) -
     label = labelled(name, text)
     beside = find_numbers(label) if label else []
     for word in () if beside else split_name(name):
-        quantity = rf"(-?[\d.,]+)\s*-?{re.escape(word)}s?\b|\b{re.escape(word)}s?\b\D{{0,12}}?(-?\d[\d.,]*)"
+        named = rf"{re.escape(word)}s?\b"
+        quantity = rf"(-?[\d.,]{{1,40}})\s{{0,9}}-?{named}|\b{named}\D{{0,12}}?(-?\d[\d.,]{{0,40}})"
         match = re.search(quantity, text, re.IGNORECASE)
         if match and len(word) > 1:
             beside = find_numbers(match[1] or match[2])

@@ -18,6 +18,7 @@ _VERBS: dict[str, str] = table("sums")["verbs"]
 _COLLECTIONS: dict[str, str] = table("sums")["collections"]
 _FILLERS, _LINKS = word_list("sums", "fillers"), word_list("sums", "links")
 _STEPS = {"square": "({}) ** 2", "double": "({}) * 2", "halve": "({}) / 2"}
+_MOST_OPEN = 20  # brackets of one sum, so that a text of brackets is read in linear time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ class _Reader:
         depth = 0
         good, good_at = "", self.at
         while True:
-            while self._take({"("}):
+            while depth < _MOST_OPEN and self._take({"("}):
                 depth += 1
                 parts.append("(")
             may_be_signed = not parts or parts[-1] == "(" or parts[-1].strip() in _OPERATORS

@@ -1,0 +1,143 @@
+"""Replies to long requests, from a process of their own, so that reading one does not delay the service's other calls.
+
+The scripted model reads a request with regular expressions. The time of some of them grows with the square of a text's
+length, and they do not let other threads run. The process starts with the first long request and ends after a pause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import select
+import struct
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+from ..json_values import JsonObject
+from ..refusals import ModelRefusedError
+from ..reply import Reply
+from ..request import read_request
+from .reply import scripted_reply
+
+_PAUSE_S: Final = 60.0
+_LENGTH: Final = struct.Struct("!Q")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A reply, with what its times are drawn from.
+
+    Attributes:
+        reply: The reply.
+        input_tokens: The tokens of the request.
+        digest: A hash of the request.
+    """
+
+    reply: Reply
+    input_tokens: int
+    digest: str
+
+
+def answer(model_id: str, request: JsonObject) -> Answered:
+    """Answer a request in this process.
+
+    Raises:
+        ModelRefusedError: The request fails with an error of AWS.
+    """
+    read = read_request(model_id, request)
+    return Answered(reply=scripted_reply(read), input_tokens=read.input_tokens, digest=read.digest)
+
+
+class LongRequests:
+    """Answers requests in another process, one at a time.
+
+    Args:
+        within_s: After how many seconds a request is refused and the process ended.
+    """
+
+    def __init__(self, *, within_s: float = 20.0) -> None:
+        self._within_s = within_s
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
+
+    async def answer(self, model_id: str, request: bytes) -> Answered:
+        """Answer a request.
+
+        Args:
+            model_id: The model that is asked for.
+            request: The body of the request, as JSON.
+
+        Raises:
+            ModelRefusedError: The request fails with an error of AWS, or takes too long (ModelTimeoutException).
+        """
+        message = json.dumps(model_id).encode() + b"\n" + request
+        async with self._turn:
+            try:
+                async with asyncio.timeout(self._within_s):
+                    answered = await self._ask(message)
+            except TimeoutError:
+                raise ModelRefusedError(
+                    "ModelTimeoutException",
+                    f"The scripted model read this request of {len(request):,} bytes for {self._within_s:g} s. "
+                    "Send a shorter one.",
+                ) from None
+        if isinstance(answered, Answered):
+            return answered
+        raise ModelRefusedError(*answered)
+
+    async def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    async def _ask(self, message: bytes) -> Answered | tuple[str, str]:
+        for is_last in (False, True):
+            process = await self._running()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            try:
+                process.stdin.writelines([_LENGTH.pack(len(message)), message])
+                await process.stdin.drain()
+                (size,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
+                return pickle.loads(await process.stdout.readexactly(size))  # noqa: S301 - from a process of ours
+            except (ConnectionError, asyncio.IncompleteReadError):  # its pause ended just now, or it was killed
+                await self.close()
+                if is_last:
+                    raise ModelRefusedError(
+                        "ModelErrorException", "The process that reads long requests ended; see the service's log."
+                    ) from None
+            except BaseException:  # an answer that nobody waits for must not be read as the next one's
+                await self.close()
+                raise
+        raise AssertionError("unreachable")
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", __package__ or ""),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        return self._process
+
+
+def serve(given: BinaryIO, answers: BinaryIO) -> None:
+    """Answer the requests of `LongRequests` until its end of the pipe closes, or none came for a minute."""
+    os.nice(5)
+    while select.select([given], [], [], _PAUSE_S)[0] and (length := given.read(_LENGTH.size)):
+        model_id, _, request = given.read(_LENGTH.unpack(length)[0]).partition(b"\n")
+        try:
+            outcome: Answered | tuple[str, str] = answer(json.loads(model_id), json.loads(request))
+        except ModelRefusedError as refused:
+            outcome = refused.code, refused.message
+        content = pickle.dumps(outcome)
+        answers.write(_LENGTH.pack(len(content)) + content)
+        answers.flush()
