@@ -68,9 +68,17 @@ _CELLS = [
     "agent = bench.deploy('calculator')",
     "panel = loom_widgets.test(agent)\npanel",
 ]
-_KILL_SERVICE = """import os, signal
+# A killed process takes connections until the kernel has closed its sockets.
+_KILL_SERVICE = """import os, signal, socket, urllib.parse
 from loomlib import local
-os.kill(local.find(bench.context.settings.home).pid, signal.SIGKILL)"""
+service = local.find(bench.context.settings.home)
+address = urllib.parse.urlsplit(service.url)
+os.kill(service.pid, signal.SIGKILL)
+try:
+    while True:
+        socket.create_connection((address.hostname, address.port)).close()
+except ConnectionError:
+    pass"""
 
 
 @pytest.fixture
