@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-
-from moto.core.eventstream import EventStreamEncoder
+from functools import cache
+from typing import TYPE_CHECKING
 
 from .json_values import JsonObject
 from .request import ConverseRequest, ModelToolCall
 from .tokens import estimate_tokens, split_tokens
 
-_ENCODER = EventStreamEncoder()
+if TYPE_CHECKING:
+    from moto.core.eventstream import EventStreamEncoder
+
 _INPUT_PIECE = 12
 
 
@@ -74,16 +76,24 @@ def _first_tokens(text: str, budget: int) -> str:
     return held_back or text[: 4 * budget]
 
 
+@cache
+def _encoder() -> EventStreamEncoder:
+    # moto takes 0.2 s to import, which a process that encodes nothing saves.
+    from moto.core.eventstream import EventStreamEncoder
+
+    return EventStreamEncoder()
+
+
 def encode_event(kind: str, payload: Mapping[str, object]) -> bytes:
     """Encode one event of a ConverseStream response."""
     headers = {":message-type": "event", ":event-type": kind, ":content-type": "application/json"}
-    return _ENCODER.encode_message(headers, json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"))
+    return _encoder().encode_message(headers, json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def encode_exception(kind: str, message: str) -> bytes:
     """Encode the frame that ends a stream in an error; `kind` is its name, such as modelStreamErrorException."""
     headers = {":message-type": "exception", ":exception-type": kind, ":content-type": "application/json"}
-    return _ENCODER.encode_message(headers, json.dumps({"message": message}).encode())
+    return _encoder().encode_message(headers, json.dumps({"message": message}).encode())
 
 
 def body_of(reply: Reply, latency_ms: float) -> JsonObject:

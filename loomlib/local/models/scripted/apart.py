@@ -1,16 +1,15 @@
 """Replies to long requests, from a process of their own, so that reading one does not delay the service's other calls.
 
 The scripted model reads a request with regular expressions. The time of some of them grows with the square of a text's
-length, and they do not let other threads run. The process starts with the first long request and ends after a pause.
+length, and they do not let other threads run. The process starts with the first request of any length, so that a
+conversation which grows long does not wait for it in the middle.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import pickle
-import select
 import struct
 import sys
 from contextlib import suppress
@@ -23,7 +22,6 @@ from ..reply import Reply
 from ..request import read_request
 from .reply import scripted_reply
 
-_PAUSE_S: Final = 60.0
 _LENGTH: Final = struct.Struct("!Q")
 
 
@@ -63,6 +61,16 @@ class LongRequests:
         self._within_s = within_s
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
+        self._starting: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start the process in the background, the first time that this is called."""
+        if self._starting is None:
+            self._starting = asyncio.get_running_loop().create_task(self._start())
+
+    async def _start(self) -> None:
+        async with self._turn:
+            await self._running()
 
     async def answer(self, model_id: str, request: bytes) -> Answered:
         """Answer a request.
@@ -91,6 +99,11 @@ class LongRequests:
 
     async def close(self) -> None:
         """End the process."""
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+        await self._end()
+
+    async def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             with suppress(ProcessLookupError):
@@ -107,14 +120,14 @@ class LongRequests:
                 await process.stdin.drain()
                 (size,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
                 return pickle.loads(await process.stdout.readexactly(size))  # noqa: S301 - from a process of ours
-            except (ConnectionError, asyncio.IncompleteReadError):  # its pause ended just now, or it was killed
-                await self.close()
+            except (ConnectionError, asyncio.IncompleteReadError):  # it was killed
+                await self._end()
                 if is_last:
                     raise ModelRefusedError(
                         "ModelErrorException", "The process that reads long requests ended; see the service's log."
                     ) from None
             except BaseException:  # an answer that nobody waits for must not be read as the next one's
-                await self.close()
+                await self._end()
                 raise
         raise AssertionError("unreachable")
 
@@ -130,9 +143,8 @@ class LongRequests:
 
 
 def serve(given: BinaryIO, answers: BinaryIO) -> None:
-    """Answer the requests of `LongRequests` until its end of the pipe closes, or none came for a minute."""
-    os.nice(5)
-    while select.select([given], [], [], _PAUSE_S)[0] and (length := given.read(_LENGTH.size)):
+    """Answer the requests of `LongRequests` until its end of the pipe closes."""
+    while length := given.read(_LENGTH.size):
         model_id, _, request = given.read(_LENGTH.unpack(length)[0]).partition(b"\n")
         try:
             outcome: Answered | tuple[str, str] = answer(json.loads(model_id), json.loads(request))

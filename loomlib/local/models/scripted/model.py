@@ -63,6 +63,7 @@ class ScriptedModel:
 
     async def _answer(self, model_id: str, request: JsonObject) -> tuple[Reply, LatencyProfile, Timing]:
         profile = self._profile_for(model_id, request)
+        self._long_requests.start()
         body = json.dumps(request).encode()
         if len(body) > _LONG_BYTES:
             answered = await self._long_requests.answer(model_id, body)
