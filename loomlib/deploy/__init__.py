@@ -1,0 +1,1 @@
+"""Deployments of an agent: a plan of what would change, and its execution, here and on AWS."""
