@@ -1,0 +1,394 @@
+"""The file `loom-agent.toml` beside an agent's code: read into an `AgentSpec`, and written from one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+from ..aws.authorizers import JwtAuthorizer
+from ..errors import SettingsError
+from ..jobs import whole_file
+from ..redaction import SECRETS, redact
+from ..redaction.secrets import is_secret_name
+from ..toml_files import read_toml
+from .spec import (
+    RESOURCE_KINDS,
+    AgentSpec,
+    NetworkSpec,
+    PlatformSpec,
+    ResourceBinding,
+    ResourceSpec,
+    TriggerSpec,
+    check_variable,
+)
+
+AGENT_FILE: Final = "loom-agent.toml"
+
+_TABLES: Final = (
+    "agent",
+    "platform",
+    "environment",
+    "secrets",
+    "resources",
+    "network",
+    "authorizer",
+    "trigger",
+    "tags",
+    "endpoints",
+)
+_AGENT_KEYS: Final = ("name", "entry_point", "description", "protocol", "python", "build", "architecture")
+_PLATFORM_KEYS: Final = ("version", "warmup", "idle_timeout_s", "max_lifetime_s", "storage")
+_NETWORK_KEYS: Final = ("mode", "subnets", "security_groups")
+_AUTHORIZER_KEYS: Final = ("discovery_url", "allowed_audience", "allowed_clients", "allowed_scopes")
+_TRIGGER_KEYS: Final = ("schedule", "s3", "suffix", "prompt", "payload")
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+_CONTROL: Final = re.compile(r"[\x7f-\x9f]")
+
+T = TypeVar("T")
+
+
+def find_agent_file(code: Path) -> Path | None:
+    """Return the `loom-agent.toml` of an agent's folder, or beside its file; None if there is none."""
+    file = (code if code.is_dir() else code.parent) / AGENT_FILE
+    return file if file.is_file() else None
+
+
+def read_agent_file(path: Path | str) -> AgentSpec:
+    """Read a `loom-agent.toml`.
+
+    Args:
+        path: The file, or the folder that it is in.
+
+    Raises:
+        SettingsError: It cannot be read, has an unknown key or a value of another type, or a value that looks like a
+            secret. The message names the key.
+    """
+    file = Path(path)
+    file = file / AGENT_FILE if file.is_dir() else file
+    return parse_agent(read_toml(file, "agent file"), str(file))
+
+
+def parse_agent(document: Mapping[str, Any], where: str = AGENT_FILE) -> AgentSpec:
+    """Return the `AgentSpec` of a parsed `loom-agent.toml`.
+
+    Args:
+        document: The parsed file.
+        where: The file, for messages.
+
+    Raises:
+        SettingsError: A key is unknown, or a value has another type or looks like a secret.
+    """
+    root = _Table(document, "", where)
+    root.check_keys(_TABLES)
+    agent = root.table("agent", _AGENT_KEYS)
+    if not agent.text("name"):
+        raise SettingsError("The agent has no name", on=f"[agent] in {where}", try_='name = "support"')
+    if (architecture := agent.text("architecture")) and architecture != "arm64":
+        raise agent.error("architecture", "must be arm64, the only one of AgentCore")
+    platform = root.table("platform", _PLATFORM_KEYS)
+    network = root.table("network", _NETWORK_KEYS)
+    environment = root.table("environment").texts()
+    _check_no_secrets(environment, where)
+    return root.made(
+        "",
+        lambda: AgentSpec(
+            name=agent.text("name"),
+            entry_point=agent.text("entry_point"),
+            description=agent.text("description"),
+            protocol=agent.text("protocol") or None,
+            python=agent.text("python") or None,
+            build=agent.text("build") or "code",
+            platform=platform.made(
+                "platform",
+                lambda: PlatformSpec(
+                    version=platform.text("version") or None,
+                    warmup=platform.text("warmup") or None,
+                    idle_timeout_s=platform.whole_number("idle_timeout_s"),
+                    max_lifetime_s=platform.whole_number("max_lifetime_s"),
+                    storage=platform.text("storage") or None,
+                ),
+            ),
+            environment=environment,
+            secrets=root.table("secrets").texts(),
+            resources=_resources(root.table("resources", RESOURCE_KINDS)),
+            network=network.made(
+                "network",
+                lambda: NetworkSpec(
+                    mode=network.text("mode") or "PUBLIC",
+                    subnets=network.list_of_texts("subnets"),
+                    security_groups=network.list_of_texts("security_groups"),
+                ),
+            ),
+            authorizer=_authorizer(root),
+            triggers=tuple(_trigger(table) for table in root.tables("trigger", _TRIGGER_KEYS)),
+            tags=root.table("tags").texts(),
+            endpoints=root.table("endpoints").texts(),
+        ),
+    )
+
+
+def agent_file_text(spec: AgentSpec) -> str:
+    """Return a `loom-agent.toml` that reads back as `spec`.
+
+    Raises:
+        SettingsError: An environment variable's value looks like a secret, or the authorizer has rules about claims,
+            which the file has no form for.
+    """
+    _check_no_secrets(spec.environment, AGENT_FILE)
+    agent: dict[str, Any] = {
+        "name": spec.name,
+        "entry_point": spec.entry_point,
+        "description": spec.description,
+        "protocol": spec.protocol,
+        "python": spec.python,
+        "build": spec.build if spec.build != "code" else None,
+    }
+    platform = {name: getattr(spec.platform, name) for name in _PLATFORM_KEYS}
+    network = {name: getattr(spec.network, name) for name in _NETWORK_KEYS} if spec.network.mode != "PUBLIC" else {}
+    parts = [
+        _table_text("[agent]", agent),
+        _table_text("[platform]", platform),
+        _table_text("[environment]", spec.environment, keep_empty=True),
+        _table_text("[secrets]", spec.secrets),
+        _table_text("[resources]", {kind: _bindings_value(spec.resources.of(kind)) for kind in RESOURCE_KINDS}),
+        _table_text("[network]", network),
+        _table_text("[authorizer]", _authorizer_values(spec.authorizer)),
+        *(
+            _table_text("[[trigger]]", {name: getattr(trigger, name) for name in _TRIGGER_KEYS})
+            for trigger in spec.triggers
+        ),
+        _table_text("[tags]", spec.tags, keep_empty=True),
+        _table_text("[endpoints]", spec.endpoints),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def write_agent_file(spec: AgentSpec, path: Path | str) -> Path:
+    """Write a `loom-agent.toml`, whole or not at all, and return its path.
+
+    Args:
+        spec: The deployment.
+        path: The file, or the folder to write it to.
+
+    Raises:
+        LoomError: It cannot be written, or the spec has what a file must not or cannot hold (`agent_file_text`).
+    """
+    target = Path(path)
+    target = target / AGENT_FILE if target.is_dir() else target
+    text = agent_file_text(spec)
+    with whole_file("The agent file", target, private=False) as file:
+        file.write(text)
+    return target
+
+
+def looks_like_secret(name: str, value: str) -> bool:
+    """Return whether an environment variable's name or value is that of a secret."""
+    if not value or value.startswith("arn:"):
+        return False
+    return is_secret_name(name) or bool(redact(value, SECRETS).found)
+
+
+class _Table:
+    """A table of the file, whose values are read by type."""
+
+    def __init__(self, values: Mapping[str, Any], name: str, where: str) -> None:
+        self._values, self._name, self._where = values, name, where
+
+    def error(self, key: str, problem: str) -> SettingsError:
+        path = f"{self._name}.{key}" if self._name else key
+        return SettingsError(f"{path} {problem}", on=self._where, try_="correct that value")
+
+    def made(self, key: str, make: Callable[[], T]) -> T:
+        """Return what `make` returns, with its ValueError as a SettingsError."""
+        try:
+            return make()
+        except ValueError as error:
+            on = f"[{key}] in {self._where}" if key else self._where
+            raise SettingsError(str(error), on=on, try_="correct that value") from error
+
+    def check_keys(self, allowed: Iterable[str]) -> None:
+        known = tuple(allowed)
+        if unknown := [key for key in self._values if key not in known]:
+            on = f"[{self._name}] in {self._where}" if self._name else self._where
+            raise SettingsError(f"Unknown key: {', '.join(sorted(unknown))}", on=on, try_=", ".join(known))
+
+    def table(self, key: str, allowed: Iterable[str] | None = None) -> _Table:
+        value: object = self._values.get(key, {})
+        if not isinstance(value, Mapping):
+            raise self.error(key, f"must be a table: [{key}]")
+        table = _Table(cast("Mapping[str, Any]", value), key, self._where)
+        if allowed is not None:
+            table.check_keys(allowed)
+        return table
+
+    def tables(self, key: str, allowed: Iterable[str]) -> list[_Table]:
+        value: object = self._values.get(key, [])
+        items = cast("list[object]", value) if isinstance(value, list) else [None]
+        if not all(isinstance(item, Mapping) for item in items):
+            raise self.error(key, f"must be an array of tables: [[{key}]]")
+        tables = [
+            _Table(cast("Mapping[str, Any]", item), f"{key}[{number}]", self._where)
+            for number, item in enumerate(items, 1)
+        ]
+        for table in tables:
+            table.check_keys(allowed)
+        return tables
+
+    def text(self, key: str) -> str:
+        value: object = self._values.get(key, "")
+        if not isinstance(value, str):
+            raise self.error(key, 'must be a text in quotes, such as "value"')
+        return value
+
+    def texts(self) -> dict[str, str]:
+        return {key: self.text(key) for key in self._values}
+
+    def whole_number(self, key: str) -> int | None:
+        value: object = self._values.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise self.error(key, "must be a whole number of seconds, such as 900")
+        return value
+
+    def list_of_texts(self, key: str) -> tuple[str, ...]:
+        value: object = self._values.get(key, [])
+        items = cast("list[object]", value) if isinstance(value, list) else [None]
+        if not all(isinstance(item, str) and item for item in items):
+            raise self.error(key, 'must be a list of texts, such as ["first", "second"]')
+        return tuple(cast("list[str]", items))
+
+    def bindings(self, key: str) -> tuple[ResourceBinding, ...]:
+        """Return a list of resources, or a table of variables and the resource of each."""
+        if isinstance(self._values.get(key), Mapping):
+            bound = self.table(key).texts()
+            return tuple(
+                self.made(key, lambda name=name, resource=resource: _bound(name, resource))
+                for name, resource in bound.items()
+            )
+        return tuple(ResourceBinding(resource=resource) for resource in self.list_of_texts(key))
+
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        value: object = self._values.get(key, {})
+        if not isinstance(value, Mapping):
+            raise self.error(key, 'must be a table, such as {prompt = "…"}')
+        return cast("Mapping[str, Any]", value)
+
+
+def _bound(variable: str, resource: str) -> ResourceBinding:
+    check_variable(variable)
+    return ResourceBinding(resource=resource, variable=variable)
+
+
+def _resources(table: _Table) -> ResourceSpec:
+    return ResourceSpec(**{kind: table.bindings(kind) for kind in RESOURCE_KINDS})
+
+
+def _authorizer(root: _Table) -> JwtAuthorizer | None:
+    table = root.table("authorizer", _AUTHORIZER_KEYS)
+    values = {key: table.list_of_texts(key) for key in _AUTHORIZER_KEYS[1:]}
+    url = table.text("discovery_url")
+    if not url:
+        if any(values.values()):
+            raise table.error("discovery_url", "is missing")
+        return None
+    return root.made(
+        "authorizer",
+        lambda: JwtAuthorizer(
+            discovery_url=url,
+            audience=values["allowed_audience"],
+            clients=values["allowed_clients"],
+            scopes=values["allowed_scopes"],
+        ),
+    )
+
+
+def _trigger(table: _Table) -> TriggerSpec:
+    return table.made(
+        "trigger",
+        lambda: TriggerSpec(
+            schedule=table.text("schedule"),
+            s3=table.text("s3"),
+            suffix=table.text("suffix"),
+            prompt=table.text("prompt"),
+            payload=_json_ready(table),
+        ),
+    )
+
+
+def _json_ready(table: _Table) -> Mapping[str, Any]:
+    payload = table.mapping("payload")
+    try:
+        json.dumps(payload, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise table.error("payload", f"cannot be sent as JSON: {error}") from error
+    return payload
+
+
+def _check_no_secrets(environment: Mapping[str, str], where: str) -> None:
+    for name, value in environment.items():
+        if looks_like_secret(name, value):
+            raise SettingsError(
+                f"environment.{name} looks like a secret",
+                on=where,
+                try_=f'store it in Secrets Manager and name it: [secrets] {name} = "its name or ARN"',
+            )
+
+
+def _authorizer_values(authorizer: JwtAuthorizer | None) -> dict[str, Any]:
+    if authorizer is None:
+        return {}
+    if authorizer.claims:
+        raise SettingsError(
+            "Rules about claims have no form in an agent file",
+            on=", ".join(authorizer.claims),
+            try_="pass the authorizer to plan() or deploy() instead, without writing a file",
+        )
+    return {
+        "discovery_url": authorizer.discovery_url,
+        "allowed_audience": tuple(authorizer.audience),
+        "allowed_clients": tuple(authorizer.clients),
+        "allowed_scopes": tuple(authorizer.scopes),
+    }
+
+
+def _bindings_value(bindings: Sequence[ResourceBinding]) -> Any:
+    """Return a list of resources, or a table when each has a variable."""
+    if bindings and all(binding.variable for binding in bindings):
+        return {binding.variable: binding.resource for binding in bindings}
+    if unbound := [binding.resource for binding in bindings if binding.variable]:
+        raise SettingsError(
+            "Of the resources of one kind, either all have a variable or none",
+            on=", ".join(unbound),
+            try_="give each a variable",
+        )
+    return [binding.resource for binding in bindings]
+
+
+def _table_text(header: str, values: Mapping[str, Any], *, keep_empty: bool = False) -> str:
+    empty: tuple[Any, ...] = (None,) if keep_empty else (None, "", [], (), {})
+    lines = [f"{_key(name)} = {_value(value)}" for name, value in values.items() if value not in empty]
+    return "\n".join([header, *lines, ""]) if lines else ""
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _value(name)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            # A basic string of TOML is a string of JSON, but for DEL and C1, which TOML wants escaped or dislikes.
+            return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+        case Mapping():
+            members = cast("Mapping[str, Any]", value)
+            return "{" + ", ".join(f"{_key(name)} = {_value(member)}" for name, member in members.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(_value(member) for member in cast("Sequence[Any]", value)) + "]"
+        case int() | float():
+            return repr(value)
+        case _:
+            raise TypeError(f"a {type(value).__name__} has no form in TOML")
