@@ -118,12 +118,14 @@ class ToolParameter:
     """A parameter of a tool.
 
     Attributes:
-        name: Its name.
+        name: Its name for a model: at most 64 of the characters a-z, A-Z, 0-9, _, . and -.
         type: Its JSON type: "string", "number", "integer", "boolean", "array" or "object".
         description: What the model reads about it.
         is_required: Whether a call must have it.
         place: Where it goes.
         schema: Its JSON schema in full, without references (`items`, `enum`, nested `properties`, `format`).
+        wire_name: Its name in the event or the request where that is another one, "" where it is `name`: a path and
+            a body may both have an `id`, and a query a `filter[status]`. Read it through `sent_name`.
     """
 
     name: str
@@ -132,6 +134,12 @@ class ToolParameter:
     is_required: bool = False
     place: ParameterPlace = "function"
     schema: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    wire_name: str = ""
+
+    @property
+    def sent_name(self) -> str:
+        """Its name in the event or the request."""
+        return self.wire_name or self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
