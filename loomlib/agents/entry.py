@@ -31,6 +31,7 @@ class AgentEntry:
         raw_metadata: AWS's description, without the values of environment variables, which may be secrets.
         registered_at: When it was registered.
         last_refreshed_at: When it was last described by AWS.
+        tags: Its tags, as they were last read or set.
     """
 
     id: int
@@ -41,6 +42,7 @@ class AgentEntry:
     raw_metadata: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     registered_at: datetime
     last_refreshed_at: datetime | None = None
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def region(self) -> str:
@@ -102,4 +104,5 @@ def entry_from_row(row: AgentRow) -> AgentEntry:
         raw_metadata=row.raw_metadata,
         registered_at=row.registered_at,
         last_refreshed_at=row.last_refreshed_at,
+        tags=row.tags,
     )

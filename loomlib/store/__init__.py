@@ -5,6 +5,7 @@ from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredAnswer, StoredResult, 
 from .figures import CostSum, OutcomeCount, TimedCall
 from .invocations import INTERRUPTED, NEVER_BEGAN
 from .leases import LEASE_S, Lease
+from .releases import AbTestRow, EndpointChangeRow
 from .rows import (
     INVOCATION_STATES,
     MEASUREMENT_STATES,
@@ -28,10 +29,12 @@ __all__ = [
     "MEASUREMENT_STATES",
     "NEVER_BEGAN",
     "STUDY_STATES",
+    "AbTestRow",
     "AgentRow",
     "AlertEventRow",
     "AlertRow",
     "CostSum",
+    "EndpointChangeRow",
     "EvalRunRow",
     "InvocationRow",
     "Lease",

@@ -105,6 +105,11 @@ class Agents:
             first = connection.execute(best).mappings().first()
         return None if first is None else row(AgentRow, first)
 
+    def set_tags(self, id: int, tags: Mapping[str, str]) -> None:
+        """Replace the stored tags of an agent."""
+        with self._database.write() as connection:
+            connection.execute(update(agents).where(agents.c.id == id).values(tags=dict(tags)))
+
     def remove(self, id: int) -> bool:
         """Hide the agent; return False when there was none. Its invocations and studies stay stored."""
         removal = update(agents).where(agents.c.id == id, agents.c.removed_at.is_(None))

@@ -36,6 +36,7 @@ class AgentRow:
     raw_metadata: Mapping[str, Any] = field(repr=False)
     registered_at: datetime
     last_refreshed_at: datetime | None
+    tags: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +195,7 @@ _Row = TypeVar(
 _ABSENT: Final[Mapping[str, Any]] = {
     "available_qualifiers": (),
     "raw_metadata": {},
+    "tags": {},
     "chunk_offsets_ms": (),
     "labels": (),
     "environment": {},

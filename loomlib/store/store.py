@@ -13,8 +13,10 @@ from .database import Database
 from .eval_answers import EvalAnswers
 from .eval_runs import EvalRuns
 from .figures import FigureQueries
+from .groups import AgentGroups
 from .invocations import Invocations
 from .measurements import Measurements
+from .releases import StoredReleases
 from .schema import migrate
 from .studies import Studies
 from .traces import StoredTraces
@@ -42,6 +44,8 @@ class Store:
         self.eval_answers = EvalAnswers(database)
         self.figures = FigureQueries(database)
         self.alerts = Alerts(database)
+        self.releases = StoredReleases(database)
+        self.groups = AgentGroups(database)
 
     @classmethod
     def open(cls, url: str, *, lock_timeout_s: float = 30.0) -> Store:

@@ -50,6 +50,7 @@ agents = Table(
     Column("last_refreshed_at", UtcDateTime),
     # A removed agent stays stored: its invocations remain readable, and registering it again restores them.
     Column("removed_at", UtcDateTime),
+    Column("tags", JsonText),
     UniqueConstraint("scope", "arn"),
     sqlite_autoincrement=True,
 )
