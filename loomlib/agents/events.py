@@ -16,6 +16,7 @@ FAILURES: Final = (
     "malformed_stream",
     "rejected",
     "service_error",
+    "return_control",
     "cancelled",
     "interrupted",
 )
@@ -25,8 +26,9 @@ FAILURES: Final = (
 that reached a limit of its memory, processes, disk or answer; of the local AgentCore also when the limit interrupted a
 stream · `transport` no connection, or an interrupted stream ·
 `timeout` · `malformed_stream` a body that does not match its content type · `rejected` other 4xx · `service_error`
-5xx · `cancelled` by the caller · `interrupted` Loom's own process ended first. The last two are not failures of the
-agent; like the others they are excluded from percentiles.
+5xx · `return_control` a Bedrock agent returned a call to its caller, who has no result for it · `cancelled` by the
+caller · `interrupted` Loom's own process ended first. The last two are not failures of the agent; like the others they
+are excluded from percentiles.
 """
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
+
+_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict,
+}  # fmt: skip
+"""The JSON types that are no texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +26,9 @@ class AgentStep:
         duration_ms: How long it took, as Bedrock gives it; None if it does not.
         input_tokens: Tokens that a model read.
         output_tokens: Tokens that it wrote.
+        action_group: The action group of an action.
+        arguments: The arguments of an action by name, each as its declared type; empty for other steps.
+        executor: Who executes an action, as Bedrock names it: "LAMBDA" or "RETURN_CONTROL"; "" where it does not say.
     """
 
     agent: str
@@ -31,6 +39,9 @@ class AgentStep:
     duration_ms: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    action_group: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    executor: str = ""
 
 
 def trace_steps(trace: Iterable[Mapping[str, Any]]) -> Iterator[AgentStep]:
@@ -100,7 +111,16 @@ def _called(agent: str, begun: Mapping[str, Any], ended: Mapping[str, Any]) -> I
     if action := begun.get("actionGroupInvocationInput"):
         name = action.get("function") or f"{str(action.get('verb', '')).upper()} {action.get('apiPath', '')}"
         given = {item["name"]: item.get("value", "") for item in arguments_of(action)}
-        shown = AgentStep(agent=agent, kind="action", name=name, input=_json(given), output=output.get("text", ""))
+        shown = AgentStep(
+            agent=agent,
+            kind="action",
+            name=name,
+            input=_json(given),
+            output=output.get("text", ""),
+            action_group=action.get("actionGroupName", ""),
+            arguments=typed_arguments(action),
+            executor=action.get("executionType", ""),
+        )
     elif search := begun.get("knowledgeBaseLookupInput"):
         output = ended.get("knowledgeBaseLookupOutput") or {}
         found = "\n".join(item["content"].get("text", "") for item in output.get("retrievedReferences", ()))
@@ -141,6 +161,29 @@ def arguments_of(action: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
     content: Mapping[str, Any] = body.get("content") or {}
     for given in content.values():
         yield from given["properties"] if isinstance(given, Mapping) else given
+
+
+def typed_arguments(action: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call of an action group by name, each as the type that the call declares.
+
+    Bedrock sends every value as a text. One that is not of its type stays a text.
+
+    Args:
+        action: The call, as a trace or a return of control has it.
+    """
+    return {item["name"]: _typed(item.get("type", "string"), item.get("value", "")) for item in arguments_of(action)}
+
+
+def _typed(kind: str, value: Any) -> Any:
+    expected = _TYPES.get(kind)
+    if expected is None or not isinstance(value, str):
+        return value
+    try:
+        read: Any = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    is_right = isinstance(read, expected) and (kind == "boolean" or not isinstance(read, bool))
+    return cast("Any", read) if is_right else value
 
 
 def _json(value: Mapping[str, Any]) -> str:

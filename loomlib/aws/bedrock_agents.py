@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from loomlib.errors import ResourceNotFoundError
+from loomlib.errors import RequestTimeoutError, ResourceNotFoundError
+from loomlib.presentation.formats import time_limit
 
-from .bedrock_agent_traces import AgentStep, arguments_of, trace_steps
+from .bedrock_agent_traces import AgentStep, arguments_of, trace_steps, typed_arguments
 from .connection import Clients
-from .errors import translated
+from .errors import failure, translated
 from .knowledge_bases import Passage, passage
 from .memory_calls import pages
 
@@ -67,6 +68,11 @@ class ControlRequest:
     agent: str
     sent: Mapping[str, Any] = field(repr=False)
 
+    @property
+    def typed(self) -> dict[str, Any]:
+        """The arguments by name, each as its declared type."""
+        return typed_arguments(self.sent)
+
     def result(self, text: str | None, *, confirmed: bool) -> dict[str, Any]:
         """Return what Bedrock is sent for this call.
 
@@ -99,6 +105,10 @@ class BedrockAgentAnswer:
         alias_id: The alias that was asked.
         duration_ms: From the call to the end of its stream, at the client.
         trace: The trace's events as Bedrock sent them.
+        began_at: When the call began, in Unix seconds.
+        ttft_ms: From the call to the first piece of text that botocore's event stream returned; None without text.
+        chunk_offsets_ms: When each piece of text was returned, likewise.
+        request_id: Bedrock's id of the request.
     """
 
     text: str
@@ -110,6 +120,10 @@ class BedrockAgentAnswer:
     alias_id: str
     duration_ms: float
     trace: tuple[Mapping[str, Any], ...] = field(repr=False)
+    began_at: float = 0.0
+    ttft_ms: float | None = None
+    chunk_offsets_ms: tuple[float, ...] = field(default=(), repr=False)
+    request_id: str = ""
 
 
 def list_bedrock_agents(clients: Clients, *, region: str | None = None) -> Iterator[BedrockAgent]:
@@ -219,8 +233,13 @@ def ask_bedrock_agent(
     alias_id: str = TEST_ALIAS,
     session_id: str | None = None,
     state: Mapping[str, Any] | None = None,
+    stream: bool = False,
+    timeout_s: float | None = None,
 ) -> BedrockAgentAnswer:
     """Ask an agent, with its trace (InvokeAgent).
+
+    Times are those of a caller who uses boto3: they begin before the request is signed and end when botocore's event
+    stream has returned an event, which it does as soon as the event's last byte was read.
 
     Args:
         clients: The connection.
@@ -229,19 +248,25 @@ def ask_bedrock_agent(
         alias_id: The alias.
         session_id: The session of earlier questions; a new one without it.
         state: Bedrock's `sessionState`.
+        stream: Whether the final answer is to come in pieces (`streamFinalResponse`).
+        timeout_s: Seconds after which the answer is given up; None waits 300 seconds for each piece of it.
 
     Raises:
         AgentFailedError: What the agent needs failed, such as a Lambda function.
         RequestRejectedError: Bedrock refuses the request.
+        RequestTimeoutError: No complete answer came in time.
     """
     given: dict[str, Any] = {"inputText": prompt} if prompt else {}
     given |= {"sessionState": dict(state)} if state else {}
+    given |= {"streamingConfigurations": {"streamFinalResponse": True}} if stream else {}
     text, citations = "", list[tuple[str, tuple[Passage, ...]]]()
     trace: list[Mapping[str, Any]] = []
     control: Mapping[str, Any] = {}
-    began = time.perf_counter()
+    offsets_ms: list[float] = []
     with translated("Asking a Bedrock agent", on=agent.name):
-        client = clients.client("bedrock-agent-runtime", agent.region, read_timeout_s=_READ_TIMEOUT_S)
+        wait_s = _READ_TIMEOUT_S if timeout_s is None else min(timeout_s, _READ_TIMEOUT_S)
+        client = clients.client("bedrock-agent-runtime", agent.region, read_timeout_s=wait_s)
+        began_at, began = time.time(), time.perf_counter()
         answer = client.invoke_agent(
             agentId=agent.id,
             agentAliasId=alias_id,
@@ -251,7 +276,12 @@ def ask_bedrock_agent(
         )
         with closing(answer["completion"]) as events:
             for event in events:
+                took_s = time.perf_counter() - began
+                if timeout_s is not None and took_s > timeout_s:
+                    what = f"No complete answer within {time_limit(timeout_s)}"
+                    raise failure(RequestTimeoutError, what, on=agent.name)
                 if "chunk" in event:
+                    offsets_ms.append(took_s * 1_000)
                     text += event["chunk"].get("bytes", b"").decode()
                     citations += map(_citation, event["chunk"].get("attribution", {}).get("citations", ()))
                 elif "returnControl" in event:
@@ -268,7 +298,58 @@ def ask_bedrock_agent(
         alias_id=alias_id,
         duration_ms=(time.perf_counter() - began) * 1_000,
         trace=tuple(trace),
+        began_at=began_at,
+        ttft_ms=offsets_ms[0] if text else None,
+        chunk_offsets_ms=tuple(offsets_ms),
+        request_id=str(answer.get("ResponseMetadata", {}).get("RequestId", "")),
     )
+
+
+def end_bedrock_session(clients: Clients, agent: BedrockAgent, session_id: str, *, alias_id: str = TEST_ALIAS) -> None:
+    """End a session of an agent (InvokeAgent with `endSession`).
+
+    Args:
+        clients: The connection.
+        agent: The agent.
+        session_id: The session.
+        alias_id: The alias that was asked.
+    """
+    with translated("Ending a session of a Bedrock agent", on=agent.name):
+        client = clients.client("bedrock-agent-runtime", agent.region, read_timeout_s=_READ_TIMEOUT_S)
+        answer = client.invoke_agent(
+            agentId=agent.id, agentAliasId=alias_id, sessionId=session_id, inputText="-", endSession=True
+        )
+        with closing(answer["completion"]) as events:
+            for _ in events:
+                pass
+
+
+def served_agent_version(clients: Clients, agent: BedrockAgent, alias_id: str) -> str:
+    """Return the version that an alias routes to: a number, or DRAFT for the test alias.
+
+    Args:
+        clients: The connection.
+        agent: The agent.
+        alias_id: The alias's id.
+    """
+    if alias_id == TEST_ALIAS:
+        return "DRAFT"
+    with translated("Reading an alias of a Bedrock agent", on=agent.name):
+        client = clients.client("bedrock-agent", agent.region)
+        alias = client.get_agent_alias(agentId=agent.id, agentAliasId=alias_id)["agentAlias"]
+    routes: Sequence[Mapping[str, Any]] = alias.get("routingConfiguration") or ()
+    return str(routes[0].get("agentVersion") or "") if routes else ""
+
+
+def bedrock_agent_arn(clients: Clients, agent: BedrockAgent) -> str:
+    """Return an agent's ARN (GetAgent).
+
+    Args:
+        clients: The connection.
+        agent: The agent.
+    """
+    with translated("Reading a Bedrock agent", on=agent.name):
+        return str(clients.client("bedrock-agent", agent.region).get_agent(agentId=agent.id)["agent"]["agentArn"])
 
 
 def _request(item: Mapping[str, Any]) -> ControlRequest:

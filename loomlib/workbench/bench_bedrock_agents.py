@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..aws import bedrock_agents
@@ -16,6 +16,11 @@ from .frames import agent_step_frame, bedrock_agent_frame, passage_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ..evals import EvalSet
+    from ..evals.runs import EvalRun
+    from ..imports.bedrock_agents.parity.names import ToolNames
+    from .bedrock_agent_target import BedrockAgentTarget
 
 
 class BedrockAgentReply:
@@ -171,6 +176,53 @@ class BedrockAgentView:
             state=state,
         )
         return BedrockAgentReply(self._context, self.value, value)
+
+    def eval_target(
+        self, alias: str = TEST_ALIAS, *, names: ToolNames | None = None, stream: bool = False
+    ) -> BedrockAgentTarget:
+        """Return the agent as the target of an evaluation.
+
+            loom.evaluate(bench.bedrock.agents.get("support").eval_target(alias="live"), evalset)
+
+        Args:
+            alias: An alias's name or id; by default the one that runs the prepared working draft.
+            names: Names of the agent's tools, such as those that its successor gives them.
+            stream: Whether the final answer is asked for in pieces.
+
+        Raises:
+            ResourceNotFoundError: There is no such alias.
+        """
+        from .bedrock_agent_target import BedrockAgentTarget
+
+        return BedrockAgentTarget(self._context, self.value, alias=alias, names=names, stream=stream)
+
+    def study_target(self, alias: str = TEST_ALIAS, *, stream: bool = False) -> BedrockAgentTarget:
+        """Return the agent as a latency study measures it (`loomlib.latency.MeasuredAgent`).
+
+        Args:
+            alias: An alias's name or id.
+            stream: Whether the final answer is asked for in pieces.
+
+        Raises:
+            ResourceNotFoundError: There is no such alias.
+        """
+        return self.eval_target(alias, stream=stream)
+
+    def evaluate(
+        self, evalset: EvalSet, evaluators: Sequence[str] | str = (), *, alias: str = TEST_ALIAS, **options: Any
+    ) -> EvalRun:
+        """Ask the agent every case of a set and score its answers.
+
+        Args:
+            evalset: The cases. A case for an agent that returns control has the results in its initial state, such as
+                `{"returnControl": {"get_weather": "21 degrees"}}`.
+            evaluators: Evaluators, in addition to those of the set.
+            alias: An alias's name or id.
+            **options: Those of `loom.evaluate`: `repeats`, `run_id`, `timeout_s` …
+        """
+        from ..evals import evaluate
+
+        return evaluate(self.eval_target(alias), evalset, evaluators, **options)
 
     def configuration(self, version: str = "DRAFT") -> dict[str, Any]:
         """Return a version with its action groups, knowledge bases and collaborators, as Bedrock gives them.

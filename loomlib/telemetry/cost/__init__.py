@@ -1,7 +1,7 @@
 """Cost of invocations by a dated price table; an item without a known price or quantity stays unknown."""
 
 from .amount import Amount
-from .cost import Cost, CostLine, cost_of
+from .cost import Cost, CostLine, cost_of, cost_of_calls
 from .prices import KINDS, ModelPrice, PriceTable, RuntimePrice, model_key, price_table
 from .runtime_use import RuntimeUse
 from .totals import CostTotal, cost_by, total_cost
@@ -24,6 +24,7 @@ __all__ = [
     "UsageRecord",
     "cost_by",
     "cost_of",
+    "cost_of_calls",
     "model_key",
     "price_table",
     "total_cost",

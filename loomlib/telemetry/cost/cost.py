@@ -137,6 +137,19 @@ def cost_of(
     return Cost(lines=tuple(lines), currency=table.currency, is_simulated=is_simulated, trace_id=trace.trace_id)
 
 
+def cost_of_calls(calls: Iterable[CallUsage], *, prices: PriceTable | None = None, is_simulated: bool = False) -> Cost:
+    """Compute the cost of model calls alone, as for an agent that no runtime of its own is billed for.
+
+    Args:
+        calls: The tokens of the calls.
+        prices: The price table; the shipped one by default.
+        is_simulated: Whether a scripted model made up the tokens.
+    """
+    table = _shipped() if prices is None else prices
+    lines = tuple(_token_lines(calls, table, None, is_simulated))
+    return Cost(lines=lines, currency=table.currency, is_simulated=is_simulated)
+
+
 @cache
 def _shipped() -> PriceTable:
     return price_table()

@@ -1,0 +1,117 @@
+"""Results for calls that a Bedrock agent returns to its caller, as an eval case gives them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from loomlib.aws.bedrock_agents import ControlRequest
+from loomlib.errors import EvalError
+from loomlib.evals.values.tool_use import ExpectedTool
+
+from .names import ToolNames
+
+RETURN_CONTROL: Final = "return_control"
+"""The failure class of a turn that ends with a call for which there is no result."""
+STATE_NAME: Final = "returnControl"
+"""The member of a case's initial state that has the results."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenResult:
+    """What the caller answers to one call.
+
+    Attributes:
+        text: The call's result; None if the agent makes the call itself once it is confirmed.
+        is_confirmed: Whether the user agrees to the call.
+    """
+
+    text: str | None = None
+    is_confirmed: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenResults:
+    """The results of returned calls, by the call's name or by the name of the successor's tool.
+
+    In a case, a text or any JSON value is a result; `false` refuses the call; `{"confirm": …, "result": …}` gives both:
+
+        EvalCase(id="weather", turns=(Turn(prompt="Is it sunny in Paris?"),),
+                 initial_state={"returnControl": {"get_weather": "21 degrees", "book_hotel": False}})
+
+    A result of an expected tool call (`ExpectedTool.result`) counts as well.
+    """
+
+    by_name: Mapping[str, GivenResult] = field(default_factory=dict[str, GivenResult])
+    names: ToolNames = field(default_factory=ToolNames)
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, Any]) -> GivenResults:
+        """Return the results in a case's initial state.
+
+        Args:
+            state: The initial state.
+
+        Raises:
+            EvalError: `returnControl` is no mapping.
+        """
+        given: object = state.get(STATE_NAME) or {}
+        if not isinstance(given, Mapping):
+            raise EvalError(
+                "The results of returned calls are not given by name",
+                on=STATE_NAME,
+                try_='{"get_weather": "21 degrees"}',
+            )
+        members = cast("Mapping[str, Any]", given)
+        return cls(by_name={str(name): _result(value) for name, value in members.items()})
+
+    def with_expected(self, tools: Sequence[ExpectedTool], names: ToolNames) -> GivenResults:
+        """Return these results and those of a turn's expected tool calls.
+
+        Args:
+            tools: The expected calls, under the names of the successor's tools.
+            names: Those names.
+        """
+        expected = {tool.name: _result(tool.result) for tool in tools if tool.result is not None}
+        return GivenResults(by_name={**expected, **self.by_name}, names=names)
+
+    def knows(self, request: ControlRequest) -> bool:
+        """Return whether there is what the call needs."""
+        given = self._given(request)
+        if given is None:
+            return False
+        return request.needs == "confirmation" or not given.is_confirmed or given.text is not None
+
+    def answer(self, request: ControlRequest) -> dict[str, Any]:
+        """Return what Bedrock is sent for the call."""
+        given = self._given(request) or GivenResult()
+        return request.result(given.text if given.is_confirmed else None, confirmed=given.is_confirmed)
+
+    def text_of(self, request: ControlRequest) -> str | None:
+        """Return the call's result; None without one."""
+        given = self._given(request)
+        return given.text if given is not None and given.is_confirmed else None
+
+    def _given(self, request: ControlRequest) -> GivenResult | None:
+        tool = self.names.of_action(request.action_group, request.name)
+        known = (f"{request.action_group}/{request.name}", request.name, tool)
+        return next((self.by_name[name] for name in known if name in self.by_name), None)
+
+
+def _result(value: Any) -> GivenResult:
+    if isinstance(value, bool):
+        return GivenResult(is_confirmed=value)
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, Any]", value)
+        if members and members.keys() <= {"confirm", "result"}:
+            text = members.get("result")
+            return GivenResult(
+                text=None if text is None else _text(text), is_confirmed=bool(members.get("confirm", True))
+            )
+    return GivenResult(text=_text(value))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
