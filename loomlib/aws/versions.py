@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, cast
 
-from loomlib.errors import AwsError, NotSupportedError
+from loomlib.errors import AwsError, ConflictError, NotSupportedError, RequestTimeoutError
 
+from ..presentation.formats import time_limit
 from .connection import Clients
-from .errors import translated
+from .errors import failure, translated
 from .memory_calls import pages
 
 _DIGEST_IN_KEY: Final = re.compile(r"(?:^|[/_-])([0-9a-f]{16,64})\.zip$")
@@ -148,6 +150,52 @@ def describe_version(
         variables={name: str(value) for name, value in variables.items()},
         failure_reason=str(answer.get("failureReason") or ""),
     )
+
+
+def wait_for_version(
+    clients: Clients,
+    runtime_id: str,
+    version: str,
+    *,
+    region: str | None = None,
+    timeout_s: float = 300.0,
+    progress: Callable[[str], None] | None = None,
+) -> VersionDescription:
+    """Wait until a version is READY, and return it.
+
+    Args:
+        clients: The connection.
+        runtime_id: The runtime's id.
+        version: The version's number.
+        region: The region, if it is not the connection's.
+        timeout_s: The longest wait.
+        progress: Called with the state at each look.
+
+    Raises:
+        ResourceNotFoundError: There is no such runtime or version.
+        ConflictError: The version is not READY and will not be.
+        RequestTimeoutError: It is not READY after `timeout_s`.
+    """
+    began, pause_s = time.monotonic(), 0.05
+    while True:
+        now = describe_version(clients, runtime_id, version, region=region)
+        if now.status == "READY":
+            return now
+        if progress is not None:
+            progress(f"version {version}: {now.status}")
+        if now.status not in ("CREATING", "UPDATING"):
+            why = f": {now.failure_reason}" if now.failure_reason else ""
+            raise ConflictError(
+                f"Version {version} is {now.status}{why}. Endpoints serve only versions that are READY",
+                on=runtime_id,
+                try_="agent.versions() lists the versions with their states",
+                code=now.status,
+            )
+        if time.monotonic() - began > timeout_s:
+            message = f"Version {version} is still {now.status} after {time_limit(timeout_s)}"
+            raise failure(RequestTimeoutError, message, on=runtime_id)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 5.0)
 
 
 def read_package(clients: Clients, place: CodePlace, *, region: str | None = None) -> bytes:

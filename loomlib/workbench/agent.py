@@ -21,12 +21,15 @@ from .renamed import AGENT_MEMBERS, AGENT_REPLACEMENTS
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
     from .a2a_client import A2aClient
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
     from .agent_history import AgentHistory
+    from .agent_releases import AgentEndpoint, AgentReleases
     from .agent_targets import AgentTargets
     from .agent_telemetry import AgentTelemetry
     from .agui_client import AguiClient, AguiTransport
@@ -93,6 +96,13 @@ class Agent:
         return AgentHistory(self.context, self.entry)
 
     @property
+    def releases(self) -> AgentReleases:
+        """Versions and endpoints: promote, roll back, compare, A/B tests."""
+        from .agent_releases import AgentReleases
+
+        return AgentReleases(self.context, self.entry, self.refresh)
+
+    @property
     def telemetry(self) -> AgentTelemetry:
         """Log lines, traces, ready queries, processes and an overview."""
         from .agent_telemetry import AgentTelemetry
@@ -105,6 +115,23 @@ class Agent:
         from .agent_targets import AgentTargets
 
         return AgentTargets(self.context, self.entry, self.qualifier, self._bearer)
+
+    def versions(self) -> pd.DataFrame:
+        """Return the versions, newest first, with their code and the endpoints that serve them."""
+        return self.releases.versions()
+
+    def endpoint(self, name: str) -> AgentEndpoint:
+        """Return an endpoint: the version that it serves, and `promote`, `rollback`, `history` and `delete`.
+
+            agent.endpoint("prod").promote(version=4)
+
+        Args:
+            name: The endpoint's name.
+
+        Raises:
+            ResourceNotFoundError: The agent has no such endpoint; `agent.releases.create(name)` makes one.
+        """
+        return self.releases.get(name)
 
     def at(self, qualifier: str | None = None, *, bearer: Bearer | None = None) -> Agent:
         """Return the same agent, invoked through another of its endpoints or with a bearer token.

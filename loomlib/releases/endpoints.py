@@ -1,0 +1,227 @@
+"""Endpoints of an agent as environments: create, promote, roll back, delete, with a stored history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ..agents import RuntimeArn
+from ..aws import Clients
+from ..aws.endpoints import (
+    DEFAULT_ENDPOINT,
+    EndpointDescription,
+    create_endpoint,
+    delete_endpoint,
+    describe_endpoint,
+    describe_endpoints,
+    point_endpoint,
+)
+from ..aws.versions import VersionDescription, describe_versions, wait_for_version
+from ..errors import LoomError, ResourceNotFoundError
+from ..presentation.formats import join
+from ..store import EndpointChangeRow, Store
+from .served import CREATED, DELETED, OBSERVED, PROMOTED, ROLLED_BACK, served_versions
+
+MADE_BY_LOOM: Final[Mapping[str, str]] = {"loom:made-by": "loom"}
+"""The tags of an endpoint that Loom creates."""
+
+Progress = Callable[[str], None] | None
+
+
+class EndpointReleases:
+    """The endpoints of one agent.
+
+    AgentCore keeps no history of an endpoint. The changes that Loom makes are stored in its database, with the version
+    that the endpoint served before: a rollback needs them. Changes by other tools are noticed when Loom looks next.
+
+    Args:
+        clients: The connection.
+        store: The database.
+        scope: The environment: "local" or "aws".
+        arn: The runtime's ARN.
+    """
+
+    def __init__(self, clients: Clients, store: Store, scope: str, arn: RuntimeArn) -> None:
+        self._clients, self._store, self._scope, self.arn = clients, store, scope, arn
+
+    def list(self) -> list[EndpointDescription]:
+        """Return the endpoints, DEFAULT first."""
+        return describe_endpoints(self._clients, self.arn.runtime_id, region=self.arn.region)
+
+    def get(self, name: str) -> EndpointDescription:
+        """Return an endpoint.
+
+        Raises:
+            ResourceNotFoundError: The agent has no such endpoint; the message lists those that it has.
+        """
+        endpoint = self._find(name)
+        if endpoint is None:
+            known = join([other.name for other in self.list()])
+            raise ResourceNotFoundError(
+                "The agent has no such endpoint",
+                on=f"{name} of {self.arn.runtime_id}",
+                try_=f"one of {known}, or agent.releases.create({name!r})",
+            )
+        return endpoint
+
+    def versions(self) -> list[VersionDescription]:
+        """Return the agent's versions, newest first."""
+        return describe_versions(self._clients, self.arn.runtime_id, region=self.arn.region)
+
+    def create(
+        self, name: str, version: str | int | None = None, *, description: str = "", progress: Progress = None
+    ) -> EndpointDescription:
+        """Create an endpoint.
+
+        Args:
+            name: Its name.
+            version: The version that it serves; the newest one that is READY by default.
+            description: What it is for.
+            progress: Called with a line at each look.
+
+        Raises:
+            ConflictError: The agent has such an endpoint, or the version is not READY.
+            ResourceNotFoundError: There is no such version.
+        """
+        wanted = self._newest_ready() if version is None else self._ready(str(version), progress)
+        made = create_endpoint(
+            self._clients,
+            self.arn.runtime_id,
+            name,
+            wanted,
+            description=description,
+            tags=MADE_BY_LOOM,
+            region=self.arn.region,
+            progress=progress,
+        )
+        self._note(name, CREATED, wanted)
+        return made
+
+    def promote(self, name: str, version: str | int, *, progress: Progress = None) -> EndpointDescription:
+        """Let an endpoint serve a version, and wait until it does; an endpoint that does not exist is created.
+
+        A version that is being made is waited for. The endpoint never serves one that is not READY.
+
+        Args:
+            name: The endpoint's name.
+            version: The version.
+            progress: Called with a line at each look.
+
+        Raises:
+            ConflictError: The version is not READY and will not be, or the endpoint is being changed.
+            ResourceNotFoundError: There is no such version.
+            LoomError: The endpoint is DEFAULT.
+        """
+        _check_movable(name)
+        current = self._find(name)
+        if current is None:
+            return self.create(name, version, progress=progress)
+        return self._move(current, self._ready(str(version), progress), PROMOTED, progress)
+
+    def rollback(self, name: str, *, progress: Progress = None) -> EndpointDescription:
+        """Let an endpoint serve the version that it served before, and wait until it does.
+
+        A second rollback goes back to the version before that one.
+
+        Args:
+            name: The endpoint's name.
+            progress: Called with a line at each look.
+
+        Raises:
+            LoomError: No earlier version is known, or the endpoint is DEFAULT.
+            ConflictError: The earlier version is not READY.
+            ResourceNotFoundError: The earlier version was deleted.
+        """
+        _check_movable(name)
+        current = self.get(name)
+        served = served_versions(self.changes(name), current.version)
+        if len(served) < 2:
+            raise LoomError(
+                "The database has no version that the endpoint served before",
+                on=f"{name} of {self.arn.runtime_id}",
+                try_=f"agent.releases.promote({name!r}, version=…)",
+            )
+        return self._move(current, self._ready(served[-2], progress), ROLLED_BACK, progress)
+
+    def delete(self, name: str) -> bool:
+        """Delete an endpoint; return False when there was none.
+
+        Raises:
+            LoomError: The endpoint is DEFAULT, which is deleted with its runtime.
+        """
+        if name == DEFAULT_ENDPOINT:
+            raise LoomError(
+                "The endpoint DEFAULT is deleted only with the runtime",
+                on=self.arn.runtime_id,
+                try_="agent.removal_plan()",
+            )
+        current = self._find(name)
+        gone = delete_endpoint(self._clients, self.arn.runtime_id, name, region=self.arn.region)
+        if gone:
+            self._note(name, DELETED, current.version if current else "")
+        return gone
+
+    def changes(self, name: str | None = None) -> tuple[EndpointChangeRow, ...]:
+        """Return the stored changes of an endpoint, or of all, oldest first."""
+        return self._store.releases.changes(self._scope, str(self.arn), name)
+
+    def served(self, name: str) -> tuple[str, ...]:
+        """Return the versions that an endpoint served, oldest first, as far as Loom knows; the last one is served now.
+
+        Raises:
+            ResourceNotFoundError: The agent has no such endpoint.
+        """
+        return served_versions(self.changes(name), self.get(name).version)
+
+    def is_made_by_loom(self, name: str) -> bool:
+        """Return whether Loom created the endpoint, as its database says."""
+        actions = [change.action for change in self.changes(name) if change.action in (CREATED, DELETED)]
+        return bool(actions) and actions[-1] == CREATED
+
+    def _move(self, current: EndpointDescription, version: str, action: str, progress: Progress) -> EndpointDescription:
+        before = served_versions(self.changes(current.name), "")
+        if current.version and (not before or before[-1] != current.version):
+            self._note(current.name, OBSERVED, current.version)  # what a rollback returns to
+        if current.status == "READY" and current.version == version:
+            return current
+        moved = point_endpoint(
+            self._clients, self.arn.runtime_id, current, version, region=self.arn.region, progress=progress
+        )
+        self._note(current.name, action, version)
+        return moved
+
+    def _find(self, name: str) -> EndpointDescription | None:
+        return describe_endpoint(self._clients, self.arn.runtime_id, name, region=self.arn.region)
+
+    def _ready(self, version: str, progress: Progress) -> str:
+        try:
+            return wait_for_version(
+                self._clients, self.arn.runtime_id, version, region=self.arn.region, progress=progress
+            ).version
+        except ResourceNotFoundError as error:
+            known = join([known.version for known in self.versions()], "or", most=12)
+            raise ResourceNotFoundError(
+                f"The agent has no version {version}",
+                on=self.arn.runtime_id,
+                try_=f"version {known}",
+                code=error.code,
+                status=error.status,
+            ) from error
+
+    def _newest_ready(self) -> str:
+        for version in self.versions():
+            if version.status == "READY":
+                return version.version
+        raise LoomError("No version is READY", on=self.arn.runtime_id, try_="agent.versions() says why")
+
+    def _note(self, name: str, action: str, version: str) -> None:
+        self._store.releases.add_change(self._scope, str(self.arn), name, action=action, version=version)
+
+
+def _check_movable(name: str) -> None:
+    if name == DEFAULT_ENDPOINT:
+        raise LoomError(
+            "The endpoint DEFAULT always serves the newest version",
+            on=name,
+            try_='an endpoint of your own, such as agent.releases.promote("prod", version=…)',
+        )

@@ -1,0 +1,244 @@
+"""Versions and endpoints of an agent: promote, roll back, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..agents import AgentEntry
+from ..aws.endpoints import EndpointDescription
+from ..presentation.html import card
+from ..releases.endpoints import EndpointReleases
+from .context import Context
+from .frames import rows_frame
+from .wait_line import WaitLine
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_VERSIONS = ("version", "created", "description", "status", "code", "platform", "endpoints")
+_ENDPOINTS = ("endpoint", "version", "status", "before", "updated", "description")
+_HISTORY = ("at", "endpoint", "action", "version")
+
+
+class AgentReleases:
+    """The versions of an agent and the endpoints that serve them; `agent.releases`.
+
+        agent.releases.promote("staging", version=4)
+        agent.releases.promote("prod", source="staging")
+        agent.releases.rollback("prod")
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent.
+        refresh: Refreshes the agent in the catalog after its endpoints changed.
+    """
+
+    def __init__(self, context: Context, entry: AgentEntry, refresh: Callable[[], object]) -> None:
+        self._context, self._entry, self._refresh = context, entry, refresh
+        self._endpoints = EndpointReleases(context.clients, context.store, context.where, entry.arn)
+
+    def versions(self) -> pd.DataFrame:
+        """Return the versions, newest first: when each was made, its state, its code, and the endpoints that serve it.
+
+        `code` is the beginning of the package's SHA-256, or what S3 or the container image has in its place.
+        """
+        serving: dict[str, list[str]] = {}
+        for endpoint in self._endpoints.list():
+            serving.setdefault(endpoint.version, []).append(endpoint.name)
+        rows = [
+            {
+                "version": version.version,
+                "created": version.created_at,
+                "description": version.description,
+                "status": version.status,
+                "code": version.code_digest,
+                "platform": version.platform,
+                "endpoints": ", ".join(serving.get(version.version, ())),
+            }
+            for version in self._endpoints.versions()
+        ]
+        return rows_frame(rows, _VERSIONS)
+
+    def endpoints(self) -> pd.DataFrame:
+        """Return the endpoints: the version that each serves, and the one that it served before, as far as is known."""
+        rows = [
+            {
+                "endpoint": endpoint.name,
+                "version": endpoint.version,
+                "status": endpoint.status,
+                "before": self._before(endpoint),
+                "updated": endpoint.updated_at,
+                "description": endpoint.description,
+            }
+            for endpoint in self._endpoints.list()
+        ]
+        return rows_frame(rows, _ENDPOINTS)
+
+    def history(self, endpoint: str | None = None) -> pd.DataFrame:
+        """Return the stored changes, newest first.
+
+        AgentCore keeps no history: these are the changes that Loom made or noticed, from its database.
+
+        Args:
+            endpoint: Only those of this endpoint.
+        """
+        changes = self._endpoints.changes(endpoint)[::-1]
+        rows = [{name: getattr(change, name) for name in _HISTORY} for change in changes]
+        return rows_frame(rows, _HISTORY)
+
+    def get(self, endpoint: str) -> AgentEndpoint:
+        """Return an endpoint.
+
+        Raises:
+            ResourceNotFoundError: The agent has no such endpoint.
+        """
+        return AgentEndpoint(self, self._endpoints.get(endpoint), self._entry.name)
+
+    def create(
+        self,
+        endpoint: str,
+        version: str | int | None = None,
+        *,
+        description: str = "",
+        progress: Callable[[str], None] | None = None,
+    ) -> AgentEndpoint:
+        """Create an endpoint, and wait until it serves the version.
+
+        Args:
+            endpoint: Its name, such as "staging".
+            version: The version that it serves; the newest one that is READY by default.
+            description: What it is for.
+            progress: Called with a line at each step; a line in the notebook by default.
+
+        Raises:
+            ConflictError: The agent has such an endpoint, or the version is not READY.
+            ResourceNotFoundError: There is no such version.
+        """
+        made = self._endpoints.create(endpoint, version, description=description, progress=progress or WaitLine())
+        return self._changed(made)
+
+    def promote(
+        self,
+        endpoint: str,
+        version: str | int | None = None,
+        *,
+        source: str | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> AgentEndpoint:
+        """Let an endpoint serve a version, and wait until it does. An endpoint that does not exist is created.
+
+            agent.releases.promote("prod", version=4)
+            agent.releases.promote("prod", source="staging")
+
+        Args:
+            endpoint: The endpoint's name.
+            version: The version; one that is being made is waited for.
+            source: In place of a version: the endpoint whose version is to be served.
+            progress: Called with a line at each step; a line in the notebook by default.
+
+        Raises:
+            ConflictError: The version is not READY and will not be.
+            ResourceNotFoundError: There is no such version or source.
+            LoomError: The endpoint is DEFAULT, which always serves the newest version.
+        """
+        if (version is None) == (source is None):
+            raise ValueError('give a version, or the source whose version is to be served: promote("prod", version=4)')
+        wanted = self._endpoints.get(source).version if source is not None else str(version)
+        return self._changed(self._endpoints.promote(endpoint, wanted, progress=progress or WaitLine()))
+
+    def rollback(self, endpoint: str, *, progress: Callable[[str], None] | None = None) -> AgentEndpoint:
+        """Let an endpoint serve the version that it served before, and wait until it does.
+
+        A second rollback goes back one version further. What it served before is read from Loom's database.
+
+        Args:
+            endpoint: The endpoint's name.
+            progress: Called with a line at each step; a line in the notebook by default.
+
+        Raises:
+            LoomError: No earlier version is known.
+            ConflictError: The earlier version is not READY.
+            ResourceNotFoundError: The earlier version was deleted, or there is no such endpoint.
+        """
+        return self._changed(self._endpoints.rollback(endpoint, progress=progress or WaitLine()))
+
+    def delete(self, endpoint: str) -> bool:
+        """Delete an endpoint; return False when there was none. The version that it served stays.
+
+        Raises:
+            LoomError: The endpoint is DEFAULT, which is deleted only with its runtime.
+        """
+        gone = self._endpoints.delete(endpoint)
+        self._refresh()
+        return gone
+
+    def _changed(self, endpoint: EndpointDescription) -> AgentEndpoint:
+        self._refresh()
+        return AgentEndpoint(self, endpoint, self._entry.name)
+
+    def _before(self, endpoint: EndpointDescription) -> str:
+        from ..releases.served import served_versions
+
+        served = served_versions(self._endpoints.changes(endpoint.name), endpoint.version)
+        return served[-2] if len(served) > 1 else ""
+
+    def __repr__(self) -> str:
+        serving = ", ".join(f"{one.name} → {one.version or '–'}" for one in self._endpoints.list())
+        return f"<Releases of {self._entry.name}: {serving}>"
+
+    def _repr_html_(self) -> str:
+        facts = [(one.name, f"version {one.version or '–'}, {one.status}") for one in self._endpoints.list()]
+        return card(f"{self._entry.name} · releases", labels=self._context.labels, facts=facts)
+
+
+class AgentEndpoint:
+    """An endpoint of an agent; made by `agent.endpoint("prod")`.
+
+    Args:
+        releases: The agent's releases.
+        value: The endpoint as AgentCore described it last.
+        agent_name: The agent's name.
+    """
+
+    def __init__(self, releases: AgentReleases, value: EndpointDescription, agent_name: str) -> None:
+        self._releases, self.value, self._agent_name = releases, value, agent_name
+
+    @property
+    def name(self) -> str:
+        """The endpoint's name, the `qualifier` of a call."""
+        return self.value.name
+
+    @property
+    def version(self) -> str:
+        """The version that answers; empty when none does yet."""
+        return self.value.version
+
+    @property
+    def status(self) -> str:
+        """AWS's status when the endpoint was last read."""
+        return self.value.status
+
+    def promote(self, version: str | int | None = None, *, source: str | None = None) -> AgentEndpoint:
+        """Let this endpoint serve a version, as `agent.releases.promote` does; return it as it is then."""
+        return self._releases.promote(self.name, version, source=source)
+
+    def rollback(self) -> AgentEndpoint:
+        """Let this endpoint serve the version that it served before; return it as it is then."""
+        return self._releases.rollback(self.name)
+
+    def history(self) -> pd.DataFrame:
+        """Return the stored changes of this endpoint, newest first."""
+        return self._releases.history(self.name)
+
+    def delete(self) -> bool:
+        """Delete this endpoint; return False when it was gone."""
+        return self._releases.delete(self.name)
+
+    def __repr__(self) -> str:
+        return f"<Endpoint {self.name} of {self._agent_name}: version {self.version or '–'}, {self.status}>"
+
+    def _repr_html_(self) -> str:
+        kind = "good" if self.status == "READY" else "bad" if self.status.endswith("FAILED") else "wait"
+        facts = [("version", self.version or "–"), ("ask it", f'agent.at("{self.name}").invoke("…")')]
+        return card(f"{self._agent_name} · {self.name}", state=(kind, self.status), facts=facts)
