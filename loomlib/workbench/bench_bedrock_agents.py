@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..aws import bedrock_agents
+from ..aws.bedrock_agent_examples import create_agents
 from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent, BedrockAgentAnswer, ControlRequest
-from ..errors import RequestRejectedError
+from ..errors import NotSupportedError, RequestRejectedError
 from ..presentation.formats import milliseconds
 from ..presentation.html import card
 from .account_resources import AccountResources
+from .bedrock_examples import read_example
 from .context import Context
 from .frames import agent_step_frame, bedrock_agent_frame, passage_frame
+from .wait_line import WaitLine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,6 +255,33 @@ class BenchBedrockAgents(AccountResources[BedrockAgent, BedrockAgentView]):
             frame=bedrock_agent_frame,
             view=BedrockAgentView,
         )
+
+    def create_example(self, name: str = "shop") -> BedrockAgentView:
+        """Create an agent that ships with Loom, with its collaborators and all that they use, on the local AgentCore.
+
+            agent = bench.bedrock.agents.create_example("shop")
+            agent.ask("What is the status of order 4711?", alias="live")
+
+        A second time nothing is made again. `shop` is a supervisor with three collaborators, two action groups of
+        Lambda functions, one that returns control, a knowledge base and a guardrail.
+
+        Args:
+            name: The example's name.
+
+        Raises:
+            NotSupportedError: The workbench is one of AWS, where Bedrock Agents is closed to new customers.
+            ResourceNotFoundError: There is no such example.
+            ConflictError: There is an agent of the same name that is not the example's.
+        """
+        declaration = read_example(name)
+        if self._context.where != "local":
+            raise NotSupportedError(
+                "Examples of Bedrock Agents are made on the local AgentCore only",
+                on=name,
+                try_="loom.connect() without an argument",
+            )
+        created = create_agents(self._context.clients, declaration, progress=WaitLine())
+        return BedrockAgentView(self._context, created.root)
 
 
 def _arguments(request: ControlRequest) -> str:

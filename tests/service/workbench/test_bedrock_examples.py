@@ -1,0 +1,44 @@
+"""The examples of Bedrock Agents that ship with Loom are made by one call, and not a second time."""
+
+from __future__ import annotations
+
+import pytest
+
+import loomlib as loom
+from loomlib.errors import ConflictError, ResourceNotFoundError
+
+
+def test_the_shop_is_made_by_one_call_and_answers(bench: loom.Workbench) -> None:
+    agents = bench.bedrock.agents
+    shop = agents.create_example("shop")
+    assert "shipped" in shop.ask("What is the status of order 4711?", alias="live").text
+    asked = shop.ask("Pay a refund of 25 euros for order 4711", alias="live")
+    assert [(request.name, request.agent) for request in asked.requests] == [("pay_refund", "return_and_refund_desk")]
+    assert "was paid" in asked.answer({"pay_refund": "The refund was paid."}).text
+    before = agents.table()
+    assert agents.create_example("shop").value.id == shop.value.id
+    assert list(agents.table()["id"]) == list(before["id"])
+
+
+def test_an_agent_that_is_left_half_made_is_made_again(bench: loom.Workbench) -> None:
+    agents = bench.bedrock.agents
+    before = agents.create_example("shop")
+    control = bench.clients.client("bedrock-agent")
+    arn = f"arn:aws:bedrock:{bench.clients.region}:{bench.clients.account_id()}:agent/{before.value.id}"
+    control.untag_resource(resourceArn=arn, tagKeys=["loom:digest"])
+    after = agents.create_example("shop")
+    assert after.value.id != before.value.id
+    assert list(agents.table()["name"]).count("loom-shop") == 1
+
+
+def test_an_agent_of_somebody_else_is_left_alone(bench: loom.Workbench) -> None:
+    agents = bench.bedrock.agents
+    shop = agents.create_example("shop")
+    control = bench.clients.client("bedrock-agent")
+    arn = f"arn:aws:bedrock:{bench.clients.region}:{bench.clients.account_id()}:agent/{shop.value.id}"
+    control.untag_resource(resourceArn=arn, tagKeys=["loom:example"])
+    with pytest.raises(ConflictError, match="not this example's"):
+        agents.create_example("shop")
+    control.tag_resource(resourceArn=arn, tags={"loom:example": "shop"})
+    with pytest.raises(ResourceNotFoundError, match="one of shop"):
+        agents.create_example("nothing")
