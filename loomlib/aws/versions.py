@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from loomlib.errors import AwsError, ConflictError, NotSupportedError, RequestTimeoutError
 
 from ..presentation.formats import time_limit
+from ..presentation.text import one_line
 from .connection import Clients
 from .errors import failure, translated
 from .memory_calls import pages
@@ -184,9 +185,9 @@ def wait_for_version(
         if progress is not None:
             progress(f"version {version}: {now.status}")
         if now.status not in ("CREATING", "UPDATING"):
-            why = f": {now.failure_reason}" if now.failure_reason else ""
+            why = f": {one_line(now.failure_reason, 200)}" if now.failure_reason else ""
             raise ConflictError(
-                f"Version {version} is {now.status}{why}. Endpoints serve only versions that are READY",
+                f"Endpoints serve only versions that are READY; version {version} is {now.status}{why}",
                 on=runtime_id,
                 try_="agent.versions() lists the versions with their states",
                 code=now.status,
