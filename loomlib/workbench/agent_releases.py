@@ -16,6 +16,8 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .version_diff import VersionDiff
+
 _VERSIONS = ("version", "created", "description", "status", "code", "platform", "endpoints")
 _ENDPOINTS = ("endpoint", "version", "status", "before", "updated", "description")
 _HISTORY = ("at", "endpoint", "action", "version")
@@ -86,6 +88,29 @@ class AgentReleases:
         changes = self._endpoints.changes(endpoint)[::-1]
         rows = [{name: getattr(change, name) for name in _HISTORY} for change in changes]
         return rows_frame(rows, _HISTORY)
+
+    def diff(self, before: str | int, after: str | int | None = None) -> VersionDiff:
+        """Compare two versions: files of the code with their unified diffs, settings, and environment variables.
+
+            agent.releases.diff(3, 4)
+            agent.releases.diff("prod", "staging")
+
+        Secrets in the code are redacted; of environment variables only the names are shown.
+
+        Args:
+            before: A version, or an endpoint for the version that it serves.
+            after: The other one; what DEFAULT serves by default, which is the newest version.
+
+        Raises:
+            ResourceNotFoundError: There is no such version or endpoint.
+        """
+        from ..releases.comparing import compare_versions
+        from .version_diff import VersionDiff
+
+        versions = [self._version(name) for name in (before, "DEFAULT" if after is None else after)]
+        return VersionDiff(
+            compare_versions(self._context.clients, self._entry.arn, versions[0], versions[1]), self._entry.name
+        )
 
     def get(self, endpoint: str) -> AgentEndpoint:
         """Return an endpoint.
@@ -176,6 +201,10 @@ class AgentReleases:
     def _changed(self, endpoint: EndpointDescription) -> AgentEndpoint:
         self._refresh()
         return AgentEndpoint(self, endpoint, self._entry.name)
+
+    def _version(self, name: str | int) -> str:
+        text = str(name)
+        return text if text.isdecimal() else self._endpoints.get(text).version
 
     def _before(self, endpoint: EndpointDescription) -> str:
         from ..releases.served import served_versions

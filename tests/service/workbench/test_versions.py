@@ -111,3 +111,56 @@ def test_a_deleted_endpoint_is_gone_and_its_history_begins_anew(agent):
     agent.releases.create("brief", version=3)
     with pytest.raises(LoomError, match="no version that the endpoint served before"):
         agent.releases.rollback("brief")
+
+
+SECRET = "sk-ant-api03-" + "Zk3vQ8pLw2Rt9Yx7Mn5Bc4Fd6Gh1Jk0Ls"
+
+
+def test_two_versions_are_compared_by_code_and_configuration_without_their_secrets(bench, tmp_path):
+    (tmp_path / "data.bin").write_bytes(b"\0\1\2")
+    (tmp_path / "old.txt").write_text("gone\n")
+    first = {"KEPT": "same", "TURNED": "value-before", "LEFT": "left-value"}
+    agent = deploy_version(bench, tmp_path, "compared", "one", environment=first, idle_timeout_s=120)
+    (tmp_path / "data.bin").write_bytes(b"\0\1\3\4")
+    (tmp_path / "old.txt").unlink()
+    (tmp_path / "large.txt").write_text("x" * 300_000)
+    second = {"KEPT": "same", "TURNED": "value-after", "CAME": "came-value"}
+    code = f'KEY = "{SECRET}"\nMARK = "<script>"'
+    agent = deploy_version(bench, tmp_path, "compared", "two", more=code, environment=second, idle_timeout_s=300)
+    diff = agent.releases.diff(1)
+    assert {'-VERSION = "one"', '+VERSION = "two"'} <= set(diff.text.splitlines())
+    shown = f"{diff!r} {diff._repr_html_()} {diff.to_dict()} {diff.table().to_string()}"
+    assert SECRET not in shown
+    for value in ("value-before", "value-after", "left-value", "came-value"):
+        assert value not in shown
+    assert "[api key 1]" in diff.text or "[secret 1]" in diff.text, diff.text
+    rows = {(row["kind"], row["name"]): row["change"] for row in diff.to_dict()["differences"]}
+    assert rows == {
+        ("file", "agent.py"): "changed",
+        ("file", "data.bin"): "changed",
+        ("file", "large.txt"): "added",
+        ("file", "old.txt"): "removed",
+        ("setting", "lifecycleConfiguration.idleRuntimeSessionTimeout"): "changed",
+        ("variable", "CAME"): "added",
+        ("variable", "LEFT"): "removed",
+        ("variable", "TURNED"): "changed",
+    }
+    assert "data.bin: changed, 3 B → 4 B (binary)" in repr(diff)
+    assert "large.txt: added, 300 kB (large)" in repr(diff)
+    assert "4 files, 1 setting and 3 environment variables differ between version 1 and version 2." in diff.sentence()
+    assert "<script>" not in diff._repr_html_()
+    assert agent.releases.diff(2, 2).sentence() == "Versions 2 and 2 have the same code and configuration."
+    assert agent.releases.diff("DEFAULT", 1).value.before == "2"
+    bench.clients.s3().delete_object(Bucket=agent_bucket(agent), Key=package_key(agent, 1))
+    assert "The code cannot be compared" in repr(agent.releases.diff(1, 2))
+
+
+def agent_bucket(agent):
+    return agent.entry.raw_metadata["agentRuntimeArtifact"]["codeConfiguration"]["code"]["s3"]["bucket"]
+
+
+def package_key(agent, version):
+    described = agent.context.clients.control().get_agent_runtime(
+        agentRuntimeId=agent.entry.runtime_id, agentRuntimeVersion=str(version)
+    )
+    return described["agentRuntimeArtifact"]["codeConfiguration"]["code"]["s3"]["prefix"]
