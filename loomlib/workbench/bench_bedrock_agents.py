@@ -9,9 +9,11 @@ from ..aws import bedrock_agents
 from ..aws.bedrock_agent_examples import create_agents
 from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent, BedrockAgentAnswer, ControlRequest
 from ..errors import NotSupportedError, RequestRejectedError
+from ..imports.bedrock_agents.snapshot import take_snapshot
 from ..presentation.formats import milliseconds
 from ..presentation.html import card
 from .account_resources import AccountResources
+from .agent_snapshot import AgentSnapshotView
 from .bedrock_examples import read_example
 from .context import Context
 from .frames import agent_step_frame, bedrock_agent_frame, passage_frame
@@ -237,6 +239,35 @@ class BedrockAgentView:
             ResourceNotFoundError: There is no such version.
         """
         return bedrock_agents.describe_bedrock_agent(self._context.clients, self.value, version=version)
+
+    def snapshot(self, alias: str = "live") -> AgentSnapshotView:
+        """Read the agent with all that it consists of, without secrets; nothing is written to AWS.
+
+            snapshot = bench.bedrock.agents.get("order-desk").snapshot("live")
+            snapshot.features()
+            snapshot.write("order-desk")
+
+        Args:
+            alias: The alias's name, id or ARN, whose version is read; "DRAFT" for the working draft, which is labelled
+                as not immutable.
+
+        Raises:
+            ResourceNotFoundError: There is no such alias.
+        """
+        clients, agent = self._context.clients, self.value
+        value = take_snapshot(clients, agent.id, alias=alias, region=agent.region, progress=WaitLine())
+        return AgentSnapshotView(self._context, value)
+
+    def features(self, alias: str | None = None) -> pd.DataFrame:
+        """Return what becomes of each feature on AgentCore, with the reasons; one row for each feature of each agent.
+
+        Args:
+            alias: The alias whose version is read; by default the working draft's.
+
+        Returns:
+            agent, feature, state ("kept", "approximated", "lost", "needs you" or "unused"), reason.
+        """
+        return self.snapshot(alias or TEST_ALIAS).features()
 
 
 class BenchBedrockAgents(AccountResources[BedrockAgent, BedrockAgentView]):

@@ -17,6 +17,7 @@ from ..aws.gateways import Gateway, GatewayTarget
 from ..aws.guardrails import Guardrail, GuardrailMatch
 from ..aws.knowledge_bases import KnowledgeBase, Passage
 from ..aws.web_search import WebResult
+from ..imports.bedrock_agents import ImportedAgent, assess_features
 from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
 from ..telemetry import LogEvent
 from .blueprints import Blueprint
@@ -47,6 +48,7 @@ _GUARDRAILS = ("name", "status", "policies", "description", "updated_at", "arn")
 _GUARDRAIL_MATCHES = ("policy", "kind", "match", "action", "confidence", "score", "threshold")
 _KNOWLEDGE_BASES = ("name", "status", "description", "updated_at", "id", "arn")
 _BEDROCK_AGENTS = ("name", "status", "latest_version", "description", "updated_at", "id")
+_FEATURES = ("agent", "feature", "state", "reason")
 _AGENT_STEPS = ("kind", "name", "agent", "input", "output", "duration_ms", "input_tokens", "output_tokens")
 _PASSAGES = ("score", "text", "source", "metadata")
 _BLUEPRINTS = ("name", "title", "description", "variant of", "try")
@@ -168,6 +170,14 @@ def bedrock_agent_frame(agents: Iterable[BedrockAgent]) -> pd.DataFrame:
     return _frame(
         _BEDROCK_AGENTS,
         ((item.name, item.status, item.latest_version, item.description, item.updated_at, item.id) for item in agents),
+    )
+
+
+def feature_frame(agents: Iterable[ImportedAgent]) -> pd.DataFrame:
+    """Return what becomes of the features of Bedrock agents, one row for each feature of each agent."""
+    return _frame(
+        _FEATURES,
+        ((agent.name, item.name, item.state, item.reason) for agent in agents for item in assess_features(agent)),
     )
 
 

@@ -1,0 +1,291 @@
+"""What Bedrock has of one version of an agent, read in full: its parts, and what they refer to.
+
+That a part cannot be read is a `problem` beside it and not an error, so that the rest of the agent is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from loomlib.errors import LoomError, RequestRejectedError, ResourceNotFoundError
+
+from .bedrock_agents import TEST_ALIAS
+from .bedrock_models import IdentifiedModel, identify_model
+from .connection import Clients
+from .memory_calls import pages, with_retries
+
+DRAFT: Final = "DRAFT"
+"""The version of an agent that is its working draft."""
+
+LARGEST_SCHEMA: Final = 2_000_000
+"""Bytes of an API schema that are read from S3; Bedrock's own limit is below that."""
+
+JsonObject = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRoute:
+    """An alias of an agent, and the version that it routes to.
+
+    Attributes:
+        id: The alias's id.
+        name: Its name.
+        version: The version, a number or DRAFT.
+        provisioned_throughput: The ARN of the provisioned throughput that it uses, "" without one.
+    """
+
+    id: str
+    name: str
+    version: str
+    provisioned_throughput: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """Something that an agent refers to and that was read elsewhere.
+
+    Attributes:
+        text: The text or the name that was read.
+        source: Where it is from.
+        problem: Why it cannot be read, "" if it was.
+    """
+
+    text: str = field(default="", repr=False)
+    source: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionDocuments:
+    """One version of an agent as JSON values, as Bedrock's operations give them.
+
+    Attributes:
+        agent: The version's own members (GetAgent, GetAgentVersion).
+        action_groups: Its action groups (GetAgentActionGroup).
+        knowledge_bases: Its knowledge bases (ListAgentKnowledgeBases).
+        collaborators: Its collaborators (ListAgentCollaborators).
+        schemas: The API schemas in S3 by the action group's id.
+        base_names: The names of the knowledge bases by id.
+        guardrail_name: The guardrail's name, None without a guardrail.
+        model: The model that the agent asks.
+        tags: The agent's tags.
+        problems: What of the version could not be listed.
+    """
+
+    agent: JsonObject
+    action_groups: tuple[JsonObject, ...] = ()
+    knowledge_bases: tuple[JsonObject, ...] = ()
+    collaborators: tuple[JsonObject, ...] = ()
+    schemas: Mapping[str, Reference] = field(default_factory=dict[str, Reference])
+    base_names: Mapping[str, Reference] = field(default_factory=dict[str, Reference])
+    guardrail_name: Reference | None = None
+    model: IdentifiedModel | None = None
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    problems: tuple[str, ...] = ()
+
+
+def list_routes(clients: Clients, agent_id: str, *, region: str | None = None) -> list[AgentRoute]:
+    """Return the aliases of an agent with the versions that they route to.
+
+    Args:
+        clients: The connection.
+        agent_id: The agent's id.
+        region: The region, if it is not the connection's.
+    """
+    control, request = clients.client("bedrock-agent", region), {"agentId": agent_id}
+    listed = pages(control.list_agent_aliases, "agentAliasSummaries", request, "Listing aliases", agent_id)
+    return [_route(item) for item in listed]
+
+
+def find_route(clients: Clients, agent_id: str, alias: str, *, region: str | None = None) -> AgentRoute:
+    """Return an alias of an agent with the version that it routes to.
+
+    Args:
+        clients: The connection.
+        agent_id: The agent's id.
+        alias: The alias's name, id or ARN, or DRAFT for the test alias.
+        region: The region, if it is not the connection's.
+
+    Raises:
+        ResourceNotFoundError: The agent has no such alias.
+        RequestRejectedError: The alias routes to no version.
+    """
+    key = TEST_ALIAS if alias == DRAFT else alias.rpartition("/")[2]
+    routes = list_routes(clients, agent_id, region=region)
+    found = next((route for route in routes if key in (route.name, route.id)), None)
+    if found is None and key == TEST_ALIAS:
+        return AgentRoute(id=TEST_ALIAS, name="AgentTestAlias", version=DRAFT)
+    if found is None:
+        names = ", ".join(route.name for route in routes) or "none"
+        raise ResourceNotFoundError(
+            f"The agent has no alias {alias}", on=agent_id, try_=f"one of its aliases ({names}), or alias={DRAFT!r}"
+        )
+    if not found.version:
+        raise RequestRejectedError(
+            f"The alias {found.name} routes to no version", on=agent_id, try_="route the alias to a version"
+        )
+    return found
+
+
+def read_version(clients: Clients, agent_id: str, version: str, *, region: str | None = None) -> VersionDocuments:
+    """Return one version of an agent with all that it consists of and refers to.
+
+    Args:
+        clients: The connection.
+        agent_id: The agent's id.
+        version: A number, or DRAFT.
+        region: The region, if it is not the connection's.
+
+    Raises:
+        AwsError: The version itself cannot be read.
+    """
+    control = clients.client("bedrock-agent", region)
+    what = "Reading a Bedrock agent"
+    agent: dict[str, Any] = dict(with_retries(control.get_agent, {"agentId": agent_id}, what, agent_id)["agent"])
+    named = {"agentId": agent_id, "agentVersion": version}
+    if version != DRAFT:
+        draft = agent
+        agent = dict(
+            with_retries(control.get_agent_version, named, what, f"{agent_id}, version {version}")["agentVersion"]
+        )
+        # GetAgentVersion has no members for a custom orchestration; it cannot differ from the working draft's.
+        agent |= {name: draft[name] for name in ("orchestrationType", "customOrchestration") if name in draft}
+    problems: list[str] = []
+
+    def listed(operation: str, member: str, noun: str) -> tuple[JsonObject, ...]:
+        try:
+            return tuple(pages(getattr(control, operation), member, named, f"Listing {noun}", agent_id))
+        except LoomError as error:
+            problems.append(error.what)
+            return ()
+
+    summaries = listed("list_agent_action_groups", "actionGroupSummaries", "action groups")
+    groups = tuple(_action_group(control, named, summary, problems) for summary in summaries)
+    bases = listed("list_agent_knowledge_bases", "agentKnowledgeBaseSummaries", "knowledge bases")
+    model: str = agent.get("foundationModel") or ""
+    return VersionDocuments(
+        agent=agent,
+        action_groups=groups,
+        knowledge_bases=bases,
+        collaborators=listed("list_agent_collaborators", "agentCollaboratorSummaries", "collaborators"),
+        schemas=_schemas(clients, groups, region),
+        base_names={base["knowledgeBaseId"]: _base_name(control, base["knowledgeBaseId"]) for base in bases},
+        guardrail_name=_guardrail_name(clients, agent.get("guardrailConfiguration") or {}, region),
+        model=identify_model(clients, model, region=region) if model else None,
+        tags=_tags(control, agent.get("agentArn") or "", problems),
+        problems=tuple(problems),
+    )
+
+
+def read_schema(clients: Clients, bucket: str, key: str, *, region: str | None = None) -> Reference:
+    """Return the text of an API schema in S3; that it cannot be read is a problem, not an error.
+
+    Args:
+        clients: The connection.
+        bucket: The bucket.
+        key: The object's key.
+        region: The region, if it is not the connection's.
+    """
+    where = f"s3://{bucket}/{key}"
+    if not bucket or not key:
+        return Reference(source=where, problem="the schema's address in S3 is incomplete")
+
+    def read(**request: Any) -> dict[str, Any]:
+        answer = clients.s3(region).get_object(**request)
+        with answer["Body"] as body:
+            return {"content": body.read(LARGEST_SCHEMA + 1)}
+
+    try:
+        content: bytes = with_retries(read, {"Bucket": bucket, "Key": key}, "Reading an API schema", where)["content"]
+    except LoomError as error:
+        return Reference(source=where, problem=f"the schema {where} cannot be read: {error.what}")
+    if len(content) > LARGEST_SCHEMA:
+        limit = f"{LARGEST_SCHEMA:,} bytes"
+        return Reference(source=where, problem=f"the schema {where} is larger than {limit}")
+    text = _decoded(content)
+    if text is None:
+        return Reference(source=where, problem=f"the schema {where} is no text in UTF-8 or UTF-16")
+    return Reference(text=text, source=where)
+
+
+def _decoded(content: bytes) -> str | None:
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def _route(item: JsonObject) -> AgentRoute:
+    routing: JsonObject = next(iter(item.get("routingConfiguration") or ()), dict[str, Any]())
+    return AgentRoute(
+        id=item["agentAliasId"],
+        name=item["agentAliasName"],
+        version=routing.get("agentVersion") or "",
+        provisioned_throughput=routing.get("provisionedThroughput") or "",
+    )
+
+
+def _action_group(control: Any, named: JsonObject, summary: JsonObject, problems: list[str]) -> JsonObject:
+    request = {**named, "actionGroupId": summary["actionGroupId"]}
+    name = str(summary.get("actionGroupName", ""))
+    try:
+        answer = with_retries(control.get_agent_action_group, request, f"Reading the action group {name}", name)
+    except LoomError as error:
+        problems.append(error.what)
+        return summary
+    return answer["agentActionGroup"]
+
+
+def _schemas(clients: Clients, groups: tuple[JsonObject, ...], region: str | None) -> dict[str, Reference]:
+    found: dict[str, Reference] = {}
+    for group in groups:
+        given = group.get("apiSchema")
+        place = given.get("s3") if isinstance(given, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        if isinstance(place, dict):
+            bucket, key = str(place.get("s3BucketName", "")), str(place.get("s3ObjectKey", ""))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+            found[group["actionGroupId"]] = read_schema(clients, bucket, key, region=region)
+    return found
+
+
+def _base_name(control: Any, identity: str) -> Reference:
+    def read() -> str:
+        request, what = {"knowledgeBaseId": identity}, "Reading a knowledge base"
+        return str(with_retries(control.get_knowledge_base, request, what, identity)["knowledgeBase"]["name"])
+
+    return _named(read, "it cannot be read")
+
+
+def _guardrail_name(clients: Clients, given: JsonObject, region: str | None) -> Reference | None:
+    identity = given.get("guardrailIdentifier")
+    if not identity:
+        return None
+    request = {"guardrailIdentifier": identity, "guardrailVersion": given.get("guardrailVersion") or DRAFT}
+
+    def read() -> str:
+        bedrock = clients.client("bedrock", region)
+        return str(with_retries(bedrock.get_guardrail, request, "Reading a guardrail", str(identity))["name"])
+
+    return _named(read, "it cannot be read")
+
+
+def _named(read: Callable[[], str], what: str) -> Reference:
+    try:
+        return Reference(text=read())
+    except ResourceNotFoundError:
+        return Reference(problem="it does not exist")
+    except LoomError as error:
+        return Reference(problem=f"{what}: {error.what}")
+
+
+def _tags(control: Any, arn: str, problems: list[str]) -> dict[str, str]:
+    if not arn:
+        return {}
+    try:
+        answer = with_retries(control.list_tags_for_resource, {"resourceArn": arn}, "Reading the tags of an agent", arn)
+    except LoomError as error:
+        problems.append(error.what)
+        return {}
+    return dict(answer.get("tags") or {})

@@ -1,0 +1,100 @@
+"""Read an OpenAPI document from JSON or YAML, as plain JSON values within limits."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, NoReturn, cast
+
+from loomlib.errors import LoomError
+from loomlib.json_values import as_list, mapping_or_none
+
+from .yaml_nodes import parse_yaml
+
+MOST_VALUES: Final = 200_000
+"""Values of a document at most, each alias of YAML expanded: ten times a schema at Bedrock's limit of size."""
+
+DEEPEST: Final = 100
+"""Levels of nesting at most."""
+
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+
+
+class ApiDocumentError(LoomError):
+    """A text or a value that is not an OpenAPI document that Loom reads."""
+
+
+def parse_document(text: str) -> dict[str, Any]:
+    """Return the object that a text in JSON or YAML describes.
+
+    JSON is read as JSON, so that a character beyond the basic plane, escaped as a pair of surrogates, is understood,
+    which YAML does not know. A JSON text that contains a document as a string is read as that document.
+
+    Args:
+        text: The document.
+
+    Raises:
+        ApiDocumentError: It is neither JSON nor YAML, no object, or too large.
+    """
+    value = _parsed(text)
+    if isinstance(value, str):
+        value = _parsed(value)
+    if (document := mapping_or_none(value)) is None:
+        raise ApiDocumentError("The document is not an object")
+    return plain_json(document)
+
+
+def plain_json(document: object) -> dict[str, Any]:
+    """Return an object as plain JSON values: names are texts, and texts can be encoded in UTF-8.
+
+    Args:
+        document: A mapping of any values.
+
+    Raises:
+        ApiDocumentError: It has too many values, or is nested too deeply.
+    """
+    left = [MOST_VALUES]
+    return cast("dict[str, Any]", _plain(document, 0, left))
+
+
+def _plain(value: object, depth: int, left: list[int]) -> Any:
+    left[0] -= 1
+    if left[0] < 0:
+        raise ApiDocumentError(f"The document has more than {MOST_VALUES:,} values")
+    if depth > DEEPEST:
+        raise ApiDocumentError(f"The document is nested more than {DEEPEST} levels deep")
+    if isinstance(value, str):
+        return _SURROGATES.sub("\ufffd", value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else str(value)  # NaN fails the comparison, too
+    if (mapping := mapping_or_none(value)) is not None:
+        return {
+            _SURROGATES.sub("\ufffd", name if isinstance(cast("object", name), str) else str(name)): _plain(
+                item, depth + 1, left
+            )
+            for name, item in mapping.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_plain(item, depth + 1, left) for item in as_list(cast("object", value))]
+    return _SURROGATES.sub("\ufffd", str(value))
+
+
+def _parsed(text: str) -> Any:
+    cleaned = text.lstrip("\ufeff \t\r\n")
+    if not cleaned:
+        raise ApiDocumentError("The document is empty")
+    try:
+        return json.loads(cleaned, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return parse_yaml(cleaned, most_values=MOST_VALUES, deepest=DEEPEST)
+    except (ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ApiDocumentError(f"The document is neither JSON nor YAML: {reason}") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")

@@ -1,0 +1,36 @@
+"""Names of parameters that a model takes, no two of which are the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from ..model import ToolParameter
+
+LONGEST: Final = 64
+"""Characters of a parameter's name at most, as the models of Amazon Bedrock take it."""
+
+_OTHER: Final = re.compile(r"[^a-zA-Z0-9_.-]+")
+
+
+def with_names(parameters: Iterable[ToolParameter]) -> tuple[ToolParameter, ...]:
+    """Return parameters with names that a model takes; the name that is sent is kept as `wire_name`.
+
+    Of two parameters of one name, the first keeps it, and the other's place is put before its own: `body_id`.
+
+    Args:
+        parameters: The parameters in the order of the schema.
+    """
+    named: dict[str, ToolParameter] = {}
+    for parameter in parameters:
+        name = plain = (_OTHER.sub("_", parameter.name).strip("_") or "parameter")[:LONGEST]
+        if name in named:
+            name = plain = f"{parameter.place}_{plain}"[:LONGEST]
+        count = 1
+        while name in named:
+            count += 1
+            name = f"{plain[: LONGEST - 4]}_{count}"
+        named[name] = parameter if name == parameter.name else replace(parameter, name=name, wire_name=parameter.name)
+    return tuple(named.values())

@@ -1,0 +1,51 @@
+"""Hashes of what an agent does, and of files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Final
+
+from ..model import ImportedAgent
+from .encoding import encode
+
+_IDENTITY: Final = ("version", "alias_id", "alias_name")
+"""Members that say which version of an agent it is, and not what it does."""
+
+_SORTED: Final = {"action_groups": "name", "knowledge_bases": "id", "collaborators": "name", "tools": "name",
+                  "parameters": "name", "prompts": "name"}  # fmt: skip
+
+
+def agent_digest(agent: ImportedAgent) -> str:
+    """Return a hash of what an agent and its collaborators do, independent of versions, aliases, times and order.
+
+    Args:
+        agent: The agent.
+    """
+    canonical = json.dumps(_canonical(encode(agent)), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return content_digest(canonical.encode())
+
+
+def content_digest(content: bytes) -> str:
+    """Return the hash of a file's content.
+
+    Args:
+        content: The content.
+    """
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _canonical(value: dict[str, Any]) -> dict[str, Any]:
+    """Return an encoded agent without its identity, and with its parts in the order of their names."""
+    made = {name: inner for name, inner in value.items() if name not in _IDENTITY}
+    for name, key in _SORTED.items():
+        if name in made:
+            made[name] = sorted(map(_part, made[name]), key=lambda item: (str(item.get(key, "")), json.dumps(item)))
+    return made
+
+
+def _part(value: dict[str, Any]) -> dict[str, Any]:
+    made = _canonical(value)
+    if "agent" in made and made["agent"] is not None:
+        made["agent"] = _canonical(made["agent"])
+    return made

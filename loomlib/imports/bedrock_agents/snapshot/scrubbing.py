@@ -1,0 +1,117 @@
+"""Remove secrets from what is read of an agent, and count them.
+
+Personal data stays: an address in an instruction is a part of what the agent does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from loomlib.json_values import as_list, as_text, mapping_or_none
+
+_VALUES: Final = frozenset(("default", "example", "examples", "const", "value"))
+"""Members of a schema or a parameter with a value as a caller sends it."""
+
+_NAMES_BELOW: Final = frozenset(
+    ("properties", "patternProperties", "$defs", "definitions", "schemas", "parameters", "responses", "requestBodies",
+     "headers", "securitySchemes", "examples", "links", "callbacks", "paths", "mapping", "scopes", "variables",
+     "content", "encoding", "security", "dependentRequired", "dependentSchemas")
+)  # fmt: skip
+"""Members of an OpenAPI document whose own members are named by its author: a property `token` is no secret."""
+
+_IDENTIFIERS: Final = frozenset(
+    ("$ref", "operationId", "name", "required", "propertyName", "tokenUrl", "authorizationUrl", "refreshUrl", "type",
+     "format", "in", "scheme", "bearerFormat")
+)  # fmt: skip
+
+
+class Scrubber:
+    """Replaces secrets by placeholders without numbers, so that the result does not depend on the order of reading."""
+
+    def __init__(self) -> None:
+        from loomlib.redaction import KNOWN_FORMS, SECRETS, Redactor  # the rules take 20 ms to compile
+        from loomlib.redaction.secrets import is_secret_name
+
+        self._is_secret_name = is_secret_name
+        self._texts = Redactor(SECRETS, numbered=False).document()
+        # What other things refer to must stay as it is, unless it has a form that means nothing but a secret.
+        self._identifiers = Redactor(KNOWN_FORMS, numbered=False).document()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many secrets were replaced, by rule, sorted."""
+        return dict(sorted((Counter(self._texts.counts) + Counter(self._identifiers.counts)).items()))
+
+    def text(self, text: str) -> str:
+        """Return a text that people wrote, without secrets.
+
+        Args:
+            text: An instruction, a description, a prompt, or the like.
+        """
+        return self._texts.text(_encodable(text))
+
+    def identifier(self, text: str) -> str:
+        """Return a name, an id or a path, in which only documented forms of secrets are replaced.
+
+        Args:
+            text: What other things refer to.
+        """
+        return self._identifiers.text(_encodable(text))
+
+    def values(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Return texts by name; the value of a name such as `api_key` is replaced whole.
+
+        Args:
+            values: Tags or environment variables.
+        """
+        return {self.identifier(name): as_text(self._member(name, value)) for name, value in values.items()}
+
+    def schema(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a JSON schema or an OpenAPI document without secrets in its texts, defaults and examples.
+
+        Args:
+            document: Plain JSON values, of limited depth.
+        """
+        return {
+            self.identifier(name): self._walked(name, inner, named_by="", secret=False)
+            for name, inner in document.items()
+        }
+
+    def _walked(self, name: str, value: Any, *, named_by: str, secret: bool) -> Any:
+        """Return the value of a member.
+
+        Args:
+            name: The member's name.
+            value: Its value.
+            named_by: The member above it, if that one's members are named by the document's author.
+            secret: Whether it belongs to a property or a parameter with a secret's name.
+        """
+        if not named_by and name in _VALUES and not (name == "examples" and mapping_or_none(value) is not None):
+            return self._texts.value({"secret": value})["secret"] if secret else self._texts.value(value)
+        if (members := mapping_or_none(value)) is not None:
+            own_name = as_text(members.get("name")) if "in" in members else name
+            is_secret = (bool(named_by) or "in" in members) and self._is_secret_name(own_name)
+            below = name if name in _NAMES_BELOW and not named_by else ""
+            return {
+                self.identifier(key): self._walked(
+                    key, inner, named_by=below, secret=is_secret or (secret and not below)
+                )
+                for key, inner in members.items()
+            }
+        if not isinstance(value, str):
+            if items := as_list(value):
+                return [self._walked(name, item, named_by=named_by, secret=secret) for item in items]
+            return value
+        if name in _IDENTIFIERS or named_by:
+            return self.identifier(value)
+        return self._member(name, value)
+
+    def _member(self, name: str, value: str) -> Any:
+        return self._texts.value({"secret": value})["secret"] if self._is_secret_name(name) else self.text(value)
+
+
+def _encodable(text: str) -> str:
+    """Return a text that can be encoded in UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,33 @@
+"""What was read of an agent of Bedrock Agents at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..features import Feature, assess_features
+from ..model import ImportedAgent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSnapshot:
+    """An agent with its collaborators, as it was read, without secrets.
+
+    Attributes:
+        agent: The agent.
+        region: The AWS region that it is in.
+        is_immutable: Whether its version can never change; the working draft can.
+        digest: A hash of what the agent does, "sha256:…": the same for the same agent, whatever its alias, its
+            version's number, the times, and the order in which Bedrock lists its parts.
+        notes: What was approximated or could not be read, in sentences.
+    """
+
+    agent: ImportedAgent
+    region: str
+    is_immutable: bool
+    digest: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The eleven features of the agent, each with what becomes of it and why."""
+        return assess_features(self.agent)

@@ -1,0 +1,83 @@
+"""A snapshot of a Bedrock agent in a notebook: what becomes of its features, and its folder."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..imports.bedrock_agents import ImportedAgent
+from ..imports.bedrock_agents.snapshot import AgentSnapshot, write_snapshot
+from ..presentation.html import card
+from ..presentation.text import one_line, text_table
+from .context import Context
+from .frames import feature_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class AgentSnapshotView:
+    """A snapshot of an agent of Bedrock Agents.
+
+    Args:
+        context: The workbench's resources.
+        value: The snapshot.
+    """
+
+    def __init__(self, context: Context, value: AgentSnapshot) -> None:
+        self._context, self.value = context, value
+
+    @property
+    def agent(self) -> ImportedAgent:
+        """The agent with its collaborators, as values."""
+        return self.value.agent
+
+    @property
+    def digest(self) -> str:
+        """A hash of what the agent does; the same for the same agent."""
+        return self.value.digest
+
+    def features(self) -> pd.DataFrame:
+        """Return what becomes of each feature, one row for each feature of the agent and of its collaborators.
+
+        Returns:
+            agent, feature, state ("kept", "approximated", "lost", "needs you" or "unused"), reason.
+        """
+        return feature_frame(self.agent.walk())
+
+    def write(self, folder: str | PathLike[str]) -> Path:
+        """Write the snapshot as a folder of readable files, which has no secrets and appears complete or not at all.
+
+        Args:
+            folder: The folder; a snapshot that is there already is replaced.
+
+        Raises:
+            LoomError: The folder has something else in it, or files that somebody changed.
+        """
+        return write_snapshot(self.value, folder)
+
+    def __repr__(self) -> str:
+        """Return its agent, version and features."""
+        rows = [(item.name.replace("_", " "), item.state, item.reason) for item in self.value.features]
+        return "\n".join((self._title(), text_table(("feature", "state", "why"), rows), *self.value.notes))
+
+    def _repr_html_(self) -> str:
+        agent = self.agent
+        facts = [("version", agent.version), ("alias", agent.alias_name), ("model", agent.model.identifier)]
+        facts += [("immutable", "yes" if self.value.is_immutable else "no: a working draft can change")]
+        facts += [("secrets removed", str(count)) for count in [_secrets(agent)] if count]
+        facts += [
+            (item.name.replace("_", " "), f"{item.state}: {item.reason}")
+            for item in self.value.features
+            if item.state != "unused"
+        ]
+        notes = "\n".join(self.value.notes)
+        return card(self._title(), labels=self._context.labels, facts=facts, text=notes or None)
+
+    def _title(self) -> str:
+        return f"Snapshot of {one_line(self.agent.name)}, version {self.agent.version}"
+
+
+def _secrets(agent: ImportedAgent) -> int:
+    return sum(sum(item.redactions.values()) for item in agent.walk())
