@@ -9,11 +9,9 @@ from ..aws import bedrock_agents
 from ..aws.bedrock_agent_examples import create_agents
 from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent, BedrockAgentAnswer, ControlRequest
 from ..errors import NotSupportedError, RequestRejectedError
-from ..imports.bedrock_agents.snapshot import take_snapshot
 from ..presentation.formats import milliseconds
 from ..presentation.html import card
 from .account_resources import AccountResources
-from .agent_snapshot import AgentSnapshotView
 from .bedrock_examples import read_example
 from .context import Context
 from .frames import agent_step_frame, bedrock_agent_frame, passage_frame
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
     from ..imports.bedrock_agents.parity.names import ToolNames
+    from .agent_snapshot import AgentSnapshotView
     from .bedrock_agent_target import BedrockAgentTarget
 
 
@@ -254,6 +253,9 @@ class BedrockAgentView:
         Raises:
             ResourceNotFoundError: There is no such alias.
         """
+        from ..imports.bedrock_agents.snapshot import take_snapshot  # costs only those who import agents 60 ms
+        from .agent_snapshot import AgentSnapshotView
+
         clients, agent = self._context.clients, self.value
         value = take_snapshot(clients, agent.id, alias=alias, region=agent.region, progress=WaitLine())
         return AgentSnapshotView(self._context, value)

@@ -17,7 +17,6 @@ from ..aws.gateways import Gateway, GatewayTarget
 from ..aws.guardrails import Guardrail, GuardrailMatch
 from ..aws.knowledge_bases import KnowledgeBase, Passage
 from ..aws.web_search import WebResult
-from ..imports.bedrock_agents import ImportedAgent, assess_features
 from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
 from ..telemetry import LogEvent
 from .blueprints import Blueprint
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..evals import EvalSet
+    from ..imports.bedrock_agents import ImportedAgent
 
 _AGENTS = ("name", "status", "runtime_id", "region", "qualifiers", "registered_at", "last_refreshed_at", "arn")
 _LOGS = ("timestamp", "level", "message", "session_id", "request_id", "stream")
@@ -175,6 +175,8 @@ def bedrock_agent_frame(agents: Iterable[BedrockAgent]) -> pd.DataFrame:
 
 def feature_frame(agents: Iterable[ImportedAgent]) -> pd.DataFrame:
     """Return what becomes of the features of Bedrock agents, one row for each feature of each agent."""
+    from ..imports.bedrock_agents import assess_features
+
     return _frame(
         _FEATURES,
         ((agent.name, item.name, item.state, item.reason) for agent in agents for item in assess_features(agent)),
