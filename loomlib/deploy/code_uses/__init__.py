@@ -1,0 +1,15 @@
+"""Reads which operations of AWS an agent's code calls, and on what."""
+
+from .find import find_uses
+from .values import COMPUTED, SIGNED_REQUEST, CodeText, CodeUse, CodeUses, UnresolvedUse, VariableRead
+
+__all__ = [
+    "COMPUTED",
+    "SIGNED_REQUEST",
+    "CodeText",
+    "CodeUse",
+    "CodeUses",
+    "UnresolvedUse",
+    "VariableRead",
+    "find_uses",
+]

@@ -1,0 +1,306 @@
+"""Finds the calls of AWS in an agent's code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from ...aws.service_models import service_operations
+from .evaluation import (
+    Arguments,
+    AwsClient,
+    BoundOperation,
+    Entries,
+    ExpressionEvaluator,
+    SdkObject,
+    Value,
+    texts_of,
+)
+from .program import CodeProgram, CodeScope, read_program
+from .resource_methods import ACTIONS_OF_RESOURCES, BOUND_PARAMETERS
+from .sdk_classes import SdkCallable, find_sdk_callable
+from .values import COMPUTED, SIGNED_REQUEST, CodeText, CodeUse, CodeUses, UnresolvedUse
+
+_NO_CALL: Final = frozenset({"close", "can_paginate", "get_paginator", "get_waiter", "meta", "exceptions"})
+_TRANSFERS: Final = {
+    # Methods that boto3 adds to clients: their operations, and their parameters by position.
+    "upload_file": (("PutObject",), ("Filename", "Bucket", "Key")),
+    "upload_fileobj": (("PutObject",), ("Fileobj", "Bucket", "Key")),
+    "download_file": (("GetObject",), ("Bucket", "Key", "Filename")),
+    "download_fileobj": (("GetObject",), ("Bucket", "Key", "Fileobj")),
+    "copy": (("CopyObject",), ("CopySource", "Bucket", "Key")),
+}
+_WRITE_PERMISSION: Final = "write its permission into a policy of your own and deploy with role_arn"
+
+
+def find_uses(folder: Path | str) -> CodeUses:
+    """Find what an agent's code does with AWS: clients of boto3 and what is called on them, and classes of SDKs.
+
+    Names are followed through assignments, constants, environment variables, parameters and returned values of the
+    agent's own Python files. What cannot be followed is returned as unresolved. The code is read, never run.
+
+    Args:
+        folder: The agent's folder, or its only file.
+    """
+    program = read_program(Path(folder))
+    finder = _Finder(program)
+    for module in program.modules.values():
+        for call, scope in module.calls:
+            finder.look(call, scope)
+        for attribute, scope in module.attributes:
+            finder.look_at_attribute(attribute, scope)
+    for file, reason in program.unread:
+        finder.report(file, 0, f"The file cannot be read as Python: {reason}", "correct the file")
+    for file in program.others:
+        what = "Code in JavaScript is not read"
+        finder.report(file, 0, what, "name what it uses under [resources] in loom-agent.toml")
+    finder.report_idle_clients()
+    return CodeUses(
+        uses=tuple(sorted(finder.uses, key=lambda use: (use.file, use.line, use.service, use.operation))),
+        unresolved=tuple(dict.fromkeys(sorted(finder.unresolved, key=lambda open_: (open_.file, open_.line)))),
+        files=tuple(sorted(module.file for module in program.modules.values())),
+    )
+
+
+class _Finder:
+    def __init__(self, program: CodeProgram) -> None:
+        self._evaluator = ExpressionEvaluator(program)
+        self.uses: list[CodeUse] = []
+        self.unresolved: list[UnresolvedUse] = []
+        self._made: dict[tuple[str, int], str] = {}
+        self._called: set[tuple[str, int]] = set()
+
+    def report(self, file: str, line: int, what: str, try_: str) -> None:
+        self.unresolved.append(UnresolvedUse(file=file, line=line, what=what, try_=try_))
+
+    def report_idle_clients(self) -> None:
+        for (file, line), service in self._made.items():
+            if service and (file, line) not in self._called:
+                what = f"No call of this client of {service} is visible: something else calls it"
+                self.report(file, line, what, f"call it where it is made, or {_WRITE_PERMISSION}")
+
+    def look_at_attribute(self, node: ast.Attribute, scope: CodeScope) -> None:
+        """Note clients of which the code reads the address or the errors: they need no permission for that."""
+        self._called |= {
+            value.place for value in self._evaluator.values(node.value, scope) if isinstance(value, AwsClient)
+        }
+
+    def look(self, call: ast.Call, scope: CodeScope) -> None:
+        evaluator, file, line = self._evaluator, scope.module.file, call.lineno
+        for value in evaluator.values(call, scope):
+            if isinstance(value, AwsClient) and value.place == (file, line):
+                self._made[value.place] = value.service
+                if not value.service:
+                    what = "Which service this client is of is decided at run time"
+                    self.report(file, line, what, f"name the service in the code, or {_WRITE_PERMISSION}")
+        qualified = evaluator.qualified(call.func, scope)
+        if qualified.startswith("botocore.auth.SigV4") and qualified.endswith("Auth"):
+            self._signed(call, scope)
+        if (sdk := find_sdk_callable(qualified)) is not None:
+            self._sdk_call(sdk, qualified, call, scope)
+        elif qualified in ("strands.Agent", "strands.agent.Agent"):
+            self._default_model(call, scope)
+        if isinstance(call.func, ast.Attribute):
+            for value in evaluator.values(call.func.value, scope):
+                self._method(value, call.func.attr, call, scope)
+        for value in evaluator.values(call.func, scope) if not isinstance(call.func, ast.Attribute) else ():
+            if isinstance(value, BoundOperation) and value.kind == "method":
+                self._client_method(value.client, value.name, call, scope)
+
+    def _method(self, value: Value, name: str, call: ast.Call, scope: CodeScope) -> None:
+        if isinstance(value, AwsClient):
+            if value.is_resource:
+                self._resource_method(value, name, call, scope)
+            else:
+                self._client_method(value, name, call, scope)
+        elif isinstance(value, BoundOperation) and name in ("paginate", "wait"):
+            self._called.add(value.client.place)
+            self._operation(value.client, value.name, call, scope, is_waiter=value.kind == "waiter")
+        elif isinstance(value, BoundOperation) and value.client.is_resource:  # table.meta.client, bucket.objects.all()
+            self._resource_method(value.client, f"{value.name}.{name}", call, scope)
+        elif isinstance(value, SdkObject):
+            self._sdk_method(value, name, call, scope)
+
+    def _client_method(self, client: AwsClient, name: str, call: ast.Call, scope: CodeScope) -> None:
+        if name in _NO_CALL or not client.service:
+            return
+        self._called.add(client.place)
+        if client.service == "s3" and name in _TRANSFERS:
+            operations, positions = _TRANSFERS[name]
+            arguments = self._evaluator.arguments(call, scope)
+            for index, values in enumerate(arguments.positional[: len(positions)]):
+                arguments.named.setdefault(positions[index], values)
+            for operation in operations:
+                self._add(client.service, operation, arguments, call, scope)
+        elif name == "generate_presigned_url":
+            self._presigned(client, call, scope)
+        else:
+            self._operation(client, name, call, scope)
+
+    def _presigned(self, client: AwsClient, call: ast.Call, scope: CodeScope) -> None:
+        given = self._evaluator.arguments(call, scope)
+        inner = next((value for value in given.get("Params", 1) if isinstance(value, Entries)), None)
+        arguments = Arguments(named=dict(inner.items) if inner else {}, is_partial=inner is None)
+        for value in given.get("ClientMethod", 0) or (COMPUTED,):
+            text = value.resolved({}) if isinstance(value, CodeText) else None
+            self._operation(client, text or "", call, scope, arguments=arguments)
+
+    def _operation(
+        self,
+        client: AwsClient,
+        name: str,
+        call: ast.Call,
+        scope: CodeScope,
+        *,
+        is_waiter: bool = False,
+        arguments: Arguments | None = None,
+    ) -> None:
+        file, line = scope.module.file, call.lineno
+        known = service_operations(client.service)
+        if known is None:
+            self.report(file, line, f"boto3 has no service {client.service!r}", "correct the service's name")
+            return
+        if not name:
+            what = f"Which operation of {client.service} is called is decided at run time"
+            self.report(file, line, what, f"call the operation by its name, or {_WRITE_PERMISSION}")
+            return
+        operation = (known.waiters if is_waiter else known.methods).get(name)
+        if operation is None:
+            what = f"The client of {client.service} has no operation {name!r}"
+            self.report(file, line, what, "correct the operation's name")
+            return
+        self._add(client.service, operation, arguments or self._evaluator.arguments(call, scope), call, scope)
+
+    def _resource_method(self, client: AwsClient, name: str, call: ast.Call, scope: CodeScope) -> None:
+        if name[:1].isupper() or name in _NO_CALL:
+            return
+        self._called.add(client.place)
+        kind = f"{client.service}.{client.path[-1] if client.path else ''}"
+        operations = ACTIONS_OF_RESOURCES.get(f"{kind}.{name}")
+        if operations is None:
+            what = f"What {name}() of a resource of {client.service} calls is not known"
+            self.report(scope.module.file, call.lineno, what, "use the client: boto3.client(…)")
+            return
+        arguments = self._evaluator.arguments(call, scope)
+        for place, text in client.bound:
+            if parameter := BOUND_PARAMETERS.get(f"{client.service}.{place}"):
+                arguments.named[parameter] = (text,)
+        if name in ("upload_file", "upload_fileobj", "download_file") and kind == "s3.Bucket":
+            index = 0 if name == "download_file" else 1
+            if values := arguments.get("Key", index):
+                arguments.named["Key"] = values
+        for operation in operations:
+            self._add(client.service, operation, arguments, call, scope)
+
+    def _signed(self, call: ast.Call, scope: CodeScope) -> None:
+        arguments = self._evaluator.arguments(call, scope)
+        for value in arguments.get("service_name", 1) or (COMPUTED,):
+            service = value.resolved({}) if isinstance(value, CodeText) else None
+            if not service:
+                what = "For which service this request is signed is decided at run time"
+                self.report(scope.module.file, call.lineno, what, _WRITE_PERMISSION)
+            else:
+                self._add(service, SIGNED_REQUEST, Arguments(), call, scope)
+
+    def _default_model(self, call: ast.Call, scope: CodeScope) -> None:
+        arguments = self._evaluator.arguments(call, scope)
+        if "model" in arguments.named or arguments.positional or arguments.is_partial:
+            for value in arguments.named.get("model", ()):
+                if isinstance(value, CodeText) and value != COMPUTED:  # the id of a model of Bedrock
+                    for operation in ("Converse", "ConverseStream"):
+                        given = Arguments(named={"modelId": (value,)})
+                        self._add("bedrock-runtime", operation, given, call, scope, via="strands.Agent")
+            return
+        what = "This Agent has no model: Strands' default changes with its release"
+        self.report(scope.module.file, call.lineno, what, 'Agent(model=BedrockModel(model_id="…"))')
+
+    def _sdk_call(self, sdk: SdkCallable, qualified: str, call: ast.Call, scope: CodeScope) -> None:
+        for value in self._evaluator.values(call, scope):
+            if not isinstance(value, SdkObject):
+                continue
+            given = dict(value.arguments)
+            name = qualified.rpartition(".")[2]
+            wanted = sdk.parameters.get(sdk.required, "")
+            partial = self._evaluator.arguments(call, scope).is_partial
+            if sdk.required and wanted not in given and not partial:
+                what = f"{name} has no {sdk.required}: the SDK's default changes with its release"
+                self.report(scope.module.file, call.lineno, what, f"give it {sdk.required}")
+                continue
+            self._add_sdk(sdk, sdk.operations, given, call, scope, name)
+
+    def _sdk_method(self, value: SdkObject, name: str, call: ast.Call, scope: CodeScope) -> None:
+        sdk, arguments = value.sdk, self._evaluator.arguments(call, scope)
+        operations = sdk.methods.get(name, ())
+        if not operations:
+            for service in sdk.forwards:
+                known = service_operations(service)
+                if known is not None and name in known.methods:
+                    operations = (f"{service}:{known.methods[name]}",)
+                    break
+        given = dict(value.arguments)
+        if sdk.first and arguments.positional:
+            given[sdk.parameters[sdk.first]] = texts_of(arguments.positional[0])
+        for parameter, values in arguments.named.items():
+            given[sdk.parameters.get(parameter, parameter)] = texts_of(values)
+        self._add_sdk(sdk, operations, given, call, scope, f"{sdk.names[0]}.{name}")
+
+    def _add_sdk(
+        self,
+        sdk: SdkCallable,
+        operations: tuple[str, ...],
+        given: Mapping[str, tuple[CodeText, ...]],
+        call: ast.Call,
+        scope: CodeScope,
+        via: str,
+    ) -> None:
+        arguments = Arguments()
+        for name, texts in given.items():
+            arguments.named[name] = texts
+        for name, default in sdk.defaults.items():
+            arguments.named.setdefault(name, (CodeText(parts=(default,)),))
+        if "bedrock/" in arguments.named:  # LiteLLM's names of models: "bedrock/converse/…"
+            models = [_of_litellm(text) for text in texts_of(arguments.named.pop("bedrock/"))]
+            chosen = [text for text in models if text is not None]
+            if not chosen:
+                return
+            arguments.named["modelId"] = tuple(chosen)
+        for operation in operations:
+            service, _, name = operation.partition(":")
+            self._add(service, name, arguments, call, scope, via=via)
+
+    def _add(
+        self, service: str, operation: str, arguments: Arguments, call: ast.Call, scope: CodeScope, *, via: str = ""
+    ) -> None:
+        use = CodeUse(
+            service=service,
+            operation=operation,
+            arguments=dict(_flat(arguments.named)),
+            is_partial=arguments.is_partial,
+            file=scope.module.file,
+            line=call.lineno,
+            via=via,
+        )
+        if use not in self.uses:
+            self.uses.append(use)
+
+
+def _of_litellm(text: CodeText) -> CodeText | None:
+    """Return the model id in LiteLLM's name of a model; None for another provider's model."""
+    first = text.parts[0] if text.parts else None
+    if not isinstance(first, str):
+        return COMPUTED
+    for start in ("bedrock/converse/", "bedrock/invoke/", "bedrock/"):
+        if first.startswith(start):
+            return CodeText(parts=(first.removeprefix(start), *text.parts[1:]))
+    return None
+
+
+def _flat(named: Mapping[str, tuple[Value, ...]], start: str = "") -> Iterator[tuple[str, tuple[CodeText, ...]]]:
+    for name, values in named.items():
+        entries = [value for value in values if isinstance(value, Entries)]
+        if texts := texts_of([value for value in values if not isinstance(value, Entries)]):
+            yield f"{start}{name}", texts
+        for value in entries:
+            yield from _flat(dict(value.items), f"{start}{name}.")

@@ -1,0 +1,14 @@
+"""The role of an agent with least privilege: from its code and its configuration, each statement with its reason."""
+
+from .generate import role_policy, trust_document
+from .values import AwsPlace, KnownResources, OpenPermission, RolePolicy, RoleStatement
+
+__all__ = [
+    "AwsPlace",
+    "KnownResources",
+    "OpenPermission",
+    "RolePolicy",
+    "RoleStatement",
+    "role_policy",
+    "trust_document",
+]

@@ -1,0 +1,102 @@
+"""The actions on resources that `loom-agent.toml` names, for code that does not show what it calls on them: data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+
+def _agentcore(names: str) -> tuple[str, ...]:
+    return tuple(f"bedrock-agentcore:{name}" for name in names.split())
+
+
+CONFIGURED_ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "models": (("bedrock:InvokeModel", "models"), ("bedrock:InvokeModelWithResponseStream", "models")),
+    "functions": (("lambda:InvokeFunction", "functions"),),
+    "knowledge_bases": (("bedrock:Retrieve", "knowledge_bases"),),
+    "guardrails": (("bedrock:ApplyGuardrail", "guardrails"),),
+    "memories": tuple(
+        (action, "memories")
+        for action in _agentcore(
+            "CreateEvent GetEvent ListEvents ListActors ListSessions RetrieveMemoryRecords GetMemoryRecord "
+            "ListMemoryRecords"
+        )
+    ),
+    "gateways": (("bedrock-agentcore:InvokeGateway", "gateways"),),
+    "code_interpreters": tuple(
+        (action, "code_interpreters")
+        for action in _agentcore(
+            "StartCodeInterpreterSession GetCodeInterpreterSession StopCodeInterpreterSession InvokeCodeInterpreter"
+        )
+    ),
+    "browsers": tuple(
+        (action, "browsers")
+        for action in _agentcore(
+            "StartBrowserSession GetBrowserSession StopBrowserSession ConnectBrowserAutomationStream"
+        )
+    ),
+    "buckets": (("s3:GetObject", "objects"), ("s3:ListBucket", "listed_buckets")),
+    "agents": (("bedrock-agentcore:InvokeAgentRuntime", "agents"),),
+}
+"""The actions of each kind under `[resources]`, each with the kind of ARN that it is about. None of them deletes."""
+
+SIGNED_ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "agents": (("bedrock-agentcore:GetAgentCard", "agents"),),
+}
+"""Further actions on configured resources for code that signs its requests itself, such as clients of A2A."""
+
+SIGNED_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "bedrock-agentcore": ("gateways", "agents"),
+    "bedrock": ("models", "knowledge_bases", "guardrails"),
+    "lambda": ("functions",),
+    "s3": ("buckets",),
+}
+"""The kinds of configured resources that a request signed for a service may be about."""
+
+CONFIGURED_KINDS: Final[Mapping[str, str]] = {
+    "objects": "buckets",
+    "copied_objects": "buckets",
+    "listed_buckets": "buckets",
+    **{kind: kind for kind in CONFIGURED_ACTIONS if kind != "buckets"},
+}
+"""The kind under `[resources]` that has the resources of a kind of ARN."""
+
+LABELS: Final[Mapping[str, tuple[str, str]]] = {
+    "models": ("Models", "the agent calls models"),
+    "functions": ("Functions", "the agent calls Lambda functions"),
+    "knowledge_bases": ("KnowledgeBases", "the agent retrieves from knowledge bases"),
+    "guardrails": ("Guardrails", "the agent applies guardrails"),
+    "memories": ("Memories", "the agent uses AgentCore memories"),
+    "gateways": ("Gateways", "the agent calls tools through gateways"),
+    "code_interpreters": ("CodeInterpreters", "the agent runs code in code interpreters"),
+    "browsers": ("Browsers", "the agent uses browsers"),
+    "web_searches": ("WebSearch", "the agent searches the web"),
+    "objects": ("Objects", "the agent reads or writes objects in S3"),
+    "copied_objects": ("Objects", "the agent copies objects in S3"),
+    "listed_buckets": ("Buckets", "the agent lists objects in S3"),
+    "agents": ("Agents", "the agent invokes other agents"),
+    "agent_aliases": ("BedrockAgents", "the agent invokes agents of Bedrock Agents"),
+    "flow_aliases": ("Flows", "the agent invokes flows"),
+    "secrets": ("Secrets", "the agent reads secrets"),
+    "parameters": ("Parameters", "the agent reads parameters of Systems Manager"),
+    "tables": ("Tables", "the agent uses tables of DynamoDB"),
+    "queried_tables": ("Tables", "the agent queries tables of DynamoDB"),
+    "queues": ("Queues", "the agent uses queues of SQS"),
+    "topics": ("Topics", "the agent publishes to topics of SNS"),
+    "state_machines": ("StateMachines", "the agent uses state machines"),
+    "keys": ("Keys", "the agent uses keys of KMS"),
+    "event_buses": ("EventBuses", "the agent sends events"),
+    "roles": ("Roles", "the agent assumes roles"),
+    "log_groups": ("LogGroups", "the agent uses log groups of its own"),
+    "streams": ("Streams", "the agent uses streams of Kinesis"),
+    "delivery_streams": ("DeliveryStreams", "the agent uses delivery streams"),
+    "vector_buckets": ("VectorBuckets", "the agent uses S3 Vectors"),
+    "identities": ("Email", "the agent sends email"),
+    "metric_namespaces": ("OwnMetrics", "the agent publishes metrics of its own"),
+    "workload_identities": ("WorkloadIdentities", "the agent asks for access tokens of workload identities"),
+    "api_keys": ("ApiKeys", "the agent asks AgentCore Identity for API keys"),
+    "oauth2_tokens": ("OauthTokens", "the agent asks AgentCore Identity for OAuth tokens"),
+    "api_key_secrets": ("CredentialSecrets", "AgentCore Identity keeps the credentials in Secrets Manager"),
+    "oauth2_secrets": ("CredentialSecrets", "AgentCore Identity keeps the credentials in Secrets Manager"),
+}
+"""The name and the reason of the statement about each kind of ARN."""

@@ -1,0 +1,317 @@
+"""Generates the policy of an agent's role: exactly what its code and its configuration use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ...aws.service_models import service_operations
+from ...errors import LoomError
+from ...presentation.formats import number
+from ..code_uses import COMPUTED, SIGNED_REQUEST, CodeText, CodeUse, CodeUses, VariableRead
+from ..spec import RESOURCE_KINDS, AgentSpec
+from .arns import StatementTarget, namespace_target, targets
+from .configured import CONFIGURED_ACTIONS, CONFIGURED_KINDS, LABELS, SIGNED_ACTIONS, SIGNED_KINDS
+from .operations import IAM_PREFIXES, OPERATIONS, PARAMETERS, WITHOUT_RESOURCES, ActionRule
+from .statements import StatementList
+from .values import (
+    LONGEST_INLINE_POLICY,
+    AwsPlace,
+    KnownResources,
+    OpenPermission,
+    RolePolicy,
+    RoleStatement,
+)
+
+LOG_GROUPS: Final = "/aws/bedrock-agentcore/runtimes/"
+_OWN_POLICY: Final = "write its permission into a policy of your own and deploy with role_arn"
+_TELEMETRY: Final = ("PutTraceSegments", "PutTelemetryRecords", "GetSamplingRules", "GetSamplingTargets")
+
+
+def role_policy(
+    spec: AgentSpec,
+    uses: CodeUses,
+    place: AwsPlace,
+    *,
+    known: KnownResources | None = None,
+    repository_arn: str = "",
+) -> RolePolicy:
+    """Return the policy of an agent's role.
+
+    It has what AgentCore needs of every role (the agent's own log group, traces, metrics), what the code calls, and
+    what the configuration names. A resource that is not known gets no permission; it is among `open`.
+
+    Args:
+        spec: The agent's configuration.
+        uses: What its code does with AWS (`find_uses`).
+        place: The account and region.
+        known: What was read in the account: ids of named resources, models of inference profiles.
+        repository_arn: The ECR repository of the agent's image, for a container.
+
+    Raises:
+        LoomError: The policy is longer than IAM allows.
+    """
+    maker = _Maker(spec, place, known or KnownResources())
+    maker.add_code(uses)
+    maker.add_configuration(uses)
+    statements = (*_platform_statements(spec, place, repository_arn), *maker.statements.all())
+    policy = RolePolicy(
+        statements=statements,
+        trust=trust_document(place),
+        open=tuple(dict.fromkeys(maker.open)),
+        notes=tuple(dict.fromkeys(maker.notes)),
+    )
+    if (length := len(json.dumps(policy.document(), separators=(",", ":")))) > LONGEST_INLINE_POLICY:
+        raise LoomError(
+            f"The role's policy has {number(length)} characters, above IAM's {number(LONGEST_INLINE_POLICY)}",
+            on=spec.name,
+            try_="use fewer resources in one agent, or a role with managed policies: role_arn",
+        )
+    return policy
+
+
+def trust_document(place: AwsPlace, *, service: str = "bedrock-agentcore.amazonaws.com") -> dict[str, Any]:
+    """Return the trust policy of a role that AgentCore assumes for runtimes of this account and region only.
+
+    Args:
+        place: The account and region.
+        service: The service that assumes it, when it is not AgentCore.
+    """
+    condition: dict[str, Any] = {"StringEquals": {"aws:SourceAccount": place.account}}
+    if service.startswith("bedrock-agentcore."):
+        condition["ArnLike"] = {"aws:SourceArn": place.arn("bedrock-agentcore", "*")}
+    statement = {
+        "Sid": "AssumedByAgentCore" if "ArnLike" in condition else "AssumedByService",
+        "Effect": "Allow",
+        "Principal": {"Service": service},
+        "Action": "sts:AssumeRole",
+        "Condition": condition,
+    }
+    return {"Version": "2012-10-17", "Statement": [statement]}
+
+
+def _platform_statements(spec: AgentSpec, place: AwsPlace, repository_arn: str) -> Iterable[RoleStatement]:
+    group = place.arn("logs", f"log-group:{LOG_GROUPS}{spec.name}-*")
+    yield RoleStatement(
+        sid="OwnLogs",
+        actions=("logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"),
+        resources=(group, f"{group}:log-stream:*"),
+        reason="the agent's log; AgentCore adds the runtime's id and the endpoint to the group's name",
+    )
+    yield RoleStatement(
+        sid="FindLogGroups",
+        actions=("logs:DescribeLogGroups",),
+        resources=(place.arn("logs", "log-group:*"),),
+        reason="AgentCore finds the agent's log group in the list of groups, which has no narrower resource",
+    )
+    yield RoleStatement(
+        sid="Traces",
+        actions=tuple(f"xray:{name}" for name in _TELEMETRY),
+        resources=("*",),
+        reason="the agent's traces; AWS defines these actions without resources",
+    )
+    metrics = namespace_target("bedrock-agentcore")
+    yield RoleStatement(
+        sid="Metrics",
+        actions=("cloudwatch:PutMetricData",),
+        resources=metrics.resources,
+        condition=metrics.condition,
+        reason="the agent's metrics, in AgentCore's namespace only; AWS defines the action without resources",
+    )
+    if repository_arn:
+        yield RoleStatement(
+            sid="Image",
+            actions=("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"),
+            resources=(repository_arn,),
+            reason="AgentCore starts the agent from its image",
+        )
+        yield RoleStatement(
+            sid="ImageLogin",
+            actions=("ecr:GetAuthorizationToken",),
+            resources=("*",),
+            reason="AgentCore signs in to ECR; AWS defines the action without resources",
+        )
+
+
+class _Maker:
+    """Collects the statements of one agent."""
+
+    def __init__(self, spec: AgentSpec, place: AwsPlace, known: KnownResources) -> None:
+        self._spec, self._place, self._known = spec, place, known
+        self._variables = _variables(spec, known)
+        self._used: set[tuple[str, str]] = set()
+        self.statements = StatementList()
+        self.open: list[OpenPermission] = []
+        self.notes: list[str] = []
+
+    def add_code(self, uses: CodeUses) -> None:
+        self.open += [OpenPermission(place=item.place, what=item.what, try_=item.try_) for item in uses.unresolved]
+        for use in uses.uses:
+            if use.operation == SIGNED_REQUEST:
+                self._signed(use)
+                continue
+            for rule in _rules(use):
+                self._rule(use, rule)
+
+    def add_configuration(self, uses: CodeUses) -> None:
+        signs = any(use.operation == SIGNED_REQUEST for use in uses.uses)
+        for kind in RESOURCE_KINDS:
+            for binding in self._spec.resources.of(kind):
+                where = f"[resources] {kind}"
+                if not signs and (kind, self._identity(kind, binding.resource)) in self._used:
+                    continue  # the code shows what it calls on it
+                actions = CONFIGURED_ACTIONS[kind] + (SIGNED_ACTIONS.get(kind, ()) if signs else ())
+                for action, arn_kind in actions:
+                    if not self._add(action, arn_kind, self._identity(kind, binding.resource), where):
+                        self.open.append(_unknown(kind, binding.resource, where))
+                        break
+        for variable, secret in self._spec.secrets.items():
+            where = f"[secrets] {variable}"
+            if secret.startswith("ssm:"):
+                self._add("ssm:GetParameter", "parameters", secret.removeprefix("ssm:"), where)
+            else:
+                self._add("secretsmanager:GetSecretValue", "secrets", secret, where)
+
+    def _identity(self, kind: str, resource: str) -> str:
+        return self._known.ids.get((kind, resource), resource)
+
+    def _add(self, action: str, kind: str, name: str, place: str) -> bool:
+        found = targets(kind, name, self._place, self._known)
+        for target in found or ():
+            label, reason = LABELS[kind]
+            self.statements.add(label, action, target, reason, place)
+        if found:
+            self._used.add((CONFIGURED_KINDS.get(kind, kind), name if kind != "objects" else name.partition("/")[0]))
+        return bool(found)
+
+    def _signed(self, use: CodeUse) -> None:
+        kinds = SIGNED_KINDS.get(use.service, ())
+        if any(self._spec.resources.of(kind) for kind in kinds):
+            return
+        what = f"The code signs requests for {use.service} itself, so which resource they are about is not visible"
+        try_ = f"name it under [resources] {' or '.join(kinds)} in loom-agent.toml" if kinds else _OWN_POLICY
+        self.open.append(OpenPermission(place=use.place, what=what, try_=try_))
+
+    def _rule(self, use: CodeUse, rule: ActionRule) -> None:
+        if not rule.kind:
+            if rule.action in WITHOUT_RESOURCES:
+                target = StatementTarget(resources=("*",), reason="AWS defines the action without resources")
+                self.statements.add("NoResources", rule.action, target, f"the agent calls {use.operation}", use.place)
+            else:
+                what = f"Which resource {use.service}'s {use.operation} is about is not known"
+                self.open.append(OpenPermission(place=use.place, what=what, try_=_OWN_POLICY))
+            return
+        texts = _texts(use, rule)
+        if not texts and rule.is_optional:
+            return
+        done, empty = False, list[CodeText]()
+        for text in texts or (COMPUTED,):
+            if text.resolved(self._variables) == "":
+                empty.append(text)
+            elif self._text(use, rule, text) or self._from_configuration(use, rule, text):
+                done = True
+            else:
+                self.open.append(self._unresolved(use, rule, text))
+        for text in empty if not done else ():
+            names = ", ".join(part.name for part in text.parts if isinstance(part, VariableRead))
+            self.notes.append(f"{use.place}: {names or 'the name'} is empty, so {rule.action} is not allowed")
+
+    def _text(self, use: CodeUse, rule: ActionRule, text: CodeText) -> bool:
+        name = text.resolved(self._variables)
+        if name is None and not text.unset(self._variables):
+            name = text.pattern(self._variables)
+        if name is None:
+            return False
+        if rule.kind in ("objects", "listed_buckets") and name.count("/") == 1 and name.endswith("/*"):
+            narrowed = [
+                binding.resource.removeprefix(f"arn:{self._place.partition}:s3:::")
+                for binding in self._spec.resources.buckets
+            ]
+            inside = [prefix for prefix in narrowed if prefix.startswith(name[:-1])]
+            if inside:  # the configuration says which part of the bucket
+                return all([self._add(rule.action, rule.kind, prefix, use.place) for prefix in inside])
+        return self._add(rule.action, rule.kind, name, use.place)
+
+    def _from_configuration(self, use: CodeUse, rule: ActionRule, text: CodeText) -> bool:
+        """Allow the action on the configured resources of its kind, for a resource that is known at run time only."""
+        if text.unset(self._variables) or text.resolved(self._variables) is not None:
+            return False
+        kind = CONFIGURED_KINDS.get(rule.kind)
+        bindings = self._spec.resources.of(kind) if kind else ()
+        names = [self._identity(kind or "", binding.resource) for binding in bindings]
+        return bool(names) and all([self._add(rule.action, rule.kind, name, use.place) for name in names])
+
+    def _unresolved(self, use: CodeUse, rule: ActionRule, text: CodeText) -> OpenPermission:
+        kind = CONFIGURED_KINDS.get(rule.kind)
+        operation = f"{use.service}'s {use.operation}"
+        if unset := text.unset(self._variables):
+            names = ", ".join(unset)
+            what = f"{operation} uses {names}, which has no value"
+            table = f"[resources] {kind} = {{{unset[0]} = …}}" if kind else f"[environment] {unset[0]} = …"
+            return OpenPermission(place=use.place, what=what, try_=f"{table} in loom-agent.toml")
+        resolved = text.resolved(self._variables)
+        if resolved is None:
+            what = f"{operation}: {', '.join(rule.parameters)} is computed at run time"
+        else:
+            what = f"{operation}: {resolved!r} does not say which resource it is"
+        where = f"name it under [resources] {kind} in loom-agent.toml" if kind else _OWN_POLICY
+        return OpenPermission(place=use.place, what=what, try_=where)
+
+
+def _unknown(kind: str, resource: str, where: str) -> OpenPermission:
+    return OpenPermission(
+        place=where,
+        what=f"{resource!r} is no id or ARN, and nothing in the account has this name",
+        try_=f"name the {kind.replace('_', ' ')} by id or ARN, or create what has this name first",
+    )
+
+
+def _variables(spec: AgentSpec, known: KnownResources) -> dict[str, str]:
+    bound = {
+        binding.variable: known.ids.get((kind, binding.resource), binding.resource)
+        for kind, binding in spec.bindings()
+        if binding.variable
+    }
+    secrets = {name: secret.removeprefix("ssm:") for name, secret in spec.secrets.items()}
+    return {**spec.environment, **secrets, **bound}
+
+
+def _rules(use: CodeUse) -> tuple[ActionRule, ...]:
+    key = f"{use.service}:{use.operation}"
+    if key in OPERATIONS:
+        return OPERATIONS[key]
+    known = service_operations(use.service)
+    signing = known.signing_name if known is not None else use.service
+    action = f"{IAM_PREFIXES.get(signing, signing)}:{use.operation}"
+    named = [name for name in use.arguments if f"{use.service}.{name}" in PARAMETERS]
+    if not named and known is not None:  # given by position or by `**`, or left to a default
+        members = known.parameters.get(use.operation, ())
+        named = [name for name in members if f"{use.service}.{name}" in PARAMETERS]
+    if not named:
+        return (ActionRule(action),)
+    return (ActionRule(action, PARAMETERS[f"{use.service}.{named[0]}"], (named[0],)),)
+
+
+def _texts(use: CodeUse, rule: ActionRule) -> tuple[CodeText, ...]:
+    if rule.kind == "objects":
+        return _joined(use.arguments, "Bucket", "Key", "/")
+    if rule.kind == "listed_buckets":
+        return _joined(use.arguments, "Bucket", "Prefix", "/") if "Prefix" in use.arguments else _first(use, rule)
+    if rule.kind == "agent_aliases":
+        return _joined(use.arguments, "agentId", "agentAliasId", "/")
+    if rule.kind == "flow_aliases":
+        return _joined(use.arguments, "flowIdentifier", "flowAliasIdentifier", "/alias/")
+    return _first(use, rule)
+
+
+def _first(use: CodeUse, rule: ActionRule) -> tuple[CodeText, ...]:
+    return next((use.arguments[name] for name in rule.parameters if name in use.arguments), ())
+
+
+def _joined(
+    arguments: Mapping[str, tuple[CodeText, ...]], first: str, second: str, between: str
+) -> tuple[CodeText, ...]:
+    """Return two parameters as one text, in all combinations."""
+    starts, ends = arguments.get(first, ()), arguments.get(second, (COMPUTED,))
+    return tuple(CodeText(parts=(*start.parts, between, *end.parts)) for start in starts for end in ends)
