@@ -1,0 +1,277 @@
+"""The modules in `definitions/` of a generated agent: each agent as one constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
+
+from ..model import ActionGroup, Collaborator, ImportedAgent, ImportedTool, InferenceParameters, PromptStep
+from .naming import distinct, module_name, tool_name, variable_name
+from .prompt_templates import orchestration_template, step_template
+from .python_text import WIDTH, PythonCall, PythonName, python_text
+from .uses import callable_collaborators, callable_groups, distinct_agents, is_http, same_agent
+
+_STEPS: Final = {
+    "pre_processing": "PRE_PROCESSING",
+    "post_processing": "POST_PROCESSING",
+    "routing_classifier": "ROUTING_CLASSIFIER",
+}
+
+
+def definition_files(root: ImportedAgent) -> dict[str, str]:
+    """Return the modules of an agent and of its collaborators.
+
+    Args:
+        root: The agent.
+    """
+    agents = distinct_agents(root)
+    modules = distinct(module_name(agent.name) for agent in agents)
+    files = {
+        f"definitions/{module}.py": _module(agent, agents, modules, is_root=agent is agents[0])
+        for agent, module in zip(agents, modules, strict=True)
+    }
+    constant = modules[0].upper()
+    imported = _imported(f".{modules[0]}", [constant])
+    about = f'"""The agent {_plain(root.name)}, and its collaborators."""'
+    files["definitions/__init__.py"] = (
+        f"{about}\n\nfrom __future__ import annotations\n\nfrom typing import Final\n\n{imported}\n\n"
+        f'ROOT: Final = {constant}\n"""The agent that is asked."""\n\n__all__ = ["ROOT"]\n'
+    )
+    return files
+
+
+def http_servers(root: ImportedAgent) -> dict[str, str]:
+    """Return the environment variables that name servers of APIs, each with the server that the API itself names.
+
+    Args:
+        root: The agent.
+    """
+    groups = [group for agent in root.walk() for group in callable_groups(agent) if is_http(group)]
+    return {variable_name(group.name, "URL"): _server(group) for group in groups}
+
+
+def model_identifiers(root: ImportedAgent) -> list[str]:
+    """Return the models that an agent and its collaborators ask, each once.
+
+    Args:
+        root: The agent.
+    """
+    named: dict[str, None] = {}
+    for agent in root.walk():
+        named[agent.model.identifier] = None
+        for step in agent.prompts:
+            if step.is_enabled and step.name in _STEPS and step.model:
+                named[step.model] = None
+    return list(named)
+
+
+def _module(agent: ImportedAgent, agents: list[ImportedAgent], modules: list[str], *, is_root: bool) -> str:
+    names = {id(other): module for other, module in zip(agents, modules, strict=True)}
+
+    def constant(other: ImportedAgent) -> str:
+        known = next(candidate for candidate in agents if same_agent(candidate, other))
+        return names[id(known)].upper()
+
+    call = _agent(agent, constant, is_root=is_root)
+    members = {other for _, other in ((name, constant(item)) for name, item in callable_collaborators(agent))}
+    imports = [_imported("definition", sorted(_classes(call)))]
+    imports += [_imported(f".{member.lower()}", [member]) for member in sorted(members)]
+    name = constant(agent)
+    head = f"{name}: Final = "
+    version = f"version {agent.version}" + (f", alias {agent.alias_name}" if agent.alias_name else "")
+    parts = [
+        f'"""The agent {_plain(agent.name)}, imported at {_plain(version)}."""',
+        "from __future__ import annotations",
+        "from typing import Final",
+        imports[0],
+        *(["\n".join(imports[1:])] if imports[1:] else []),
+        head + python_text(call, before=len(head)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _agent(agent: ImportedAgent, constant: Any, *, is_root: bool) -> PythonCall:
+    pre, post, router = (_step(agent, name) for name in _STEPS)
+    is_router = agent.collaboration == "router" and bool(callable_collaborators(agent))
+    given: dict[str, Any] = {
+        "name": agent.name,
+        "id": agent.id,
+        "version": agent.version,
+        "alias": agent.alias_id,
+        "description": agent.description or None,
+        "instruction": agent.instruction,
+        "system_template": orchestration_template(agent.prompt("orchestration")),
+        "model_id": _orchestration_model(agent),
+        "inference": _inference(agent.inference, agent.model.identifier, agent.prompt("orchestration")),
+        "actions": tuple(_action(group, tool) for group in callable_groups(agent) for tool in group.tools),
+        "knowledge_bases": tuple(
+            PythonCall(name="KnowledgeBase", arguments={"id": base.id, "description": base.description})
+            for base in agent.enabled_knowledge_bases
+        ),
+        "guardrail": None
+        if agent.guardrail is None
+        else PythonCall(name="Guardrail", arguments={"id": agent.guardrail.id, "version": agent.guardrail.version}),
+        "asks_user": agent.takes_user_input or None,
+        "runs_code": agent.runs_code or None,
+        "memory": _memory(agent) if is_root else None,
+        "pre_processing": pre,
+        "post_processing": post,
+        "collaboration": agent.collaboration if callable_collaborators(agent) else None,
+        "router": (router or _default_router(agent)) if is_router else None,
+        "collaborators": tuple(_collaborator(item, constant) for item in _called(agent)),
+    }
+    required = ("name", "id", "version", "alias", "instruction")
+    kept = {name: value for name, value in given.items() if name in required or _is_set(value)}
+    return PythonCall(name="AgentDefinition", arguments=kept)
+
+
+def _called(agent: ImportedAgent) -> Iterable[Collaborator]:
+    return [item for item in agent.collaborators if item.agent is not None] if agent.collaboration != "none" else []
+
+
+def _orchestration_model(agent: ImportedAgent) -> str:
+    step = agent.prompt("orchestration")
+    return step.model if step is not None and step.is_overridden and step.model else agent.model.identifier
+
+
+def _collaborator(item: Collaborator, constant: Any) -> PythonCall:
+    return PythonCall(
+        name="Collaborator",
+        arguments={
+            "name": tool_name(item.name),
+            "instruction": item.instruction or f"Asks the agent {item.name}",
+            "shares_history": item.shares_history,
+            "agent": PythonName(constant(item.agent)),
+        },
+    )
+
+
+def _memory(agent: ImportedAgent) -> PythonCall | None:
+    if agent.memory is None:
+        return None
+    given = {
+        "storage_days": agent.memory.storage_days,
+        "max_recent_sessions": agent.memory.max_recent_sessions,
+    }
+    return PythonCall(name="LongTermMemory", arguments=given)
+
+
+def _step(agent: ImportedAgent, name: Any) -> PythonCall | None:
+    step = agent.prompt(name)
+    return _step_call(agent, step) if step is not None and step.is_enabled else None
+
+
+def _default_router(agent: ImportedAgent) -> PythonCall:
+    return _step_call(agent, PromptStep(name="routing_classifier", is_enabled=True))
+
+
+def _step_call(agent: ImportedAgent, step: PromptStep) -> PythonCall:
+    template, model = step_template(step), step.model or agent.model.identifier
+    system, messages = template.system, template.messages
+    if step.name == "routing_classifier":  # its user's text is the only message
+        system = system or "\n\n".join(text for _, text in messages)
+        messages = ()
+    given: dict[str, Any] = {
+        "name": _STEPS[step.name],
+        "model_id": model,
+        "system": system,
+        "messages": messages,
+        "inference": _inference(step.inference, model, step),
+        "parser_arn": step.parser_lambda,
+    }
+    return PythonCall(name="Step", arguments={name: value for name, value in given.items() if _is_set(value)})
+
+
+def _inference(given: InferenceParameters, model: str, step: PromptStep | None) -> PythonCall | None:
+    """Return the parameters; stop sequences of Bedrock's own prompt are those of its format of tool calls."""
+    is_own = step is None or not step.is_overridden
+    values: dict[str, Any] = {
+        "temperature": given.temperature,
+        "top_p": None if is_own and given.top_p == 1 else given.top_p,
+        "max_tokens": given.max_tokens,
+        "stop_sequences": () if is_own else tuple(given.stop_sequences),
+        "additional_fields": {**({} if is_own else _top_k(given.top_k, model)), **given.more},
+    }
+    values = {name: value for name, value in values.items() if _is_set(value)}
+    return PythonCall(name="Inference", arguments=values) if values else None
+
+
+def _top_k(top_k: int | None, model: str) -> dict[str, Any]:
+    """Return the field in which a model's provider takes top_k; Converse has none."""
+    if top_k is None:
+        return {}
+    if "anthropic." in model:
+        return {"top_k": top_k}
+    if "amazon.nova" in model:
+        return {"inferenceConfig": {"topK": top_k}}
+    return {}
+
+
+def _action(group: ActionGroup, tool: ImportedTool) -> PythonCall:
+    executor = "http" if is_http(group) else group.executor
+    given: dict[str, Any] = {
+        "name": tool.name,
+        "group": group.name,
+        "description": tool.description or group.description,
+        "input_schema": tool.input_schema,
+        "parameters": tuple(
+            PythonCall(
+                name="Parameter",
+                arguments={
+                    "name": parameter.name,
+                    **({"type": parameter.type} if parameter.type != "string" else {}),
+                    **({"place": parameter.place} if parameter.place != "function" else {}),
+                },
+            )
+            for parameter in tool.parameters
+        ),
+        "executor": executor,
+        "lambda_arn": group.lambda_arn,
+        "function": tool.function,
+        "path": tool.path,
+        "method": tool.method,
+        "content_type": tool.content_type,
+        "body_is_whole": tool.body_is_whole or None,
+        "server_url": _server(group) if executor == "http" else "",
+        "server_variable": variable_name(group.name, "URL") if executor == "http" else "",
+        "needs_confirmation": tool.requires_confirmation or None,
+    }
+    required = ("name", "group", "input_schema", "executor")
+    kept = {name: value for name, value in given.items() if name in required or _is_set(value)}
+    return PythonCall(name="Action", arguments=kept)
+
+
+def _server(group: ActionGroup) -> str:
+    document: Mapping[str, Any] = group.api_document or {}
+    servers: object = document.get("servers")
+    first: object = cast("list[object]", servers)[0] if isinstance(servers, list) and servers else None
+    url = cast("Mapping[str, object]", first).get("url") if isinstance(first, Mapping) else None
+    return url if isinstance(url, str) and url.startswith(("https://", "http://")) and "{" not in url else ""
+
+
+def _is_set(value: Any) -> bool:
+    return value is not None and value != "" and value != () and value != {}
+
+
+def _classes(value: Any) -> set[str]:
+    """Return the classes that a value is made of."""
+    match value:
+        case PythonCall():
+            inner = (_classes(member) for member in value.arguments.values())
+            return {value.name}.union(*inner)
+        case tuple():
+            return set[str]().union(*(_classes(item) for item in cast("tuple[Any, ...]", value)))
+        case _:
+            return set()
+
+
+def _imported(module: str, names: list[str]) -> str:
+    flat = f"from {module} import {', '.join(names)}"
+    if len(flat) <= WIDTH:
+        return flat
+    return "\n".join([f"from {module} import (", *(f"    {name}," for name in names), ")"])
+
+
+def _plain(text: str) -> str:
+    """Return a text that can stand in a docstring's first line."""
+    return text.replace("\\", "/").replace('"', "'").replace("\n", " ").strip()

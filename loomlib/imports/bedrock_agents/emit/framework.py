@@ -1,0 +1,31 @@
+"""What a framework is to the generator: its templates, requirements, and notes for the README."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..features import FeatureName
+from .generated import FrameworkName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Framework:
+    """A framework that agents are generated for.
+
+    The templates of its folder define two modules that the shared ones import: `model_loop.py` with the class
+    `ModelLoop`, and whatever that needs, such as `tools.py`.
+
+    Attributes:
+        name: Its name, which is also the folder of its templates.
+        title: Its name for people.
+        modules: The paths of its files; each has a template of the path with ".j2".
+        requirements: The lines of `requirements.txt` beside those that every agent has.
+        notes: What it does otherwise than the reasons of `assess_features` say, by feature.
+    """
+
+    name: FrameworkName
+    title: str
+    modules: tuple[str, ...]
+    requirements: tuple[str, ...]
+    notes: Mapping[FeatureName, str] = field(default_factory=dict[FeatureName, str])

@@ -1,0 +1,144 @@
+"""Generates the code of an agent: texts only, nothing is read from AWS or written to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+import jinja2
+
+from ....errors import LoomError
+from ..features import assess_features
+from ..model import DEEPEST, ImportedAgent
+from .agent_toml import agent_toml, idle_seconds
+from .definitions import definition_files
+from .framework import Framework
+from .generated import FrameworkName, GeneratedAgent
+from .naming import runtime_name, tool_name
+from .strands import STRANDS
+from .uses import Uses, callable_collaborators, callable_groups, distinct_agents, uses_of
+
+FRAMEWORKS: Final[Mapping[FrameworkName, Framework]] = {framework.name: framework for framework in (STRANDS,)}
+"""The frameworks by name."""
+
+_REQUIREMENTS: Final = ("bedrock-agentcore>=1.25", "boto3>=1.44")
+_SHARED: Final[Mapping[str, Callable[[Uses], bool]]] = {
+    "agent.py": lambda _: True,
+    "actions.py": lambda _: True,
+    "approvals.py": lambda uses: uses.interrupts,
+    "aws_clients.py": lambda _: True,
+    "code_interpreter.py": lambda uses: uses.code,
+    "definition.py": lambda _: True,
+    "http_actions.py": lambda uses: uses.http,
+    "knowledge.py": lambda uses: uses.knowledge,
+    "long_term_memory.py": lambda uses: uses.memory,
+    "payloads.py": lambda _: True,
+    "processing.py": lambda uses: uses.processing,
+    "prompts.py": lambda _: True,
+    "routing.py": lambda uses: uses.router,
+    "sessions.py": lambda _: True,
+    "toolbox.py": lambda _: True,
+    "turn.py": lambda _: True,
+    "ruff.toml": lambda _: True,
+    "tests/test_agent.py": lambda _: True,
+    "README.md": lambda _: True,
+}
+"""The files that every framework shares, and which agents have them."""
+
+
+def generate_agent(agent: ImportedAgent, framework: FrameworkName) -> GeneratedAgent:
+    """Generate the code of an agent and of its collaborators. Equal agents give equal texts.
+
+        generated = generate_agent(agent, "strands")
+        write_agent(generated, "my_agent")
+
+    Args:
+        agent: The agent.
+        framework: The framework that it is written for.
+
+    Raises:
+        LoomError: There is no such framework, or the collaborators are nested too deeply.
+    """
+    if framework not in FRAMEWORKS:
+        raise LoomError("There is no such framework", on=str(framework), try_=" or ".join(FRAMEWORKS))
+    if _depth(agent) > DEEPEST:
+        raise LoomError(
+            f"Its collaborators are nested over more than {DEEPEST} levels",
+            on=agent.name,
+            try_="generate one of its collaborators",
+        )
+    chosen, uses = FRAMEWORKS[framework], uses_of(agent)
+    values = _template_values(agent, chosen, uses)
+    files = {path: _rendered(f"shared/{path}", values) for path, is_used in _SHARED.items() if is_used(uses)}
+    files |= {path: _rendered(f"{chosen.name}/{path}", values) for path in chosen.modules}
+    files |= definition_files(agent)
+    files["requirements.txt"] = "\n".join(sorted({*_REQUIREMENTS, *chosen.requirements})) + "\n"
+    files["loom-agent.toml"] = agent_toml(agent, uses)
+    files["import.json"] = json.dumps(_import_record(agent, framework, files), indent=2, ensure_ascii=False) + "\n"
+    return GeneratedAgent(name=runtime_name(agent.name), framework=framework, files=dict(sorted(files.items())))
+
+
+def _template_values(agent: ImportedAgent, framework: Framework, uses: Uses) -> dict[str, Any]:
+    return {
+        "uses": uses,
+        "framework": framework,
+        "root": agent,
+        "title": f"The agent {_plain(agent.name)}, imported from Bedrock Agents.",
+        "idle_s": idle_seconds(agent),
+        "agents": [(member, assess_features(member)) for member in distinct_agents(agent)],
+        "name": runtime_name(agent.name),
+    }
+
+
+def _import_record(agent: ImportedAgent, framework: str, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return where the code is from: no secrets, no times."""
+    return {
+        "framework": framework,
+        "agents": [
+            {"name": member.name, "id": member.id, "version": member.version, "alias": member.alias_id}
+            for member in distinct_agents(agent)
+        ],
+        "tools": {f"{owner}/{tool['name']}": tool for owner, tool in _tools(agent)},
+        "files": {path: hashlib.sha256(text.encode()).hexdigest() for path, text in sorted(files.items())},
+    }
+
+
+def _tools(root: ImportedAgent) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield each tool with its agent's id: what its name means in traces of Bedrock Agents."""
+    for agent in distinct_agents(root):
+        for group in callable_groups(agent):
+            for tool in group.tools:
+                operation = {"function": tool.function} if tool.function else {"path": tool.path, "method": tool.method}
+                yield agent.id, {"name": tool.name, "kind": "action", "action_group": group.name, **operation}
+        for base in agent.enabled_knowledge_bases:
+            named = f"x_amz_knowledgebase_{base.id}__Search"
+            yield agent.id, {"name": named, "kind": "knowledge_base", "knowledge_base": base.id}
+        for name, _ in callable_collaborators(agent):
+            yield agent.id, {"name": tool_name(name), "kind": "collaborator", "collaborator": name}
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("loomlib.imports.bedrock_agents", "templates"),
+        autoescape=False,  # noqa: S701 - the templates are source code, not HTML
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+def _rendered(path: str, values: Mapping[str, Any]) -> str:
+    return _environment().get_template(f"{path}.j2").render(values)
+
+
+def _depth(agent: ImportedAgent) -> int:
+    return 1 + max((_depth(member) for _, member in callable_collaborators(agent)), default=0)
+
+
+def _plain(text: str) -> str:
+    return text.replace("\\", "/").replace('"', "'").replace("\n", " ").strip()

@@ -1,0 +1,73 @@
+"""Names in generated code, from names of agents."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Final
+
+_NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")
+_LONGEST_RUNTIME: Final = 48  # AgentCore's limit of agentRuntimeName
+_LONGEST_TOOL: Final = 64  # Converse's limit of a tool's name
+_NOT_IN_TOOLS: Final = re.compile(r"[^a-zA-Z0-9_-]+")
+
+
+def module_name(name: str) -> str:
+    """Return a name of lower-case letters, digits and underscores, which begins with a letter.
+
+    Args:
+        name: An agent's name.
+    """
+    plain = _NOT_IN_NAMES.sub("_", name.lower()).strip("_")
+    return plain if plain[:1].isalpha() else f"agent_{plain}".rstrip("_")
+
+
+def runtime_name(name: str) -> str:
+    """Return the name of the runtime for an agent: equal for equal agents, with at most 48 characters.
+
+    Args:
+        name: The agent's name.
+    """
+    plain = module_name(name)
+    if len(plain) <= _LONGEST_RUNTIME:
+        return plain
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{plain[: _LONGEST_RUNTIME - 9]}_{digest}"
+
+
+def variable_name(name: str, ending: str) -> str:
+    """Return the name of an environment variable.
+
+    Args:
+        name: What it is about, such as an action group.
+        ending: Its last word, such as "URL".
+    """
+    return f"{module_name(name)}_{ending}".upper()
+
+
+def tool_name(name: str) -> str:
+    """Return a name that models take for a tool.
+
+    Args:
+        name: A collaborator's name.
+    """
+    return _NOT_IN_TOOLS.sub("_", name).strip("_")[:_LONGEST_TOOL] or "agent"
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Return names with a number behind those that occur before.
+
+    Args:
+        names: The names.
+    """
+    used: set[str] = set()
+    result: list[str] = []
+    for name in names:
+        candidate, count = name, 1
+        while candidate in used:
+            count += 1
+            candidate = f"{name}_{count}"
+        used.add(candidate)
+        result.append(candidate)
+    return result

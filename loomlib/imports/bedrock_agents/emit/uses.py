@@ -1,0 +1,121 @@
+"""What of the generated code an agent and its collaborators use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ..model import ActionGroup, ImportedAgent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uses:
+    """What a tree of agents uses; the templates read it.
+
+    Attributes:
+        actions: Action groups.
+        http: Action groups that are an API without a Lambda function.
+        knowledge: Knowledge bases.
+        code: A code interpreter.
+        user_input: Questions to the user.
+        interrupts: Calls that wait for the caller: questions, confirmations and returns of control.
+        memory: Long-term memory of the root agent.
+        processing: Pre-processing or post-processing.
+        guardrail: Guardrails.
+        collaborators: Collaborators.
+        router: A classifier that chooses a collaborator.
+    """
+
+    actions: bool
+    http: bool
+    knowledge: bool
+    code: bool
+    user_input: bool
+    interrupts: bool
+    memory: bool
+    processing: bool
+    guardrail: bool
+    collaborators: bool
+    router: bool
+
+
+def uses_of(root: ImportedAgent) -> Uses:
+    """Return what an agent and its collaborators use.
+
+    Args:
+        root: The agent.
+    """
+    agents = list(root.walk())
+    groups = [group for agent in agents for group in callable_groups(agent)]
+    tools = [tool for group in groups for tool in group.tools]
+    asks = any(agent.takes_user_input for agent in agents)
+    waits = any(group.executor == "return_control" for group in groups)
+    return Uses(
+        actions=bool(tools),
+        http=any(is_http(group) for group in groups),
+        knowledge=any(True for agent in agents for _ in agent.enabled_knowledge_bases),
+        code=any(agent.runs_code for agent in agents),
+        user_input=asks,
+        interrupts=asks or waits or any(tool.requires_confirmation for tool in tools),
+        memory=root.memory is not None,
+        processing=any(_processes(agent) for agent in agents),
+        guardrail=any(agent.guardrail is not None for agent in agents),
+        collaborators=any(callable_collaborators(agent) for agent in agents),
+        router=any(agent.collaboration == "router" and callable_collaborators(agent) for agent in agents),
+    )
+
+
+def callable_groups(agent: ImportedAgent) -> tuple[ActionGroup, ...]:
+    """Return the action groups whose calls somebody executes.
+
+    Args:
+        agent: The agent.
+    """
+    return tuple(group for group in agent.enabled_action_groups if group.executor != "none" or is_http(group))
+
+
+def callable_collaborators(agent: ImportedAgent) -> tuple[tuple[str, ImportedAgent], ...]:
+    """Return the collaborators that were read, each with its name.
+
+    Args:
+        agent: The agent.
+    """
+    if agent.collaboration == "none":
+        return ()
+    return tuple((item.name, item.agent) for item in agent.collaborators if item.agent is not None)
+
+
+def is_http(group: ActionGroup) -> bool:
+    """Return whether an action group is an API that nobody but its server executes.
+
+    Args:
+        group: The action group.
+    """
+    return group.executor == "none" and group.schema == "openapi" and bool(group.tools)
+
+
+def distinct_agents(root: ImportedAgent) -> list[ImportedAgent]:
+    """Return an agent and its collaborators, each once, the root first.
+
+    Args:
+        root: The agent.
+    """
+    return list(dict((_identity(agent), agent) for agent in _in_order(root)).values())
+
+
+def _identity(agent: ImportedAgent) -> tuple[str, str, str]:
+    return agent.id, agent.version, agent.alias_id
+
+
+def same_agent(one: ImportedAgent, other: ImportedAgent) -> bool:
+    """Return whether two values are one agent at one version and alias."""
+    return _identity(one) == _identity(other)
+
+
+def _in_order(root: ImportedAgent) -> Iterator[ImportedAgent]:
+    yield from root.walk()
+
+
+def _processes(agent: ImportedAgent) -> bool:
+    steps: Iterable[str] = ("pre_processing", "post_processing")
+    return any(step.is_enabled for step in agent.prompts if step.name in steps)
