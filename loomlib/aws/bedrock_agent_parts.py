@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from loomlib.errors import LoomError, RequestRejectedError, ResourceNotFoundError
@@ -34,12 +35,14 @@ class AgentRoute:
         name: Its name.
         version: The version, a number or DRAFT.
         provisioned_throughput: The ARN of the provisioned throughput that it uses, "" without one.
+        updated_at: When the alias was changed last.
     """
 
     id: str
     name: str
     version: str
     provisioned_throughput: str = ""
+    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +228,7 @@ def _route(item: JsonObject) -> AgentRoute:
         name=item["agentAliasName"],
         version=routing.get("agentVersion") or "",
         provisioned_throughput=routing.get("provisionedThroughput") or "",
+        updated_at=item.get("updatedAt"),
     )
 
 

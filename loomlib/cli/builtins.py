@@ -8,6 +8,7 @@ from ..plugins import hookimpl
 from . import (
     agents,
     alerts,
+    bedrock_agents,
     capture,
     check,
     doctor,
@@ -30,6 +31,7 @@ def loom_commands() -> dict[str, click.Command]:
         service,
         agents,
         alerts,
+        bedrock_agents,
         evals,
         capture,
         check,

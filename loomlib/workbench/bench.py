@@ -13,9 +13,6 @@ from ..agents import RuntimeArn
 from ..agents.protocols import CallbackOptions, Callbacks
 from ..aws import Clients
 from ..aws.authorizers import JwtAuthorizer
-from ..aws.deploy import deploy_package
-from ..aws.packages import make_package, runtime_name
-from ..aws.runtime_settings import RuntimeSettings
 from ..deprecation import renamed_members, warn_renamed
 from ..errors import AgentNotFoundError, NotSupportedError
 from ..plugins import find_plugins
@@ -25,21 +22,22 @@ from .bench_bedrock import BenchBedrock
 from .bench_evals import BenchEvals
 from .bench_gateways import BenchGateways
 from .bench_identity import BenchIdentity
-from .bench_memories import Memories, memory_variables
+from .bench_memories import Memories
 from .bench_telemetry import BenchTelemetry
 from .bench_tools import BenchTools
-from .blueprints import advising_folder, find_blueprint, find_code, list_blueprints
+from .blueprints import find_blueprint, list_blueprints
 from .cards import workbench_card
 from .context import Context
 from .frames import agent_frame, blueprint_frame, study_frame
 from .renamed import WORKBENCH_MEMBERS
-from .wait_line import WaitLine
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..snapshot_check import SnapshotReport
     from .a2a_client import A2aClient
+    from .agent_plan import AgentPlan
+    from .deploy_options import DeployOptions
     from .mcp_client import McpClient
     from .memory import Memory
     from .plugin_view import PluginView
@@ -142,6 +140,23 @@ class Workbench:
         """
         return find_or_deploy(self, key)[0] if deploy else Agent(self.context.catalog.get(key), self.context)
 
+    def bedrock_agents(self, *, region: str | None = None) -> pd.DataFrame:
+        """Return the inventory of the account's Bedrock agents ("Classic"): what of each can be kept on AgentCore.
+
+        Nothing is written to AWS. `bench.bedrock.agents.get(name).features()` has the reasons.
+
+        Args:
+            region: The AWS region; the connection's by default.
+
+        Returns:
+            One row an agent: name, id, status, the version that was read (that of the alias that was changed last),
+            aliases, model, number of collaborators, last update, and a column for each of eleven features with "kept",
+            "approximated", "lost", "needs you" or "unused". An agent that cannot be read has a `problem` instead.
+        """
+        from .agent_inventory import inventory_frame, read_inventory
+
+        return inventory_frame(read_inventory(self.context, region=region))
+
     def register(self, arn: str) -> Agent:
         """Add a deployed runtime to the catalog, with its description and endpoints.
 
@@ -181,9 +196,13 @@ class Workbench:
         protocol: str | None = None,
         storage: str | None = None,
         authorizer: JwtAuthorizer | Literal["local"] | None = None,
+        role: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Agent:
-        """Deploy an agent and wait until it is READY. A runtime of that name gets a new version.
+        """Deploy an agent and wait until it is READY: `plan(…).apply()`.
+
+        A runtime of that name gets a new version, unless nothing has changed. Of a `loom-agent.toml` beside the code,
+        every setting counts that is not given here.
 
             agent = bench.deploy("calculator")
             agent = bench.deploy("my_agent/agent.py", environment={"MODEL_ID": "…"})
@@ -206,41 +225,47 @@ class Workbench:
             storage: Folder below /mnt that is kept when a session is stopped, such as "/mnt/data".
             authorizer: Whose bearer tokens may call the agent, instead of signed requests; "local" is the issuer of
                 `bench.identity.token`.
+            role: ARN of the role that the agent runs as, or "own" for a role with only the permissions that it uses,
+                which Loom makes: the default on AWS. The local AgentCore's default may use everything there.
             progress: Called with a line at each step; a line in the notebook by default.
 
         Raises:
-            LoomError: There is nothing to deploy under that name or path.
-            NotSupportedError: On AWS, where this release does not deploy.
+            LoomError: There is nothing to deploy under that name or path, or a step failed; what was made is undone.
         """
-        context = self.context
-        context.environment.check_deploy(str(what))
-        blueprint = find_blueprint(what) if isinstance(what, str) else None
-        code = blueprint.folder if blueprint else find_code(what)
-        own = code.stem if code.name not in ("agent.py", "main.py") else code.absolute().parent.name
-        package = make_package(code)
-        runtime = name or runtime_name(blueprint.name if blueprint else own)
-        if memory is not None:
-            opened = self.memories.get(memory) if isinstance(memory, str) else memory
-            environment = {**memory_variables(opened, runtime), **(environment or {})}
-        settings = RuntimeSettings(
+        plan = self.plan(
+            what,
+            name=name,
+            environment=environment,
+            memory=memory,
             platform_version=platform_version,
             warmup=warmup,
             idle_timeout_s=idle_timeout_s,
             max_lifetime_s=max_lifetime_s,
-            protocol=protocol or (blueprint and blueprint.non_http_protocol),
+            protocol=protocol,
             storage=storage,
-            authorizer=self.identity.authorizer() if authorizer == "local" else authorizer,
+            authorizer=authorizer,
+            role=role,
+            progress=progress,
         )
-        with advising_folder(code):
-            deployed = deploy_package(
-                context.clients,
-                runtime,
-                package,
-                environment=environment,
-                settings=settings,
-                progress=progress or WaitLine(),
-            )
-        return Agent(context.catalog.add(deployed), context)
+        return plan.apply(progress=progress)
+
+    def plan(self, what: str | Path, **options: Unpack[DeployOptions]) -> AgentPlan:
+        """Return what deploying an agent would make, change and cost; nothing is made before its `apply()`.
+
+            plan = bench.plan("my_agent")
+            agent = plan.apply()
+
+        Args:
+            what: A blueprint's name, or the path of an `agent.py`, which is deployed alone, or of its folder.
+            **options: As in `deploy`, and `assumptions` (`loomlib.deploy.costs.UseAssumptions`) about the agent's use,
+                for the estimate of its cost.
+
+        Raises:
+            LoomError: There is nothing to deploy under that name or path, or its `loom-agent.toml` is wrong.
+        """
+        from .planning import plan_agent
+
+        return plan_agent(self.context, what, options)
 
     def mcp(
         self,

@@ -198,3 +198,6 @@ _ASSESSMENTS: Final[Mapping[FeatureName, Callable[[ImportedAgent], list[Note]]]]
     "traces": _traces,
     "multi_agent": _multi_agent,
 }
+
+FEATURE_NAMES: Final[tuple[FeatureName, ...]] = tuple(_ASSESSMENTS)
+"""The eleven features, in the order of `assess_features`."""

@@ -4,10 +4,11 @@ from .agents import ReadAgent, read_agent
 from .digests import agent_digest
 from .encoding import SnapshotFormatError, decode_agent, encode
 from .folders import changed_files, read_snapshot, snapshot_files, write_snapshot
-from .taking import take_snapshot
+from .taking import AgentReader, take_snapshot
 from .value import AgentSnapshot
 
 __all__ = [
+    "AgentReader",
     "AgentSnapshot",
     "ReadAgent",
     "SnapshotFormatError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -30,74 +31,108 @@ def take_snapshot(
         alias: The alias's name, id or ARN; DRAFT or TSTALIASID for the working draft, which is labelled as not
             immutable.
         region: The region, if it is not the connection's.
-        progress: Called with a line when an agent is read.
+        progress: Called with a line before an agent is read.
 
     Raises:
         ResourceNotFoundError: There is no such agent or alias.
         AwsError: The agent cannot be read.
     """
-    reader = _Reader(clients, region, progress)
-    agent = reader.tree(agent_id, alias)
-    is_immutable = all(item.version != DRAFT for item in agent.walk())
-    if agent.version == DRAFT:
-        reader.note(agent, "This is the working draft, which can change at any time; make a version for an import.")
-    return AgentSnapshot(
-        agent=agent,
-        region=region or clients.region,
-        is_immutable=is_immutable,
-        digest=agent_digest(agent),
-        notes=tuple(reader.notes),
-    )
+    return AgentReader(clients, region=region, progress=progress).snapshot(agent_id, alias)
 
 
-class _Reader:
-    """Reads agents, each version once."""
+class AgentReader:
+    """Takes snapshots of agents, and reads each version of an agent once; threads may share it.
 
-    def __init__(self, clients: Clients, region: str | None, progress: Progress | None) -> None:
+    Args:
+        clients: The connection.
+        region: The region, if it is not the connection's.
+        progress: Called with a line before an agent is read.
+    """
+
+    def __init__(self, clients: Clients, *, region: str | None = None, progress: Progress | None = None) -> None:
         self._clients, self._region, self._progress = clients, region, progress
+        self._lock = threading.Lock()
         self._routes: dict[tuple[str, str], AgentRoute] = {}
         self._versions: dict[tuple[str, str, str], ReadAgent] = {}
+
+    def snapshot(self, agent_id: str, alias: str) -> AgentSnapshot:
+        """Return an agent at the version that an alias routes to; see `take_snapshot`.
+
+        Args:
+            agent_id: The agent's id.
+            alias: The alias's name, id or ARN, or DRAFT.
+
+        Raises:
+            ResourceNotFoundError: There is no such agent or alias.
+            AwsError: The agent cannot be read.
+        """
+        walk = _Walk(self)
+        agent = walk.agent(agent_id, alias, (agent_id,))
+        if agent.version == DRAFT:
+            walk.notes[f"{agent.name}: this is the working draft, which can change at any time."] = None
+        return AgentSnapshot(
+            agent=agent,
+            region=self._region or self._clients.region,
+            is_immutable=all(item.version != DRAFT for item in agent.walk()),
+            digest=agent_digest(agent),
+            notes=tuple(walk.notes),
+        )
+
+    def read(self, agent_id: str, alias: str) -> ReadAgent:
+        """Return one version of an agent without the agents of its collaborators.
+
+        Args:
+            agent_id: The agent's id.
+            alias: The alias's name, id or ARN, or DRAFT.
+
+        Raises:
+            AwsError: It cannot be read.
+        """
+        # What two threads ask at once is read twice, which costs requests but never waits for another's retries.
+        asked = (agent_id, alias)
+        with self._lock:
+            route = self._routes.get(asked)
+        if route is None:
+            route = find_route(self._clients, agent_id, alias, region=self._region)
+        key = (agent_id, route.id, route.version)
+        with self._lock:
+            self._routes[asked] = route
+            known = self._versions.get(key)
+        if known is not None:
+            return known
+        if self._progress:
+            self._progress(f"reading the agent {agent_id}, version {route.version}")
+        read = read_agent(read_version(self._clients, agent_id, route.version, region=self._region), route)
+        with self._lock:
+            self._versions[key] = read
+        return read
+
+
+class _Walk:
+    """Follows the collaborators of one agent. `above` are the ids of the agents on the way down, its own included."""
+
+    def __init__(self, reader: AgentReader) -> None:
+        self._reader = reader
         self.notes: dict[str, None] = {}
 
-    def note(self, agent: ImportedAgent, text: str) -> None:
-        self.notes[f"{agent.name}: {text}"] = None
-
-    def tree(self, agent_id: str, alias: str) -> ImportedAgent:
-        return self._agent(agent_id, alias, (agent_id,))
-
-    # `above` are the ids of the agents on the way down to an agent, its own included.
-    def _agent(self, agent_id: str, alias: str, above: tuple[str, ...]) -> ImportedAgent:
-        read = self._version(agent_id, alias)
-        for text in read.notes:
-            self.note(read.agent, text)
+    def agent(self, agent_id: str, alias: str, above: tuple[str, ...]) -> ImportedAgent:
+        read = self._reader.read(agent_id, alias)
+        self.notes.update(dict.fromkeys(f"{read.agent.name}: {note}" for note in read.notes))
         collaborators = tuple(self._collaborator(item, above) for item in read.agent.collaborators)
         return replace(read.agent, collaborators=collaborators)
 
-    def _version(self, agent_id: str, alias: str) -> ReadAgent:
-        asked = (agent_id, alias)
-        if asked not in self._routes:
-            self._routes[asked] = find_route(self._clients, agent_id, alias, region=self._region)
-        route = self._routes[asked]
-        key = (agent_id, route.id, route.version)
-        if key not in self._versions:
-            if self._progress:
-                self._progress(f"reading the agent {agent_id}, version {route.version}")
-            documents = read_version(self._clients, agent_id, route.version, region=self._region)
-            self._versions[key] = read_agent(documents, route)
-        return self._versions[key]
-
     def _collaborator(self, collaborator: Collaborator, above: tuple[str, ...]) -> Collaborator:
-        _, _, path = collaborator.alias_arn.partition(":agent-alias/")
-        agent_id, _, alias_id = path.partition("/")
+        agent_id, _, alias_id = collaborator.alias_arn.partition(":agent-alias/")[2].partition("/")
         if not agent_id or not alias_id:
-            return replace(collaborator, problem=f"its alias {collaborator.alias_arn or 'is missing'}")
+            found = f"is {collaborator.alias_arn}" if collaborator.alias_arn else "is missing"
+            return replace(collaborator, problem=f"its alias {found}")
         if agent_id in above:
-            cycle = " → ".join((*above[above.index(agent_id) :], agent_id))
-            return replace(collaborator, problem=f"the agents call each other in a circle ({cycle})")
+            circle = " → ".join((*above[above.index(agent_id) :], agent_id))
+            return replace(collaborator, problem=f"the agents call each other in a circle ({circle})")
         if len(above) >= DEEPEST:
             return replace(collaborator, problem=f"it is below the {DEEPEST} levels that Bedrock allows")
         try:
-            agent = self._agent(agent_id, alias_id, (*above, agent_id))
+            agent = self.agent(agent_id, alias_id, (*above, agent_id))
         except LoomError as error:
             return replace(collaborator, problem=error.what.rstrip("."))
         return replace(collaborator, agent=agent)

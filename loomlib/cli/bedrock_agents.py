@@ -1,0 +1,89 @@
+"""`loom bedrock-agents list|snapshot`: take stock of agents of Bedrock Agents ("Classic"), and read one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .command_context import CommandContext, pass_command_context
+from .output import emit_json, emit_table, records, say
+
+if TYPE_CHECKING:
+    from ..imports.bedrock_agents import ImportedAgent
+
+_STATES = ("kept", "approximated", "lost", "needs you")
+
+
+@click.group("bedrock-agents")
+def bedrock_agents() -> None:
+    """Agents of Bedrock Agents ("Classic"): take stock of them, and read one."""
+
+
+@bedrock_agents.command("list")
+@pass_command_context
+def list_(command: CommandContext) -> None:
+    """List the account's agents with how many of their features are kept, and which need you."""
+    with command.connect() as bench:
+        rows = records(bench.bedrock_agents())
+    if command.as_json:
+        emit_json(rows)
+    else:
+        emit_table([_line(row) for row in rows], empty="No Bedrock agents in this account and region.")
+
+
+@bedrock_agents.command()
+@click.argument("name")
+@click.argument("folder", type=click.Path(file_okay=False))
+@click.option("--alias", default="live", show_default=True, help="The alias to read, or DRAFT.")
+@pass_command_context
+def snapshot(command: CommandContext, name: str, folder: str, alias: str) -> None:
+    """Read the agent NAME (a name, id or ARN) with its collaborators, without secrets, into FOLDER."""
+    with command.connect() as bench:
+        taken = bench.bedrock.agents.get(name).snapshot(alias)
+        written = taken.write(folder)
+    if command.as_json:
+        emit_json(
+            {
+                "folder": str(written),
+                "agent": taken.agent.name,
+                "version": taken.agent.version,
+                "is_immutable": taken.value.is_immutable,
+                "digest": taken.digest,
+                "features": records(taken.features()),
+                "notes": taken.value.notes,
+                "redactions": _redactions(taken.agent),
+            }
+        )
+        return
+    for feature in taken.value.features:
+        if feature.state != "unused":
+            say(f"{feature.name.replace('_', ' ')} · {feature.state} · {feature.reason}")
+    for note in taken.value.notes:
+        say(note)
+    if removed := sum(_redactions(taken.agent).values()):
+        say(f"{removed} secrets were removed from its texts")
+    agents = len(list(taken.agent.walk()))
+    say(f"{taken.agent.name}, version {taken.agent.version} · {agents} agents · {taken.digest[:19]} → {written}")
+
+
+def _line(row: Mapping[str, Any]) -> dict[str, Any]:
+    from ..imports.bedrock_agents.features import FEATURE_NAMES
+
+    states = {name: row[name] for name in FEATURE_NAMES}
+    counts = {state: list(states.values()).count(state) for state in _STATES[:-1]}
+    needing = ", ".join(name.replace("_", " ") for name, state in states.items() if state == "needs you")
+    about = {name: row[name] for name in ("name", "id", "status", "version", "aliases")}
+    return {**about, **counts, "needs you": row["problem"] or needing}
+
+
+def _redactions(agent: ImportedAgent) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for item in agent.walk():
+        for rule, count in item.redactions.items():
+            counts[rule] = counts.get(rule, 0) + count
+    return counts
+
+
+COMMANDS = (bedrock_agents,)
