@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import loomlib as loom
@@ -103,6 +104,10 @@ def make_weather_agent(bench: loom.Workbench, name: str, folder: Path) -> str:
 
 def deploy_successor(bench: loom.Workbench, name: str, folder: Path, function: str, **variables: str) -> loom.Agent:
     """Deploy a successor; `ASKS_FOR` is a city for which it asks for another one."""
+    policy = {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": function}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [policy]})
+    iam = bench.clients.client("iam")
+    iam.put_role_policy(RoleName="loom-local", PolicyName="weather", PolicyDocument=document)
     place = folder / name
     place.mkdir()
     (place / "agent.py").write_text(SUCCESSOR)

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
+    from ..imports.bedrock_agents import ImportedAgent
+    from ..imports.bedrock_agents.parity.agent_parity import AgentParity
     from ..imports.bedrock_agents.parity.names import ToolNames
+    from ..imports.bedrock_agents.parity.prompts import CasesSource
+    from .agent import Agent
     from .agent_snapshot import AgentSnapshotView
     from .bedrock_agent_target import BedrockAgentTarget
 
@@ -227,6 +231,33 @@ class BedrockAgentView:
         from ..evals import evaluate
 
         return evaluate(self.eval_target(alias), evalset, evaluators, **options)
+
+    def parity(
+        self,
+        new: Agent,
+        cases: CasesSource,
+        *,
+        alias: str = TEST_ALIAS,
+        imported: ImportedAgent | None = None,
+        **options: Any,
+    ) -> AgentParity:
+        """Ask this agent and its successor the same cases, and judge whether they behave alike.
+
+            old, new = bench.bedrock.agents.get("support"), bench.agent("support")
+            old.parity(new, "prompts.txt", alias="live", repeats=3)
+
+        Args:
+            new: The successor on AgentCore.
+            cases: An eval set, the path of one, a text file with a prompt in each line, or prompts.
+            alias: The alias of this agent that is asked.
+            imported: This agent as it was imported: it has the successor's names of tools, and what became of each
+                feature.
+            **options: `rule` (an `AlikeRule`), `least` (the share of cases that must behave alike, 0.95), `repeats`,
+                `parity_id` (of a comparison to resume), `concurrency`, `timeout_s`, `names` and `retries`.
+        """
+        from .bedrock_agent_parity import compare_with_successor
+
+        return compare_with_successor(self._context, self.value, new, cases, alias=alias, imported=imported, **options)
 
     def configuration(self, version: str = "DRAFT") -> dict[str, Any]:
         """Return a version with its action groups, knowledge bases and collaborators, as Bedrock gives them.

@@ -1,0 +1,84 @@
+"""An agent of Bedrock Agents against its successor on AgentCore, on the same cases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent
+from ..imports.bedrock_agents import ImportedAgent, assess_features
+from ..imports.bedrock_agents.parity.agent_parity import AgentParity
+from ..imports.bedrock_agents.parity.measuring import ParitySubject, measure_parity
+from ..imports.bedrock_agents.parity.names import ToolNames
+from ..imports.bedrock_agents.parity.prompts import CasesSource, cases_of
+from .bedrock_agent_target import BedrockAgentTarget
+from .context import Context
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+
+def compare_with_successor(
+    context: Context,
+    agent: BedrockAgent,
+    new: Agent,
+    cases: CasesSource,
+    *,
+    alias: str = TEST_ALIAS,
+    imported: ImportedAgent | None = None,
+    names: ToolNames | None = None,
+    **options: Any,
+) -> AgentParity:
+    """Ask a Bedrock agent and its successor the same cases, and judge whether they behave alike.
+
+    Args:
+        context: The workbench's resources.
+        agent: The Bedrock agent.
+        new: Its successor.
+        cases: The cases.
+        alias: The alias of the Bedrock agent.
+        imported: The Bedrock agent as it was imported.
+        names: The names of its tools; by default those of the import.
+        **options: Those of `measure_parity`.
+    """
+    subject = parity_subject(agent, new, imported=imported, names=names)
+    old = BedrockAgentTarget(context, agent, alias=alias, names=subject.names)
+    subject = replace(subject, old=f"Bedrock Agent {version_text(old.version)}")
+    return measure_parity(
+        old, new.targets.eval_target(), cases_of(cases, name=agent.name), subject, store=context.store, **options
+    )
+
+
+def parity_subject(
+    agent: BedrockAgent, new: Agent, *, imported: ImportedAgent | None, names: ToolNames | None
+) -> ParitySubject:
+    """Return how an agent and its successor are called, and the names of tools.
+
+    Args:
+        agent: The Bedrock agent.
+        new: Its successor.
+        imported: The Bedrock agent as it was imported.
+        names: The names of its tools; by default those of the import.
+    """
+    known = names or (ToolNames() if imported is None else ToolNames.of(imported))
+    notes = () if imported is not None or names is not None else (_NOT_IMPORTED,)
+    version = str(new.entry.raw_metadata.get("agentRuntimeVersion") or "")
+    return ParitySubject(
+        name=agent.name,
+        old="Bedrock Agent",
+        new=" ".join(filter(None, (new.name, "on AgentCore", version and f"v{version}"))),
+        names=known,
+        features=() if imported is None else assess_features(imported),
+        notes=notes,
+    )
+
+
+def version_text(version: str) -> str:
+    """Return a version as people write it: `v7`, or `DRAFT`."""
+    return f"v{version}" if version.isdecimal() else version
+
+
+_NOT_IMPORTED = (
+    "The agent was not imported: tools are compared under the old agent's own names, and what becomes of its features "
+    "is not known."
+)
