@@ -45,7 +45,7 @@ def test_escapes_of_characters_beyond_the_basic_plane_are_read_in_json_and_in_ya
     """A reader of YAML alone refuses `\\ud83d\\ude00` (starter toolkit, 410)."""
     text = json.dumps(document({"/a": {"get": {"description": "Says \U0001f600 and ü"}}}))
     with pytest.raises(yaml.YAMLError):
-        yaml.safe_load(text)
+        yaml.load(text, yaml.CSafeLoader)
     assert api_tools(parse_document(text)).tools[0].description == "Says \U0001f600 and ü"
     escaped = 'openapi: 3.0.0\npaths:\n  /a:\n    get: {description: "Says \\ud83d\\ude00 and \\u00fc"}\n'
     assert api_tools(parse_document(escaped)).tools[0].description == "Says \U0001f600 and ü"
@@ -208,9 +208,7 @@ def test_the_members_of_a_body_become_parameters_and_keep_their_names_apart() ->
         },
         components={
             "schemas": {"Note": note},
-            "requestBodies": {
-                "Note": body({"$ref": "#/components/schemas/Note"}, kind="application/json; charset=utf-8")
-            },
+            "requestBodies": {"Note": body({"$ref": "#/components/schemas/Note"}, kind="application/json; v=1")},
         },
     )
     assert [(p.name, p.sent_name, p.place, p.is_required) for p in tool.parameters] == [

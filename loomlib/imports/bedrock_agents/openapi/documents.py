@@ -64,21 +64,26 @@ def _plain(value: object, depth: int, left: list[int]) -> Any:
     if depth > DEEPEST:
         raise ApiDocumentError(f"The document is nested more than {DEEPEST} levels deep")
     if isinstance(value, str):
-        return _SURROGATES.sub("\ufffd", value)
+        return _encodable(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return value if abs(value) < float("inf") else str(value)  # NaN fails the comparison, too
     if (mapping := mapping_or_none(value)) is not None:
         return {
-            _SURROGATES.sub("\ufffd", name if isinstance(cast("object", name), str) else str(name)): _plain(
-                item, depth + 1, left
-            )
+            _encodable(name if isinstance(cast("object", name), str) else str(name)): _plain(item, depth + 1, left)
             for name, item in mapping.items()
         }
     if isinstance(value, list | tuple):
         return [_plain(item, depth + 1, left) for item in as_list(cast("object", value))]
-    return _SURROGATES.sub("\ufffd", str(value))
+    return _encodable(str(value))
+
+
+def _encodable(text: str) -> str:
+    """Return a text with each pair of surrogates as one character, and U+FFFD for one without the other."""
+    if not _SURROGATES.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _parsed(text: str) -> Any:
