@@ -79,7 +79,7 @@ def _of_call(trace: Trace, call: ModelCall) -> CallUsage:
         )
     read, written = call.cache_read_tokens or 0, call.cache_write_tokens or 0
     span = trace.span(call.span_id)
-    total = None if span is None else count_or_none(span.attributes.get("gen_ai.usage.total_tokens"))
+    total = None if span is None else count_or_none(span.facts.get("gen_ai.usage.total_tokens"))
     fresh = call.input_tokens
     if fresh is not None and read + written and total == fresh + (call.output_tokens or 0):
         fresh = max(0, fresh - read - written)  # cached tokens are part of the input here; Bedrock counts them apart
@@ -99,7 +99,7 @@ def _of_agent(trace: Trace) -> list[CallUsage]:
     for span in trace.of_operation("invoke_agent"):
         if any(trace.operation(above) == "invoke_agent" for above in trace.ancestors(span)):
             continue  # included in the outer agent's sum
-        get, usage = span.attributes.get, "gen_ai.usage."
+        get, usage = span.facts.get, "gen_ai.usage."
         input_ = count_or_none(get(usage + "input_tokens", get(usage + "prompt_tokens")))
         output = count_or_none(get(usage + "output_tokens", get(usage + "completion_tokens")))
         has_usage = input_ is not None or output is not None
@@ -119,7 +119,7 @@ def _of_agent(trace: Trace) -> list[CallUsage]:
 
 
 def _model(span: Span) -> str | None:
-    get = span.attributes.get
+    get = span.facts.get
     return to_text(get("gen_ai.response.model", get("gen_ai.request.model"))) or None
 
 

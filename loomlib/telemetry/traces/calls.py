@@ -187,7 +187,7 @@ def _model_call(span: Span, duplicate: Span | None, records: Sequence[LogRecord]
         sources = (span,) if duplicate is None else (span, duplicate)
         for source in sources:
             for name in names:
-                if (value := source.attributes.get(name)) is not None:
+                if (value := source.facts.get(name)) is not None:
                     return value
         return None
 
@@ -235,12 +235,12 @@ def tool_calls(trace: Trace) -> tuple[ToolCall, ...]:
     return tuple(
         ToolCall(
             span_id=span.span_id,
-            name=to_text(span.attributes.get("gen_ai.tool.name")) or span.name.removeprefix("execute_tool "),
-            call_id=to_text(span.attributes.get("gen_ai.tool.call.id")),
+            name=to_text(span.facts.get("gen_ai.tool.name")) or span.name.removeprefix("execute_tool "),
+            call_id=to_text(span.facts.get("gen_ai.tool.call.id")),
             cycle=numbers.get(span.span_id),
             start_ns=span.start_ns,
             duration_ns=span.duration_ns,
-            status=to_text(span.attributes.get("gen_ai.tool.status"))
+            status=to_text(span.facts.get("gen_ai.tool.status"))
             or {"error": "error", "ok": "success"}.get(span.status, ""),
             error=_error(span),
         )

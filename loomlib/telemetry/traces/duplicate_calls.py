@@ -20,7 +20,7 @@ def duplicate_model_calls(
     """Return the ids of `chat` spans that repeat another `chat` span.
 
     A duplicate lies below the framework's span with no agent or tool between them, or, as a CLIENT span whose context
-    was lost in a thread, beside it and within its time.
+    was lost in a thread or never set (LangChain's callbacks do not set it), below a span around it and within its time.
 
     Args:
         by_id: All spans by span id.
@@ -74,12 +74,15 @@ def _owner(
 
 
 class _FrameworkCalls:
-    """The framework's own model calls by parent, indexed to find one that contains an interval."""
+    """The framework's own model calls by the spans around them, indexed to find one that contains an interval."""
 
     def __init__(self, chats: Sequence[Span], parents: Mapping[str, str | None]) -> None:
         groups: dict[str | None, list[Span]] = {}
         for span in chats:
-            groups.setdefault(parents[span.span_id], []).append(span)
+            around = parents[span.span_id]
+            while around is not None:
+                groups.setdefault(around, []).append(span)
+                around = parents[around]
         groups[None] = list(chats)  # a client span without a parent may belong to any of them
         self._starts: dict[str | None, list[int]] = {}
         self._ends: dict[str | None, list[int]] = {}

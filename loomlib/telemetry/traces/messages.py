@@ -101,7 +101,7 @@ def messages_of(span: Span, records: Iterable[LogRecord] = ()) -> SpanMessages:
         records: The log records that belong to it.
     """
     messages = SpanMessages()
-    _read_attributes(span.attributes, messages)
+    _read_attributes(span.facts, messages)
     for event in span.events:
         if not _read_attributes(event.attributes, messages):
             _read_event(event.name, event.attributes, messages)
@@ -148,17 +148,37 @@ def _read_event(name: str, attributes: Mapping[str, Any], messages: SpanMessages
         case "gen_ai.system.message":
             messages.system.extend(replace(step, kind="system") for step in content_steps(content, "system"))
         case "gen_ai.user.message" | "gen_ai.assistant.message" | "gen_ai.tool.message":
-            messages.inputs.append(tuple(content_steps(content, name.split(".")[1])))
+            messages.inputs.append((*_answers(attributes, name.split(".")[1]), *_requested(attributes)))
         case "gen_ai.choice":
             message = attributes.get("message")
             messages.finish_reason = _reason(attributes)
-            inner = mapping_or_none(parse_embedded(message))
-            if inner is not None and "content" in inner:
-                message = inner["content"]
-            messages.outputs.append(tuple(content_steps(message, "assistant")))
+            inner = as_mapping(parse_embedded(message))
+            if not inner.keys().isdisjoint(("content", "role", "tool_calls")):
+                message = inner.get("content")
+            messages.outputs.append((*content_steps(message, "assistant"), *_requested(inner)))
             _read_results(attributes, messages)
         case _:
             return
+
+
+def _answers(fields: Mapping[str, Any], role: str) -> Sequence[Step]:
+    """Return the steps of a message; a tool's may be plain text beside the id of its call."""
+    content = fields.get("content")
+    steps = content_steps(content, role)
+    if role == "tool" and "id" in fields and all(step.kind != "tool_result" for step in steps):
+        return (Step(kind="tool_result", call_id=to_text(fields["id"]), result=plain_result(content)),)
+    return steps
+
+
+def _requested(fields: Mapping[str, Any]) -> Iterator[Step]:
+    """Yield the tool calls of a message in the form of OpenAI's chat completions."""
+    for item in as_list(fields.get("tool_calls")):
+        call = as_mapping(item)
+        function = as_mapping(call.get("function"))
+        arguments = parse_embedded(function.get("arguments"))
+        yield Step(
+            kind="tool_call", name=to_text(function.get("name")), call_id=to_text(call.get("id")), arguments=arguments
+        )
 
 
 def _read_adot_body(body: Mapping[str, Any], messages: SpanMessages) -> None:

@@ -53,7 +53,7 @@ def operation_of(name: str, kind: str, attributes: Mapping[str, Any]) -> str:
     if kind == "server":
         return "server"
     role = attributes.get("openinference.span.kind")
-    if type(role) is str and role in _OPEN_INFERENCE:
+    if stated is None and type(role) is str and role in _OPEN_INFERENCE:
         return _OPEN_INFERENCE[role]
     if kind == "client" and _is_memory_call(name, attributes):
         return "memory"

@@ -48,6 +48,8 @@ class Span:
         status_message: The status description.
         resource: The attributes of its resource.
         scope: The name of its instrumentation scope.
+        translated: Its attributes with those of OpenTelemetry's GenAI conventions added, where it follows another
+            convention and is in a trace; else None.
         marks: What is unusual about it: `untimed`, `unfinished`, `no_id`, `values_cut` from reading; `orphan`,
             `cyclic`, `clock_skewed`, `outlives_parent`, `negative_duration` from placing it in its trace.
     """
@@ -65,7 +67,13 @@ class Span:
     status_message: str = ""
     resource: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     scope: str = ""
+    translated: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
     marks: frozenset[str] = frozenset()
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Its attributes by the names of OpenTelemetry's GenAI conventions, whatever convention it follows."""
+        return self.attributes if self.translated is None else self.translated
 
     @property
     def duration_ns(self) -> int:
@@ -75,7 +83,7 @@ class Span:
     @property
     def operation(self) -> str:
         """The operation: `invoke_agent`, `cycle`, `chat`, `execute_tool`, `memory`, `server` or `other`."""
-        return operation_of(self.name, self.kind, self.attributes)
+        return operation_of(self.name, self.kind, self.facts)
 
     @property
     def is_failed(self) -> bool:

@@ -47,7 +47,7 @@ def span_table(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _row(trace: Trace, depth: int, span: Span, zero_ns: int) -> dict[str, Any]:
-    get = span.attributes.get
+    get = span.facts.get
     parent = trace.parent(span)
     return {
         "trace_id": span.trace_id,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .conventions import agents_by_structure, translate
 from .duplicate_calls import SKEW_NS, duplicate_model_calls, without
 from .operations import operation_of
 from .span import Span
@@ -55,7 +56,7 @@ def build_tree(spans: Iterable[Span]) -> SpanTree:
             parents[id] = None
             parentless.append(id)
     _break_cycles(by_id, parents, span_marks)
-    operations = {id: operation_of(span.name, span.kind, span.attributes) for id, span in by_id.items()}
+    operations = _operations(by_id, parents)
     if repeated := duplicate_model_calls(by_id, parents, operations):
         duplicates.extend(by_id.pop(id) for id in repeated)
         parents = without(repeated, parents)
@@ -88,6 +89,28 @@ def build_tree(spans: Iterable[Span]) -> SpanTree:
         duplicates=tuple(sorted(duplicates, key=sort_key)),
         marks=frozenset(marks),
     )
+
+
+def _operations(by_id: dict[str, Span], parents: Mapping[str, str | None]) -> dict[str, str]:
+    """Return each span's operation; spans of other conventions are replaced by ones with translated attributes."""
+    for id, span in by_id.items():
+        if span.translated is not None:  # by another trace, which may have shown something else
+            by_id[id] = replace(span, translated=None)
+    facts = {id: values for id, span in by_id.items() if (values := translate(span.attributes)) is not None}
+    operations = {id: operation_of(span.name, span.kind, facts.get(id, span.attributes)) for id, span in by_id.items()}
+    if not facts:
+        return operations
+    changed = agents_by_structure(by_id, parents, operations, facts)
+    for id, operation in changed.items():
+        attributes = {**by_id[id].attributes, "gen_ai.operation.name": operation}
+        facts[id] = translate(attributes) or attributes
+    operations |= changed
+    for id, values in facts.items():
+        span = by_id[id]
+        if operations[id] == "invoke_agent" and "gen_ai.agent.name" not in values:
+            values["gen_ai.agent.name"] = span.name
+        by_id[id] = replace(span, translated=values)
+    return operations
 
 
 def sort_key(span: Span) -> tuple[int, int, str]:

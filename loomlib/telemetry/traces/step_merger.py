@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from loomlib.json_values import to_text
+from loomlib.json_values import as_mapping, to_text
 
 from .messages import MessageSteps, SpanMessages, Step, messages_of
 from .span import LogRecord, Span
@@ -32,6 +33,7 @@ class StepMerger:
         self._counts: Counter[tuple[str, str]] = Counter()
         self._calls: dict[str, str] = {}
         self._missing_fields: dict[str, set[str]] = {}  # by answered call: the fields its result still lacks
+        self._renamed: dict[str, str] = {}  # by id of a span that states no call: the call it was found to execute
         self._without_id: list[str] = []  # calls that got an id here, until a message answers them
         self._prompt_at = 0
         self._last_text = ""
@@ -64,7 +66,7 @@ class StepMerger:
             span_id="" if agent is None else agent.span_id,
             problems=tuple(self._problems(agent, chats, spans, inner)),
             history=tuple(self._history),
-            agents=inner,
+            agents=tuple(replace(one, call_id=self._renamed.get(one.call_id, one.call_id)) for one in inner),
         )
 
     def _messages(self, span: Span) -> SpanMessages:
@@ -118,7 +120,10 @@ class StepMerger:
     def _add_message(self, message: MessageSteps, span_id: str, time_ns: int, *, is_new: bool) -> None:
         called: list[Step] = []
         has_prompt = False
+        has_calls = any(step.kind == "tool_call" for step in message)
         for step in message:
+            if has_calls and step.is_words and not step.text:  # OpenAI's streams say "" beside the calls
+                continue
             placed = replace(step, span_id=span_id, time_ns=time_ns)
             if not step.call_id:
                 self._counts[_key(step)] += 1
@@ -160,21 +165,36 @@ class StepMerger:
 
     def _add_result_of_span(self, call: Step) -> None:
         """Insert the result of a new call from the tool's own span, which states its status."""
-        span = self._tools.get(call.call_id)
-        if span is None and call.call_id in self._without_id:
-            unused = (tool for id, tool in self._tools.items() if id.startswith("span ") and id not in self._calls)
-            span = next((tool for tool in unused if tool_name_of(tool) == call.name), None)
-            if span is not None:
-                self._tools[call.call_id] = self._tools.pop(call_id_of(span))
+        span = self._span_of(call)
         if span is not None and call.call_id not in self._missing_fields:
             self._insert_result(self._result(call.call_id, span))
+
+    def _span_of(self, call: Step) -> Span | None:
+        """Return the span of a call; of those that state no call, the first of its tool, with its arguments if any."""
+        if (span := self._tools.get(call.call_id)) is not None:
+            return span
+        unused = [
+            tool
+            for id, tool in self._tools.items()
+            if id.startswith("span ") and id not in self._calls and tool_name_of(tool) == call.name
+        ]
+        if not unused:
+            return None
+        equal = (tool for tool in unused if _is_given(call.arguments, self._content(tool)[0]))
+        span = next(equal, unused[0])
+        self._renamed[call_id_of(span)] = call.call_id
+        self._tools[call.call_id] = self._tools.pop(call_id_of(span))
+        return span
+
+    def _content(self, span: Span) -> tuple[Any, Any]:
+        return tool_content(span, self._records.get(span.span_id, ()))
 
     def _result(self, call_id: str, span: Span) -> Step:
         return Step(
             kind="tool_result",
             name=tool_name_of(span),
             call_id=call_id,
-            result=tool_content(span, self._records.get(span.span_id, ()))[1],
+            result=self._content(span)[1],
             status=tool_status_of(span),
             span_id=span.span_id,
             time_ns=span.end_ns,
@@ -183,9 +203,12 @@ class StepMerger:
     def _add_remaining_tools(self) -> None:
         """Add tools that no message mentions: the model's span is missing or carries no content."""
         added = False
+        for step in tuple(self._steps):
+            if step.kind == "tool_call":
+                self._span_of(step)
         for call_id, span in self._tools.items():
             if call_id not in self._calls:
-                arguments, _ = tool_content(span, self._records.get(span.span_id, ()))
+                arguments, _ = self._content(span)
                 call = Step(kind="tool_call", name=tool_name_of(span), call_id=call_id, arguments=arguments)
                 self._calls[call_id] = call.name
                 self._steps.append(replace(call, span_id=span.span_id, time_ns=span.start_ns))
@@ -260,6 +283,12 @@ class StepMerger:
             yield "values_cut"
 
 
+def _is_given(arguments: object, recorded: object) -> bool:
+    """Return whether a span recorded these arguments; of a single one, some libraries record the value alone."""
+    values = list(as_mapping(arguments).values())
+    return arguments == recorded or (len(values) == 1 and values[0] == recorded)
+
+
 def _key(step: Step) -> tuple[str, str]:
     """Return the key by which a step without a call id is recognized when it is repeated."""
     if step.kind == "tool_call":
@@ -272,4 +301,4 @@ def _text(message: MessageSteps) -> str:
 
 
 def _agent_name(span: Span) -> str | None:
-    return to_text(span.attributes.get("gen_ai.agent.name")) or span.name.removeprefix("invoke_agent ").strip() or None
+    return to_text(span.facts.get("gen_ai.agent.name")) or span.name.removeprefix("invoke_agent ").strip() or None

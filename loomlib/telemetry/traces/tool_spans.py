@@ -13,17 +13,17 @@ from .span import LogRecord, Span
 
 def call_id_of(span: Span) -> str:
     """Return the id of the tool call that the span executes; `span <id>` when it states none."""
-    return to_text(span.attributes.get("gen_ai.tool.call.id")) or f"span {span.span_id}"
+    return to_text(span.facts.get("gen_ai.tool.call.id")) or f"span {span.span_id}"
 
 
 def tool_name_of(span: Span) -> str:
     """Return the tool's name."""
-    return to_text(span.attributes.get("gen_ai.tool.name")) or span.name.removeprefix("execute_tool ")
+    return to_text(span.facts.get("gen_ai.tool.name")) or span.name.removeprefix("execute_tool ")
 
 
 def tool_status_of(span: Span) -> str:
     """Return `success`, `error`, or "" where the span states neither."""
-    stated = to_text(span.attributes.get("gen_ai.tool.status"))
+    stated = to_text(span.facts.get("gen_ai.tool.status"))
     return stated or {"error": "error", "ok": "success"}.get(span.status, "")
 
 
@@ -45,8 +45,8 @@ def tool_content(span: Span, records: Iterable[LogRecord]) -> tuple[Any, Any]:
         span: The tool's span.
         records: The log records that belong to it.
     """
-    arguments = _unless_redacted(parse_embedded(span.attributes.get("gen_ai.tool.call.arguments")))
-    result = _unless_redacted(plain_result(span.attributes.get("gen_ai.tool.call.result")))
+    arguments = _unless_redacted(parse_embedded(span.facts.get("gen_ai.tool.call.arguments")))
+    result = _unless_redacted(plain_result(span.facts.get("gen_ai.tool.call.result")))
     for is_result, content in _contents(span, records):
         if is_result and result is None:
             result = _unless_redacted(_result(content))
@@ -57,7 +57,7 @@ def tool_content(span: Span, records: Iterable[LogRecord]) -> tuple[Any, Any]:
 
 def _contents(span: Span, records: Iterable[LogRecord]) -> Iterator[tuple[bool, Any]]:
     """Yield the contents of the span's messages, each with whether it is the tool's result."""
-    for source in (span.attributes, *(event.attributes for event in span.events)):
+    for source in (span.facts, *(event.attributes for event in span.events)):
         for is_result, name in ((False, "gen_ai.input.messages"), (True, "gen_ai.output.messages")):
             for message in as_list(parse_embedded(source.get(name))):
                 entry = mapping_or_none(message)

@@ -157,7 +157,7 @@ class Trace:
         """The name of the outermost agent."""
         for _, span in self.walk():
             if span.operation == "invoke_agent":
-                return str(span.attributes.get("gen_ai.agent.name") or span.name.partition(" ")[2]) or None
+                return str(span.facts.get("gen_ai.agent.name") or span.name.partition(" ")[2]) or None
         return None
 
     def breakdown(self, client: ClientTiming | None = None) -> Breakdown:
