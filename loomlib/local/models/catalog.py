@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..resources import Place
+from ..wire import not_found
 
 _LONGEST_NAME: Final = 20  # the service model's limit
+_LONGEST_PROFILE_NAME: Final = 64
 _PROVIDERS: Final = {"ai21": "AI21 Labs", "mistral": "Mistral AI", "stability": "Stability AI"}
 _LISTED: Final = {
     "anthropic.claude-3-haiku-20240307-v1:0": "Claude 3 Haiku",
@@ -31,7 +33,7 @@ _LISTED: Final = {
 
 
 class ModelCatalog:
-    """Answers ListFoundationModels and GetFoundationModel; which model answers here, `loom status` says."""
+    """Describes models and inference profiles; which model answers here, `loom status` says."""
 
     async def list_foundation_models(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """List the models whose request forms are known, with the filters of AWS."""
@@ -47,6 +49,25 @@ class ModelCatalog:
     async def get_foundation_model(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Describe a model by its id: any id of the form `provider.model` is one here."""
         return {"modelDetails": _describe(str(parameters["modelIdentifier"]).rpartition("/")[2], place)}
+
+    async def get_inference_profile(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        """Describe a system-defined profile by its id or ARN, `us.provider.model`; here it routes to its own region.
+
+        Raises:
+            RefusedError: The id is of another form (404).
+        """
+        identity = str(parameters["inferenceProfileIdentifier"]).rpartition("/")[2]
+        geography, _, model_id = identity.partition(".")
+        if "." not in model_id:
+            raise not_found(f"Inference profile not found: {identity}")
+        return {
+            "inferenceProfileName": f"{geography.upper()} {_LISTED.get(model_id, model_id)}"[:_LONGEST_PROFILE_NAME],
+            "inferenceProfileArn": f"arn:aws:bedrock:{place.region}:{place.account_id}:inference-profile/{identity}",
+            "inferenceProfileId": identity,
+            "models": [{"modelArn": _describe(model_id, place)["modelArn"]}],
+            "status": "ACTIVE",
+            "type": "SYSTEM_DEFINED",
+        }
 
 
 def _describe(model_id: str, place: Place) -> dict[str, Any]:
