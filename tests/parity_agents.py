@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -104,11 +105,19 @@ def make_weather_agent(bench: loom.Workbench, name: str, folder: Path) -> str:
 
 def deploy_successor(bench: loom.Workbench, name: str, folder: Path, function: str, **variables: str) -> loom.Agent:
     """Deploy a successor; `ASKS_FOR` is a city for which it asks for another one."""
-    policy = {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": function}
-    document = json.dumps({"Version": "2012-10-17", "Statement": [policy]})
-    iam = bench.clients.client("iam")
-    iam.put_role_policy(RoleName="loom-local", PolicyName="weather", PolicyDocument=document)
+    _allow_all(bench)
     place = folder / name
     place.mkdir()
     (place / "agent.py").write_text(SUCCESSOR)
     return bench.deploy(place, name=name, environment={"FUNCTION": function, **variables})
+
+
+def _allow_all(bench: loom.Workbench) -> None:
+    """Make the local runtimes' role, which may call functions as well; without one it has AgentCore's defaults."""
+    iam = bench.clients.client("iam")
+    trust = {"Effect": "Allow", "Principal": {"Service": "*"}, "Action": "sts:AssumeRole"}
+    allowed = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+    documents = [json.dumps({"Version": "2012-10-17", "Statement": [each]}) for each in (trust, allowed)]
+    with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
+        iam.create_role(RoleName="loom-local", AssumeRolePolicyDocument=documents[0])
+    iam.put_role_policy(RoleName="loom-local", PolicyName="all", PolicyDocument=documents[1])
