@@ -35,6 +35,7 @@
     ├── LocalServiceError                   the local AgentCore
     │   ├── LocalServiceNotRunningError
     │   └── LocalServiceNotStartedError
+    ├── DeployError                         a deployment cannot be planned, executed or undone
     ├── StudyError                          a study's plan is invalid
     │   └── StudyInterruptedError           stopped half-way; what was measured is stored
     ├── EvalError                           an invalid evaluation, or one whose stored form does not fit
@@ -215,6 +216,10 @@ class LocalServiceNotRunningError(LocalServiceError):
 
 class LocalServiceNotStartedError(LocalServiceError):
     """The local AgentCore could not be started."""
+
+
+class DeployError(LoomError):
+    """A deployment cannot be planned, executed or undone."""
 
 
 class StudyError(LoomError):

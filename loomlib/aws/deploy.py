@@ -13,6 +13,7 @@ from loomlib.errors import ConflictError, ResourceNotFoundError
 from .connection import Clients
 from .errors import translated
 from .packages import Package
+from .runtime_requests import RuntimeCode, RuntimeRequest, create_runtime, update_runtime
 from .runtime_settings import RuntimeSettings
 from .runtimes import RuntimeDescription, find_runtime, wait_until_ready
 
@@ -54,25 +55,32 @@ def deploy_package(
     if progress is not None:
         progress("uploading")
     where, key = upload_package(clients, name, package, bucket=bucket)
-    request: dict[str, Any] = {
-        "agentRuntimeArtifact": {
-            "codeConfiguration": {
-                "code": {"s3": {"bucket": where, "prefix": key}},
-                "runtime": _python(),
-                "entryPoint": [package.entry_point],
-            }
-        },
-        "roleArn": role_arn or f"arn:aws:iam::{clients.account_id()}:role/loom-local",
-        "networkConfiguration": {"networkMode": "PUBLIC"},
-    }
-    if environment:
-        request["environmentVariables"] = dict(environment)
-    if description:
-        request["description"] = description
     chosen = settings or RuntimeSettings()
-    request |= (chosen if idle_timeout_s is None else replace(chosen, idle_timeout_s=idle_timeout_s)).members()
-    runtime_id = _create_or_update(clients, name, request)
+    request = RuntimeRequest(
+        name=name,
+        code=RuntimeCode(bucket=where, key=key, python=own_python(), entry_point=package.entry_point),
+        role_arn=role_arn or local_role(clients.account_id()),
+        environment=environment or {},
+        description=description or "",
+        settings=chosen if idle_timeout_s is None else replace(chosen, idle_timeout_s=idle_timeout_s),
+    )
+    runtime_id = _create_or_update(clients, request)
     return wait_until_ready(clients, runtime_id, timeout_s=timeout_s, progress=progress)
+
+
+def local_role(account_id: str) -> str:
+    """Return the ARN of the role that only the local AgentCore accepts: it need not exist."""
+    return f"arn:aws:iam::{account_id}:role/loom-local"
+
+
+def code_bucket(clients: Clients) -> str:
+    """Return the name of the bucket for the code of an account and region."""
+    return f"loom-code-{clients.account_id()}-{clients.region}"
+
+
+def package_key(name: str, package: Package) -> str:
+    """Return the key of a package: in the runtime's folder, named by the first 16 digits of its digest."""
+    return f"{name}/{package.digest[:16]}.zip"
 
 
 def upload_package(clients: Clients, name: str, package: Package, *, bucket: str | None = None) -> tuple[str, str]:
@@ -81,20 +89,30 @@ def upload_package(clients: Clients, name: str, package: Package, *, bucket: str
     Args:
         clients: The connection.
         name: The runtime's name, the folder of the package in the bucket.
-        package: The package; the first 16 digits of its digest name the object.
-        bucket: The bucket; `loom-code-ACCOUNT-REGION` by default.
+        package: The package.
+        bucket: The bucket; `code_bucket` by default.
+
+    Raises:
+        AccessDeniedError: Another account has the bucket.
     """
-    where = bucket or f"loom-code-{clients.account_id()}-{clients.region}"
-    key = f"{name}/{package.digest[:16]}.zip"
-    s3 = clients.s3()
+    where, key = bucket or code_bucket(clients), package_key(name, package)
     try:
-        with translated("Uploading the agent's code", on=f"s3://{where}/{key}"):
-            s3.put_object(Bucket=where, Key=key, Body=package.data, ContentType="application/zip")
+        _put(clients, where, key, package)
     except ResourceNotFoundError:
         make_bucket(clients, where)
-        with translated("Uploading the agent's code", on=f"s3://{where}/{key}"):
-            s3.put_object(Bucket=where, Key=key, Body=package.data, ContentType="application/zip")
+        _put(clients, where, key, package)
     return where, key
+
+
+def _put(clients: Clients, bucket: str, key: str, package: Package) -> None:
+    with translated("Uploading the agent's code", on=f"s3://{bucket}/{key}"):
+        clients.s3().put_object(
+            Bucket=bucket,
+            Key=key,
+            Body=package.data,
+            ContentType="application/zip",
+            ExpectedBucketOwner=clients.account_id(),
+        )
 
 
 def make_bucket(clients: Clients, bucket: str) -> None:
@@ -121,23 +139,20 @@ def make_bucket(clients: Clients, bucket: str) -> None:
         )
 
 
-def _create_or_update(clients: Clients, name: str, request: dict[str, Any]) -> str:
-    control = clients.control()
-    runtime_id = find_runtime(clients, name)
+def _create_or_update(clients: Clients, request: RuntimeRequest) -> str:
+    runtime_id = find_runtime(clients, request.name)
     if runtime_id is None:
         try:
-            with translated("Creating the runtime", on=name):
-                return str(control.create_agent_runtime(agentRuntimeName=name, **request)["agentRuntimeId"])
+            return create_runtime(clients, request)
         except ConflictError:
-            runtime_id = find_runtime(clients, name)
+            runtime_id = find_runtime(clients, request.name)
             if runtime_id is None:
                 raise
-    with translated("Updating the runtime", on=name):
-        control.update_agent_runtime(agentRuntimeId=runtime_id, **request)
+    update_runtime(clients, runtime_id, request)
     return runtime_id
 
 
-def _python() -> str:
+def own_python() -> str:
     """Return the interpreter's version as AgentCore names it, limited to the supported range (3.10 to 3.14)."""
     minor = min(max(sys.version_info.minor, 10), 14)
     return f"PYTHON_3_{minor}"

@@ -16,6 +16,8 @@ from loomlib.presentation.formats import number
 
 PACKAGE_MAX_BYTES: Final = 250_000_000
 """Zipped; AgentCore's quota for direct code deployment."""
+PACKAGE_MAX_UNZIPPED_BYTES: Final = 750_000_000
+"""Unzipped; AgentCore's quota for direct code deployment."""
 
 _SKIPPED_FOLDERS: Final = frozenset(
     {
@@ -31,20 +33,21 @@ _SKIPPED_FOLDERS: Final = frozenset(
     }
 )
 _SKIPPED_SUFFIXES: Final = frozenset({".pyc", ".pyo"})
-_SKIPPED_NAMES: Final = frozenset({".DS_Store", ".env"})
+_SKIPPED_NAMES: Final = frozenset({".DS_Store", ".env", "loom-agent.toml"})
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """A zip file ready to upload, its SHA-256 and its entry point."""
+    """A zip file ready to upload, its SHA-256, its entry point, and the size of its files."""
 
     data: bytes = field(repr=False)
     digest: str
     entry_point: str
+    unzipped_bytes: int = 0
 
 
-def make_package(path: Path | str, entry_point: str | None = None) -> Package:
+def make_package(path: Path | str, entry_point: str | None = None, *, installed: Path | None = None) -> Package:
     """Package a folder, or a single file such as `agent.py`.
 
     Caches, virtual environments, version control, `.env` files (which hold secrets) and links that lead outside are
@@ -53,6 +56,8 @@ def make_package(path: Path | str, entry_point: str | None = None) -> Package:
     Args:
         path: The folder or file.
         entry_point: The file to start, relative to the folder; by default agent.py, main.py or app.py.
+        installed: A folder with the installed dependencies, which are packaged beside the agent's files. Of two files
+            of one name the agent's own counts.
 
     Raises:
         ValueError: There is nothing to start, or the package exceeds AgentCore's quota.
@@ -64,6 +69,10 @@ def make_package(path: Path | str, entry_point: str | None = None) -> Package:
     start = entry_point or _entry_point(source, files)
     if start not in files:
         raise ValueError(f"{source} has no {start} to start")
+    if installed is not None:
+        files = {**dict(_files(installed)), **files}
+    unzipped = sum(file.stat().st_size for file in files.values())
+    _check_size(source, unzipped, PACKAGE_MAX_UNZIPPED_BYTES, " unzipped")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, file in sorted(files.items()):
@@ -74,10 +83,13 @@ def make_package(path: Path | str, entry_point: str | None = None) -> Package:
             info.external_attr = (stat.S_IFREG | (0o755 if runs else 0o644)) << 16
             archive.writestr(info, file.read_bytes())
     data = buffer.getvalue()
-    if len(data) > PACKAGE_MAX_BYTES:
-        found, most = number(len(data)), number(PACKAGE_MAX_BYTES)
-        raise ValueError(f"the package of {source} has {found} bytes, above AgentCore's {most}")
-    return Package(data=data, digest=hashlib.sha256(data).hexdigest(), entry_point=start)
+    _check_size(source, len(data), PACKAGE_MAX_BYTES, "")
+    return Package(data=data, digest=hashlib.sha256(data).hexdigest(), entry_point=start, unzipped_bytes=unzipped)
+
+
+def _check_size(source: Path, count: int, most: int, how: str) -> None:
+    if count > most:
+        raise ValueError(f"the package of {source} has {number(count)} bytes{how}, above AgentCore's {number(most)}")
 
 
 def runtime_name(text: str) -> str:

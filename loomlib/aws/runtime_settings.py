@@ -23,6 +23,8 @@ class RuntimeSettings:
         protocol: The protocol of the agent's server: "HTTP", "MCP", "A2A" or "AGUI".
         storage: Folder below /mnt that is kept when a session is stopped, such as "/mnt/data".
         authorizer: Whose bearer tokens may call the runtime; None lets callers sign their requests.
+        subnets: Subnets of the sessions' network; none for the public one.
+        security_groups: Security groups of the sessions' network.
     """
 
     platform_version: str | None = None
@@ -32,10 +34,12 @@ class RuntimeSettings:
     protocol: str | None = None
     storage: str | None = None
     authorizer: JwtAuthorizer | None = None
+    subnets: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
 
     def members(self) -> dict[str, Any]:
         """Return the members of CreateAgentRuntime and UpdateAgentRuntime."""
-        members: dict[str, Any] = {}
+        members: dict[str, Any] = {"networkConfiguration": self._network()}
         if self.platform_version is not None:
             members["platformVersion"] = self.platform_version
         if self.warmup is not None:
@@ -50,6 +54,14 @@ class RuntimeSettings:
         if self.authorizer is not None:
             members["authorizerConfiguration"] = self.authorizer.configuration()
         return members
+
+    def _network(self) -> dict[str, Any]:
+        if not self.subnets:
+            return {"networkMode": "PUBLIC"}
+        return {
+            "networkMode": "VPC",
+            "networkModeConfig": {"subnets": list(self.subnets), "securityGroups": list(self.security_groups)},
+        }
 
 
 def _post(warmup: str) -> dict[str, Any]:

@@ -47,6 +47,16 @@ def describe_runtime(clients: Clients, runtime_id: str, *, region: str | None = 
     """
     with translated("Describing the runtime", on=runtime_id):
         answer: dict[str, Any] = clients.control(region).get_agent_runtime(agentRuntimeId=runtime_id)
+    return described(answer, runtime_id)
+
+
+def described(answer: Mapping[str, Any], runtime_id: str) -> RuntimeDescription:
+    """Return the runtime that an answer of GetAgentRuntime describes.
+
+    Args:
+        answer: The answer.
+        runtime_id: The runtime that was asked for.
+    """
     return RuntimeDescription(
         arn=str(answer["agentRuntimeArn"]),
         runtime_id=str(answer.get("agentRuntimeId", runtime_id)),
@@ -191,6 +201,35 @@ def delete_runtime(clients: Clients, runtime_id: str, *, region: str | None = No
             clients.control(region).delete_agent_runtime(agentRuntimeId=runtime_id, clientToken=_token())
     except ResourceNotFoundError:
         return
+
+
+def wait_until_gone(clients: Clients, runtime_id: str, *, region: str | None = None, timeout_s: float = 300.0) -> None:
+    """Wait until a runtime that is being deleted is gone.
+
+    Args:
+        clients: The connection.
+        runtime_id: The runtime's id.
+        region: The region, if it is not the connection's.
+        timeout_s: The longest wait.
+
+    Raises:
+        AwsError: Deleting failed, with AWS's reason.
+        RequestTimeoutError: It is still there after `timeout_s`.
+    """
+    began, pause_s = time.monotonic(), 0.05
+    while True:
+        try:
+            now = describe_runtime(clients, runtime_id, region=region)
+        except ResourceNotFoundError:
+            return
+        if now.status == "DELETE_FAILED":
+            raise AwsError(f"The runtime is {now.status}: {now.failure_reason}", on=runtime_id, code=now.status)
+        if time.monotonic() - began > timeout_s:
+            raise failure(
+                RequestTimeoutError, f"The runtime is still {now.status} after {time_limit(timeout_s)}", on=runtime_id
+            )
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 5.0)
 
 
 def runtime_variables(

@@ -15,6 +15,7 @@ from ..redaction import SECRETS, redact
 from ..redaction.secrets import is_secret_name
 from ..toml_files import read_toml
 from .spec import (
+    PLATFORM_VERSIONS,
     RESOURCE_KINDS,
     AgentSpec,
     NetworkSpec,
@@ -22,6 +23,7 @@ from .spec import (
     ResourceBinding,
     ResourceSpec,
     TriggerSpec,
+    check_choice,
     check_variable,
 )
 
@@ -103,13 +105,7 @@ def parse_agent(document: Mapping[str, Any], where: str = AGENT_FILE) -> AgentSp
             build=agent.text("build") or "code",
             platform=platform.made(
                 "platform",
-                lambda: PlatformSpec(
-                    version=platform.text("version") or None,
-                    warmup=platform.text("warmup") or None,
-                    idle_timeout_s=platform.whole_number("idle_timeout_s"),
-                    max_lifetime_s=platform.whole_number("max_lifetime_s"),
-                    storage=platform.text("storage") or None,
-                ),
+                lambda: _platform(platform),
             ),
             environment=environment,
             secrets=root.table("secrets").texts(),
@@ -274,6 +270,18 @@ class _Table:
         if not isinstance(value, Mapping):
             raise self.error(key, 'must be a table, such as {prompt = "…"}')
         return cast("Mapping[str, Any]", value)
+
+
+def _platform(table: _Table) -> PlatformSpec:
+    version = table.text("version") or None
+    check_choice("platform version", version, PLATFORM_VERSIONS)
+    return PlatformSpec(
+        version=version,
+        warmup=table.text("warmup") or None,
+        idle_timeout_s=table.whole_number("idle_timeout_s"),
+        max_lifetime_s=table.whole_number("max_lifetime_s"),
+        storage=table.text("storage") or None,
+    )
 
 
 def _bound(variable: str, resource: str) -> ResourceBinding:

@@ -51,7 +51,6 @@ class PlatformSpec:
     storage: str | None = None
 
     def __post_init__(self) -> None:
-        _check_choice("platform version", self.version, PLATFORM_VERSIONS)
         for name, value in (("idle_timeout_s", self.idle_timeout_s), ("max_lifetime_s", self.max_lifetime_s)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1 second, not {value}")
@@ -127,7 +126,7 @@ class NetworkSpec:
     security_groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_choice("network mode", self.mode, NETWORK_MODES)
+        check_choice("network mode", self.mode, NETWORK_MODES)
         if self.mode == "VPC" and not (self.subnets and self.security_groups):
             raise ValueError("the network mode VPC needs subnets and security_groups")
         if self.mode == "PUBLIC" and (self.subnets or self.security_groups):
@@ -208,9 +207,9 @@ class AgentSpec:
                 f"{self.name!r} is no name for a runtime: a letter, then letters, digits and underscores, "
                 "at most 48 characters"
             )
-        _check_choice("protocol", self.protocol, PROTOCOLS)
-        _check_choice("version of Python", self.python, PYTHONS)
-        _check_choice("build", self.build, BUILDS)
+        check_choice("protocol", self.protocol, PROTOCOLS)
+        check_choice("version of Python", self.python, PYTHONS)
+        check_choice("build", self.build, BUILDS)
         self._check_variables()
         for name in self.tags:
             if name.startswith(("loom:", "aws:")):
@@ -243,6 +242,7 @@ def check_variable(name: str) -> None:
         )
 
 
-def _check_choice(what: str, value: str | None, choices: tuple[str, ...]) -> None:
+def check_choice(what: str, value: str | None, choices: tuple[str, ...]) -> None:
+    """Raise `ValueError` when a value is given that is none of the choices."""
     if value is not None and value not in choices:
         raise ValueError(f"{value!r} is no {what}: {', '.join(choices)}")

@@ -50,10 +50,6 @@ class Environment(Protocol):
         """Return the number of active sessions, or None where AgentCore has no such operation."""
         ...
 
-    def check_deploy(self, what: str) -> None:
-        """Raise `NotSupportedError` when nothing can be deployed here."""
-        ...
-
     def issuer_address(self) -> str:
         """Return the address of the metadata of the environment's own issuer of tokens.
 
@@ -124,9 +120,6 @@ class LocalEnvironment:
         """Return the number of the service's sessions."""
         return len(local.status(self.state.home).sessions)
 
-    def check_deploy(self, what: str) -> None:
-        """Do nothing: everything can be deployed."""
-
     def issuer_address(self) -> str:
         """Return the address of the local issuer's metadata."""
         return local.issuer_address(self.state)
@@ -178,14 +171,6 @@ class AwsEnvironment:
     def session_count(self) -> int | None:
         """Return None: AWS has no operation for it."""
         return None
-
-    def check_deploy(self, what: str) -> None:
-        """Raise `NotSupportedError`: a package for AWS needs dependencies built for its architecture."""
-        raise NotSupportedError(
-            "Deploying to AWS is not part of this release",
-            on=what,
-            try_='deploy with the AgentCore toolkit, then bench.register("arn:…")',
-        )
 
     def issuer_address(self) -> str:
         """Raise `NotSupportedError`: AWS has no issuer of its own."""

@@ -16,7 +16,7 @@ from loomlib.errors import (
     AwsError,
     InvocationFailedError,
     LoomError,
-    NotSupportedError,
+    MissingCredentialsError,
     RequestRejectedError,
 )
 
@@ -166,9 +166,10 @@ def test_keys_are_in_no_representation(bench, calculator):
     assert not any(key in shown for key in keys)
 
 
-def test_deploying_to_aws_reports_not_supported(monkeypatch, tmp_path):
+def test_deploying_to_aws_without_credentials_says_what_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     with loom.connect("aws", region="us-east-1", home=tmp_path) as bench:
-        with pytest.raises(NotSupportedError, match=r"bench\.register"):
+        with pytest.raises(MissingCredentialsError, match="aws sso login"):
             bench.deploy("calculator")
         assert bench.environment() == {}
 

@@ -1,0 +1,261 @@
+"""The requests that create and update a runtime, and what an update would change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from .connection import Clients
+from .errors import translated
+from .runtime_settings import RuntimeSettings
+from .runtimes import RuntimeDescription, described
+
+HIDDEN: Final = "(not shown)"
+
+_UNMANAGED: Final = (
+    "requestHeaderConfiguration",
+    "metadataConfiguration",
+    "capacityProviderConfiguration",
+    "allowedPorts",
+    "resourceConfigurations",
+)
+"""Members of UpdateAgentRuntime that Loom has no option for; an update keeps what another tool has set."""
+
+_NAMES: Final[Mapping[str, str]] = {
+    "agentRuntimeArtifact.codeConfiguration.code.s3.bucket": "code.bucket",
+    "agentRuntimeArtifact.codeConfiguration.code.s3.prefix": "code.key",
+    "agentRuntimeArtifact.codeConfiguration.code.s3.versionId": "code.version_id",
+    "agentRuntimeArtifact.codeConfiguration.runtime": "agent.python",
+    "agentRuntimeArtifact.codeConfiguration.entryPoint": "agent.entry_point",
+    "agentRuntimeArtifact.containerConfiguration.containerUri": "code.image",
+    "authorizerConfiguration.customJWTAuthorizer.discoveryUrl": "authorizer.discovery_url",
+    "authorizerConfiguration.customJWTAuthorizer.allowedAudience": "authorizer.allowed_audience",
+    "authorizerConfiguration.customJWTAuthorizer.allowedClients": "authorizer.allowed_clients",
+    "authorizerConfiguration.customJWTAuthorizer.allowedScopes": "authorizer.allowed_scopes",
+    "authorizerConfiguration.customJWTAuthorizer.customClaims": "authorizer.claims",
+    "description": "agent.description",
+    "filesystemConfigurations": "platform.storage",
+    "hooksConfiguration.build.warmup.action.httpPost.path": "platform.warmup",
+    "hooksConfiguration.build.warmup.action.httpPost.port": "platform.warmup_port",
+    "lifecycleConfiguration.idleRuntimeSessionTimeout": "platform.idle_timeout_s",
+    "lifecycleConfiguration.maxLifetime": "platform.max_lifetime_s",
+    "networkConfiguration.networkMode": "network.mode",
+    "networkConfiguration.networkModeConfig.securityGroups": "network.security_groups",
+    "networkConfiguration.networkModeConfig.subnets": "network.subnets",
+    "platformVersion": "platform.version",
+    "protocolConfiguration.serverProtocol": "agent.protocol",
+    "roleArn": "role",
+}
+"""What people call a member: the key of `loom-agent.toml` where it has one."""
+
+_DEFAULTS: Final[Mapping[str, str]] = {
+    "hooksConfiguration.build.warmup.action.httpPost.port": "8080",
+    "lifecycleConfiguration.idleRuntimeSessionTimeout": "900",
+    "lifecycleConfiguration.maxLifetime": "28800",
+    "networkConfiguration.networkMode": "PUBLIC",
+    "protocolConfiguration.serverProtocol": "HTTP",
+}
+"""What AgentCore describes where nothing was given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeCode:
+    """A runtime's code: a zip file in S3, or a container image.
+
+    Attributes:
+        bucket: The zip file's bucket; "" for an image.
+        key: The zip file's key.
+        python: The interpreter as AgentCore names it, such as PYTHON_3_13.
+        entry_point: The file to start.
+        image: The image's URI; "" for a zip file.
+    """
+
+    bucket: str = ""
+    key: str = ""
+    python: str = ""
+    entry_point: str = ""
+    image: str = ""
+
+    def artifact(self) -> dict[str, Any]:
+        """Return the `agentRuntimeArtifact` of a request."""
+        if self.image:
+            return {"containerConfiguration": {"containerUri": self.image}}
+        return {
+            "codeConfiguration": {
+                "code": {"s3": {"bucket": self.bucket, "prefix": self.key}},
+                "runtime": self.python,
+                "entryPoint": [self.entry_point],
+            }
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeRequest:
+    """What a runtime is to be.
+
+    Attributes:
+        name: Its name.
+        code: Its code.
+        role_arn: The role that its sessions run as.
+        environment: Its environment variables.
+        description: Its description.
+        settings: Its further settings.
+        tags: Its tags when it is created.
+    """
+
+    name: str
+    code: RuntimeCode
+    role_arn: str
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    description: str = ""
+    settings: RuntimeSettings = field(default_factory=RuntimeSettings)
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def members(self) -> dict[str, Any]:
+        """Return the members that CreateAgentRuntime and UpdateAgentRuntime share."""
+        members: dict[str, Any] = {
+            "agentRuntimeArtifact": self.code.artifact(),
+            "roleArn": self.role_arn,
+            **self.settings.members(),
+        }
+        if self.environment:
+            members["environmentVariables"] = dict(self.environment)
+        if self.description:
+            members["description"] = self.description
+        return members
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingChange:
+    """A setting that an update changes; "" stands for none. Values of environment variables are not shown."""
+
+    setting: str
+    before: str
+    after: str
+
+
+def create_runtime(clients: Clients, request: RuntimeRequest) -> str:
+    """Create a runtime and return its id; it is READY later (`wait_until_ready`).
+
+    Args:
+        clients: The connection.
+        request: The runtime.
+
+    Raises:
+        ConflictError: The account has a runtime of that name.
+        AwsError: AgentCore refuses the request.
+    """
+    members = request.members() | ({"tags": dict(request.tags)} if request.tags else {})
+    with translated("Creating the runtime", on=request.name):
+        return str(clients.control().create_agent_runtime(agentRuntimeName=request.name, **members)["agentRuntimeId"])
+
+
+def update_runtime(clients: Clients, runtime_id: str, request: RuntimeRequest) -> None:
+    """Make a new version of a runtime; it is READY later. What Loom has no option for stays as it is.
+
+    Args:
+        clients: The connection.
+        runtime_id: The runtime.
+        request: What it is to be; its name and tags do not count.
+
+    Raises:
+        AwsError: AgentCore refuses the request.
+    """
+    control = clients.control()
+    with translated("Reading the runtime", on=runtime_id):
+        answer: dict[str, Any] = control.get_agent_runtime(agentRuntimeId=runtime_id)
+    kept = {name: answer[name] for name in _UNMANAGED if answer.get(name)}
+    with translated("Updating the runtime", on=runtime_id):
+        control.update_agent_runtime(agentRuntimeId=runtime_id, **kept, **request.members())
+
+
+def restore_version(clients: Clients, runtime_id: str, version: str) -> None:
+    """Make a new version of a runtime that equals an earlier one; it is READY later.
+
+    Args:
+        clients: The connection.
+        runtime_id: The runtime.
+        version: The number of the earlier version.
+
+    Raises:
+        AwsError: There is no such version, or AgentCore refuses the request.
+    """
+    control = clients.control()
+    with translated("Reading a version of the runtime", on=f"{runtime_id}, version {version}"):
+        answer: dict[str, Any] = control.get_agent_runtime(agentRuntimeId=runtime_id, agentRuntimeVersion=version)
+    accepted = control.meta.service_model.operation_model("UpdateAgentRuntime").input_shape.members
+    members = {name: value for name, value in answer.items() if name in accepted and name != "agentRuntimeId"}
+    if not str(members.get("description") or "").strip():
+        members.pop("description", None)
+    with translated("Restoring a version of the runtime", on=f"{runtime_id}, version {version}"):
+        control.update_agent_runtime(agentRuntimeId=runtime_id, **members)
+
+
+def runtime_changes(
+    clients: Clients, runtime_id: str, request: RuntimeRequest
+) -> tuple[RuntimeDescription, tuple[SettingChange, ...]]:
+    """Return a runtime as it is, and what an update to `request` would change.
+
+    Args:
+        clients: The connection.
+        runtime_id: The runtime.
+        request: What it is to be.
+
+    Raises:
+        ResourceNotFoundError: There is no such runtime.
+    """
+    with translated("Reading the runtime", on=runtime_id):
+        answer: dict[str, Any] = clients.control().get_agent_runtime(agentRuntimeId=runtime_id)
+    wanted = request.members()
+    if "platformVersion" not in wanted:  # an update without it keeps the runtime's
+        answer.pop("platformVersion", None)
+    before = dict(_leaves({name: answer.get(name) for name in _managed(answer)}))
+    after = dict(_leaves(wanted))
+    changes = [
+        SettingChange(setting=_NAMES.get(path, path), before=before.get(path, ""), after=after.get(path, ""))
+        for path in dict.fromkeys((*after, *before))
+        if before.get(path, "") != after.get(path, "")
+    ]
+    changes += _variable_changes(answer.get("environmentVariables") or {}, request.environment)
+    return described(answer, runtime_id), tuple(changes)
+
+
+def _managed(answer: Mapping[str, Any]) -> list[str]:
+    names = {path.partition(".")[0] for path in _NAMES}
+    return [name for name in answer if name in names]
+
+
+def _variable_changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[SettingChange]:
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            yield SettingChange(
+                setting=f"environment.{name}",
+                before=HIDDEN if name in before else "",
+                after=HIDDEN if name in after else "",
+            )
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the leaves of a request or description by their path, without those that mean a default."""
+    if path == "environmentVariables":
+        return
+    if isinstance(value, Mapping):
+        for name, member in cast("Mapping[str, Any]", value).items():
+            yield from _leaves(member, f"{path}.{name}" if path else name)
+        return
+    if isinstance(value, list | tuple):
+        text = ", ".join(_item(path, item) for item in cast("list[Any]", value))
+    else:
+        text = "" if value is None or value is False else str(value).strip()
+    if text and _DEFAULTS.get(path) != text:
+        yield path, text
+
+
+def _item(path: str, item: Any) -> str:
+    if path == "filesystemConfigurations" and isinstance(item, Mapping):
+        mount: object = cast("Mapping[str, Any]", item).get("sessionStorage")
+        if isinstance(mount, Mapping):
+            return str(cast("Mapping[str, Any]", mount).get("mountPath", "")).rstrip("/")
+    return item if isinstance(item, str) else json.dumps(item, sort_keys=True, default=str)

@@ -1,0 +1,248 @@
+"""A deployment of one agent: its plan, its execution, and how an interrupted one is undone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ..aws import Clients, Package
+from ..aws.deploy import code_bucket, local_role, own_python, package_key
+from ..aws.runtime_requests import RuntimeCode, RuntimeRequest
+from ..aws.runtime_settings import RuntimeSettings
+from ..aws.runtimes import RuntimeDescription
+from ..errors import DeployError, LoomError
+from ..presentation.formats import join
+from ..telemetry.cost import price_table
+from .costs import UseAssumptions, estimate_cost
+from .journal import DeployJournal, Intent
+from .names import SPEC_TAG, agent_tags, spec_digest
+from .parts.part import Part, Report
+from .parts.role import RolePart
+from .parts.runtime import RuntimePart
+from .parts.storage import BucketPart, PackagePart
+from .permissions import base_statements
+from .spec import AgentSpec
+from .steps import DeployPlan, PlanStep
+
+_log = logging.getLogger(__name__)
+
+OWN_ROLE: Final = "own"
+"""A role of the agent's own, made by Loom with least privilege: the default on AWS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeployTarget:
+    """Where an agent is deployed.
+
+    Attributes:
+        clients: The connection.
+        where: "local" or "aws".
+        home: Loom's home folder, for the journal and your own prices.
+    """
+
+    clients: Clients
+    where: str
+    home: Path
+
+    @property
+    def scope(self) -> str:
+        """The environment, account and region in one word."""
+        return f"{self.where}-{self.clients.account_id()}-{self.clients.region}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeployResult:
+    """What a deployment has done.
+
+    Attributes:
+        runtime: The runtime as it is now.
+        steps: What was made, changed or kept.
+    """
+
+    runtime: RuntimeDescription
+    steps: tuple[PlanStep, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeployInput:
+    """What is deployed.
+
+    Attributes:
+        spec: The deployment's description.
+        package: The agent's code with its dependencies.
+        variables: Environment variables beside those of the spec, such as ids of bound resources. They are neither
+            shown nor stored.
+        role: The ARN of a role that exists, "own", or None for the default: "own" on AWS, and on the local AgentCore
+            a role that may use everything there.
+        assumptions: How the agent is used, for the estimate of its cost.
+    """
+
+    spec: AgentSpec
+    package: Package
+    variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    role: str | None = None
+    assumptions: UseAssumptions = field(default_factory=UseAssumptions)
+
+
+class Deployment:
+    """The deployment of one agent to one place.
+
+    Args:
+        target: Where.
+        given: What.
+    """
+
+    def __init__(self, target: DeployTarget, given: DeployInput) -> None:
+        self._target, self._given = target, given
+        clients, spec = target.clients, given.spec
+        self.policy: Mapping[str, Any] = {}
+        parts: list[Part] = [BucketPart(clients), PackagePart(clients, spec.name, given.package)]
+        role_arn = given.role
+        if role_arn == OWN_ROLE or (role_arn is None and target.where == "aws"):
+            self.policy = {
+                "Version": "2012-10-17",
+                "Statement": base_statements(clients.account_id(), clients.region),
+            }
+            role = RolePart(clients, spec, self.policy)
+            parts.append(role)
+            role_arn = role.arn
+        self.request = _request(target, given, role_arn or local_role(clients.account_id()))
+        self._runtime = RuntimePart(clients, self.request)
+        self._parts: Sequence[Part] = (*parts, self._runtime)
+
+    def plan(self) -> DeployPlan:
+        """Return what would be made and changed; only reads."""
+        target, spec = self._target, self._given.spec
+        journal = self._journal()
+        return DeployPlan(
+            agent=spec.name,
+            where=target.where,
+            account_id=target.clients.account_id(),
+            region=target.clients.region,
+            steps=tuple(part.look() for part in self._parts),
+            cost=estimate_cost(
+                price_table(home=target.home),
+                models=[binding.resource for binding in spec.resources.models],
+                idle_timeout_s=spec.platform.idle_timeout_s,
+                package_bytes=len(self._given.package.data),
+                assumptions=self._given.assumptions,
+            ),
+            policy=self.policy,
+            notes=(_INTERRUPTED,) if journal.is_interrupted else (),
+        )
+
+    def apply(self, report: Report) -> DeployResult:
+        """Make and change what the plan says; what is as it should be is kept, so it may be called again.
+
+        When a step fails, what this deployment made is deleted and what it changed is restored. A deployment whose
+        process was killed is continued.
+
+        Args:
+            report: Called with lines of progress.
+
+        Raises:
+            DeployError: Another process deploys the agent.
+            LoomError: A step failed.
+        """
+        done: list[PlanStep] = []
+        with self._journal() as journal:
+            try:
+                for part in self._parts:
+                    step = part.look()
+                    if step.action != "keep":
+                        part.carry_out(step, journal, report)
+                    done.append(step)
+                runtime = self._runtime.deployed
+                assert runtime is not None
+            except Exception as error:
+                self._undo_after(error, journal, report)
+                raise
+            journal.clear()
+        return DeployResult(runtime=runtime, steps=tuple(done))
+
+    def rollback(self, report: Report) -> tuple[str, ...]:
+        """Undo a deployment that was interrupted; return a sentence about each resource.
+
+        Args:
+            report: Called with lines of progress.
+
+        Raises:
+            DeployError: Another process deploys the agent.
+            LoomError: A resource cannot be deleted or restored.
+        """
+        with self._journal() as journal:
+            return tuple(self._undo(journal, report))
+
+    def _undo_after(self, error: Exception, journal: DeployJournal, report: Report) -> None:
+        """Undo everything after a step has failed; when that fails too, the journal keeps what is left."""
+        try:
+            undone = self._undo(journal, report)
+        except LoomError as second:
+            left = join([f"{intent.kind} {intent.name}" for intent in journal.intents])
+            raise DeployError(
+                f"Deploying failed ({error}), and so did undoing it ({second}). Left: {left}",
+                on=self._given.spec.name,
+                try_="call rollback() of the plan once the cause is gone",
+            ) from error
+        _log.info("Undone after a failure: %s", "; ".join(undone), extra={"agent": self._given.spec.name})
+
+    def _undo(self, journal: DeployJournal, report: Report) -> list[str]:
+        by_kind = {part.kind: part for part in self._parts}
+        sentences: list[str] = []
+        for intent in reversed(journal.intents):
+            sentences.append(self._part_of(by_kind, intent).undo(intent, report))
+            journal.remove(intent)
+        journal.clear()
+        return [sentence for sentence in sentences if sentence]
+
+    def _part_of(self, by_kind: Mapping[str, Part], intent: Intent) -> Part:
+        if intent.kind in by_kind:
+            return by_kind[intent.kind]
+        if intent.kind == RolePart.kind:  # of a deployment with other options
+            return RolePart(self._target.clients, self._given.spec, {})
+        raise DeployError(
+            "The journal names a resource that this release does not know",
+            on=f"{intent.kind} {intent.name}",
+            try_="the release of Loom that was interrupted",
+        )
+
+    def _journal(self) -> DeployJournal:
+        return DeployJournal(self._target.home, self._target.scope, self._given.spec.name)
+
+
+_INTERRUPTED: Final = (
+    "An earlier deployment of this agent was interrupted. apply() continues it; rollback() undoes what it made."
+)
+
+
+def _request(target: DeployTarget, given: DeployInput, role_arn: str) -> RuntimeRequest:
+    spec, clients = given.spec, target.clients
+    python = f"PYTHON_{spec.python.replace('.', '_')}" if spec.python else ""
+    code = RuntimeCode(
+        bucket=code_bucket(clients),
+        key=package_key(spec.name, given.package),
+        python=python or (own_python() if target.where == "local" else "PYTHON_3_13"),
+        entry_point=given.package.entry_point,
+    )
+    return RuntimeRequest(
+        name=spec.name,
+        code=code,
+        role_arn=role_arn,
+        environment={**spec.environment, **spec.secrets, **given.variables},
+        description=spec.description,
+        settings=RuntimeSettings(
+            platform_version=spec.platform.version,
+            warmup=spec.platform.warmup,
+            idle_timeout_s=spec.platform.idle_timeout_s,
+            max_lifetime_s=spec.platform.max_lifetime_s,
+            protocol=spec.protocol,
+            storage=spec.platform.storage,
+            authorizer=spec.authorizer,
+            subnets=spec.network.subnets,
+            security_groups=spec.network.security_groups,
+        ),
+        tags={**agent_tags(spec), SPEC_TAG: spec_digest(spec)},
+    )

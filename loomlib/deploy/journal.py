@@ -1,0 +1,136 @@
+"""The journal of a running deployment: what it is about to make, written before it makes it.
+
+One file for each agent, in the home's folder `deployments`. A process that is killed leaves it behind, and the next one
+resumes from it or rolls back. Its lock ends with its process, however that ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any, Final, Literal, Self, cast
+
+from ..errors import DeployError
+from ..jobs import whole_file, written
+from ..json_values import as_list, as_mapping, as_text, parse_object
+
+FOLDER: Final = "deployments"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """Something that a deployment is about to make or change.
+
+    Attributes:
+        kind: What it is, as in `PlanStep`.
+        name: Its name.
+        action: "make" or "change".
+        before: What restores it after a change. It holds no secret.
+    """
+
+    kind: str
+    name: str
+    action: Literal["make", "change"]
+    before: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class DeployJournal:
+    """The intents of one agent's deployment, locked for this process within `with`.
+
+    Args:
+        home: Loom's home folder.
+        scope: The environment, account and region, such as "aws-123456789012-us-east-1".
+        agent: The agent's name.
+    """
+
+    def __init__(self, home: Path, scope: str, agent: str) -> None:
+        name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{scope}-{agent}")
+        self._agent = agent
+        self._file = home / FOLDER / f"{name}.json"
+        self._lock: IO[str] | None = None
+        self._intents: list[Intent] = []
+
+    @property
+    def intents(self) -> tuple[Intent, ...]:
+        """What this deployment has begun to make, oldest first, also in processes that were killed."""
+        return tuple(self._intents)
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a deployment was killed and neither resumed nor rolled back; may be asked without the lock."""
+        return self._file.exists()
+
+    def add(self, intent: Intent) -> None:
+        """Write an intent down; of two on one resource the first counts, which knows the state before all of them."""
+        if not any((intent.kind, intent.name) == (known.kind, known.name) for known in self._intents):
+            self._intents.append(intent)
+            self._write()
+
+    def note(self, kind: str, name: str, **before: Any) -> None:
+        """Add to what restores a resource, such as an id that is known only once it is made."""
+        self._intents = [
+            replace(known, before={**known.before, **before}) if (known.kind, known.name) == (kind, name) else known
+            for known in self._intents
+        ]
+        self._write()
+
+    def remove(self, intent: Intent) -> None:
+        """Remove an intent that was undone."""
+        self._intents = [known for known in self._intents if (known.kind, known.name) != (intent.kind, intent.name)]
+        self._write()
+
+    def clear(self) -> None:
+        """Forget the intents: the deployment is complete, or all of it is undone."""
+        self._intents = []
+        self._file.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        with written("The journal of the deployment", self._file):
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = open(self._file.with_suffix(".lock"), "a+", encoding="utf-8")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.seek(0)
+            holder = lock.read(20).strip()
+            lock.close()
+            raise DeployError(
+                f"{self._agent} is being deployed by process {holder or 'another one'}",
+                on=self._file.stem,
+                try_="wait until it has ended, then deploy again",
+            ) from error
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        self._lock = lock
+        self._intents = self._read()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _write(self) -> None:
+        with whole_file("The journal of the deployment", self._file) as file:
+            json.dump({"agent": self._agent, "intents": [asdict(intent) for intent in self._intents]}, file)
+
+    def _read(self) -> list[Intent]:
+        try:
+            document = parse_object(self._file.read_bytes())
+        except FileNotFoundError:
+            return []
+        return [
+            Intent(
+                kind=as_text(entry.get("kind")),
+                name=as_text(entry.get("name")),
+                action=cast("Literal['make', 'change']", as_text(entry.get("action"))),
+                before=as_mapping(entry.get("before")),
+            )
+            for entry in map(as_mapping, as_list(document.get("intents")))
+        ]

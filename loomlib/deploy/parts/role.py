@@ -1,0 +1,147 @@
+"""The role that the agent's sessions run as."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...aws import Clients
+from ...aws.roles import (
+    RoleDescription,
+    create_role,
+    delete_role,
+    describe_role,
+    put_role_policy,
+    put_role_trust,
+    tag_role,
+)
+from ...aws.runtime_requests import SettingChange
+from ...errors import DeployError
+from ..journal import DeployJournal, Intent
+from ..names import AGENT_TAG, agent_tags, role_name
+from ..spec import AgentSpec
+from ..steps import PlanStep
+from .part import Report
+
+
+def trust_policy(account_id: str, region: str) -> dict[str, Any]:
+    """Return who may assume an agent's role: AgentCore, for runtimes of this account and region."""
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Principal": {"Service": "bedrock-agentcore.amazonaws.com"},
+                "Action": "sts:AssumeRole",
+                "Condition": {
+                    "StringEquals": {"aws:SourceAccount": account_id},
+                    "ArnLike": {"aws:SourceArn": f"arn:aws:bedrock-agentcore:{region}:{account_id}:*"},
+                },
+            }
+        ],
+    }
+
+
+class RolePart:
+    """A role of the agent's own, with the permissions that its code and configuration use.
+
+    Args:
+        clients: The connection.
+        spec: The deployment.
+        policy: The permissions.
+    """
+
+    kind = "role"
+
+    def __init__(self, clients: Clients, spec: AgentSpec, policy: Mapping[str, Any]) -> None:
+        self._clients, self._spec, self._policy = clients, spec, policy
+        self._name = role_name(spec.name, clients.region)
+        self._trust = trust_policy(clients.account_id(), clients.region)
+
+    @property
+    def arn(self) -> str:
+        """The role's ARN, also before it exists."""
+        return f"arn:aws:iam::{self._clients.account_id()}:role/{self._name}"
+
+    def look(self) -> PlanStep:
+        """Compare the role's trust, permissions and tags."""
+        role = self._own()
+        if role is None:
+            return PlanStep(kind=self.kind, name=self._name, action="make", changes=tuple(self._changes(None)))
+        changes = tuple(self._changes(role))
+        return PlanStep(kind=self.kind, name=self._name, action="change" if changes else "keep", changes=changes)
+
+    def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
+        """Create the role, or replace its trust and permissions."""
+        report("creating the role" if step.action == "make" else "changing the role")
+        tags, role = agent_tags(self._spec), self._own()
+        if role is None:
+            journal.add(Intent(kind=self.kind, name=self._name, action="make"))
+            about = f"The agent {self._spec.name} in {self._clients.region}; made by Loom"
+            create_role(self._clients, self._name, trust=self._trust, description=about, tags=tags)
+        else:
+            before = {"trust": role.trust, "policy": role.policy, "tags": role.tags}
+            journal.add(Intent(kind=self.kind, name=self._name, action="change", before=before))
+            if role.trust != self._trust:
+                put_role_trust(self._clients, self._name, self._trust)
+            if not tags.items() <= role.tags.items():
+                tag_role(self._clients, self._name, tags)
+        put_role_policy(self._clients, self._name, self._policy)
+
+    def undo(self, intent: Intent, report: Report) -> str:
+        """Delete the role, or restore its trust and permissions."""
+        role = describe_role(self._clients, intent.name)
+        if role is None:
+            return ""
+        if role.tags.get(AGENT_TAG) != self._spec.name:
+            return f"kept the role {intent.name}, which Loom did not make"
+        if intent.action == "make":
+            report("deleting the role")
+            delete_role(self._clients, intent.name)
+            return f"deleted the role {intent.name}"
+        report("restoring the role")
+        put_role_trust(self._clients, intent.name, intent.before["trust"])
+        put_role_policy(self._clients, intent.name, intent.before["policy"])
+        return f"restored the role {intent.name}"
+
+    def _own(self) -> RoleDescription | None:
+        role = describe_role(self._clients, self._name)
+        if role is not None and role.tags.get(AGENT_TAG) != self._spec.name:
+            raise DeployError(
+                "The account has a role of the agent's name that Loom did not make",
+                on=self._name,
+                try_=f'use it as it is: role="{role.arn}", or deploy the agent under another name',
+            )
+        return role
+
+    def _changes(self, role: RoleDescription | None) -> Iterator[SettingChange]:
+        known = role or RoleDescription(name=self._name, arn=self.arn)
+        trust, policy, tags = known.trust, known.policy, known.tags
+        if trust != self._trust:
+            yield SettingChange(setting="trust", before=_services(trust), after=_services(self._trust))
+        before, after = set(_statements(policy)), set(_statements(self._policy))
+        for text in (line for line in dict.fromkeys(_statements(policy)) if line not in after):
+            yield SettingChange(setting="permission", before=text, after="")
+        for text in (line for line in dict.fromkeys(_statements(self._policy)) if line not in before):
+            yield SettingChange(setting="permission", before="", after=text)
+        for name, value in agent_tags(self._spec).items():
+            if role and tags.get(name) != value:
+                yield SettingChange(setting=f"tags.{name}", before=tags.get(name, ""), after=value)
+
+
+def _statements(policy: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each permission of a policy as one line."""
+    for statement in policy.get("Statement") or ():
+        actions, resources = (", ".join(_texts(statement.get(name))) for name in ("Action", "Resource"))
+        condition = statement.get("Condition")
+        only = f" if {json.dumps(condition, sort_keys=True)}" if condition else ""
+        yield f"{statement.get('Effect', '')} {actions} on {resources}{only}"
+
+
+def _services(trust: Mapping[str, Any]) -> str:
+    return "; ".join(json.dumps(statement.get("Principal")) for statement in trust.get("Statement") or ())
+
+
+def _texts(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else sorted(value or ())

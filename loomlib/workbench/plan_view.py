@@ -1,0 +1,88 @@
+"""A plan of a deployment as text and as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from markupsafe import Markup
+
+from ..aws.runtime_requests import SettingChange
+from ..deploy.steps import DeployPlan, PlanStep
+from ..presentation.formats import day
+from ..presentation.html import card, table
+
+_SIGNS: Final = {"make": "+", "change": "~", "keep": "="}
+
+
+def plan_sentence(plan: DeployPlan) -> str:
+    """Return what a plan does in one sentence."""
+    counts = plan.counts()
+    place = "the local AgentCore" if plan.where == "local" else f"AWS, account {plan.account_id} in {plan.region}"
+    if plan.is_empty:
+        return f"{plan.agent} on {place} is as described: nothing to do"
+    return f"{plan.agent} on {place}: make {counts['make']}, change {counts['change']}, keep {counts['keep']}"
+
+
+def plan_text(plan: DeployPlan) -> str:
+    """Return a plan as lines of text."""
+    return "\n".join(_lines(plan))
+
+
+def plan_html(plan: DeployPlan, labels: Sequence[str]) -> str:
+    """Return a plan as HTML.
+
+    Args:
+        plan: The plan.
+        labels: What the workbench's figures come from.
+    """
+    steps = [(step.action, step.kind, step.name, step.note) for step in plan.steps]
+    changes = [
+        (f"{step.kind} {change.setting}", change.before or "–", change.after or "–")
+        for step in plan.steps
+        for change in step.changes
+    ]
+    costs = [
+        (item.what, str(item.amount), item.assumption, day(item.as_of) if item.as_of else "")
+        for item in plan.cost.items
+    ]
+    parts = [table(("action", "resource", "name", "note"), steps)]
+    if changes:
+        parts.append(table(("setting", "now", "then"), changes, caption="What changes"))
+    parts.append(table(("paid for", "a month", "assumed", "price of"), costs, caption=_cost_line(plan)))
+    return card(
+        plan.agent,
+        state=("good", "nothing to do") if plan.is_empty else ("wait", "plan"),
+        labels=labels or ("AWS",),
+        note=" ".join((plan_sentence(plan) + ".", *plan.notes)),
+        body=Markup("").join(parts),
+    )
+
+
+def _lines(plan: DeployPlan) -> Iterator[str]:
+    yield plan_sentence(plan)
+    for step in plan.steps:
+        yield from _step_lines(step)
+    yield _cost_line(plan)
+    for item in plan.cost.items:
+        yield f"    {item.what}: {item.amount} ({item.assumption})"
+    yield from plan.notes
+
+
+def _step_lines(step: PlanStep) -> Iterator[str]:
+    note = f" ({step.note})" if step.note else ""
+    yield f"  {_SIGNS[step.action]} {step.action:<6} {step.kind} {step.name}{note}"
+    for change in step.changes:
+        yield f"      {_change(change)}"
+
+
+def _change(change: SettingChange) -> str:
+    if not change.before:
+        return f"{change.setting}: {change.after}"
+    return f"{change.setting}: {change.before} → {change.after or 'removed'}"
+
+
+def _cost_line(plan: DeployPlan) -> str:
+    if plan.where == "local":
+        return f"Here it costs nothing; on AWS {plan.cost.total} a month, if used as assumed:"
+    return f"Cost: {plan.cost.total} a month, if used as assumed:"
