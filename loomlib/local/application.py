@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from .access.actions import Action, agentcore_action, is_signed_for, model_action, other_actions
 from .access.bodies import Body
 from .access.errors import AccessRefusedError
+from .access.named_resources import model_resources, s3_condition_keys
 from .access.permissions import require
 from .access.resource_policies import POLICY_OPERATIONS
 from .admin import AdminRoutes
@@ -202,7 +203,11 @@ class Application:
             return
         if service == "bedrock" and path.startswith("/model/"):
             model_id, _, operation = path.removeprefix("/model/").rpartition("/")
-            require(caller.principal, *model_action(operation, unquote(model_id), caller.region), service)
+            account_id = caller.account_id or self._account_id
+            model = unquote(model_id)
+            action = model_action(operation, model, caller.region, account_id)
+            keys = model_resources(model, caller.region, account_id)[1]
+            require(caller.principal, *action, service, keys)
             await self._converse(path, caller, headers, receive, send, request_id)
             return
         account_id = caller.account_id or self._account_id
@@ -250,8 +255,12 @@ class Application:
         if service != "bedrock-agentcore" and caller.principal is not None:
             if not is_signed_for(service, caller.region):
                 raise not_implemented(f"the service {service} in {caller.region}")
+            keys: dict[str, str] = {}
+            if service == "s3":
+                path_and_query = (scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1"))
+                keys = s3_condition_keys(scope["method"], *path_and_query)
             for action in self._other_actions(caller, scope):
-                require(caller.principal, *action, service)
+                require(caller.principal, *action, service, keys)
         if service in ("sts", "iam"):
             given = cast("Body", scope["loom.body"]).opened().read() or scope["query_string"]
             caller_place = Place(caller.region, account_id)

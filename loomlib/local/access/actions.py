@@ -14,6 +14,7 @@ from botocore.loaders import Loader
 from loomlib.json_values import as_mapping, as_text, parse_object
 
 from ..error_forms import operation_of, protocol_of
+from .named_resources import IAM_OPERATIONS, model_resources, named_resources
 
 _REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)*")
 _IAM_NAMES = {"monitoring": "cloudwatch", "email": "ses"}  # where IAM names a service unlike its signatures
@@ -60,18 +61,18 @@ _GROUP_MEMBERS = ("logGroupName", "logGroupIdentifier", "logGroupNamePrefix", "l
 Action = tuple[str, Sequence[str]]
 
 
-def model_action(operation: str, model_id: str, region: str) -> Action:
+def model_action(operation: str, model_id: str, region: str, account_id: str) -> Action:
     """Return the action of a call to a model.
 
     Args:
         operation: The last part of its path, such as `converse-stream`.
-        model_id: The model's id or ARN.
+        model_id: The model's id or ARN, or an inference profile's.
         region: The caller's region.
+        account_id: The caller's account.
     """
     streams = operation in ("converse-stream", "invoke-with-response-stream")
     name = "CountTokens" if operation == "count-tokens" else f"InvokeModel{'WithResponseStream' * streams}"
-    arn = model_id if model_id.startswith("arn:") else f"arn:aws:bedrock:{region}::foundation-model/{model_id}"
-    return f"bedrock:{name}", [arn]
+    return f"bedrock:{name}", model_resources(model_id, region, account_id)[0]
 
 
 def agentcore_action(operation: str, path_parameters: Mapping[str, Any], region: str, account_id: str) -> Action:
@@ -166,7 +167,10 @@ def other_actions(
     elif service == "bedrock" and (match := _AGENT_ALIAS_PATH.match(path) or _AGENT_PATH.match(path)):
         kind = "agent-alias" if match.re is _AGENT_ALIAS_PATH else "agent"
         resources = [_bedrock_arn(kind, "/".join(map(unquote, match.groups())), region, account_id)]
-    action = f"{_IAM_NAMES.get(service, service)}:{operation}", resources
+    if named := named_resources(service, path, query, body, region=region, account_id=account_id):
+        resources = named
+    name = f"{_IAM_NAMES.get(service, service)}:{operation}"
+    action = IAM_OPERATIONS.get(name, name), resources
     if operation in _GENERATING:
         return [("bedrock:RetrieveAndGenerate", ["*"]), *_generating(body(), region, account_id)]
     return [action]
@@ -177,7 +181,7 @@ def _generating(body: bytes, region: str, account_id: str) -> Iterator[Action]:
     given = as_mapping(parse_object(body).get("retrieveAndGenerateConfiguration"))
     knowledge = as_mapping(given.get("knowledgeBaseConfiguration"))
     yield "bedrock:Retrieve", [_bedrock_arn("knowledge-base", knowledge.get("knowledgeBaseId"), region, account_id)]
-    yield model_action("converse", as_text(knowledge.get("modelArn")), region)
+    yield model_action("converse", as_text(knowledge.get("modelArn")), region, account_id)
     generation = as_mapping(knowledge.get("generationConfiguration"))
     if guardrail := as_mapping(generation.get("guardrailConfiguration")).get("guardrailId"):
         yield "bedrock:ApplyGuardrail", [_bedrock_arn("guardrail", guardrail, region, account_id)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
+from .conditions import holds, unknown_operators
 from .errors import refusal
 from .keys import SessionPrincipal
 from .policies import PolicyStatement, decision, default_statements, read_statements
@@ -15,7 +16,13 @@ from .policies import PolicyStatement, decision, default_statements, read_statem
 _ALWAYS = frozenset({"sts:GetCallerIdentity"})  # AWS: "No permissions are required to perform this operation"
 
 
-def require(principal: SessionPrincipal | None, action: str, resources: Sequence[str], service: str) -> None:
+def require(
+    principal: SessionPrincipal | None,
+    action: str,
+    resources: Sequence[str],
+    service: str,
+    keys: Mapping[str, str] | None = None,
+) -> None:
     """Refuse an action that a caller may not perform.
 
     Args:
@@ -23,13 +30,14 @@ def require(principal: SessionPrincipal | None, action: str, resources: Sequence
         action: IAM's name of the action.
         resources: The ARNs of all resources that it touches.
         service: The service that the request is signed for.
+        keys: The condition keys of the request by lower-case names; a condition about any other key does not hold.
 
     Raises:
         RefusedError: No policy allows the action, or one denies it.
     """
     if principal is None:
         return
-    decided = identity_decision(principal, action, resources)
+    decided = identity_decision(principal, action, resources, keys)
     if decided:
         return
     why = (
@@ -44,18 +52,33 @@ def require(principal: SessionPrincipal | None, action: str, resources: Sequence
     )
 
 
-def identity_decision(principal: SessionPrincipal | None, action: str, resources: Sequence[str]) -> bool | None:
+def identity_decision(
+    principal: SessionPrincipal | None,
+    action: str,
+    resources: Sequence[str],
+    keys: Mapping[str, str] | None = None,
+) -> bool | None:
     """Return whether a caller's role allows (True) or denies (False) an action; None when it does neither.
 
     Args:
         principal: The session that calls; the owner, who is None, may do everything.
         action: IAM's name of the action.
         resources: The ARNs of all resources that it touches.
+        keys: The condition keys of the request by lower-case names.
     """
     if principal is None or action in _ALWAYS:
         return True
     statements = role_statements(principal)
-    return decision(default_statements(principal) if statements is None else statements, action, resources)
+    own = default_statements(principal) if statements is None else statements
+    return decision(own, action, resources, lambda condition: _holds(condition, keys or {}))
+
+
+def _holds(condition: Mapping[str, Any], keys: Mapping[str, str]) -> bool:
+    """Return whether a condition is about known keys only, and holds."""
+    named: list[object] = list(condition.values())
+    pairs = [cast("dict[str, Any]", item) for item in named if isinstance(item, dict)]
+    is_known = all(key.lower() in keys for item in pairs for key in item)
+    return is_known and len(pairs) == len(named) and not unknown_operators(condition) and holds(condition, keys)
 
 
 def role_statements(principal: SessionPrincipal) -> list[PolicyStatement] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -115,15 +115,21 @@ def read_statements(document: str) -> list[PolicyStatement]:
     return [cast("PolicyStatement", item) for item in found if isinstance(item, dict)]
 
 
-def decision(statements: Iterable[PolicyStatement], action: str, resources: Sequence[str]) -> bool | None:
+def decision(
+    statements: Iterable[PolicyStatement],
+    action: str,
+    resources: Sequence[str],
+    holds: Callable[[Mapping[str, Any]], bool] = lambda _: False,
+) -> bool | None:
     """Return whether statements allow (True) or deny (False) an action on all resources; None when none of them speaks.
 
-    A statement with a condition denies, but does not allow: conditions are not evaluated.
+    A statement with a condition denies in any case, and allows only where the condition is known to hold.
 
     Args:
         statements: The statements of all policies that apply.
         action: The IAM action, such as `bedrock-agentcore:InvokeAgentRuntime`; case makes no difference.
         resources: ARNs of everything that the call touches.
+        holds: Says of a condition whether it is known to hold for the request.
     """
     allowed = dict.fromkeys(resources, False)
     for statement in statements:
@@ -134,8 +140,11 @@ def decision(statements: Iterable[PolicyStatement], action: str, resources: Sequ
                 continue
             if statement.get("Effect") == "Deny":
                 return False
-            if statement.get("Effect") == "Allow" and not statement.get("Condition"):
-                allowed[resource] = True
+            if statement.get("Effect") == "Allow" and not allowed[resource]:
+                condition = statement.get("Condition")
+                allowed[resource] = not condition or (
+                    isinstance(condition, dict) and holds(cast("dict[str, Any]", condition))
+                )
     return True if all(allowed.values()) else None
 
 

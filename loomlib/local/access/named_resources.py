@@ -1,0 +1,104 @@
+"""What a request to another service than AgentCore is about: the ARNs of functions, queues, topics and secrets.
+
+Source: AWS, "Service Authorization Reference" of each service.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote
+
+from loomlib.json_values import as_text, parse_object
+
+_FUNCTION: Final = re.compile(r"/(?:2015-03-31|2014-11-13|2021-11-15)/functions/([^/]+)/")
+_QUEUE: Final = re.compile(r"https?://[^/]+/(\d{12})/([^/?]+)")
+_PROFILE: Final = re.compile(r"(?:us|eu|apac|jp|au|ca|us-gov|global)\.(?=[a-z0-9-]+\.)")
+IAM_OPERATIONS: Final[Mapping[str, str]] = {
+    "lambda:Invoke": "lambda:InvokeFunction",
+    "lambda:InvokeAsync": "lambda:InvokeFunction",
+    "lambda:InvokeWithResponseStream": "lambda:InvokeFunction",
+}
+"""Operations whose action has another name than the operation."""
+
+
+def model_resources(model_id: str, region: str, account_id: str) -> tuple[list[str], dict[str, str]]:
+    """Return the ARNs of a call to a model, and the condition keys of the request.
+
+    A call through an inference profile needs the profile and the model behind it.
+
+    Args:
+        model_id: The model's id or ARN, or an inference profile's.
+        region: The caller's region.
+        account_id: The caller's account.
+    """
+    profile = model_id if ":inference-profile/" in model_id else ""
+    start = _PROFILE.match(model_id.rpartition("/")[2] if profile else model_id)
+    if start is None or (model_id.startswith("arn:") and not profile):
+        arn = model_id if model_id.startswith("arn:") else f"arn:aws:bedrock:{region}::foundation-model/{model_id}"
+        return [arn], {}
+    name = model_id.rpartition("/")[2]
+    profile = profile or f"arn:aws:bedrock:{region}:{account_id}:inference-profile/{name}"
+    model = f"arn:aws:bedrock:{region}::foundation-model/{name[start.end() :]}"
+    return [profile, model], {"bedrock:inferenceprofilearn": profile}
+
+
+def named_resources(
+    service: str, path: str, query: str, body: Callable[[], bytes], *, region: str, account_id: str
+) -> list[str] | None:
+    """Return the ARNs that a request names; None for services and requests that are not known here.
+
+    Args:
+        service: The service that it is signed for.
+        path: The raw path.
+        query: The raw query.
+        body: Returns the body.
+        region: The caller's region.
+        account_id: The caller's account.
+    """
+    start = f"arn:aws:{service}:{region}:{account_id}"
+    if service == "lambda" and (match := _FUNCTION.match(path)):
+        name = unquote(match[1])
+        arn = name if name.startswith("arn:") else f"{start}:function:{name.rpartition('function:')[2]}"
+        qualifier = (parse_qs(query).get("Qualifier") or [""])[0]
+        return [f"{arn}:{qualifier}" if qualifier else arn]
+    if service == "sns":
+        form = parse_qs(body().decode("latin-1") or query)
+        topics = form.get("TopicArn") or form.get("TargetArn")
+        return topics[:1] if topics else None
+    if service not in ("sqs", "states", "kms", "secretsmanager"):
+        return None
+    given = parse_object(body())
+    if service == "sqs":
+        match = _QUEUE.match(as_text(given.get("QueueUrl")))
+        return [f"arn:aws:sqs:{region}:{match[1]}:{match[2]}"] if match else None
+    if service == "states":
+        machine = as_text(given.get("stateMachineArn"))
+        return [machine] if machine else None
+    if service == "kms":
+        key = as_text(given.get("KeyId"))
+        return [key if key.startswith("arn:") else f"{start}:key/{key}"] if key else None
+    secret = as_text(given.get("SecretId"))
+    return [_secret_arn(secret, region, account_id)] if secret else None
+
+
+def s3_condition_keys(method: str, path: str, query: str) -> dict[str, str]:
+    """Return the condition keys of a request that lists a bucket."""
+    if method != "GET" or path.removeprefix("/").partition("/")[2]:
+        return {}
+    return {"s3:prefix": (parse_qs(query, keep_blank_values=True).get("prefix") or [""])[0]}
+
+
+def _secret_arn(name: str, region: str, account_id: str) -> str:
+    """Return a secret's ARN, which ends with six characters that its name does not have."""
+    if name.startswith("arn:"):
+        return name
+    models: Any = sys.modules.get("moto.secretsmanager.models")
+    if models is not None and account_id in models.secretsmanager_backends:
+        backend: Any = models.secretsmanager_backends[account_id].get(region)
+        secret: Any = backend.secrets.get(name) if backend is not None and name in backend.secrets else None
+        if secret is not None:
+            return str(secret.arn)
+    return f"arn:aws:secretsmanager:{region}:{account_id}:secret:{name}"
