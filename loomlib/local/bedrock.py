@@ -10,6 +10,7 @@ from .bedrock_agents import (
     AgentInvocations,
     AgentParts,
     AgentPlane,
+    AgentSandboxes,
     AgentServices,
 )
 from .capabilities import Capabilities, ServiceContext
@@ -26,7 +27,11 @@ from .router import Router
 
 
 def add_bedrock(
-    context: ServiceContext, capabilities: Capabilities, models: ConverseModel, functions: FunctionPool
+    context: ServiceContext,
+    capabilities: Capabilities,
+    models: ConverseModel,
+    functions: FunctionPool,
+    sandboxes: AgentSandboxes,
 ) -> GuardrailPlane:
     """Add guardrails, knowledge bases and Bedrock Agents; return the guardrails that requests to models name.
 
@@ -35,6 +40,7 @@ def add_bedrock(
         capabilities: Where they are added.
         models: Answers what knowledge bases and agents ask.
         functions: Runs action groups that are Lambda functions.
+        sandboxes: Executes the code of agents.
     """
     resources = context.resources
     guardrails, knowledge = GuardrailPlane(resources), KnowledgeStore(context.home)
@@ -55,7 +61,12 @@ def add_bedrock(
     )
     agents, parts = AgentPlane(engine), AgentParts(engine)
     services = AgentServices(
-        store=resources, models=models, guardrails=guardrails, retrieval=retrieval, functions=functions
+        store=resources,
+        models=models,
+        guardrails=guardrails,
+        retrieval=retrieval,
+        functions=functions,
+        sandboxes=sandboxes,
     )
     capabilities.routers["bedrock"] = (
         Router("bedrock", guardrails, ModelCatalog(), rest_to_moto=True),

@@ -32,6 +32,7 @@ from .application import Application
 from .aws_names.proxy import AwsNames
 from .aws_names.variables import NODE_HOOK, session_certificates, session_variables
 from .bedrock import add_bedrock
+from .bedrock_agents import AgentSandboxes
 from .browsers.capability import add_browsers
 from .capabilities import Capabilities, ServiceContext
 from .cloudformation import Stacks
@@ -143,11 +144,11 @@ async def _serve(
     gateways = add_gateways(context, capabilities, identity, functions, corpus)
     runtimes = add_runtimes(context, capabilities, identity)
     browsers = add_browsers(context, capabilities)
-    add_interpreters(context, capabilities)
+    sandboxes = AgentSandboxes(*add_interpreters(context, capabilities))
     start_memory = add_memory(context, capabilities)
     models = model_of(options, model_settings)
     add_evaluations(capabilities, models)
-    guardrails = add_bedrock(context, capabilities, models, functions)
+    guardrails = add_bedrock(context, capabilities, models, functions, sandboxes)
     capabilities.routers["xray"] = (Router("xray", TraceSettings(), rest_to_moto=True),)
     capabilities.routers["logs"] = (context.telemetry.router(),)
     engine = ResourceEngine(context.resources, capabilities.resources, account_id=state.account_id)

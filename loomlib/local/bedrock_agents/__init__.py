@@ -1,5 +1,6 @@
 """Bedrock Agents ("Classic"): their resources, and InvokeAgent as a loop over Converse."""
 
+from .code_sandbox import AgentSandboxes
 from .invoking import AgentInvocations
 from .parts import AgentParts
 from .plane import AgentPlane
@@ -14,5 +15,6 @@ __all__ = [
     "AgentInvocations",
     "AgentParts",
     "AgentPlane",
+    "AgentSandboxes",
     "AgentServices",
 ]

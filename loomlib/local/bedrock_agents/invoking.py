@@ -1,4 +1,4 @@
-"""InvokeAgent: the request's checks, and the answer's events."""
+"""InvokeAgent: the request's checks, and the answer's events; and the memory of agents."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
 from ..models.reply import encode_event, encode_exception
+from ..paging import page_request
 from ..resources import Place, ResourceRecord
 from ..wire import LiveStream, RefusedError, conflict, invalid, not_found, not_implemented
+from .code_sandbox import file_part, read_uploads
+from .memories import AgentMemories, has_memory, shown_summary
 from .resources import AGENT, AGENT_ALIAS
 from .services import AgentServices
 from .sessions import AgentSession, AgentSessions
@@ -22,11 +25,12 @@ _ERRORS: Final = frozenset(
 )
 """What the service model has among a stream's events; all else is a dependency that failed."""
 
+_PAGE: Final = 100
 _ENDED: Final = "Session is terminated as 'endSession' flag is set in request."
 
 
 class AgentInvocations:
-    """Answers InvokeAgent.
+    """Answers InvokeAgent, GetAgentMemory and DeleteAgentMemory.
 
     Args:
         services: What agents call.
@@ -34,23 +38,34 @@ class AgentInvocations:
 
     def __init__(self, services: AgentServices) -> None:
         self._services, self._sessions = services, AgentSessions()
+        self._memories = AgentMemories(services.store)
 
     async def invoke_agent(self, parameters: Mapping[str, Any], place: Place) -> LiveStream:
         """Run a turn of an agent; its events come as they happen, a failure as the last of them."""
         alias, version = self._find(parameters, place)
         state: Mapping[str, Any] = parameters.get("sessionState") or {}
-        _check(parameters, state)
+        if parameters.get("promptCreationConfigurations"):
+            raise not_implemented("promptCreationConfigurations of InvokeAgent")
         session_id: str = parameters["sessionId"]
         headers = [
             (b"x-amzn-bedrock-agent-content-type", b"application/json"),
             (b"x-amz-bedrock-agent-session-id", session_id.encode()),
         ]
         if parameters.get("endSession"):
-            self._sessions.end(place, alias.arn, session_id)
+            ended = self._sessions.end(place, alias.arn, session_id)
+            if ended is not None:
+                ended.memory_id = ended.memory_id or parameters.get("memoryId") or ""
+                await self._end(alias, session_id, ended)
             return LiveStream(_only(encode_event("chunk", _chunk(_ENDED, []))), headers)
         results = state.get("returnControlInvocationResults") or ()
         if not results and not (parameters.get("inputText") or "").strip():
             raise invalid("inputText is missing, which a request without results of a return of control needs")
+        await self._end_idle(alias, place)
+        memory_id: str = parameters.get("memoryId") or ""
+        if memory_id and not has_memory(version):
+            raise invalid(f"The agent {version.id} has no memory: set its memoryConfiguration, or omit memoryId")
+        memory = await self._memories.recent(alias, version, memory_id) if memory_id else []
+        uploads, documents = await read_uploads(state.get("files") or (), place)
         idle_s: float = version.document["idleSessionTTLInSeconds"]
         session = self._sessions.session(place, alias.arn, session_id, idle_s=idle_s)
         if session.busy:
@@ -66,41 +81,82 @@ class AgentInvocations:
             session_id=session_id,
             place=place,
             text=parameters.get("inputText") or "",
+            documents=documents,
             results=results,
             chain=(alias.arn,),
             performance=configured.get("performanceConfig") or {},
+            memory=memory,
         )
         _attend(session, state)
+        session.uploads |= uploads
+        session.downloads, session.agent, session.memory_id = {}, version, memory_id or session.memory_id
         turn = AgentTurn(self._services, session, request)
         session.busy = True
+        if (oldest := self._sessions.take_oldest()) is not None:
+            await self._services.sandboxes.end(oldest)
         return LiveStream(_events(turn, session, traced=bool(parameters.get("enableTrace"))), headers)
+
+    async def get_agent_memory(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        """List the summaries of a memory, the newest first."""
+        alias = self._alias(parameters, place)
+        await self._end_idle(alias, place)
+        request = page_request(
+            {**parameters, "maxResults": parameters.get("maxItems")}, "GetAgentMemory", str, size=_PAGE
+        )
+        summaries = await self._memories.summaries(alias, parameters["memoryId"])
+        if request.after is not None:
+            known = [summary.session_id for summary in summaries]
+            summaries = summaries[known.index(request.after[0]) + 1 :] if request.after[0] in known else []
+        shown = [shown_summary(summary) for summary in summaries[: request.fetch]]
+        return request.page("memoryContents", shown, lambda at: [summaries[at].session_id])
+
+    async def delete_agent_memory(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        """Forget the summaries of a memory, of one session of it, or of all memories of the alias."""
+        alias = self._alias(parameters, place)
+        await self._end_idle(alias, place)
+        memory_id, session_id = parameters.get("memoryId") or "", parameters.get("sessionId") or ""
+        if session_id and not memory_id:
+            raise invalid("memoryId is missing, which a sessionId needs")
+        await self._memories.forget(alias, memory_id, session_id)
+        return {}
+
+    async def _end_idle(self, alias: ResourceRecord, place: Place) -> None:
+        """End the sessions with an alias that were idle for too long."""
+        for session_id, session in self._sessions.take_over(place, alias.arn).items():
+            await self._end(alias, session_id, session)
+
+    async def _end(self, alias: ResourceRecord, session_id: str, session: AgentSession) -> None:
+        """Keep the summary of a session that is over, and stop its sandboxes."""
+        for inner in (session, *session.collaborators.values()):
+            await self._services.sandboxes.end(inner)
+        await self._memories.keep(self._services, alias, session_id, session)
+
+    def _alias(self, parameters: Mapping[str, Any], place: Place) -> ResourceRecord:
+        """Return the alias that a request names."""
+        agent_id, alias_id = parameters["agentId"], parameters["agentAliasId"]
+        agent = self._services.store.find(AGENT.noun, place, agent_id)
+        if agent is None:
+            raise not_found(f"Agent not found: {agent_id}")
+        alias = self._services.store.find(AGENT_ALIAS.noun, place, alias_id, parent=agent.arn)
+        if alias is None:
+            raise not_found(f"Agent alias not found in {agent_id}: {alias_id}")
+        return alias
 
     def _find(self, parameters: Mapping[str, Any], place: Place) -> tuple[ResourceRecord, AgentVersion]:
         """Return the alias and the version that a request is for."""
-        store, agent_id, alias_id = self._services.store, parameters["agentId"], parameters["agentAliasId"]
-        agent = store.find(AGENT.noun, place, agent_id)
-        if agent is None:
-            raise not_found(f"Agent not found: {agent_id}")
-        alias = store.find(AGENT_ALIAS.noun, place, alias_id, parent=agent.arn)
-        if alias is None:
-            raise not_found(f"Agent alias not found in {agent_id}: {alias_id}")
+        alias = self._alias(parameters, place)
+        agent = self._services.store.of_arn(alias.parent)
+        assert agent is not None
+        agent_id, alias_id = agent.id, alias.id
         if alias.document.get("aliasInvocationState") == "REJECT_INVOCATIONS":
             raise invalid(f"The alias {alias_id} rejects invocations; UpdateAgentAlias lets it accept them")
         number: str = alias.document["routingConfiguration"][0]["agentVersion"]
         version = prepared_version(agent) if number == "DRAFT" else find_version(agent, number)
         if version is None:
             raise invalid(f"The agent {agent_id} is {agent.status}; call PrepareAgent before it is invoked")
+        if version.document.get("orchestrationType") == "CUSTOM_ORCHESTRATION":
+            raise not_implemented("agents with custom orchestration")
         return alias, version
-
-
-def _check(parameters: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Refuse what is not executed here."""
-    if parameters.get("memoryId"):
-        raise not_implemented("memory of agents across sessions (memoryId)")
-    if state.get("files"):
-        raise not_implemented("files in sessions with agents")
-    if parameters.get("promptCreationConfigurations"):
-        raise not_implemented("promptCreationConfigurations of InvokeAgent")
 
 
 def _attend(session: AgentSession, state: Mapping[str, Any]) -> None:
@@ -126,6 +182,8 @@ async def _events(turn: AgentTurn, session: AgentSession, *, traced: bool) -> As
             yield encode_event("returnControl", turn.control)
         else:
             yield encode_event("chunk", _chunk(turn.text, turn.citations))
+        if session.downloads:
+            yield encode_event("files", file_part(session.downloads))
     except RefusedError as refused:
         if traced:
             yield turn.tracing.failure(refused.message, refused.status)

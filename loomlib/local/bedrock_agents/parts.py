@@ -136,7 +136,7 @@ class AgentParts:
         signature = document.get("parentActionGroupSignature")
         given = [name for name in ("actionGroupExecutor", "apiSchema", "functionSchema") if document.get(name)]
         if signature:
-            if given or (signature == "AMAZON.UserInput" and document.get("description")):
+            if given or (signature.startswith("AMAZON.") and document.get("description")):
                 raise invalid(
                     f"An action group with the signature {signature} has no {', '.join(given) or 'description'}"
                 )

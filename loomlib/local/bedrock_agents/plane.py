@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..paging import page_request
 from ..resources import Place, ResourceRecord
 from ..resources.engine import ResourceEngine
-from ..wire import conflict, invalid, not_found, not_implemented
+from ..wire import conflict, invalid, not_found
 from .prompts import check_prompts, shown_prompts
 from .resources import AGENT, AGENT_ALIAS, TEST_ALIAS
 from .tools import version_tools, with_schemas
@@ -110,8 +110,6 @@ def _checked(version: AgentVersion, place: Place) -> dict[str, Any]:
     for member in ("foundationModel", "instruction"):
         if not document.get(member):
             raise invalid(f"The agent {version.id} cannot be prepared: {member} is missing")
-    if document.get("orchestrationType") == "CUSTOM_ORCHESTRATION":
-        raise not_implemented("agents with custom orchestration")
     check_prompts(document)
     if document["agentCollaboration"] != "DISABLED" and not version.parts["collaborators"]:
         mode = document["agentCollaboration"]

@@ -1,45 +1,108 @@
-"""The model's request of an agent: its system prompt, and the prompts that a configuration overrides."""
+"""The prompts of an agent's steps: which of them take place, with which template, model and parser."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from ..wire import not_implemented
+from ..wire import invalid, not_implemented
+from .templates import OWN_TEMPLATES, filled
 from .versions import AgentVersion
 
-_PLACEHOLDER: Final = re.compile(r"\$[a-z_]+\$")
 _INFERENCE: Final = {
     "temperature": "temperature", "topP": "topP", "maximumLength": "maxTokens", "stopSequences": "stopSequences",
 }  # fmt: skip
-_DEFAULT: Final = json.dumps({"system": "$instruction$\n\n$prompt_session_attributes$", "messages": []})
-"""The orchestration's template without an override: Loom's own, not Bedrock's."""
-
 _TYPES: Final = (
     "PRE_PROCESSING", "ORCHESTRATION", "KNOWLEDGE_BASE_RESPONSE_GENERATION", "POST_PROCESSING", "MEMORY_SUMMARIZATION",
+    "ROUTING_CLASSIFIER",
 )  # fmt: skip
-_TYPES_OFF: Final = ("PRE_PROCESSING", "POST_PROCESSING", "KNOWLEDGE_BASE_RESPONSE_GENERATION")
+_NOT_PARSED: Final = ("ORCHESTRATION", "MEMORY_SUMMARIZATION")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSettings:
+    """How a step of an agent's turn takes place.
+
+    Attributes:
+        kind: Bedrock's prompt type, such as PRE_PROCESSING.
+        is_enabled: Whether it takes place.
+        is_overridden: Whether the agent has its own template.
+        template: The template.
+        model: The id of the model that it asks.
+        inference: The inference configuration as it is given.
+        more: Converse's `additionalModelRequestFields`.
+        parser: The ARN of the Lambda function that reads the model's answer; "" for the default parser.
+    """
+
+    kind: str
+    is_enabled: bool
+    is_overridden: bool
+    template: str = field(repr=False)
+    model: str
+    inference: Mapping[str, Any]
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    parser: str = ""
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Converse's `inferenceConfig`."""
+        return {_INFERENCE[name]: value for name, value in self.inference.items() if name in _INFERENCE and value}
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What the trace shows of it beside the prompt."""
+        shown: dict[str, Any] = {"type": self.kind, "foundationModel": self.model}
+        shown |= {"inferenceConfiguration": dict(self.inference)} if self.inference else {}
+        if self.is_overridden:
+            shown["promptCreationMode"] = "OVERRIDDEN"
+        if self.parser:
+            shown |= {"parserMode": "OVERRIDDEN", "overrideLambda": self.parser}
+        return shown
+
+
+def step_settings(version: AgentVersion, kind: str) -> StepSettings:
+    """Return how a step takes place.
+
+    Args:
+        version: The agent's version.
+        kind: Bedrock's prompt type.
+    """
+    override: Mapping[str, Any] = version.document.get("promptOverrideConfiguration") or {}
+    given = _given(version.document).get(kind, {})
+    is_overridden = given.get("promptCreationMode") == "OVERRIDDEN"
+    named = str((given.get("foundationModel") if is_overridden else "") or version.document["foundationModel"])
+    return StepSettings(
+        kind=kind,
+        is_enabled=given.get("promptState", _state(version.document, kind)) == "ENABLED",
+        is_overridden=is_overridden,
+        template=str((given.get("basePromptTemplate") if is_overridden else "") or OWN_TEMPLATES[kind]),
+        model=named.rpartition("/")[2],
+        inference=(given.get("inferenceConfiguration") if is_overridden else None) or {},
+        more=(given.get("additionalModelRequestFields") if is_overridden else None) or {},
+        parser=str(override.get("overrideLambda") or "") if given.get("parserMode") == "OVERRIDDEN" else "",
+    )
 
 
 def check_prompts(document: Mapping[str, Any]) -> None:
-    """Refuse overridden prompts that are not executed here.
+    """Refuse prompts that cannot be executed.
 
     Args:
         document: The agent's members in CreateAgent.
 
     Raises:
-        RefusedError: A step other than the orchestration is overridden, or a Lambda function parses (501).
+        RefusedError: A prompt lacks its template or its parser (400), or a Lambda function parses a step whose raw
+            answers differ here from Bedrock's (501).
     """
     override: Mapping[str, Any] = document.get("promptOverrideConfiguration") or {}
-    for prompt in override.get("promptConfigurations") or ():
-        kind = prompt.get("promptType", "")
+    for kind, prompt in _given(document).items():
+        if prompt.get("promptCreationMode") == "OVERRIDDEN" and not prompt.get("basePromptTemplate"):
+            raise invalid(f"The overridden prompt {kind} has no basePromptTemplate")
         if prompt.get("parserMode") == "OVERRIDDEN":
-            raise not_implemented(f"prompts of agents that a Lambda function parses ({kind})")
-        overridden = prompt.get("promptCreationMode") == "OVERRIDDEN" and prompt.get("promptState") != "DISABLED"
-        if kind in _TYPES_OFF and overridden:
-            raise not_implemented(f"the step {kind} of agents")
+            if kind in _NOT_PARSED:
+                raise not_implemented(f"prompts of agents that a Lambda function parses ({kind})")
+            if not override.get("overrideLambda"):
+                raise invalid(f"overrideLambda is missing, which the parser of the prompt {kind} needs")
 
 
 def shown_prompts(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,69 +112,56 @@ def shown_prompts(document: Mapping[str, Any]) -> dict[str, Any]:
         document: The agent's members in CreateAgent.
     """
     override: Mapping[str, Any] = document.get("promptOverrideConfiguration") or {}
-    given: Mapping[str, Mapping[str, Any]] = {
-        prompt.get("promptType", ""): prompt for prompt in override.get("promptConfigurations") or ()
-    }
+    given = _given(document)
+    routes = document.get("agentCollaboration") == "SUPERVISOR_ROUTER"
     prompts: list[Mapping[str, Any]] = []
-    for kind in _TYPES:
+    for kind in _TYPES if routes or "ROUTING_CLASSIFIER" in given else _TYPES[:-1]:
         default: dict[str, Any] = {
             "promptType": kind,
             "promptCreationMode": "DEFAULT",
-            "promptState": "ENABLED" if kind == "ORCHESTRATION" else "DISABLED",
+            "promptState": _state(document, kind),
             "parserMode": "DEFAULT",
+            "basePromptTemplate": OWN_TEMPLATES[kind],
         }
-        if kind == "ORCHESTRATION":
-            default["basePromptTemplate"] = _DEFAULT
         prompts.append({**default, **given.get(kind, {})})
     return {**override, "promptConfigurations": prompts}
 
 
-def orchestration(version: AgentVersion) -> Mapping[str, Any]:
-    """Return the overridden prompt of the orchestration; empty if there is none."""
-    override: Mapping[str, Any] = version.document.get("promptOverrideConfiguration") or {}
-    prompts: Sequence[Mapping[str, Any]] = override.get("promptConfigurations") or ()
-    for prompt in prompts:
-        if prompt.get("promptType") == "ORCHESTRATION" and prompt.get("promptCreationMode") == "OVERRIDDEN":
-            return prompt
-    return {}
+def system_prompt(version: AgentVersion, attributes: Mapping[str, str], memory: Sequence[str] = ()) -> str:
+    """Return the system prompt of the orchestration.
 
-
-def system_prompt(version: AgentVersion, attributes: Mapping[str, str]) -> str:
-    """Return the system prompt.
-
-    A template's placeholders for the instruction and the prompt session attributes are filled in; the others are
-    removed, because the tools are in the request itself.
+    A template's placeholders for the instruction, the prompt session attributes and the memory are filled in; the
+    others are removed, because the tools are in the request itself.
 
     Args:
         version: The agent's version.
         attributes: The prompt session attributes.
+        memory: The summaries of earlier sessions, the newest first.
     """
     instruction: str = version.document["instruction"]
-    shown = "\n".join(f"{name}: {value}" for name, value in attributes.items())
-    template = _system_of(str(orchestration(version).get("basePromptTemplate") or _DEFAULT))
-    values = {"$instruction$": instruction, "$prompt_session_attributes$": shown}
-    return _PLACEHOLDER.sub(lambda match: values.get(match[0], ""), template).strip() or instruction
+    summaries = "\n".join(f"<summary>\n{text}\n</summary>" for text in memory)
+    values = {
+        "instruction": instruction,
+        "prompt_session_attributes": "\n".join(f"{name}: {value}" for name, value in attributes.items()),
+        "memory_content": f"<memory_synopsis>\n{summaries}\n</memory_synopsis>" if summaries else "",
+    }
+    system, messages = filled(step_settings(version, "ORCHESTRATION").template, values)
+    # A template that is a text has no system prompt apart from it.
+    text = system or "\n\n".join(block["text"] for message in messages for block in message["content"])
+    return text.strip() or instruction
 
 
-def inference(version: AgentVersion) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return Converse's `inferenceConfig`, and the same as the trace shows it."""
-    given: Mapping[str, Any] = orchestration(version).get("inferenceConfiguration") or {}
-    return {_INFERENCE[name]: value for name, value in given.items() if name in _INFERENCE and value}, dict(given)
+def _given(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    override: Mapping[str, Any] = document.get("promptOverrideConfiguration") or {}
+    return {prompt.get("promptType", ""): prompt for prompt in override.get("promptConfigurations") or ()}
 
 
-def model_id(version: AgentVersion) -> str:
-    """Return the model that a version asks."""
-    named = str(orchestration(version).get("foundationModel") or version.document["foundationModel"])
-    return named.rpartition("/")[2]
-
-
-def _system_of(template: str) -> str:
-    """Return the system prompt of a template: its member `system` if it is JSON, else all of it."""
-    try:
-        document = json.loads(template)
-    except (ValueError, RecursionError):
-        return template
-    if not isinstance(document, dict):
-        return template
-    system = cast("dict[str, Any]", document).get("system")
-    return system if isinstance(system, str) else template
+def _state(document: Mapping[str, Any], kind: str) -> str:
+    """Return whether a step takes place that the configuration does not mention."""
+    memory: Mapping[str, Any] = document.get("memoryConfiguration") or {}
+    is_enabled = {
+        "ORCHESTRATION": True,
+        "MEMORY_SUMMARIZATION": bool(memory.get("enabledMemoryTypes")),
+        "ROUTING_CLASSIFIER": document.get("agentCollaboration") == "SUPERVISOR_ROUTER",
+    }
+    return "ENABLED" if is_enabled.get(kind) else "DISABLED"

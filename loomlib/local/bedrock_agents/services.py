@@ -19,6 +19,7 @@ from ..resources import Place, ResourceRecord
 from ..resources.store import ResourceStore
 from ..wire import RefusedError
 from .actions import dependency_failed
+from .code_sandbox import AgentSandboxes
 from .resources import AGENT, AGENT_ALIAS
 from .versions import AgentVersion, find_version
 
@@ -33,6 +34,7 @@ class AgentServices:
         guardrails: The guardrails that agents name.
         retrieval: Searches knowledge bases.
         functions: Runs Lambda functions.
+        sandboxes: Executes code.
     """
 
     store: ResourceStore
@@ -40,6 +42,7 @@ class AgentServices:
     guardrails: GuardrailPlane
     retrieval: RetrievalPlane
     functions: FunctionPool
+    sandboxes: AgentSandboxes
 
     async def converse(self, model: str, request: Mapping[str, Any], place: Place) -> dict[str, Any]:
         """Ask a model, behind the guardrail that the request names.
@@ -57,6 +60,24 @@ class AgentServices:
             return cast("dict[str, Any]", await GuardedModel(self.models, find).converse(model, dict(request)))
         except ModelRefusedError as refused:
             raise RefusedError(refused.code, refused.status, refused.message) from refused
+
+    async def guarded_output(self, guardrail: Mapping[str, str], text: str, place: Place) -> tuple[str, dict[str, Any]]:
+        """Return an answer as a guardrail lets it pass, and the assessment in the form of Converse's answer.
+
+        Args:
+            guardrail: The member `guardrailConfiguration` of an agent.
+            text: An answer that no model of the agent has written.
+            place: The agent's region and account.
+
+        Raises:
+            RefusedError: There is no such guardrail.
+        """
+        asked = {**guardrail, "source": "OUTPUT", "content": [{"text": {"text": text or "-"}}]}
+        answer = await self.guardrails.apply_guardrail(asked, place)
+        intervened = answer["action"] == "GUARDRAIL_INTERVENED"
+        assessed = {"guardrail": {"outputAssessments": {guardrail["guardrailIdentifier"]: answer["assessments"]}}}
+        passed = "".join(output["text"] for output in answer["outputs"]) if intervened else text
+        return passed, {"trace": assessed, "stopReason": "guardrail_intervened" if intervened else "end_turn"}
 
     async def call_function(self, arn: str, event: Mapping[str, Any], place: Place) -> str:
         """Call a Lambda function and return its result as JSON.

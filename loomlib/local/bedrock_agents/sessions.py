@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..resources import Place
+from .versions import AgentVersion
 
 _MOST_SESSIONS: Final = 1_000
 _MOST_TURNS: Final = 50
 
 Message = dict[str, Any]
+ROUTED: Final = "routed"
+"""In place of a call's id: the turn was handed over to a collaborator."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,7 +28,7 @@ class Pending:
         messages: The turn's messages, of which the last one has the calls.
         results: The results that are there, by the call's id.
         waiting: The calls that the caller answers, by the call's id: the event that it was given.
-        collaborator: The call whose collaborator waits; "" if the agent itself does.
+        collaborator: The call whose collaborator waits, or `ROUTED`; "" if the agent itself does.
     """
 
     invocation_id: str
@@ -46,6 +49,14 @@ class AgentSession:
         searches: The configuration of searches by knowledge base.
         pending: The turn that waits for the caller.
         collaborators: The sessions of collaborators by name.
+        routed: The collaborator to which the routing classifier gave the last turn; "" without one.
+        uploads: Files for the code interpreter that it does not have yet: their contents in base64, by name.
+        downloads: Files that the current turn's code made, likewise.
+        sandbox: The code interpreter's session, and where it is; None without one.
+        memory_id: The memory in which the session's summary is kept; "" without one.
+        agent: The version that has answered; None before the first turn.
+        started_at: When it began, in seconds since 1970.
+        idle_s: How long it is kept without use.
         used_at: When it was last used.
         busy: Whether a turn runs.
     """
@@ -56,6 +67,14 @@ class AgentSession:
     searches: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     pending: Pending | None = None
     collaborators: dict[str, AgentSession] = field(default_factory=dict[str, "AgentSession"])
+    routed: str = ""
+    uploads: dict[str, str] = field(default_factory=dict[str, str])
+    downloads: dict[str, str] = field(default_factory=dict[str, str])
+    sandbox: tuple[str, Place] | None = None
+    memory_id: str = ""
+    agent: AgentVersion | None = None
+    started_at: float = field(default_factory=time.time)
+    idle_s: float = 0.0
     used_at: float = 0.0
     busy: bool = False
 
@@ -85,7 +104,7 @@ class AgentSessions:
         self._sessions: OrderedDict[tuple[Place, str, str], AgentSession] = OrderedDict()
 
     def session(self, place: Place, alias: str, name: str, *, idle_s: float) -> AgentSession:
-        """Return a session; a new one if it was idle for too long.
+        """Return a session; a new one if there is none.
 
         Args:
             place: Region and account.
@@ -93,16 +112,29 @@ class AgentSessions:
             name: The session's id.
             idle_s: How long a session is kept without use.
         """
-        key, now = (place, alias, name), self._clock()
-        session = self._sessions.get(key)
-        if session is None or (now - session.used_at > idle_s and not session.busy):
-            session = self._sessions[key] = AgentSession()
-        session.used_at = now
+        key = (place, alias, name)
+        session = self._sessions.setdefault(key, AgentSession())
+        session.used_at, session.idle_s = self._clock(), idle_s
         self._sessions.move_to_end(key)
-        if len(self._sessions) > _MOST_SESSIONS:
-            self._sessions.popitem(last=False)
         return session
 
-    def end(self, place: Place, alias: str, name: str) -> None:
-        """Forget a session."""
-        self._sessions.pop((place, alias, name), None)
+    def take_over(self, place: Place, alias: str) -> dict[str, AgentSession]:
+        """Forget the sessions with an alias that were idle for too long, and return them by id."""
+        now = self._clock()
+        over = {
+            key: session
+            for key, session in self._sessions.items()
+            if key[:2] == (place, alias) and now - session.used_at > session.idle_s and not session.busy
+        }
+        for key in over:
+            del self._sessions[key]
+        return {key[2]: session for key, session in over.items()}
+
+    def take_oldest(self) -> AgentSession | None:
+        """Forget the session that was not used for the longest time and return it, if there are too many."""
+        idle = [key for key, session in self._sessions.items() if not session.busy]
+        return self._sessions.pop(idle[0]) if len(self._sessions) > _MOST_SESSIONS and idle else None
+
+    def end(self, place: Place, alias: str, name: str) -> AgentSession | None:
+        """Forget a session and return it."""
+        return self._sessions.pop((place, alias, name), None)

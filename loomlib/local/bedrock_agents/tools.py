@@ -18,6 +18,7 @@ _LONGEST_NAME: Final = 64
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 _SEARCH: Final = {"query": {"type": "string", "description": "What to search for"}}
 _MESSAGE: Final = {"message": {"type": "string", "description": "The task, with all that the agent needs to know"}}
+_CODE: Final = {"code": {"type": "string", "description": "Python code; variables and files stay for the next call"}}
 _QUESTION: Final = {"question": {"type": "string", "description": "The question to the user"}}
 
 
@@ -41,7 +42,7 @@ class AgentTool:
     """
 
     name: str
-    kind: Literal["function", "api", "knowledge_base", "collaborator", "user_input"]
+    kind: Literal["function", "api", "knowledge_base", "collaborator", "user_input", "code_interpreter"]
     description: str
     schema: Mapping[str, Any] = field(repr=False)
     part: Mapping[str, Any] = field(repr=False)
@@ -140,16 +141,7 @@ def group_tools(document: Mapping[str, Any], place: Place, *, schema: str | None
     """
     part = {"document": document}
     if signature := document.get("parentActionGroupSignature"):
-        if signature != "AMAZON.UserInput":
-            raise not_implemented(f"action groups with the signature {signature}")
-        tool = AgentTool(
-            name="user__askuser",
-            kind="user_input",
-            description="Asks the user for an argument that is missing",
-            schema=_schema(_QUESTION, ["question"]),
-            part=part,
-        )
-        return [tool]
+        return [_built_in(signature, part)]
     name = document["actionGroupName"]
     given: Mapping[str, Any] = document.get("functionSchema") or {}
     functions: list[Mapping[str, Any]] = given.get("functions") or []
@@ -160,6 +152,29 @@ def group_tools(document: Mapping[str, Any], place: Place, *, schema: str | None
         return list(_operations(name, text, part))
     except TargetError as error:
         raise invalid(f"The API schema of the action group {name} cannot be used: {error}") from error
+
+
+def _built_in(signature: str, part: Mapping[str, Any]) -> AgentTool:
+    """Return the tool of one of AWS's own action groups."""
+    match signature:
+        case "AMAZON.UserInput":
+            return AgentTool(
+                name="user__askuser",
+                kind="user_input",
+                description="Asks the user for an argument that is missing",
+                schema=_schema(_QUESTION, ["question"]),
+                part=part,
+            )
+        case "AMAZON.CodeInterpreter":
+            return AgentTool(
+                name="code_interpreter__execute",
+                kind="code_interpreter",
+                description="Executes Python code in a sandbox, for calculations and files, and returns what it prints",
+                schema=_schema(_CODE, ["code"]),
+                part=part,
+            )
+        case _:
+            raise not_implemented(f"action groups with the signature {signature}")
 
 
 def _function(

@@ -40,7 +40,17 @@ class AgentTracing:
             member: Such as `observation`.
             content: Its members beside the id.
         """
-        return self._event("orchestrationTrace", {member: {"traceId": self.trace_id, **content}})
+        return self.event("orchestrationTrace", member, content)
+
+    def event(self, kind: str, member: str, content: Mapping[str, Any]) -> bytes:
+        """Return an event of a step.
+
+        Args:
+            kind: Such as `preProcessingTrace`.
+            member: Such as `modelInvocationInput`.
+            content: Its members beside the id.
+        """
+        return self._event(kind, {member: {"traceId": self.trace_id, **content}})
 
     def guardrail(self, answer: Mapping[str, Any]) -> bytes | None:
         """Return the event of a guardrail, from Converse's answer; None without a trace of one."""

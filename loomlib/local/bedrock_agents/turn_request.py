@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..resources import Place, ResourceRecord
-from .prompts import inference, system_prompt
+from .prompts import step_settings, system_prompt
 from .sessions import AgentSession, Message
 from .versions import AgentVersion
 
@@ -22,11 +22,13 @@ class TurnRequest:
         session_id: The session's id.
         place: The caller's region and account.
         text: The user's text.
+        documents: Documents that the user's message has, in Converse's form.
         results: What the caller returns of calls that wait.
         chain: The aliases of the agents that called this one, the first first, and its own.
         collaborator: The name under which a supervisor calls it.
         performance: Converse's `performanceConfig`.
         history: Messages of the supervisor's conversation before this one.
+        memory: The summaries of the user's earlier sessions, the newest first.
     """
 
     agent: AgentVersion
@@ -34,16 +36,18 @@ class TurnRequest:
     session_id: str
     place: Place
     text: str = ""
+    documents: Sequence[Mapping[str, Any]] = ()
     results: Sequence[Mapping[str, Any]] = ()
     chain: tuple[str, ...] = ()
     collaborator: str = ""
     performance: Mapping[str, Any] = field(default_factory=dict[str, Any])
     history: Sequence[Message] = ()
+    memory: Sequence[str] = ()
 
     def model_request(
         self, session: AgentSession, turn: Sequence[Message], tools: Sequence[Mapping[str, Any]]
-    ) -> tuple[dict[str, Any], Mapping[str, Any]]:
-        """Return what Converse is sent, and the inference configuration as the trace shows it.
+    ) -> dict[str, Any]:
+        """Return what Converse is sent for the orchestration.
 
         Args:
             session: The session, with its messages before this turn.
@@ -51,20 +55,22 @@ class TurnRequest:
             tools: The tools in Converse's form.
         """
         agent = self.agent
-        limits, shown_limits = inference(agent)
+        settings = step_settings(agent, "ORCHESTRATION")
         request: dict[str, Any] = {
-            "system": [{"text": system_prompt(agent, session.prompt_attributes)}],
+            "system": [{"text": system_prompt(agent, session.prompt_attributes, self.memory)}],
             "messages": [*self.history, *session.messages, *turn],
         }
         if tools:
             request["toolConfig"] = {"tools": list(tools)}
-        if limits:
-            request["inferenceConfig"] = dict(limits)
+        if limits := settings.limits:
+            request["inferenceConfig"] = limits
+        if settings.more:
+            request["additionalModelRequestFields"] = dict(settings.more)
         if self.performance:
             request["performanceConfig"] = dict(self.performance)
         if guardrail := agent.document.get("guardrailConfiguration"):
             request["guardrailConfig"] = {**guardrail, "trace": "enabled"}
-        return request, shown_limits
+        return request
 
     def function_event(self, session: AgentSession, text: str, call: Mapping[str, Any]) -> dict[str, Any]:
         """Return the event with which an action group's Lambda function is called.

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from ..knowledge.retrieval import citations_of, reference_of
+from ..knowledge.retrieval import citations_of
 from ..knowledge.store import RankedPassage
 from ..wire import invalid
-from .actions import ActionAnswer, called, is_answer_to, read_given_answer, read_lambda_answer, trace_input
-from .prompts import model_id
+from .actions import ActionAnswer, called, dependency_failed, is_answer_to, read_given_answer, trace_input
+from .calls import TurnCalls
+from .prompts import step_settings
 from .services import AgentServices
-from .sessions import AgentSession, Message, Pending
+from .sessions import ROUTED, AgentSession, Message, Pending
+from .steps import TurnSteps
 from .tools import AgentTool, version_tools
 from .tracing import AgentTracing, metadata, request_text
 from .turn_request import TurnRequest
@@ -24,6 +27,7 @@ _MOST_MODEL_CALLS: Final = 25
 _MOST_LEVELS: Final = 5
 _MOST_WAITING: Final = 5  # the service model's limit of a return of control
 _UNABLE: Final = "Sorry, I am unable to assist you with this request."
+_ANSWER: Final = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 class AgentTurn:
@@ -45,9 +49,7 @@ class AgentTurn:
         self._services, self._session, self._request = services, session, request
         self._tools: dict[str, AgentTool] = {}
         self._turn: list[Message] = []
-        self._results: dict[str, dict[str, Any]] = {}
         self._waiting: dict[str, dict[str, Any]] = {}
-        self._passages: list[RankedPassage] = []
         self._asked, self._ended = 0, False
         agent, alias = request.agent, request.alias
         head: dict[str, Any] = {
@@ -60,6 +62,8 @@ class AgentTurn:
         self.tracing = AgentTracing(
             {**head, "collaboratorName": request.collaborator} if request.collaborator else head
         )
+        self._steps = TurnSteps(services, session, request, self.tracing)
+        self._calls = TurnCalls(services, session, request, self.tracing, self._steps)
 
     async def run(self) -> AsyncIterator[bytes]:
         """Run the turn and yield its trace events.
@@ -71,26 +75,53 @@ class AgentTurn:
             raise invalid(f"Agents call one another over at most {_MOST_LEVELS} levels")
         tools = await asyncio.to_thread(version_tools, self._request.agent, self._request.place)
         self._tools = {tool.name: tool for tool in tools}
-        async for frame in self._begin():
+        async for frame in self._resume() if self._request.results else self._begin():
             yield frame
         while not self._ended and self.control is None:
-            if self._turn[-1]["role"] == "user":
-                async for frame in self._ask():
-                    yield frame
-            else:
-                async for frame in self._act():
-                    yield frame
+            async for frame in self._ask() if self._turn[-1]["role"] == "user" else self._act():
+                yield frame
+
+    @property
+    def passages(self) -> Sequence[RankedPassage]:
+        """What was found in knowledge bases."""
+        return self._calls.passages
 
     async def _begin(self) -> AsyncIterator[bytes]:
-        """Take the user's text, or the results for which the turn before waits."""
-        request, pending = self._request, self._session.pending
-        if not request.results:
-            self._turn = [{"role": "user", "content": [{"text": request.text}]}]
+        """Take the user's text: check it and route it, if the agent does so."""
+        request, tools = self._request, list(self._tools.values())
+        self._turn = [{"role": "user", "content": [{"text": request.text}, *request.documents]}]
+        async for frame in self._steps.preprocess(tools):
+            yield frame
+        if self._steps.blocked is not None:
+            self._end(self._steps.blocked, keeps=False)
             return
+        if not self._steps.check.is_valid:
+            self._end(_UNABLE, keeps=False)
+            return
+        if request.agent.document.get("agentCollaboration") != "SUPERVISOR_ROUTER":
+            return
+        async for frame in self._steps.route(tools, self._session.routed):
+            yield frame
+        if self._steps.blocked is not None:
+            self._end(self._steps.blocked, keeps=False)
+            return
+        routing = self._steps.routing
+        self._session.routed = {"agent": routing.collaborator, "last agent": self._session.routed}.get(routing.kind, "")
+        if self._session.routed:
+            async for frame in self._hand_over(routing.text or request.text, ()):
+                yield frame
+
+    async def _resume(self) -> AsyncIterator[bytes]:
+        """Take the results for which the turn before waits."""
+        request, pending = self._request, self._session.pending
         if pending is None:
             raise invalid("The session waits for no results: send inputText")
-        self._turn, self._results = list(pending.messages), dict(pending.results)
+        self._turn, self._calls.results = list(pending.messages), dict(pending.results)
         self.tracing.next_step()
+        if pending.collaborator == ROUTED:
+            async for frame in self._hand_over("", request.results):
+                yield frame
+            return
         if pending.collaborator:
             call = next(call for call in _calls(self._turn[-1]) if call["toolUseId"] == pending.collaborator)
             async for frame in self._collaborate(call, self._tools[call["name"]], request.results):
@@ -120,12 +151,17 @@ class AgentTurn:
         elif asked_to_confirm and not given.get("confirmationState"):
             raise invalid(f"The result of the action group {tool.group} needs confirmationState")
         elif waiting["actionInvocationType"] == "USER_CONFIRMATION":
-            async for frame in self._call_lambda(call, tool):
+            async for frame in self._calls.call_lambda(call, tool, self._question):
                 yield frame
             return
         else:
             answer = read_given_answer(given)
-        yield self._take(call, answer, time.time())
+        yield self._calls.take(call, answer, time.time())
+
+    @property
+    def _question(self) -> str:
+        """The text of the turn's beginning, also if a confirmation came between."""
+        return str(self._turn[0]["content"][0]["text"])
 
     async def _ask(self) -> AsyncIterator[bytes]:
         """Ask the model what to do next."""
@@ -135,21 +171,12 @@ class AgentTurn:
             yield self.tracing.failure(f"Max iterations exceeded: {_MOST_MODEL_CALLS} calls of the model", 400)
             self._end(_UNABLE)
             return
-        asked, shown_limits = self._request.model_request(
-            self._session, self._turn, [tool.spec for tool in self._tools.values()]
-        )
-        model, shown = model_id(self._request.agent), request_text(asked)
-        yield self.tracing.orchestration(
-            "modelInvocationInput",
-            {
-                "text": shown,
-                "type": "ORCHESTRATION",
-                "foundationModel": model,
-                **({"inferenceConfiguration": shown_limits} if shown_limits else {}),
-            },
-        )
+        specs = [tool.spec for tool in self._tools.values()]
+        asked = self._request.model_request(self._session, self._turn, specs)
+        settings = step_settings(self._request.agent, "ORCHESTRATION")
+        yield self.tracing.orchestration("modelInvocationInput", {"text": request_text(asked), **settings.shown})
         begun = time.time()
-        answer = await self._services.converse(model, asked, self._request.place)
+        answer = await self._services.converse(settings.model, asked, self._request.place)
         message: Message = answer["output"]["message"]
         yield self.tracing.orchestration(
             "modelInvocationOutput",
@@ -166,21 +193,26 @@ class AgentTurn:
             if text.strip():
                 yield self.tracing.orchestration("rationale", {"text": text})
             return
-        # A blocked turn is forgotten: it would block all that follow.
-        self._end(text, keeps=answer.get("stopReason") != "guardrail_intervened")
-        yield self.tracing.orchestration(
-            "observation", {"type": "FINISH", "finalResponse": {"text": text, "metadata": metadata(begun)}}
-        )
+        if answer.get("stopReason") == "guardrail_intervened":
+            yield self.tracing.orchestration("observation", _final(text, begun))
+            self._end(text, keeps=False)  # a blocked turn is forgotten: it would block all that follow
+            return
+        if settings.is_overridden and (answered := _ANSWER.search(text)):  # as Bedrock's templates ask for it
+            text = answered[1].strip()
+        yield self.tracing.orchestration("observation", _final(text, begun))
+        async for frame in self._steps.postprocess(text, self._calls.texts):
+            yield frame
+        self._end(self._steps.answer, keeps=self._steps.blocked is None)
 
     async def _act(self) -> AsyncIterator[bytes]:
         """Execute the calls of the model's newest message that have no result yet."""
         for call in _calls(self._turn[-1]):
-            if call["toolUseId"] in self._results:
+            if call["toolUseId"] in self._calls.results:
                 continue
             tool = self._tools.get(call["name"])
             if tool is None:
                 text = f"There is no tool {call['name']}"
-                self._results[call["toolUseId"]] = _result(call, text, failed=True)
+                self._calls.keep(call, text, failed=True)
                 reprompt = {"source": "PARSER", "text": text}
                 yield self.tracing.orchestration("observation", {"type": "REPROMPT", "repromptResponse": reprompt})
                 continue
@@ -192,7 +224,9 @@ class AgentTurn:
                 yield self.tracing.orchestration("observation", shown)
                 return
             if tool.kind == "knowledge_base":
-                steps = self._look_up(call, tool)
+                steps = self._calls.look_up(call, tool)
+            elif tool.kind == "code_interpreter":
+                steps = self._calls.execute(call)
             elif tool.kind == "collaborator":
                 steps = self._collaborate(call, tool, ())
             elif tool.confirm or "lambda" not in tool.part["document"]["actionGroupExecutor"]:
@@ -200,7 +234,7 @@ class AgentTurn:
                     continue  # the caller is asked for the rest when it has answered these
                 steps = self._give_back(call, tool)
             else:
-                steps = self._call_lambda(call, tool)
+                steps = self._calls.call_lambda(call, tool, self._question)
             async for frame in steps:
                 yield frame
             if self.control is not None:
@@ -208,48 +242,9 @@ class AgentTurn:
         if self._waiting:
             self._wait()
             return
-        ordered = [{"toolResult": self._results[call["toolUseId"]]} for call in _calls(self._turn[-1])]
+        ordered = [{"toolResult": self._calls.results[call["toolUseId"]]} for call in _calls(self._turn[-1])]
         self._turn.append({"role": "user", "content": ordered})
-        self._results = {}
-
-    async def _call_lambda(self, call: Mapping[str, Any], tool: AgentTool) -> AsyncIterator[bytes]:
-        what = called(tool, call["input"])
-        shown = {"invocationType": "ACTION_GROUP", "actionGroupInvocationInput": trace_input(tool, what, "LAMBDA")}
-        yield self.tracing.orchestration("invocationInput", shown)
-        begun, arn = time.time(), tool.part["document"]["actionGroupExecutor"]["lambda"]
-        # The text is that of the turn's beginning, if a confirmation came between.
-        event = self._request.function_event(self._session, self._turn[0]["content"][0]["text"], what)
-        payload = await self._services.call_function(arn, event, self._request.place)
-        yield self._take(call, read_lambda_answer(tool, payload), begun)
-
-    def _take(self, call: Mapping[str, Any], answer: ActionAnswer, begun: float) -> bytes:
-        """Keep an action group's answer for the model, and return its trace event."""
-        session = self._session
-        if answer.attributes is not None:
-            _replace(session.attributes, answer.attributes)
-        if answer.prompt_attributes is not None:
-            _replace(session.prompt_attributes, answer.prompt_attributes)
-        session.searches.update(answer.searches)
-        self._results[call["toolUseId"]] = _result(call, answer.text, failed=answer.reprompts)
-        if answer.reprompts:
-            reprompt = {"source": "ACTION_GROUP", "text": answer.text}
-            return self.tracing.orchestration("observation", {"type": "REPROMPT", "repromptResponse": reprompt})
-        output = {"text": answer.text, "metadata": metadata(begun)}
-        shown = {"type": "ACTION_GROUP", "actionGroupInvocationOutput": output}
-        return self.tracing.orchestration("observation", shown)
-
-    async def _look_up(self, call: Mapping[str, Any], tool: AgentTool) -> AsyncIterator[bytes]:
-        key, question = tool.part["document"]["knowledgeBaseId"], str(call["input"].get("query") or "")
-        lookup = {"knowledgeBaseId": key, "text": question}
-        shown: dict[str, Any] = {"invocationType": "KNOWLEDGE_BASE", "knowledgeBaseLookupInput": lookup}
-        yield self.tracing.orchestration("invocationInput", shown)
-        begun = time.time()
-        passages = await self._services.search(key, question, self._session.searches.get(key), self._request.place)
-        self._passages += passages
-        texts = [{"text": passage.text} for passage in passages] or [{"text": "No results."}]
-        self._results[call["toolUseId"]] = {"toolUseId": call["toolUseId"], "content": texts}
-        found = {"retrievedReferences": [reference_of(passage) for passage in passages], "metadata": metadata(begun)}
-        yield self.tracing.orchestration("observation", {"type": "KNOWLEDGE_BASE", "knowledgeBaseLookupOutput": found})
+        self._calls.results = {}
 
     async def _give_back(self, call: Mapping[str, Any], tool: AgentTool) -> AsyncIterator[bytes]:
         """Have the caller execute or confirm a call."""
@@ -264,62 +259,97 @@ class AgentTurn:
             "invocationInput", {"invocationType": "ACTION_GROUP", "actionGroupInvocationInput": shown}
         )
 
+    async def _hand_over(self, text: str, results: Sequence[Mapping[str, Any]]) -> AsyncIterator[bytes]:
+        """Have the collaborator that the routing classifier chose answer in place of the agent."""
+        name = self._session.routed
+        tool = next((item for item in self._tools.values() if _collaborator_name(item) == name), None)
+        if tool is None:
+            raise dependency_failed(f"The routing classifier chose {name}, which is no collaborator of the agent")
+        begun, turn = time.time(), self._collaborator_turn(tool, text, results)
+        async for frame in self._delegate(turn, tool, text, results, "routingClassifierTrace"):
+            yield frame
+        if turn.control is not None:
+            self._wait(collaborator=ROUTED, control=turn.control)
+            return
+        answer = turn.text
+        if guardrail := self._request.agent.document.get("guardrailConfiguration"):
+            answer, assessed = await self._services.guarded_output(guardrail, answer, self._request.place)
+            if (guarded := self.tracing.guardrail(assessed)) is not None:
+                yield guarded
+        yield self.tracing.event("routingClassifierTrace", "observation", _final(answer, begun))
+        self._end(answer, citations=turn.citations)
+
     async def _collaborate(
         self, call: Mapping[str, Any], tool: AgentTool, results: Sequence[Mapping[str, Any]]
     ) -> AsyncIterator[bytes]:
         """Have a collaborator run a turn, or go on with the one that waits for results."""
-        document = tool.part["document"]
-        name, arn, text = document["collaboratorName"], document["agentDescriptor"]["aliasArn"], call["input"]
-        named = {"agentCollaboratorName": name, "agentCollaboratorAliasArn": arn}
-        message = str(text.get("message") or "")
-        given: dict[str, Any] = {"type": "TEXT", "text": message}
-        if results:
-            pending = self._session.pending
-            returned = {"invocationId": pending.invocation_id if pending else "", **_returned(results)}
-            given = {"type": "RETURN_CONTROL", "returnControlResults": returned}
-        shown = {
-            "invocationType": "AGENT_COLLABORATOR",
-            "agentCollaboratorInvocationInput": {**named, "input": given},
-        }
-        yield self.tracing.orchestration("invocationInput", shown)
-        begun, session = time.time(), self._session.collaborator(name)
+        message = str(call["input"].get("message") or "")
+        turn = self._collaborator_turn(tool, message, results)
+        async for frame in self._delegate(turn, tool, message, results, "orchestrationTrace"):
+            yield frame
+        if turn.control is not None:
+            self._wait(collaborator=call["toolUseId"], control=turn.control)
+            return
+        self._calls.passages += turn.passages
+        self._calls.keep(call, turn.text)
+
+    def _collaborator_turn(self, tool: AgentTool, text: str, results: Sequence[Mapping[str, Any]]) -> AgentTurn:
+        """Return a collaborator's turn."""
+        document, request = tool.part["document"], self._request
+        arn = document["agentDescriptor"]["aliasArn"]
+        session = self._session.collaborator(document["collaboratorName"])
         session.attributes, session.prompt_attributes = self._session.attributes, self._session.prompt_attributes
-        alias, version = self._services.alias_version(arn, self._request.place)
-        turn = AgentTurn(
+        alias, version = self._services.alias_version(arn, request.place)
+        return AgentTurn(
             self._services,
             session,
             TurnRequest(
                 agent=version,
                 alias=alias,
-                session_id=self._request.session_id,
-                place=self._request.place,
-                text=message,
+                session_id=request.session_id,
+                place=request.place,
+                text=text,
                 results=results,
-                chain=(*self._request.chain, arn),
-                collaborator=name,
-                performance=self._request.performance,
+                chain=(*request.chain, arn),
+                collaborator=document["collaboratorName"],
+                performance=request.performance,
                 history=_said(self._session) if document.get("relayConversationHistory") == "TO_COLLABORATOR" else (),
             ),
         )
+
+    async def _delegate(
+        self, turn: AgentTurn, tool: AgentTool, text: str, results: Sequence[Mapping[str, Any]], trace: str
+    ) -> AsyncIterator[bytes]:
+        """Run a collaborator's turn, with the trace events of its call around it."""
+        document = tool.part["document"]
+        named = {
+            "agentCollaboratorName": document["collaboratorName"],
+            "agentCollaboratorAliasArn": document["agentDescriptor"]["aliasArn"],
+        }
+        given: dict[str, Any] = {"type": "TEXT", "text": text}
+        if results:
+            pending = self._session.pending
+            returned = {
+                "invocationId": pending.invocation_id if pending else "",
+                "returnControlInvocationResults": list(results),
+            }
+            given = {"type": "RETURN_CONTROL", "returnControlResults": returned}
+        shown = {
+            "invocationType": "AGENT_COLLABORATOR",
+            "agentCollaboratorInvocationInput": {**named, "input": given},
+        }
+        yield self.tracing.event(trace, "invocationInput", shown)
+        begun = time.time()
         async for frame in turn.run():
             yield frame
+        self._session.downloads |= self._session.collaborator(document["collaboratorName"]).downloads
         output: dict[str, Any] = {"type": "TEXT", "text": turn.text}
         if turn.control is not None:
             output = {"type": "RETURN_CONTROL", "returnControlPayload": turn.control}
         shown = {**named, "output": output, "metadata": metadata(begun)}
-        yield self.tracing.orchestration(
-            "observation", {"type": "AGENT_COLLABORATOR", "agentCollaboratorInvocationOutput": shown}
+        yield self.tracing.event(
+            trace, "observation", {"type": "AGENT_COLLABORATOR", "agentCollaboratorInvocationOutput": shown}
         )
-        if turn.control is not None:
-            self._wait(collaborator=call["toolUseId"], control=turn.control)
-            return
-        self._passages += turn.passages
-        self._results[call["toolUseId"]] = _result(call, turn.text or "-")
-
-    @property
-    def passages(self) -> Sequence[RankedPassage]:
-        """What was found in knowledge bases."""
-        return self._passages
 
     def _wait(self, collaborator: str = "", control: dict[str, Any] | None = None) -> None:
         """End the turn with a return of control."""
@@ -331,16 +361,18 @@ class AgentTurn:
         self._session.pending = Pending(
             invocation_id=control["invocationId"],
             messages=self._turn,
-            results=self._results,
+            results=self._calls.results,
             waiting=self._waiting,
             collaborator=collaborator,
         )
 
-    def _end(self, text: str, *, keeps: bool = True) -> None:
+    def _end(self, text: str, *, keeps: bool = True, citations: Sequence[dict[str, Any]] | None = None) -> None:
         """End the turn with an answer."""
         self.text, self._ended, self._session.pending = text, True, None
-        if self._passages:
-            self.citations = citations_of(text, self._passages)
+        if citations is not None:
+            self.citations = list(citations)
+        elif self.passages:
+            self.citations = citations_of(text, self.passages)
         if keeps:
             self._session.keep([*self._turn, {"role": "assistant", "content": [{"text": text or "-"}]}])
 
@@ -350,21 +382,15 @@ def _calls(message: Message) -> list[dict[str, Any]]:
     return [block["toolUse"] for block in message["content"] if "toolUse" in block]
 
 
-def _result(call: Mapping[str, Any], text: str, *, failed: bool = False) -> dict[str, Any]:
-    result: dict[str, Any] = {"toolUseId": call["toolUseId"], "content": [{"text": text or "-"}]}
-    return {**result, "status": "error"} if failed else result
+def _final(text: str, begun: float) -> dict[str, Any]:
+    """Return the observation that ends a turn."""
+    return {"type": "FINISH", "finalResponse": {"text": text, "metadata": metadata(begun)}}
 
 
-def _returned(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {"returnControlInvocationResults": list(results)}
+def _collaborator_name(tool: AgentTool) -> str:
+    return str(tool.part["document"].get("collaboratorName", "")) if tool.kind == "collaborator" else ""
 
 
 def _said(session: AgentSession) -> list[Message]:
     """Return what user and agent said in a session, without the calls between."""
     return [message for turn in session.turns for message in (turn[0], turn[-1])]
-
-
-def _replace(target: dict[str, str], values: Mapping[str, str]) -> None:
-    """Give a mapping, which collaborators share, other values."""
-    target.clear()
-    target.update(values)

@@ -23,24 +23,38 @@ def schema_text(given: Mapping[str, Any], place: Place) -> str:
     """
     if "inlinePayload" in given:
         return str(given["inlinePayload"])
-    from moto.core.exceptions import ServiceException
-    from moto.s3.models import s3_backends
-    from moto.utilities.utils import get_partition
-
     source: Mapping[str, Any] = given.get("s3") or {}
     where = str(source.get("uri", ""))
-    bucket, _, key = where.removeprefix("s3://").partition("/")
-    account: str = source.get("bucketOwnerAccountId") or place.account_id
-    try:
-        stored: Any = s3_backends[account][get_partition(place.region)].get_object(bucket, key)
-    except ServiceException as error:
-        raise TargetError(f"{where} cannot be read: {error}") from error
-    if stored is None:
-        raise TargetError(f"{where} does not exist")
-    if stored.size > _LARGEST_BYTES:
-        raise TargetError(f"{where} is larger than {_LARGEST_BYTES:,} bytes")
-    content: bytes = stored.value
+    content = object_bytes(where, place, account_id=source.get("bucketOwnerAccountId") or "")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TargetError(f"{where} is not UTF-8") from error
+
+
+def object_bytes(uri: str, place: Place, *, account_id: str = "", largest: int = _LARGEST_BYTES) -> bytes:
+    """Return the content of an object in the local S3.
+
+    Args:
+        uri: `s3://BUCKET/KEY`.
+        place: Region and account of whoever reads it.
+        account_id: The account that owns the bucket, if it is another one.
+        largest: The most bytes that it may have.
+
+    Raises:
+        TargetError: The object cannot be read, or is larger.
+    """
+    from moto.core.exceptions import ServiceException
+    from moto.s3.models import s3_backends
+    from moto.utilities.utils import get_partition
+
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
+    try:
+        stored: Any = s3_backends[account_id or place.account_id][get_partition(place.region)].get_object(bucket, key)
+    except ServiceException as error:
+        raise TargetError(f"{uri} cannot be read: {error}") from error
+    if stored is None:
+        raise TargetError(f"{uri} does not exist")
+    if stored.size > largest:
+        raise TargetError(f"{uri} is larger than {largest:,} bytes")
+    return bytes(stored.value)

@@ -13,13 +13,12 @@ from .spans import InvocationSpans
 _CODE_BYTES: Final = 100_000_000  # AWS's developer guide: inline files of a code interpreter up to 100 MB
 
 
-def add_interpreters(context: ServiceContext, capabilities: Capabilities) -> None:
-    """Add code interpreters and their sessions."""
+def add_interpreters(context: ServiceContext, capabilities: Capabilities) -> tuple[InterpreterPool, CodeInvocations]:
+    """Add code interpreters and their sessions; return what starts sessions and what executes code in them."""
     interpreters = InterpreterPool(context.resources, context.sessions)
     capabilities.resources.append((CODE_INTERPRETER, CodeInterpreterBehaviour(on_deleted=interpreters.end_of)))
-    capabilities.data_components += [
-        interpreters,
-        CodeInvocations(interpreters, InvocationSpans(context.telemetry.spans)),
-    ]
+    invocations = CodeInvocations(interpreters, InvocationSpans(context.telemetry.spans))
+    capabilities.data_components += [interpreters, invocations]
     capabilities.large_bodies["InvokeCodeInterpreter"] = _CODE_BYTES
     capabilities.stopping.push_async_callback(interpreters.close)
+    return interpreters, invocations

@@ -59,6 +59,23 @@ class CodeInvocations:
 
     async def invoke_code_interpreter(self, parameters: Mapping[str, Any], *, place: Place) -> EncodedStream:
         """Do what the request's tool does, and answer with an event stream of one result."""
+        result = await self.result(parameters, place=place)
+        header = (b"x-amzn-code-interpreter-session-id", parameters["sessionId"].encode())
+        return EncodedStream(encode_event("result", result), [header])
+
+    async def result(self, parameters: Mapping[str, Any], *, place: Place) -> Result:
+        """Do what the request's tool does.
+
+        Args:
+            parameters: Those of InvokeCodeInterpreter.
+            place: The caller's region and account.
+
+        Returns:
+            The operation's result event.
+
+        Raises:
+            RefusedError: There is no such session, or the tool's arguments are wrong.
+        """
         if not parameters.get("sessionId"):
             raise invalid("sessionId is missing: start a session with StartCodeInterpreterSession")
         began_ns = time.time_ns()
@@ -73,8 +90,7 @@ class CodeInvocations:
         except WorkerEndedError as ended:
             result = _ended(str(ended))
         self._spans.write(parameters, place, session.plan.arn, began_ns=began_ns, result=result)
-        header = (b"x-amzn-code-interpreter-session-id", session.plan.session_id.encode())
-        return EncodedStream(encode_event("result", result), [header])
+        return result
 
     async def _execute_code(self, session: InterpreterSession, arguments: Mapping[str, Any]) -> Result:
         language, runtime = arguments.get("language") or "python", arguments.get("runtime")

@@ -107,7 +107,7 @@ def plan_calls(
 def clauses(prompt: str) -> list[str]:
     """Split a prompt into the parts that may ask for different things; sums and quotations stay whole."""
     whole = [(total.start, total.end) for total in find_sums(prompt)]
-    whole += [match.span() for match in re.finditer(r"\"[^\"]*\"|“[^“”]*”|https?://\S+", prompt)]
+    whole += [match.span() for match in re.finditer(r"```.*?```|\"[^\"]*\"|“[^“”]*”|https?://\S+", prompt, re.DOTALL)]
     parts: list[str] = []
     start = 0
     for cut in pattern("choosing", "clause_end").finditer(prompt):

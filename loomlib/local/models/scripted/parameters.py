@@ -57,6 +57,8 @@ def strings_for(name: str, schema: Schema, text: str, *, needed: bool) -> list[s
 
 def _of_kind(own: frozenset[str], about: frozenset[str], shape: str, text: str) -> Iterator[list[str]]:
     """Iterate over the candidates of the kind that a parameter's name, description or format indicates."""
+    if "code" in own and about & {"python", "program"}:
+        yield recognize.find_programs(text) or [f"print({total.expression})" for total in find_sums(text)]
     if own & _words("expression"):
         yield [total.expression for total in find_sums(text)]
     if own & _words("url") or shape in ("uri", "url"):

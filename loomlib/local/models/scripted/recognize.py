@@ -43,6 +43,13 @@ def find_times(text: str) -> list[str]:
     return [match.group() for match in _pattern("time").finditer(text)]
 
 
+def find_programs(text: str) -> list[str]:
+    """Find program code: fenced, or in quotation marks after the word code or program."""
+    fenced = re.findall(r"```(?:\w{1,20})?\n(.{1,20000}?)```", text, re.DOTALL)
+    quoted = re.findall(r"\b(?:code|program)\b[^\"“\n]{0,20}[\"“]([^\"”]{1,4000})[\"”]", text, re.IGNORECASE)
+    return [program.strip() for program in (*fenced, *quoted)]
+
+
 def find_codes(text: str) -> list[str]:
     """Find identifiers of letters and digits, such as A-1042 or #77."""
     plain = _exact("url").sub(" ", _exact("email").sub(" ", text))

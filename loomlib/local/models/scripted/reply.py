@@ -9,6 +9,7 @@ from ..json_values import as_object
 from ..refusals import ModelRefusedError
 from ..reply import Reply, within_limits
 from ..request import ConverseRequest, ModelToolCall, ToolOutcome
+from .agent_steps import step_reply
 from .answers import answer_with_results, answer_without_tools
 from .choosing import CallPlan, CandidateCall, call_key, plan_calls
 from .filling import MISSING, fill_anyway
@@ -37,6 +38,8 @@ def _unlimited(request: ConverseRequest) -> Reply:
     summarized = summary(request)
     if summarized is not None:
         return Reply(text=summarized)
+    if (step := step_reply(request)) is not None:
+        return Reply(text=step)
     made = _made_calls(request)
     plan = _plan(request)
     done = {call_key(call.name, dict(call.arguments)) for call, _ in made}

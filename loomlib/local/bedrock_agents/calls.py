@@ -1,0 +1,150 @@
+"""The calls of one turn that end by themselves: Lambda functions, knowledge bases, and code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from ..knowledge.retrieval import reference_of
+from ..knowledge.store import RankedPassage
+from .actions import ActionAnswer, called, read_lambda_answer, trace_input
+from .services import AgentServices
+from .sessions import AgentSession
+from .steps import TurnSteps
+from .tools import AgentTool
+from .tracing import AgentTracing, metadata
+from .turn_request import TurnRequest
+
+
+class TurnCalls:
+    """Makes the calls of one turn.
+
+    Args:
+        services: What the agent calls.
+        session: The session.
+        request: What the turn is about.
+        tracing: Makes the trace events.
+        steps: Writes answers from passages, for agents that do so.
+
+    Attributes:
+        results: What the model is sent of the calls that have ended, by the call's id.
+        texts: What was returned, in its order.
+        passages: What was found in knowledge bases.
+    """
+
+    def __init__(
+        self,
+        services: AgentServices,
+        session: AgentSession,
+        request: TurnRequest,
+        tracing: AgentTracing,
+        steps: TurnSteps,
+    ) -> None:
+        self.results: dict[str, dict[str, Any]] = {}
+        self.texts: list[str] = []
+        self.passages: list[RankedPassage] = []
+        self._services, self._session, self._request = services, session, request
+        self._tracing, self._steps = tracing, steps
+
+    async def call_lambda(self, call: Mapping[str, Any], tool: AgentTool, text: str) -> AsyncIterator[bytes]:
+        """Call the Lambda function of an action group.
+
+        Args:
+            call: The model's call.
+            tool: The tool.
+            text: What the user asked.
+        """
+        what = called(tool, call["input"])
+        shown = {"invocationType": "ACTION_GROUP", "actionGroupInvocationInput": trace_input(tool, what, "LAMBDA")}
+        yield self._tracing.orchestration("invocationInput", shown)
+        begun, arn = time.time(), tool.part["document"]["actionGroupExecutor"]["lambda"]
+        event = self._request.function_event(self._session, text, what)
+        payload = await self._services.call_function(arn, event, self._request.place)
+        yield self.take(call, read_lambda_answer(tool, payload), begun)
+
+    def take(self, call: Mapping[str, Any], answer: ActionAnswer, begun: float) -> bytes:
+        """Keep an action group's answer for the model, and return its trace event.
+
+        Args:
+            call: The model's call.
+            answer: The answer.
+            begun: When the call began, in seconds since 1970.
+        """
+        session = self._session
+        if answer.attributes is not None:
+            _replace(session.attributes, answer.attributes)
+        if answer.prompt_attributes is not None:
+            _replace(session.prompt_attributes, answer.prompt_attributes)
+        session.searches.update(answer.searches)
+        self.keep(call, answer.text, failed=answer.reprompts)
+        if answer.reprompts:
+            reprompt = {"source": "ACTION_GROUP", "text": answer.text}
+            return self._tracing.orchestration("observation", {"type": "REPROMPT", "repromptResponse": reprompt})
+        output = {"text": answer.text, "metadata": metadata(begun)}
+        shown = {"type": "ACTION_GROUP", "actionGroupInvocationOutput": output}
+        return self._tracing.orchestration("observation", shown)
+
+    async def look_up(self, call: Mapping[str, Any], tool: AgentTool) -> AsyncIterator[bytes]:
+        """Search a knowledge base.
+
+        Args:
+            call: The model's call.
+            tool: The tool.
+        """
+        key, question = tool.part["document"]["knowledgeBaseId"], str(call["input"].get("query") or "")
+        lookup = {"knowledgeBaseId": key, "text": question}
+        shown: dict[str, Any] = {"invocationType": "KNOWLEDGE_BASE", "knowledgeBaseLookupInput": lookup}
+        yield self._tracing.orchestration("invocationInput", shown)
+        begun = time.time()
+        passages = await self._services.search(key, question, self._session.searches.get(key), self._request.place)
+        self.passages += passages
+        found = {"retrievedReferences": [reference_of(passage) for passage in passages], "metadata": metadata(begun)}
+        yield self._tracing.orchestration("observation", {"type": "KNOWLEDGE_BASE", "knowledgeBaseLookupOutput": found})
+        async for frame in self._steps.generate(question, passages):
+            yield frame
+        texts = [self._steps.answer] if self._steps.answer else [passage.text for passage in passages]
+        self.texts += texts
+        content = [{"text": text} for text in texts] or [{"text": "No results."}]
+        self.results[call["toolUseId"]] = {"toolUseId": call["toolUseId"], "content": content}
+
+    async def execute(self, call: Mapping[str, Any]) -> AsyncIterator[bytes]:
+        """Execute Python code in the session's sandbox.
+
+        Args:
+            call: The model's call.
+        """
+        code = str(call["input"].get("code") or "")
+        asked: dict[str, Any] = {"code": code}
+        if names := list(self._session.uploads):
+            asked["files"] = names
+        shown: dict[str, Any] = {"invocationType": "ACTION_GROUP_CODE_INTERPRETER"}
+        yield self._tracing.orchestration("invocationInput", {**shown, "codeInterpreterInvocationInput": asked})
+        begun = time.time()
+        run = await self._services.sandboxes.run(self._session, code, self._request.place)
+        output: dict[str, Any] = {"executionOutput": run.output, "executionTimeout": False, "metadata": metadata(begun)}
+        output |= {"executionError": run.error} if run.error else {}
+        output |= {"files": list(run.files)} if run.files else {}
+        yield self._tracing.orchestration(
+            "observation", {"type": "ACTION_GROUP", "codeInterpreterInvocationOutput": output}
+        )
+        made = f"Files: {', '.join(run.files)}" if run.files else ""
+        self.keep(call, "\n".join(filter(None, (run.output, run.error, made))), failed=bool(run.error))
+
+    def keep(self, call: Mapping[str, Any], text: str, *, failed: bool = False) -> None:
+        """Keep what a call returned for the model.
+
+        Args:
+            call: The model's call.
+            text: What it returned.
+            failed: Whether the model is to correct it.
+        """
+        result: dict[str, Any] = {"toolUseId": call["toolUseId"], "content": [{"text": text or "-"}]}
+        self.results[call["toolUseId"]] = {**result, "status": "error"} if failed else result
+        self.texts.append(text)
+
+
+def _replace(target: dict[str, str], values: Mapping[str, str]) -> None:
+    """Give a mapping, which collaborators share, other values."""
+    target.clear()
+    target.update(values)

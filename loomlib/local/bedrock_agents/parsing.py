@@ -1,0 +1,136 @@
+"""What a step's model answered, read by the default parser or by the agent's Lambda function."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, cast
+
+from .actions import dependency_failed
+
+_TAG: Final = r"<{0}\b[^>]*>(.*?)</{0}>"
+_VALID: Final = ("D", "E")
+"""The categories of requests that an agent acts on (Bedrock user guide, "advanced prompts": pre-processing)."""
+
+_KEPT: Final = "keep_previous_agent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestCheck:
+    """What the pre-processing says of a request.
+
+    Attributes:
+        is_valid: Whether the agent acts on it.
+        rationale: Why.
+    """
+
+    is_valid: bool
+    rationale: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routing:
+    """What the routing classifier says of a request.
+
+    Attributes:
+        kind: Whether a collaborator takes it over, the same one as before, or none alone.
+        collaborator: The collaborator's name, of the kind "agent".
+        text: What it is given in place of the user's text; "" for that.
+    """
+
+    kind: Literal["agent", "last agent", "undecided"]
+    collaborator: str = ""
+    text: str = ""
+
+
+def check_of(raw: str) -> RequestCheck:
+    """Read the answer of the pre-processing: a category in a tag, and the thoughts before it."""
+    category = _tagged(raw, "category").strip().upper()
+    return RequestCheck(is_valid=category[:1] in _VALID, rationale=_tagged(raw, "thinking").strip())
+
+
+def answer_of(raw: str) -> str:
+    """Read the answer of the post-processing, or of a knowledge base's: what is in its tag, else all of it."""
+    parts = re.findall(_TAG.format("text"), raw, re.DOTALL) if "<answer_part>" in raw else []
+    tagged = "\n".join(map(str.strip, parts)) or _tagged(raw, "final_response") or _tagged(raw, "answer")
+    return (tagged or raw).strip()
+
+
+def routing_of(raw: str, names: frozenset[str]) -> Routing:
+    """Read the answer of the routing classifier: a name in a tag.
+
+    Args:
+        raw: The model's answer.
+        names: The names of the collaborators.
+    """
+    name = _tagged(raw, "a").strip()
+    if name == _KEPT:
+        return Routing(kind="last agent")
+    return Routing(kind="agent", collaborator=name) if name in names else Routing(kind="undecided")
+
+
+def parsed_check(payload: str) -> RequestCheck:
+    """Read a parser's answer for PRE_PROCESSING.
+
+    Raises:
+        RefusedError: It lacks the documented form (424).
+    """
+    answer = _parsed(payload, "preProcessingParsedResponse")
+    is_valid = answer.get("isValidInput")
+    if not isinstance(is_valid, bool):
+        raise dependency_failed("The parser's answer has no preProcessingParsedResponse.isValidInput that is a boolean")
+    return RequestCheck(is_valid=is_valid, rationale=str(answer.get("rationale") or ""))
+
+
+def parsed_answer(payload: str, kind: str) -> str:
+    """Read a parser's answer for POST_PROCESSING or KNOWLEDGE_BASE_RESPONSE_GENERATION.
+
+    Raises:
+        RefusedError: It lacks the documented form (424).
+    """
+    if kind == "POST_PROCESSING":
+        return str(_parsed(payload, "postProcessingParsedResponse").get("responseText") or "")
+    answer = _object(_parsed(payload, "knowledgeBaseResponseGenerationParsedResponse").get("generatedResponse"))
+    parts: object = answer.get("generatedResponseParts")
+    listed = cast("list[Any]", parts) if isinstance(parts, list) else []
+    return "\n".join(str(_object(part).get("text") or "") for part in listed)
+
+
+def parsed_routing(payload: str) -> Routing:
+    """Read a parser's answer for ROUTING_CLASSIFIER.
+
+    Raises:
+        RefusedError: It lacks the documented form (424).
+    """
+    answer = _parsed(payload, "routingClassifierParsedResponse")
+    details = _object(answer.get("responseDetails"))
+    invocation = _object(details.get("agentCollaboratorInvocation"))
+    match details.get("type"):
+        case "AGENT":
+            text = str(_object(invocation.get("input")).get("text") or "")
+            return Routing(kind="agent", collaborator=str(invocation.get("agentCollaboratorName") or ""), text=text)
+        case "LAST_AGENT":
+            return Routing(kind="last agent")
+        case "UNDECIDED":
+            return Routing(kind="undecided")
+        case other:
+            raise dependency_failed(f"The parser's routingClassifierParsedResponse has the type {other}")
+
+
+def _tagged(text: str, tag: str) -> str:
+    match = re.search(_TAG.format(tag), text, re.DOTALL)
+    return match[1] if match else ""
+
+
+def _parsed(payload: str, member: str) -> dict[str, Any]:
+    answer = _object(json.loads(payload))
+    found: object = answer.get(member)
+    if not isinstance(found, Mapping):
+        raise dependency_failed(f"The parser's answer has no {member}")
+    return cast("dict[str, Any]", found)
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
