@@ -2,5 +2,17 @@
 
 from .generate import FRAMEWORKS, generate_agent
 from .generated import FrameworkName, GeneratedAgent
+from .merge import MergedText, merge_texts
+from .write import FileChange, WrittenAgent, write_agent
 
-__all__ = ["FRAMEWORKS", "FrameworkName", "GeneratedAgent", "generate_agent"]
+__all__ = [
+    "FRAMEWORKS",
+    "FileChange",
+    "FrameworkName",
+    "GeneratedAgent",
+    "MergedText",
+    "WrittenAgent",
+    "generate_agent",
+    "merge_texts",
+    "write_agent",
+]

@@ -14,7 +14,7 @@ from ....errors import LoomError
 from ..features import assess_features
 from ..model import DEEPEST, ImportedAgent
 from .agent_toml import agent_toml, idle_seconds
-from .definitions import definition_files
+from .definitions import definition_files, http_servers
 from .framework import Framework
 from .generated import FrameworkName, GeneratedAgent
 from .naming import runtime_name, tool_name
@@ -42,7 +42,7 @@ _SHARED: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "sessions.py": lambda _: True,
     "toolbox.py": lambda _: True,
     "turn.py": lambda _: True,
-    "ruff.toml": lambda _: True,
+    "pyproject.toml": lambda _: True,
     "tests/test_agent.py": lambda _: True,
     "README.md": lambda _: True,
 }
@@ -90,7 +90,39 @@ def _template_values(agent: ImportedAgent, framework: Framework, uses: Uses) -> 
         "idle_s": idle_seconds(agent),
         "agents": [(member, assess_features(member)) for member in distinct_agents(agent)],
         "name": runtime_name(agent.name),
+        "notes": _notes(agent, framework),
     }
+
+
+def _notes(agent: ImportedAgent, framework: Framework) -> list[str]:
+    """Return what the features do not say."""
+    notes = [
+        f"The long-term memory of the collaborator {member.name} is not used: the agent's own has every turn."
+        for member in distinct_agents(agent)[1:]
+        if member.memory is not None
+    ]
+    servers = http_servers(agent)
+    notes += [
+        f"The API behind {variable} names no server: set that variable, or LOOM_GATEWAY_URL to a gateway with the API."
+        for variable, url in servers.items()
+        if not url
+    ]
+    if servers:
+        notes.append(
+            "APIs without a Lambda function are called without credentials. If one needs them, make a target of it in "
+            "an AgentCore gateway, which holds them, and set LOOM_GATEWAY_URL."
+        )
+    left_out = [
+        group.name
+        for member in distinct_agents(agent)
+        for group in member.enabled_action_groups
+        if group not in callable_groups(member)
+    ]
+    if left_out:
+        notes.append(f"Action groups that nobody executes are left out: {', '.join(left_out)}.")
+    if any(member.inference.top_k is not None for member in distinct_agents(agent)):
+        notes.append("top_k is sent to models of Anthropic and Amazon Nova; Converse has no field for others.")
+    return notes
 
 
 def _import_record(agent: ImportedAgent, framework: str, files: Mapping[str, str]) -> dict[str, Any]:
@@ -122,7 +154,7 @@ def _tools(root: ImportedAgent) -> Iterator[tuple[str, dict[str, str]]]:
 
 @cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("loomlib.imports.bedrock_agents", "templates"),
         autoescape=False,  # noqa: S701 - the templates are source code, not HTML
         trim_blocks=True,
@@ -130,6 +162,8 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters["md"] = _markdown
+    return environment
 
 
 def _rendered(path: str, values: Mapping[str, Any]) -> str:
@@ -138,6 +172,14 @@ def _rendered(path: str, values: Mapping[str, Any]) -> str:
 
 def _depth(agent: ImportedAgent) -> int:
     return 1 + max((_depth(member) for _, member in callable_collaborators(agent)), default=0)
+
+
+def _markdown(text: str) -> str:
+    """Return a text that cannot end a table's cell or a line of Markdown, and is no markup."""
+    plain = " ".join(text.split()).replace("\\", "\\\\")
+    for character in "|`<>*[]":
+        plain = plain.replace(character, f"\\{character}")
+    return plain
 
 
 def _plain(text: str) -> str:

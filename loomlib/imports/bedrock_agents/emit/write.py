@@ -1,0 +1,217 @@
+"""Writes a generated agent into a folder, and keeps what was edited there.
+
+The folder `.loom-import` inside it holds what was generated the last time:
+
+    .loom-import/files.json       the digest of each file's text
+    .loom-import/<digest>.text    the texts
+    .loom-import/staged.json      what a write that was interrupted still has to do
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, cast
+
+from ....errors import LoomError
+from ....jobs import whole_file
+from .generated import GeneratedAgent
+from .merge import has_conflict, merge_texts
+
+STATE_FOLDER: Final = ".loom-import"
+"""The folder with what was generated the last time."""
+
+_RECORD: Final = "files.json"
+_STAGED: Final = "staged.json"
+
+FileChange = Literal["created", "updated", "merged", "conflict", "removed", "unchanged", "kept"]
+"""What became of a file: "kept" if it was edited or deleted, and is no longer generated, or only as it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenAgent:
+    """What became of a folder's files when an agent was written into it.
+
+    Attributes:
+        folder: The folder.
+        files: What became of each file.
+        unresolved: Files with a conflict that nobody has resolved, of this write or an earlier one.
+    """
+
+    folder: Path
+    files: Mapping[str, FileChange] = field(default_factory=dict[str, FileChange])
+    unresolved: tuple[str, ...] = ()
+
+    @property
+    def conflicts(self) -> tuple[str, ...]:
+        """The files in which an edit and a change of the agent are in conflict."""
+        return self.with_change("conflict")
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether any file was written or removed."""
+        return any(change not in ("unchanged", "kept") for change in self.files.values())
+
+    def with_change(self, change: FileChange) -> tuple[str, ...]:
+        """Return the files of which a change is true.
+
+        Args:
+            change: What became of them.
+        """
+        return tuple(path for path, known in self.files.items() if known == change)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """What is done to a file; None for a file that does not exist."""
+
+    change: FileChange
+    before: str | None
+    after: str | None
+
+
+def write_agent(generated: GeneratedAgent, folder: Path | str) -> WrittenAgent:
+    """Write a generated agent, and keep what was edited since it was last written there.
+
+    Each file is merged from three texts: what was generated the last time, the file as it is, and what is generated
+    now. A conflict keeps the lines of both sides between marks. A write that was interrupted is finished first.
+
+        written = write_agent(generate_agent(agent, "strands"), "my_agent")
+        written.conflicts
+
+    Args:
+        generated: The agent.
+        folder: The folder; it is made if it does not exist.
+
+    Raises:
+        LoomError: The folder has other files under the names of the agent's, or cannot be written.
+    """
+    target = Path(folder)
+    try:
+        state = _FolderState(target)
+        state.finish()
+        steps = _plan(generated.files, state)
+        state.stage(steps, generated.files)
+        state.finish()
+    except OSError as error:
+        raise LoomError(
+            f"The agent cannot be written: {error}", on=str(target), try_="choose another folder"
+        ) from error
+    unresolved = [path for path, step in steps.items() if step.after is not None and has_conflict(step.after)]
+    changes: dict[str, FileChange] = {path: step.change for path, step in steps.items()}
+    return WrittenAgent(folder=target, files=changes, unresolved=tuple(unresolved))
+
+
+def _plan(files: Mapping[str, str], state: _FolderState) -> dict[str, _Step]:
+    bases = state.bases()
+    if not bases and (taken := [path for path, text in files.items() if state.read(path) not in (None, text)]):
+        raise LoomError(
+            "The folder has files that were not generated",
+            on=", ".join(f"{state.folder / path}" for path in taken),
+            try_="choose an empty folder",
+        )
+    return {path: _step(bases.get(path), state.read(path), files.get(path)) for path in sorted({*bases, *files})}
+
+
+def _step(base: str | None, mine: str | None, theirs: str | None) -> _Step:
+    if theirs is None:
+        if mine is None or mine != base:
+            return _Step(change="kept", before=mine, after=mine)
+        return _Step(change="removed", before=mine, after=None)
+    if mine is None:
+        if base is None:
+            return _Step(change="created", before=None, after=theirs)
+        return _Step(change="kept" if theirs == base else "conflict", before=None, after=None)
+    if mine == theirs or theirs == base:
+        return _Step(change="unchanged", before=mine, after=mine)
+    if mine == base:
+        return _Step(change="updated", before=mine, after=theirs)
+    merged = merge_texts(base or "", mine, theirs)
+    return _Step(change="conflict" if merged.conflicts else "merged", before=mine, after=merged.text)
+
+
+class _FolderState:
+    """An agent's folder, and what was last generated into it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._own = folder, folder / STATE_FOLDER
+
+    def read(self, path: str) -> str | None:
+        """Return a file's text, None if it does not exist."""
+        file = self.folder / path
+        if not file.is_file():
+            return None
+        try:
+            return file.read_bytes().decode()
+        except UnicodeDecodeError as error:
+            raise LoomError(
+                "A file of the agent is no text in UTF-8", on=str(file), try_="save it as UTF-8, or delete it"
+            ) from error
+
+    def bases(self) -> dict[str, str]:
+        """Return what was generated the last time."""
+        digests = cast("dict[str, str]", self._json(_RECORD).get("files", {}))
+        return {path: (self._own / f"{digest}.text").read_bytes().decode() for path, digest in digests.items()}
+
+    def stage(self, steps: Mapping[str, _Step], files: Mapping[str, str]) -> None:
+        """Keep what is to be done, so that it can be finished after an interruption."""
+        digests = {path: _digest(text) for path, text in files.items()}
+        record = {"files": digests}
+        due = {path: step for path, step in steps.items() if step.after != step.before}
+        if not due and self._json(_RECORD) == record:
+            return
+        self._own.mkdir(parents=True, exist_ok=True)
+        for path, text in files.items():
+            self._write(self._own / f"{digests[path]}.text", text)
+        writes = {
+            path: {"before": None if step.before is None else _digest(step.before), "after": step.after}
+            for path, step in due.items()
+        }
+        self._write(self._own / _STAGED, json.dumps({"writes": writes, "record": record}, indent=1))
+
+    def finish(self) -> None:
+        """Do what is staged; a file that was edited since is left as it is."""
+        staged = self._json(_STAGED)
+        if not staged:
+            return
+        for path, write in cast("dict[str, dict[str, str | None]]", staged["writes"]).items():
+            now, after = self.read(path), write["after"]
+            if (None if now is None else _digest(now)) != write["before"]:
+                continue
+            if after is None:
+                (self.folder / path).unlink()
+            else:
+                (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+                self._write(self.folder / path, after)
+        record = cast("dict[str, Any]", staged["record"])
+        self._write(self._own / _RECORD, json.dumps(record, indent=1, sort_keys=True))
+        (self._own / _STAGED).unlink()
+        known = {f"{digest}.text" for digest in cast("dict[str, str]", record["files"]).values()}
+        for file in self._own.glob("*.text"):
+            if file.name not in known:
+                with suppress(OSError):
+                    file.unlink()
+
+    def _write(self, file: Path, text: str) -> None:
+        if not file.is_file() or file.read_bytes() != text.encode():
+            with whole_file("The agent's file", file, private=False) as stream:
+                stream.write(text)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        file = self._own / name
+        if not file.is_file():
+            return {}
+        try:
+            return cast("dict[str, Any]", json.loads(file.read_text("utf-8")))
+        except ValueError as error:
+            raise LoomError(
+                "What was last generated cannot be read", on=str(file), try_=f"restore it, or delete {file.parent}"
+            ) from error
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
