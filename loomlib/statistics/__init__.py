@@ -21,6 +21,7 @@ from .gates import (
     outcome_at_most,
     outcome_not_worse,
 )
+from .groups import GroupComparison, compare_groups, permutation_p_values
 from .means import cluster_means, clustered_standard_error, estimate_mean, standard_error
 from .multiplicity import benjamini_hochberg, holm
 from .pairs import (
@@ -48,7 +49,7 @@ from .percentiles import (
     percentile,
     percentile_replicates,
 )
-from .power import cases_for_difference, cases_for_flips, detectable_difference
+from .power import cases_for_difference, cases_for_flips, detectable_difference, sessions_for_difference
 from .rates import estimate_pass_all, estimate_pass_at, estimate_rate, pass_at_k, pass_hat_k
 from .ratios import RATIO_METHOD, estimate_ratio
 
@@ -66,6 +67,7 @@ __all__ = [
     "UNCLEAR",
     "Decision",
     "Estimate",
+    "GroupComparison",
     "PairedTest",
     "benjamini_hochberg",
     "bootstrap_means",
@@ -76,6 +78,7 @@ __all__ = [
     "cohen_kappa",
     "cohens_d",
     "cohens_h",
+    "compare_groups",
     "decide_at_least",
     "decide_at_most",
     "decide_not_worse",
@@ -106,5 +109,7 @@ __all__ = [
     "pass_hat_k",
     "percentile",
     "percentile_replicates",
+    "permutation_p_values",
+    "sessions_for_difference",
     "standard_error",
 ]

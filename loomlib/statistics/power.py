@@ -1,4 +1,4 @@
-"""Sample sizes for paired tests, and the smallest difference that a number of cases can detect."""
+"""Sample sizes for paired tests and for A/B tests, and the smallest difference that a number of cases can detect."""
 
 from __future__ import annotations
 
@@ -73,6 +73,30 @@ def detectable_difference(n: int, *, deviation: float, power: float = POWER, lev
     if n < SMALLEST_N:
         raise ValueError(f"fewer than {SMALLEST_N} cases detect nothing")
     return (t_quantile(1 - level / 2, n - 1) + t_quantile(power, n - 1)) * deviation / math.sqrt(n)
+
+
+def sessions_for_difference(
+    difference: float, *, deviation: float, share: float = 0.5, power: float = POWER, level: float = LEVEL
+) -> int:
+    """Return the number of sessions, of both versions together, with which an A/B test detects a difference of means.
+
+    n = (z₁₋α/₂ + z_power)²·s²·(1/w + 1/(1−w))/d², for two independent groups with the shares w and 1 − w (Chow, Shao &
+    Wang, Sample Size Calculations in Clinical Research, 2nd ed., 2008, §3.2).
+
+    Args:
+        difference: The difference to detect.
+        deviation: Standard deviation of the sessions' values in the same unit, from a pilot.
+        share: The share of the sessions that the new version gets.
+        power: Probability of detecting it.
+        level: Significance level.
+    """
+    _check(difference, power, level)
+    if deviation <= 0:
+        raise ValueError(f"a standard deviation must be above 0, not {deviation}")
+    if not 0 < share < 1:
+        raise ValueError(f"the new version's share of the sessions must be between 0 and 1, not {share}")
+    variance = (deviation / difference) ** 2 * (1 / share + 1 / (1 - share))
+    return max(2 * SMALLEST_N, math.ceil(_z(level, power) ** 2 * variance - 1e-9))
 
 
 def _fewest_flips(level: float) -> int:
