@@ -68,7 +68,7 @@ class RuntimeCode:
         bucket: The zip file's bucket; "" for an image.
         key: The zip file's key.
         python: The interpreter as AgentCore names it, such as PYTHON_3_13.
-        entry_point: The file to start.
+        entry_point: The file to start, also after "opentelemetry-instrument ".
         image: The image's URI; "" for a zip file.
     """
 
@@ -86,7 +86,7 @@ class RuntimeCode:
             "codeConfiguration": {
                 "code": {"s3": {"bucket": self.bucket, "prefix": self.key}},
                 "runtime": self.python,
-                "entryPoint": [self.entry_point],
+                "entryPoint": self.entry_point.split(" ", 1),
             }
         }
 
@@ -246,7 +246,8 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from _leaves(member, f"{path}.{name}" if path else name)
         return
     if isinstance(value, list | tuple):
-        text = ", ".join(_item(path, item) for item in cast("list[Any]", value))
+        between = " " if path.endswith(".entryPoint") else ", "
+        text = between.join(_item(path, item) for item in cast("list[Any]", value))
     else:
         text = "" if value is None or value is False else str(value).strip()
     if text and _DEFAULTS.get(path) != text:

@@ -78,6 +78,7 @@ class DeployInput:
         role: The ARN of a role that exists, "own", or None for the default: "own" on AWS, and on the local AgentCore
             a role that may use everything there.
         assumptions: How the agent is used, for the estimate of its cost.
+        notes: What a reader of the plan should know about the package.
     """
 
     spec: AgentSpec
@@ -85,6 +86,7 @@ class DeployInput:
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     role: str | None = None
     assumptions: UseAssumptions = field(default_factory=UseAssumptions)
+    notes: tuple[str, ...] = ()
 
 
 class Deployment:
@@ -131,7 +133,7 @@ class Deployment:
                 assumptions=self._given.assumptions,
             ),
             policy=self.policy,
-            notes=(_INTERRUPTED,) if journal.is_interrupted else (),
+            notes=((_INTERRUPTED,) if journal.is_interrupted else ()) + self._given.notes,
         )
 
     def apply(self, report: Report) -> DeployResult:

@@ -9,6 +9,7 @@ from .foreground import serve_in_foreground
 from .health import ServiceStatus, status
 from .lifecycle import find, isolation_sentence, start, stop
 from .loopback import ServiceLease, hold
+from .sandbox.variables import installer_environment, service_environment
 from .state import FOREIGN_VARIABLES, ServiceOptions, ServiceState
 from .tokens import DEFAULT_CLIENT, issue_token, issuer_address
 
@@ -24,10 +25,12 @@ __all__ = [
     "browser_sentence",
     "find",
     "hold",
+    "installer_environment",
     "isolation_sentence",
     "issue_token",
     "issuer_address",
     "serve_in_foreground",
+    "service_environment",
     "shell_environment",
     "start",
     "status",

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from ..aws.authorizers import JwtAuthorizer
-from ..aws.packages import Package, make_package, runtime_name
+from ..aws.packages import runtime_name
 from ..deploy.agent_file import find_agent_file, read_agent_file
+from ..deploy.building import BuiltPackage
 from ..deploy.costs import UseAssumptions
 from ..deploy.deployment import DeployInput
 from ..deploy.spec import AgentSpec, PlatformSpec, ResourceBinding
@@ -92,24 +93,22 @@ def read_source(context: Context, what: str | Path, options: DeployOptions) -> A
     return AgentSource(code=code, spec=spec, file=file, variables=variables)
 
 
-def deploy_input(source: AgentSource, package: Package, options: DeployOptions) -> DeployInput:
-    """Return what a deployment is given."""
+def deploy_input(source: AgentSource, built: BuiltPackage, options: DeployOptions) -> DeployInput:
+    """Return what a deployment is given.
+
+    Args:
+        source: The agent's code and how it is to be deployed.
+        built: Its package.
+        options: What counts in place of the agent's file.
+    """
     return DeployInput(
         spec=source.spec,
-        package=package,
+        package=built.package,
         variables=source.variables,
         role=options.get("role"),
         assumptions=options.get("assumptions") or UseAssumptions(),
+        notes=built.notes,
     )
-
-
-def package_of(source: AgentSource) -> Package:
-    """Return the package of an agent's code, without its dependencies.
-
-    Raises:
-        ValueError: There is nothing to start, or the package exceeds AgentCore's quota.
-    """
-    return make_package(source.code, source.spec.entry_point or None)
 
 
 def _default_name(code: Path, blueprint: Blueprint | None) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
+from .. import local
+from ..deploy.building import build_package
 from ..deploy.deployment import Deployment, DeployTarget
 from .agent_plan import AgentPlan
 from .context import Context
-from .deploy_options import DeployOptions, deploy_input, package_of, read_source
+from .deploy_options import DeployOptions, deploy_input, read_source
+from .wait_line import WaitLine
 
 
 def plan_agent(context: Context, what: str | Path, options: DeployOptions) -> AgentPlan:
@@ -19,7 +24,15 @@ def plan_agent(context: Context, what: str | Path, options: DeployOptions) -> Ag
         options: What counts in place of the agent's file.
     """
     source = read_source(context, what, options)
-    package = package_of(source)
+    report = options.get("progress") or WaitLine()
+    built = build_package(
+        source.code, source.spec, where=context.where, environment=_installer_environment, report=report
+    )
     target = DeployTarget(clients=context.clients, where=context.where, home=context.settings.home)
-    deployment = Deployment(target, deploy_input(source, package, options))
+    deployment = Deployment(target, deploy_input(source, built, options))
     return AgentPlan(context, source, deployment, deployment.plan())
+
+
+def _installer_environment(scratch: Path) -> Mapping[str, str]:
+    """Return the variables of pip's process: none of the user's keys, and pip's own settings."""
+    return local.installer_environment(local.service_environment(os.environ), scratch)

@@ -1,0 +1,83 @@
+"""The package of an agent: its code, and for AWS its requirements built for AgentCore's machines."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ..aws.packages import Package, make_package
+from ..errors import DeployError
+from .spec import AgentSpec
+from .wheels import REQUIREMENTS, MakeEnvironment, Report, install_wheels
+
+DEFAULT_PYTHON: Final = "3.13"
+"""The version of Python on AWS of an agent that names none."""
+INSTRUMENT: Final = "opentelemetry-instrument"
+"""The program that starts an agent with OpenTelemetry; AgentCore accepts it before the file to start."""
+
+_DISTRO: Final = "aws_opentelemetry_distro"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltPackage:
+    """A package, and what a reader of the plan should know about it."""
+
+    package: Package
+    notes: tuple[str, ...] = ()
+
+
+def build_package(
+    code: Path,
+    spec: AgentSpec,
+    *,
+    where: str,
+    environment: MakeEnvironment,
+    report: Report = lambda _line: None,
+) -> BuiltPackage:
+    """Build the package of an agent.
+
+    The local AgentCore installs requirements itself, for this machine. On AWS nothing is installed: a package brings
+    its dependencies as wheels for Linux on ARM64.
+
+    Args:
+        code: The agent's folder, or its one file.
+        spec: The deployment.
+        where: "local" or "aws".
+        environment: Makes the variables of pip's process.
+        report: Called with lines of progress.
+
+    Raises:
+        DeployError: There is nothing to start, a requirement cannot be installed, or the package exceeds a quota.
+    """
+    start, is_instrumented = _entry_point(spec.entry_point)
+    try:
+        if where == "local" or not code.is_dir() or not (code / REQUIREMENTS).is_file():
+            package = make_package(code, start)
+            notes = (_NOTHING_INSTALLED,) if where == "aws" else ()
+        else:
+            with tempfile.TemporaryDirectory(prefix="loom-package-") as folder:
+                installed = Path(folder)
+                install_wheels(
+                    code, installed, python=spec.python or DEFAULT_PYTHON, environment=environment, report=report
+                )
+                report("packaging")
+                package, notes = make_package(code, start, installed=installed), ()
+                is_instrumented |= not spec.entry_point and any(installed.glob(f"{_DISTRO}-*.dist-info"))
+    except ValueError as error:
+        raise DeployError(f"The agent cannot be packaged: {error}", on=spec.name, try_="correct that") from error
+    if is_instrumented:
+        package = replace(package, entry_point=f"{INSTRUMENT} {package.entry_point}")
+    return BuiltPackage(package=package, notes=notes)
+
+
+_NOTHING_INSTALLED: Final = (
+    "The package has no dependencies: there is no requirements.txt, and AgentCore on AWS installs nothing. Deploy the "
+    "agent's folder with a requirements.txt unless the code needs nothing but Python itself."
+)
+
+
+def _entry_point(text: str) -> tuple[str | None, bool]:
+    start = text.removeprefix(f"{INSTRUMENT} ").strip()
+    return start or None, start != text

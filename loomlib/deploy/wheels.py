@@ -1,0 +1,219 @@
+"""An agent's requirements, installed for AgentCore's machines: Linux on ARM64, whatever this machine is.
+
+Only wheels are installed, so that no code of a package runs here. pip runs in isolated mode, in a folder of its own and
+with an allow-list of environment variables: the agent's folder may hold a module named `pip`, and packages must not see
+the keys of whoever deploys.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from ..errors import DeployError
+from ..presentation.formats import plural
+
+REQUIREMENTS: Final = "requirements.txt"
+PLATFORMS: Final = ("manylinux2014_aarch64", "manylinux_2_17_aarch64", "manylinux_2_28_aarch64")
+"""Platform tags that Amazon Linux 2023 on ARM64 loads, whose glibc is 2.34."""
+
+Report = Callable[[str], None]
+MakeEnvironment = Callable[[Path], Mapping[str, str]]
+"""Returns the variables of pip's process, given a folder for temporary files."""
+
+_WITHIN_S: Final = 900.0
+_LINES_SHOWN: Final = 12
+_ROUNDS: Final = 5
+_OPTIONS: Final = frozenset(
+    {"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--no-index", "--pre"}
+    | {"--prefer-binary", "--require-hashes", "--trusted-host"}
+)
+_NESTED: Final = re.compile(r"(-r|--requirement|-c|--constraint)[\s=]*(\S+)")
+_DIRECT: Final = re.compile(r"[a-z+]+:|\.{0,2}/|~/|[^@;]*@\s*(?!https?://\S+\.whl(#\S*)?\s*(;|$))\S", re.IGNORECASE)
+_SHEBANG: Final = re.compile(rb"\A#!.*python[^\n]*\n")
+
+
+def install_wheels(
+    code: Path, target: Path, *, python: str, environment: MakeEnvironment, report: Report = lambda _line: None
+) -> None:
+    """Install the requirements of an agent's folder for AgentCore's machines.
+
+    Args:
+        code: The agent's folder. Without a `requirements.txt` nothing is installed.
+        target: The folder to install into.
+        python: The version of Python, such as "3.13".
+        environment: Makes the variables of pip's process.
+        report: Called with lines of progress.
+
+    Raises:
+        DeployError: A requirement is not a published package, or pip cannot install it for this platform.
+    """
+    file = code / REQUIREMENTS
+    if not file.is_file():
+        return
+    lines = list(_requirement_lines(file, code))
+    if not lines:
+        return
+    report(f"installing {plural(len(lines), 'requirement')} for Linux on ARM64, Python {python}")
+    wanted = [_parsed(line, file) for line in lines]
+    with tempfile.TemporaryDirectory(prefix="loom-pip-") as folder:
+        scratch = Path(folder)
+        _run_pip(("-r", str(file)), target, scratch, python, environment(scratch))
+        for _ in range(_ROUNDS):
+            missing = list(_missing(wanted, target, _markers_of(python)))
+            if not missing:
+                break
+            _run_pip(("-c", str(_pins(target, scratch)), *missing), target, scratch, python, environment(scratch))
+    _normalize(target)
+
+
+def _run_pip(what: Sequence[str], target: Path, scratch: Path, python: str, environment: Mapping[str, str]) -> None:
+    command = [
+        *(sys.executable, "-I", "-m", "pip", "install", *what, "--target", str(target), "--upgrade"),
+        *(word for platform in PLATFORMS for word in ("--platform", platform)),
+        *("--only-binary", ":all:", "--implementation", "cp", "--python-version", python),
+        *("--no-compile", "--no-input", "--no-warn-script-location", "--disable-pip-version-check", "--quiet"),
+    ]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=scratch,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_WITHIN_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DeployError("pip took longer than 15 minutes", try_="check the index that pip uses") from error
+    if done.returncode:
+        output = done.stdout.decode("utf-8", "replace").strip().splitlines()
+        if any("No module named pip" in line for line in output):
+            raise DeployError("This Python has no pip", on=sys.executable, try_="python -m ensurepip")
+        raise DeployError(
+            "pip cannot install the requirements for Linux on ARM64:\n" + "\n".join(output[-_LINES_SHOWN:]),
+            on=f"Python {python}",
+            try_='versions that have wheels for manylinux2014_aarch64, or build = "container"',
+        )
+
+
+def _requirement_lines(file: Path, root: Path, seen: frozenset[Path] = frozenset()) -> Iterator[str]:
+    """Yield the requirements of a file and of the files that it names; refuse what would run code here."""
+    real = file.resolve()
+    if real in seen or not real.is_relative_to(root.resolve()) or not real.is_file():
+        raise DeployError("A file of requirements must be one file in the agent's folder", on=str(file), try_="move it")
+    text = re.sub(r"\\\r?\n", " ", real.read_text("utf-8", errors="replace"))
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = re.sub(r"(^|\s)#.*$", "", raw).strip()
+        if not line:
+            continue
+        if nested := _NESTED.match(line):
+            named = list(_requirement_lines(file.parent / nested[2], root, seen | {real}))
+            yield from named if nested[1] in ("-r", "--requirement") else ()
+        elif line.startswith("-"):
+            if re.split(r"[\s=]", line, maxsplit=1)[0] not in _OPTIONS:
+                raise _not_published(line, file, number)
+        elif _DIRECT.match(line):
+            raise _not_published(line, file, number)
+        else:
+            yield re.split(r"\s--", line, maxsplit=1)[0].strip()
+
+
+def _not_published(line: str, file: Path, number: int) -> DeployError:
+    return DeployError(
+        f"A requirement must be a published package: {line[:120]}",
+        on=f"{file.name}, line {number}",
+        try_='put the package\'s folder beside agent.py, publish a wheel, or build = "container"',
+    )
+
+
+def _parsed(line: str, file: Path) -> Requirement:
+    try:
+        return Requirement(line)
+    except InvalidRequirement as error:
+        raise DeployError(
+            f"This is no requirement: {line[:120]}", on=file.name, try_="a line such as requests==2.32.0"
+        ) from error
+
+
+def _markers_of(python: str) -> dict[str, str]:
+    """Return the environment markers of AgentCore's machines; pip evaluates those of the machine that it runs on."""
+    return {
+        "implementation_name": "cpython",
+        "implementation_version": f"{python}.0",
+        "os_name": "posix",
+        "platform_machine": "aarch64",
+        "platform_python_implementation": "CPython",
+        "platform_release": "",
+        "platform_system": "Linux",
+        "platform_version": "",
+        "python_full_version": f"{python}.0",
+        "python_version": python,
+        "sys_platform": "linux",
+    }
+
+
+def _missing(wanted: Sequence[Requirement], target: Path, markers: Mapping[str, str]) -> Iterator[str]:
+    """Yield requirements that hold on AgentCore's machines, though not on this one, so that pip has left them out."""
+    there = {canonicalize_name(folder.name.split("-")[0]): folder for folder in target.glob("*.dist-info")}
+    queue, seen = [(requirement, "") for requirement in wanted], set[str]()
+    while queue:
+        requirement, extra = queue.pop()
+        if requirement.marker and not requirement.marker.evaluate({**markers, "extra": extra}):
+            continue
+        key = f"{canonicalize_name(requirement.name)}[{','.join(sorted(requirement.extras))}]"
+        if key in seen:
+            continue
+        seen.add(key)
+        folder = there.get(canonicalize_name(requirement.name))
+        if folder is None:
+            requirement.marker = None
+            yield str(requirement)
+            continue
+        needs = list(_needs(folder))
+        queue += [(need, name) for need in needs for name in ("", *sorted(requirement.extras))]
+
+
+def _needs(folder: Path) -> Iterator[Requirement]:
+    for line in (folder / "METADATA").read_text("utf-8", errors="replace").split("\n\n", 1)[0].splitlines():
+        if line.startswith("Requires-Dist:"):
+            try:
+                yield Requirement(line.partition(":")[2].strip())
+            except InvalidRequirement:  # of an old release; pip has judged it already
+                continue
+
+
+def _pins(target: Path, scratch: Path) -> Path:
+    """Return a file of constraints that keeps what is installed already."""
+    pins = scratch / "installed.txt"
+    names = sorted(folder.name.removesuffix(".dist-info") for folder in target.glob("*.dist-info"))
+    pins.write_text("".join("{}=={}\n".format(*name.split("-")) for name in names if name.count("-") == 1), "utf-8")
+    return pins
+
+
+def _normalize(target: Path) -> None:
+    """Remove what differs between machines: the interpreter's path in scripts, and their hashes in the records."""
+    for script in (target / "bin").glob("*"):
+        if script.is_file():
+            script.write_bytes(_SHEBANG.sub(b"#!/usr/bin/env python3\n", script.read_bytes()))
+    for folder in target.glob("*.dist-info"):
+        (folder / "direct_url.json").unlink(missing_ok=True)
+        record = folder / "RECORD"
+        if not record.is_file():
+            continue
+        rows = csv.reader(io.StringIO(record.read_text("utf-8")))
+        kept = [row for row in rows if row and not row[0].startswith("../") and not row[0].endswith("direct_url.json")]
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(sorted(kept))
+        record.write_text(out.getvalue(), "utf-8")
