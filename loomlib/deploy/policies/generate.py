@@ -302,6 +302,11 @@ def _texts(use: CodeUse, rule: ActionRule) -> tuple[CodeText, ...]:
         return _joined(use.arguments, "agentId", "agentAliasId", "/")
     if rule.kind == "flow_aliases":
         return _joined(use.arguments, "flowIdentifier", "flowAliasIdentifier", "/alias/")
+    if rule.kind == "copied_objects" and "CopySource.Bucket" in use.arguments:
+        return _joined(use.arguments, "CopySource.Bucket", "CopySource.Key", "/")
+    if rule.parameters == ("RequestItems",):  # of DynamoDB: its keys are the tables
+        keys = [name.split(".")[1] for name in use.arguments if name.startswith("RequestItems.")]
+        return tuple(CodeText(parts=(key,)) for key in dict.fromkeys(keys))
     return _first(use, rule)
 
 

@@ -1,0 +1,217 @@
+"""What is read from an agent's code about its use of AWS; the code is never run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from loomlib.deploy.code_uses import CodeUses, VariableRead, find_uses
+
+Found = dict[str, dict[str, list[str | None]]]
+
+
+def uses_of(tmp_path: Path, code: str, **modules: str) -> CodeUses:
+    (tmp_path / "agent.py").write_text(dedent(code))
+    for name, text in modules.items():
+        file = tmp_path / f"{name.replace('__', '/')}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(dedent(text))
+    return find_uses(tmp_path)
+
+
+def calls(found: CodeUses, **variables: str) -> Found:
+    return {
+        f"{use.service}:{use.operation}": {
+            name: [text.resolved(variables) for text in texts] for name, texts in use.arguments.items()
+        }
+        for use in found.uses
+    }
+
+
+def test_names_are_followed_through_constants_functions_classes_and_modules(tmp_path: Path) -> None:
+    found = uses_of(
+        tmp_path,
+        """
+        import boto3
+        from settings import TABLE
+        import settings as chosen
+
+        PREFIX = "reports"
+
+        class Store:
+            def __init__(self, client, table=TABLE):
+                self.client, self.table = client, boto3.resource("dynamodb").Table(table)
+
+            def read(self, key):
+                self.table.get_item(Key={"id": key})
+                return self.client.get_object(Bucket=chosen.BUCKET, Key=f"{PREFIX}/{key}.md")
+
+        def functions():
+            return boto3.client("lambda")
+
+        def call(name):
+            return functions().invoke(FunctionName=name)
+
+        store = Store(boto3.client("s3"))
+        call("orders-api")
+        """,
+        settings='TABLE = "orders"\nBUCKET = "docs"\n',
+    )
+    assert not found.unresolved
+    seen = calls(found)
+    assert seen["dynamodb:GetItem"]["TableName"] == ["orders"]
+    assert seen["s3:GetObject"]["Bucket"] == ["docs"]
+    assert seen["lambda:Invoke"]["FunctionName"] == ["orders-api"]
+    key = next(use for use in found.uses if use.operation == "GetObject").arguments["Key"][0]
+    assert (key.resolved({}), key.pattern({})) == (None, "reports/*.md")
+
+
+def test_environment_variables_stay_names_until_the_configuration_gives_them_values(tmp_path: Path) -> None:
+    found = uses_of(
+        tmp_path,
+        """
+        import os
+        import boto3
+        client = boto3.client("bedrock-agent-runtime")
+        client.retrieve(knowledgeBaseId=os.environ["BASE"], retrievalQuery={"text": "hi"})
+        boto3.client("lambda").invoke(FunctionName=os.environ.get("FUNCTION", "fallback"))
+        boto3.client("sns").publish(TopicArn=os.getenv("TOPIC") or os.getenv("OTHER") or "", Message="x")
+        """,
+    )
+    (use,) = [use for use in found.uses if use.operation == "Retrieve"]
+    assert use.arguments["knowledgeBaseId"][0].parts == (VariableRead(name="BASE"),)
+    assert use.arguments["knowledgeBaseId"][0].unset({}) == ("BASE",)
+    assert calls(found, BASE="KB12345678")["bedrock-agent-runtime:Retrieve"]["knowledgeBaseId"] == ["KB12345678"]
+    assert calls(found)["lambda:Invoke"]["FunctionName"] == ["fallback"]
+    assert calls(found, OTHER="arn:b")["sns:Publish"]["TopicArn"] == ["", "arn:b", ""]
+
+
+def test_sessions_paginators_waiters_transfers_and_presigned_addresses_are_calls(tmp_path: Path) -> None:
+    found = uses_of(
+        tmp_path,
+        """
+        from contextlib import closing
+        from boto3 import Session
+        session = Session(region_name="eu-west-1")
+        s3 = session.client("s3")
+        for page in s3.get_paginator("list_objects_v2").paginate(Bucket="a", Prefix="x/"):
+            pass
+        s3.get_waiter("object_exists").wait(Bucket="b", Key="k")
+        s3.upload_file("local.txt", "c", "up.txt")
+        s3.generate_presigned_url("get_object", Params={"Bucket": "d", "Key": "e"})
+        with closing(session.client("stepfunctions")) as machines:
+            start = machines.start_execution
+            start(stateMachineArn="arn:aws:states:eu-west-1:1:stateMachine:m")
+        """,
+    )
+    assert not found.unresolved
+    seen = calls(found)
+    assert seen["s3:ListObjectsV2"]["Bucket"] == ["a"]
+    assert seen["s3:HeadObject"]["Bucket"] == ["b"]
+    assert (seen["s3:PutObject"]["Bucket"], seen["s3:PutObject"]["Key"]) == (["c"], ["up.txt"])
+    assert seen["s3:GetObject"]["Key"] == ["e"]
+    assert "stepfunctions:StartExecution" in seen
+
+
+def test_classes_of_sdks_are_the_operations_that_they_call(tmp_path: Path) -> None:
+    found = uses_of(
+        tmp_path,
+        """
+        import os
+        from bedrock_agentcore.identity.auth import requires_api_key
+        from bedrock_agentcore.memory import MemoryClient
+        from bedrock_agentcore.memory.session import MemorySessionManager
+        from bedrock_agentcore.tools.browser_client import BrowserClient
+        from bedrock_agentcore.tools.code_interpreter_client import code_session
+        from strands.models import BedrockModel
+        from crewai import LLM
+
+        memory = MemoryClient()
+        memory.get_last_k_turns("m-0123456789", "ann", "s")
+        memory.delete_event(memory_id="m-0123456789", eventId="e")
+        manager = MemorySessionManager("n-0123456789")
+        manager.create_memory_session("ann").search_long_term_memories("q", "/")
+        model = BedrockModel(model_id="us.amazon.nova-lite-v1:0", guardrail_id="abcdefghij")
+        llm = LLM(model="bedrock/converse/amazon.nova-pro-v1:0")
+        other = LLM(model="openai/gpt-5")
+        browser = BrowserClient("us-east-1")
+        browser.generate_live_view_url()
+        with code_session("us-east-1", identifier="mine-0123456789") as code:
+            code.invoke("listFiles")
+
+        @requires_api_key(provider_name="weather")
+        def weather(api_key): ...
+        """,
+    )
+    assert not found.unresolved
+    seen = calls(found)
+    assert seen["bedrock-agentcore:ListEvents"]["memoryId"] == ["m-0123456789"]
+    assert seen["bedrock-agentcore:DeleteEvent"]["memoryId"] == ["m-0123456789"]
+    assert seen["bedrock-agentcore:RetrieveMemoryRecords"]["memoryId"] == ["n-0123456789"]
+    assert seen["bedrock-agentcore:InvokeCodeInterpreter"]["codeInterpreterIdentifier"] == ["mine-0123456789"]
+    assert seen["bedrock-agentcore:StartBrowserSession"]["browserIdentifier"] == ["aws.browser.v1"]
+    assert "bedrock-agentcore:ConnectBrowserLiveViewStream" in seen
+    assert seen["bedrock-agentcore:GetResourceApiKey"]["resourceCredentialProviderName"] == ["weather"]
+    models = {model.resolved({}) for use in found.uses for model in use.arguments.get("modelId", ())}
+    assert models == {"us.amazon.nova-lite-v1:0", "amazon.nova-pro-v1:0"}
+
+
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        ("import boto3, os\nboto3.client(os.environ['S']).list()", "Which service this client is of"),
+        ("import boto3\ndef f(op):\n    getattr(boto3.client('s3'), op)()", "Which operation of s3 is called"),
+        ("import boto3\nclient = boto3.client('s3')", "No call of this client of s3 is visible"),
+        ("import boto3\nboto3.client('s3').get_objekt(Bucket='b')", "has no operation 'get_objekt'"),
+        ("import boto3\nboto3.client('s33').get_object()", "boto3 has no service 's33'"),
+        ("from strands import Agent\nAgent(tools=[])", "Strands' default changes"),
+        ("from strands.models import BedrockModel\nBedrockModel()", "BedrockModel has no model_id"),
+        ("def broken(:\n", "The file cannot be read as Python"),
+    ],
+)
+def test_what_cannot_be_followed_is_unresolved_with_file_and_line(tmp_path: Path, code: str, what: str) -> None:
+    (found,) = uses_of(tmp_path, code).unresolved
+    assert what in found.what
+    assert found.try_
+    assert found.file == "agent.py"
+    assert found.line or "cannot be read" in what
+
+
+def test_tests_hidden_folders_and_links_that_lead_outside_are_not_read(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "other.py").write_text("import boto3\nboto3.client('iam').list_users()\n")
+    folder = tmp_path / "agent"
+    (folder / "tests").mkdir(parents=True)
+    (folder / ".cache").mkdir()
+    for name in ("tests/test_agent.py", "tests/data.py", ".cache/x.py", "test_more.py", "conftest.py"):
+        (folder / name).write_text("import boto3\nboto3.client('s3').list_buckets()\n")
+    (folder / "agent.py").write_text("import boto3\nboto3.client('sts').get_caller_identity()\n")
+    (folder / "linked.py").symlink_to(outside / "other.py")
+    found = find_uses(folder)
+    assert found.files == ("agent.py",)
+    assert [use.operation for use in found.uses] == ["GetCallerIdentity"]
+
+
+def test_code_in_circles_ends(tmp_path: Path) -> None:
+    found = uses_of(
+        tmp_path,
+        """
+        import boto3
+        def a(x): return b(x)
+        def b(x): return a(x)
+        name = a("n")
+        name = name + name
+        boto3.client("lambda").invoke(FunctionName=name)
+        """,
+    )
+    assert [use.operation for use in found.uses] == ["Invoke"]
+
+
+def test_code_in_javascript_is_said_to_be_unread(tmp_path: Path) -> None:
+    (tmp_path / "agent.mjs").write_text("export default 1")
+    (found,) = find_uses(tmp_path).unresolved
+    assert found.place == "agent.mjs"
+    assert "[resources]" in found.try_

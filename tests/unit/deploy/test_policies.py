@@ -1,0 +1,315 @@
+"""The policy of an agent's role: exact actions on exact resources, and what needs you."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import boto3
+import pytest
+
+from loomlib.aws.service_models import service_operations
+from loomlib.deploy.code_uses import CodeUses, find_uses
+from loomlib.deploy.policies import AwsPlace, KnownResources, RolePolicy, role_policy
+from loomlib.deploy.policies.arns import targets
+from loomlib.deploy.policies.configured import CONFIGURED_ACTIONS, LABELS
+from loomlib.deploy.policies.operations import OPERATIONS, PARAMETERS, WITHOUT_RESOURCES
+from loomlib.deploy.spec import RESOURCE_KINDS, AgentSpec, ResourceBinding, ResourceSpec
+from loomlib.errors import LoomError
+
+PLACE = AwsPlace(account="123456789012", region="eu-central-1")
+
+
+def policy_of(tmp_path: Path, code: str, spec: AgentSpec | None = None, **more: Any) -> RolePolicy:
+    (tmp_path / "agent.py").write_text(dedent(code))
+    return role_policy(spec or AgentSpec(name="shop"), find_uses(tmp_path), PLACE, **more)
+
+
+def allowed(policy: RolePolicy) -> dict[str, list[str]]:
+    """The resources of each action that the code or the configuration asks for."""
+    found: dict[str, list[str]] = {}
+    for statement in policy.statements:
+        for action in statement.actions if statement.places else ():
+            found.setdefault(action, []).extend(statement.resources)
+    return found
+
+
+def bound(**kinds: str) -> AgentSpec:
+    resources = {kind: (ResourceBinding(resource=resource),) for kind, resource in kinds.items()}
+    return AgentSpec(name="shop", resources=ResourceSpec(**resources))
+
+
+def test_every_role_has_its_own_log_group_traces_and_metrics_in_agentcore_s_namespace(tmp_path: Path) -> None:
+    policy = policy_of(tmp_path, "")
+    assert [statement.sid for statement in policy.statements] == ["OwnLogs", "FindLogGroups", "Traces", "Metrics"]
+    logs, metrics = policy.statements[0], policy.statements[3]
+    assert (
+        logs.resources[0] == "arn:aws:logs:eu-central-1:123456789012:log-group:/aws/bedrock-agentcore/runtimes/shop-*"
+    )
+    assert metrics.condition == {"StringEquals": {"cloudwatch:namespace": "bedrock-agentcore"}}
+    assert all(statement.reason for statement in policy.statements)
+    (trust,) = policy.trust["Statement"]
+    assert trust["Principal"] == {"Service": "bedrock-agentcore.amazonaws.com"}
+    assert trust["Condition"] == {
+        "StringEquals": {"aws:SourceAccount": "123456789012"},
+        "ArnLike": {"aws:SourceArn": "arn:aws:bedrock-agentcore:eu-central-1:123456789012:*"},
+    }
+
+
+def test_an_image_may_be_pulled_from_its_repository_only(tmp_path: Path) -> None:
+    repository = "arn:aws:ecr:eu-central-1:123456789012:repository/loom-shop"
+    policy = policy_of(tmp_path, "", repository_arn=repository)
+    image = next(statement for statement in policy.statements if statement.sid == "Image")
+    assert (image.actions, image.resources) == (("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"), (repository,))
+
+
+def test_operations_become_actions_with_exact_resources(tmp_path: Path) -> None:
+    policy = policy_of(
+        tmp_path,
+        """
+        import boto3
+        model = boto3.client("bedrock-runtime")
+        model.converse(modelId="amazon.nova-lite-v1:0", guardrailConfig={"guardrailIdentifier": "abcdefghij"})
+        model.converse_stream(modelId="amazon.nova-lite-v1:0")
+        boto3.client("s3").get_object(Bucket="docs", Key="a.txt")
+        boto3.client("s3").copy_object(Bucket="docs", Key="b.txt", CopySource="docs/a.txt")
+        boto3.client("lambda").invoke(FunctionName="arn:aws:lambda:us-east-1:210987654321:function:f")
+        boto3.client("sqs").send_message(QueueUrl="https://sqs.eu-central-1.amazonaws.com/123456789012/orders")
+        boto3.client("dynamodb").query(TableName="orders")
+        boto3.client("dynamodb").batch_get_item(RequestItems={"prices": {"Keys": []}})
+        boto3.client("ssm").get_parameter(Name="/shop/limit")
+        boto3.client("bedrock-agentcore").invoke_agent_runtime(
+            agentRuntimeArn="arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/other-0123456789")
+        boto3.client("bedrock-agent-runtime").invoke_agent(agentId="AGENT12345", agentAliasId="ALIAS12345")
+        boto3.client("sts").get_caller_identity()
+        boto3.client("cloudwatch").put_metric_data(Namespace="Shop", MetricData=[])
+        """,
+    )
+    assert not policy.open
+    here, arn = "eu-central-1:123456789012", "arn:aws:"
+    runtime = f"{arn}bedrock-agentcore:{here}:runtime/other-0123456789"
+    table = f"{arn}dynamodb:{here}:table/orders"
+    assert allowed(policy) == {
+        "bedrock:InvokeModel": ["arn:aws:bedrock:eu-central-1::foundation-model/amazon.nova-lite-v1:0"],
+        "bedrock:InvokeModelWithResponseStream": [
+            "arn:aws:bedrock:eu-central-1::foundation-model/amazon.nova-lite-v1:0"
+        ],
+        "bedrock:ApplyGuardrail": [f"{arn}bedrock:{here}:guardrail/abcdefghij"],
+        "bedrock:InvokeAgent": [f"{arn}bedrock:{here}:agent-alias/AGENT12345/ALIAS12345"],
+        "bedrock-agentcore:InvokeAgentRuntime": [runtime, f"{runtime}/runtime-endpoint/*"],
+        "s3:GetObject": ["arn:aws:s3:::docs/a.txt"],
+        "s3:PutObject": ["arn:aws:s3:::docs/b.txt"],
+        "lambda:InvokeFunction": ["arn:aws:lambda:us-east-1:210987654321:function:f"],
+        "sqs:SendMessage": [f"{arn}sqs:{here}:orders"],
+        "dynamodb:BatchGetItem": [f"{arn}dynamodb:{here}:table/prices"],
+        "dynamodb:Query": [table, f"{table}/index/*"],
+        "ssm:GetParameter": [f"{arn}ssm:{here}:parameter/shop/limit"],
+        "cloudwatch:PutMetricData": ["*"],
+    }
+    own = next(statement for statement in policy.statements if statement.sid == "OwnMetrics")
+    assert own.condition == {"StringEquals": {"cloudwatch:namespace": "Shop"}}
+
+
+def test_an_inference_profile_allows_its_models_only_through_the_profile(tmp_path: Path) -> None:
+    code = 'from strands.models import BedrockModel\nBedrockModel(model_id="{}.amazon.nova-lite-v1:0")\n'
+    profile = "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/eu.amazon.nova-lite-v1:0"
+    models, behind = sorted(
+        (item for item in policy_of(tmp_path, code.format("eu")).statements if item.places),
+        key=lambda item: bool(item.condition),
+    )
+    assert models.resources == (profile,)
+    assert behind.resources == ("arn:aws:bedrock:*::foundation-model/amazon.nova-lite-v1:0",)
+    assert behind.condition == {"StringEquals": {"bedrock:InferenceProfileArn": profile}}
+    assert "the profile chooses the region" in behind.reason
+    exact = ("arn:aws:bedrock:eu-west-1::foundation-model/amazon.nova-lite-v1:0",)
+    known = KnownResources(profile_models={"eu.amazon.nova-lite-v1:0": exact})
+    assert exact[0] in allowed(policy_of(tmp_path, code.format("eu"), known=known))["bedrock:InvokeModel"]
+    everywhere = allowed(policy_of(tmp_path, code.format("global")))["bedrock:InvokeModel"]
+    assert "arn:aws:bedrock:::foundation-model/amazon.nova-lite-v1:0" in everywhere
+    assert not [resource for resource in everywhere if "*" in resource]
+
+
+def test_partitions_follow_the_region() -> None:
+    for region, partition in (("us-gov-west-1", "aws-us-gov"), ("cn-north-1", "aws-cn"), ("us-east-1", "aws")):
+        place = AwsPlace(account="1", region=region)
+        (target,) = targets("secrets", "key", place, KnownResources()) or ()
+        assert target.resources == (f"arn:{partition}:secretsmanager:{region}:1:secret:key-??????",)
+
+
+def test_configured_resources_get_the_actions_of_their_kind_and_secrets_are_readable(tmp_path: Path) -> None:
+    spec = AgentSpec(
+        name="shop",
+        secrets={"API_KEY": "weather", "LIMIT": "ssm:/shop/limit"},
+        resources=ResourceSpec(
+            memories=(ResourceBinding(resource="support-1a2B3c4D5e"),),
+            buckets=(ResourceBinding(resource="docs/manuals/"),),
+        ),
+    )
+    policy = policy_of(tmp_path, "", spec)
+    found = allowed(policy)
+    assert found["bedrock-agentcore:CreateEvent"] == [
+        "arn:aws:bedrock-agentcore:eu-central-1:123456789012:memory/support-1a2B3c4D5e"
+    ]
+    assert found["s3:GetObject"] == ["arn:aws:s3:::docs/manuals/*"]
+    assert found["ssm:GetParameter"] == ["arn:aws:ssm:eu-central-1:123456789012:parameter/shop/limit"]
+    assert found["secretsmanager:GetSecretValue"] == [
+        "arn:aws:secretsmanager:eu-central-1:123456789012:secret:weather-??????"
+    ]
+    listing = next(statement for statement in policy.statements if "s3:ListBucket" in statement.actions)
+    assert listing.condition == {"StringLike": {"s3:prefix": "manuals/*"}}
+    assert {place for statement in policy.statements for place in statement.places} == {
+        "[resources] memories",
+        "[resources] buckets",
+        "[secrets] API_KEY",
+        "[secrets] LIMIT",
+    }
+
+
+def test_code_that_shows_what_it_calls_on_a_configured_resource_gets_only_that(tmp_path: Path) -> None:
+    spec = AgentSpec(
+        name="shop",
+        resources=ResourceSpec(memories=(ResourceBinding(resource="m-1a2B3c4D5e", variable="MEMORY"),)),
+    )
+    code = """
+        import os
+        from bedrock_agentcore.memory import MemoryClient
+        MemoryClient().list_events(memory_id=os.environ["MEMORY"], actor_id="a", session_id="s")
+    """
+    assert list(allowed(policy_of(tmp_path, code, spec))) == ["bedrock-agentcore:ListEvents"]
+
+
+def test_a_name_that_is_computed_at_run_time_means_the_configured_resources(tmp_path: Path) -> None:
+    code = """
+        import boto3
+        def call(event):
+            return boto3.client("lambda").invoke(FunctionName=event["function"])
+    """
+    policy = policy_of(tmp_path, code, bound(functions="orders-api"))
+    assert not policy.open
+    assert allowed(policy) == {
+        "lambda:InvokeFunction": ["arn:aws:lambda:eu-central-1:123456789012:function:orders-api"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "what", "try_"),
+    [
+        (
+            "import boto3\ndef f(e):\n    boto3.client('lambda').invoke(FunctionName=e['f'])",
+            "FunctionName is computed at run time",
+            "[resources] functions",
+        ),
+        (
+            "import boto3, os\nboto3.client('sns').publish(TopicArn=os.environ['TOPIC'])",
+            "uses TOPIC, which has no value",
+            "[environment] TOPIC",
+        ),
+        (
+            "import boto3, os\nboto3.client('bedrock-agent-runtime').retrieve(knowledgeBaseId=os.environ['BASE'])",
+            "uses BASE, which has no value",
+            "[resources] knowledge_bases = {BASE = …}",
+        ),
+        (
+            "import boto3\nboto3.client('bedrock-agentcore').list_events(memoryId='support')",
+            "'support' does not say which resource it is",
+            "[resources] memories",
+        ),
+        (
+            "import boto3\nboto3.client('ec2').terminate_instances(InstanceIds=['i-1'])",
+            "TerminateInstances is about is not known",
+            "role_arn",
+        ),
+        (
+            "from botocore.auth import SigV4Auth\ndef f(c):\n    SigV4Auth(c, 'bedrock-agentcore', 'us-east-1')",
+            "signs requests for bedrock-agentcore itself",
+            "gateways or agents",
+        ),
+    ],
+)
+def test_what_is_not_known_needs_you_and_allows_nothing(tmp_path: Path, code: str, what: str, try_: str) -> None:
+    policy = policy_of(tmp_path, code)
+    (open_,) = policy.open
+    assert what in open_.what
+    assert try_ in open_.try_
+    assert open_.place.startswith("agent.py:")
+    assert not allowed(policy)
+
+
+def test_a_resource_by_name_is_its_id_in_the_account_or_needs_you(tmp_path: Path) -> None:
+    spec = bound(memories="support")
+    known = KnownResources(ids={("memories", "support"): "support-1a2B3c4D5e"})
+    assert "bedrock-agentcore:CreateEvent" in allowed(policy_of(tmp_path, "", spec, known=known))
+    (open_,) = policy_of(tmp_path, "", spec).open
+    assert "'support' is no id or ARN" in open_.what
+
+
+def test_a_feature_that_is_switched_off_by_an_empty_variable_gets_no_permission_and_a_note(tmp_path: Path) -> None:
+    code = """
+        import os, boto3
+        boto3.client("bedrock-agent-runtime").retrieve(knowledgeBaseId=os.environ.get("BASE", ""))
+    """
+    policy = policy_of(tmp_path, code)
+    assert not policy.open
+    assert not allowed(policy)
+    assert "BASE is empty" in policy.notes[0]
+
+
+def test_code_that_signs_its_requests_may_call_the_configured_gateways_and_read_agents_cards(tmp_path: Path) -> None:
+    code = "from botocore.auth import SigV4Auth\ndef f(c):\n    SigV4Auth(c, 'bedrock-agentcore', 'us-east-1')"
+    policy = policy_of(tmp_path, code, bound(gateways="tools-0123456789", agents="other-0123456789"))
+    assert not policy.open
+    assert set(allowed(policy)) == {
+        "bedrock-agentcore:InvokeGateway",
+        "bedrock-agentcore:InvokeAgentRuntime",
+        "bedrock-agentcore:GetAgentCard",
+    }
+
+
+def test_the_policy_is_the_same_each_time_and_has_unique_names(tmp_path: Path) -> None:
+    code = """
+        import boto3
+        s3 = boto3.client("s3")
+        s3.put_object(Bucket="b", Key="k")
+        s3.get_object(Bucket="a", Key="k")
+        s3.get_object(Bucket="c", Key="k")
+    """
+    first, second = (policy_of(tmp_path, code).document() for _ in range(2))
+    assert first == second
+    sids = [statement["Sid"] for statement in first["Statement"]]
+    assert len(sids) == len(set(sids))
+    assert all(sid.isalnum() for sid in sids)
+
+
+def test_a_policy_longer_than_iam_allows_is_refused_by_name() -> None:
+    functions = tuple(ResourceBinding(resource=f"function-{number:0>60}") for number in range(120))
+    with pytest.raises(LoomError, match=r"above IAM's 10\W240"):
+        role_policy(AgentSpec(name="shop", resources=ResourceSpec(functions=functions)), CodeUses(), PLACE)
+
+
+def test_the_data_name_only_operations_and_parameters_that_aws_has() -> None:
+    for key in OPERATIONS:
+        service, _, operation = key.partition(":")
+        known = service_operations(service)
+        assert known is not None, key
+        assert operation in known.methods.values(), key
+        for rule in OPERATIONS[key]:
+            assert rule.kind or rule.action in WITHOUT_RESOURCES, key
+            assert not rule.kind or rule.kind in LABELS, rule
+            for parameter in rule.parameters:
+                assert parameter.partition(".")[0] in known.parameters[operation], (key, parameter)
+    for key, kind in PARAMETERS.items():
+        service, _, parameter = key.partition(".")
+        known = service_operations(service)
+        assert known is not None, key
+        assert any(parameter in names for names in known.parameters.values()), key
+        assert kind in LABELS, kind
+    assert set(CONFIGURED_ACTIONS) == set(RESOURCE_KINDS)
+
+
+def test_a_service_that_boto3_does_not_have_has_no_operations() -> None:
+    assert service_operations("no-such-service") is None
+    known = service_operations("s3")
+    assert known is not None
+    assert known.methods["get_object"] == "GetObject"
+    assert set(known.methods) <= set(dir(boto3.client("s3", region_name="us-east-1")))
