@@ -3,53 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import uuid
-import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import boto3
 import pytest
+from agent_turns import INSTRUCTION, MODEL, ROLE, WEATHER, invoked, of_kind, steps
 from botocore.exceptions import ClientError, EventStreamError
 
 from tests.service.conftest import Aws
 
-ROLE = "arn:aws:iam::123456789012:role/agents"
-MODEL = "amazon.nova-pro-v1:0"
-INSTRUCTION = "You help the customers of a shop with their orders and with its rules."
-HANDLER = """
-import json
-
-def handle(event, context):
-    if "city" in event["sessionAttributes"] and event["sessionAttributes"]["city"] == "raise":
-        raise ValueError("no such city")
-    if event["sessionAttributes"].get("city") == "odd":
-        return {"weather": "sunny"}
-    values = {item["name"]: item["value"] for item in event["parameters"]}
-    response = {"actionGroup": event["actionGroup"]}
-    if "function" in event:
-        state = {"responseState": event["sessionAttributes"]["state"]} if "state" in event["sessionAttributes"] else {}
-        text = f"In {values.get('city')} it is sunny with 21 degrees."
-        answer = {**state, "responseBody": {"TEXT": {"body": text}}}
-        response |= {"function": event["function"], "functionResponse": answer}
-    else:
-        body = json.dumps({"status": "shipped", "event": event})
-        response |= {"apiPath": event["apiPath"], "httpMethod": event["httpMethod"], "httpStatusCode": 200,
-                     "responseBody": {"application/json": {"body": body}}}
-    attributes = {**event["sessionAttributes"], "seen": "yes"}
-    return {"messageVersion": "1.0", "response": response, "sessionAttributes": attributes}
-"""
-WEATHER = {
-    "functions": [
-        {
-            "name": "get_weather",
-            "description": "Returns the weather in a city",
-            "parameters": {"city": {"type": "string", "description": "The city", "required": True}},
-        }
-    ]
-}
 ORDERS = """
 openapi: 3.0.0
 info: {title: Orders, version: "1"}
@@ -76,77 +41,10 @@ components:
 
 
 @pytest.fixture(scope="module")
-def function(aws: Aws) -> str:
-    """The ARN of a function that answers action groups, and returns their event as a session attribute."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("main.py", HANDLER)
-    trust = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "sts:AssumeRole"}]}
-    name = f"actions-{uuid.uuid4().hex[:8]}"
-    aws.client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
-    return aws.client("lambda").create_function(
-        FunctionName=name,
-        Runtime="python3.13",
-        Role=f"arn:aws:iam::123456789012:role/{name}",
-        Handler="main.handle",
-        Code={"ZipFile": packed.getvalue()},
-        Timeout=30,
-    )["FunctionArn"]
-
-
-@pytest.fixture(scope="module")
-def create(aws: Aws) -> Iterator[Callable[..., str]]:
-    """Creates agents and returns their ids."""
-    agents, made = aws.client("bedrock-agent"), list[str]()
-
-    def make(*groups: dict[str, Any], prepare: bool = True, **more: Any) -> str:
-        given = {"instruction": INSTRUCTION, "foundationModel": MODEL, "agentResourceRoleArn": ROLE, **more}
-        agent = agents.create_agent(agentName=f"agent-{uuid.uuid4().hex[:8]}", **given)["agent"]
-        made.append(agent["agentId"])
-        for group in groups:
-            agents.create_agent_action_group(agentId=agent["agentId"], agentVersion="DRAFT", **group)
-        if prepare:
-            agents.prepare_agent(agentId=agent["agentId"])
-        return agent["agentId"]
-
-    yield make
-    for agent in made:
-        agents.delete_agent(agentId=agent, skipResourceInUseCheck=True)
-
-
-@pytest.fixture(scope="module")
 def weather(create: Callable[..., str], function: str) -> str:
     return create(
         {"actionGroupName": "weather", "actionGroupExecutor": {"lambda": function}, "functionSchema": WEATHER}
     )
-
-
-def invoked(aws: Aws, agent: str, text: str = "", *, alias: str = "TSTALIASID", **more: Any) -> dict[str, Any]:
-    """Invoke an agent; return its text, trace, citations, return of control and session."""
-    given = {"sessionId": uuid.uuid4().hex, "enableTrace": True, **more}
-    if text:
-        given["inputText"] = text
-    answer = aws.client("bedrock-agent-runtime").invoke_agent(agentId=agent, agentAliasId=alias, **given)
-    result: dict[str, Any] = {"text": "", "trace": [], "control": None, "session": answer["sessionId"], "cited": []}
-    with contextlib.closing(answer["completion"]) as events:
-        for event in events:
-            if "chunk" in event:
-                result["text"] += event["chunk"]["bytes"].decode()
-                result["cited"] += event["chunk"].get("attribution", {}).get("citations", [])
-            elif "returnControl" in event:
-                result["control"] = event["returnControl"]
-            else:
-                result["trace"].append(event["trace"])
-    return result
-
-
-def steps(result: dict[str, Any]) -> list[str]:
-    """The kinds of a trace's events in order."""
-    return [next(iter(inner)) for event in result["trace"] for inner in event["trace"].values()]
-
-
-def of_kind(result: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    return [inner[kind] for event in result["trace"] for inner in event["trace"].values() if kind in inner]
 
 
 def test_an_agent_moves_through_its_statuses(aws: Aws, create: Callable[..., str]) -> None:
@@ -188,19 +86,32 @@ def test_what_an_agent_lacks_or_cannot_do_here_is_refused_by_name(aws: Aws, crea
     agents.delete_agent(agentId=bare)
     with pytest.raises(ClientError, match=f"Agent not found: {bare}"):
         agents.get_agent(agentId=bare)
-    prompt = {"promptType": "PRE_PROCESSING", "promptCreationMode": "OVERRIDDEN", "basePromptTemplate": "x"}
+    parser = {"parserMode": "OVERRIDDEN", "promptCreationMode": "DEFAULT", "promptState": "ENABLED"}
+    lambda_arn = "arn:aws:lambda:us-east-1:123456789012:function:parser"
+    orchestration = {"promptType": "ORCHESTRATION", **parser}
+    parsed = {"promptConfigurations": [orchestration], "overrideLambda": lambda_arn}
+    unparsed = {"promptConfigurations": [{"promptType": "PRE_PROCESSING", **parser}]}
+    empty = {"promptConfigurations": [{"promptType": "PRE_PROCESSING", "promptCreationMode": "OVERRIDDEN"}]}
     for more, what in (
-        ({"orchestrationType": "CUSTOM_ORCHESTRATION"}, "custom orchestration"),
-        ({"promptOverrideConfiguration": {"promptConfigurations": [prompt]}}, "the step PRE_PROCESSING"),
+        ({"promptOverrideConfiguration": parsed}, r"NotImplementedException.*Lambda function parses \(ORCHESTRATION"),
+        ({"promptOverrideConfiguration": unparsed}, "overrideLambda is missing"),
+        ({"promptOverrideConfiguration": empty}, "PRE_PROCESSING has no basePromptTemplate"),
         ({"agentCollaboration": "SUPERVISOR"}, "a SUPERVISOR without collaborators"),
     ):
         with pytest.raises(ClientError, match=what):
             agents.prepare_agent(agentId=create(prepare=False, **more))
-    interpreter = {"actionGroupName": "code", "parentActionGroupSignature": "AMAZON.CodeInterpreter"}
-    with pytest.raises(ClientError, match=r"NotImplementedException.*signature AMAZON\.CodeInterpreter"):
-        create(interpreter)
+    computer = {
+        "actionGroupName": "computer",
+        "parentActionGroupSignature": "ANTHROPIC.Computer",
+        "parentActionGroupSignatureParams": {"type": "computer_20241022"},
+    }
+    with pytest.raises(ClientError, match=r"NotImplementedException.*signature ANTHROPIC\.Computer"):
+        create(computer)
+    custom = create(orchestrationType="CUSTOM_ORCHESTRATION")
+    with pytest.raises(ClientError, match=r"NotImplementedException.*custom orchestration"):
+        invoked(aws, custom, "hello")
     agent = create()
-    with pytest.raises(ClientError, match="memoryId"):
+    with pytest.raises(ClientError, match="has no memory"):
         invoked(aws, agent, "hello", memoryId="someone")
     with pytest.raises(ClientError, match=r"NotImplementedException.*InvokeInlineAgent"):  # its path is PrepareAgent's
         aws.client("bedrock-agent-runtime").invoke_inline_agent(
