@@ -39,9 +39,7 @@ def parse_document(text: str) -> dict[str, Any]:
     value = _parsed(text)
     if isinstance(value, str):
         value = _parsed(value)
-    if (document := mapping_or_none(value)) is None:
-        raise ApiDocumentError("The document is not an object")
-    return plain_json(document)
+    return plain_json(value)
 
 
 def plain_json(document: object) -> dict[str, Any]:
@@ -51,8 +49,10 @@ def plain_json(document: object) -> dict[str, Any]:
         document: A mapping of any values.
 
     Raises:
-        ApiDocumentError: It has too many values, or is nested too deeply.
+        ApiDocumentError: It is no mapping, has too many values, or is nested too deeply.
     """
+    if mapping_or_none(document) is None:
+        raise ApiDocumentError("The document is not an object")
     left = [MOST_VALUES]
     return cast("dict[str, Any]", _plain(document, 0, left))
 

@@ -52,8 +52,8 @@ def read_action_group(given: Mapping[str, Any], reference: Reference | None, scr
     executor, function = _executor(as_mapping(given.get("actionGroupExecutor")))
     common |= {"executor": executor, "lambda_arn": function}
     problem = "" if executor != "none" else "it has neither a Lambda function nor return of control"
-    functions = _functions(given.get("functionSchema"))
     try:
+        functions = _functions(given.get("functionSchema"))
         if functions is not None:
             document = scrubber.schema(plain_json({"functions": functions}))
             tools = tuple(function_tools(document["functions"]))
@@ -63,11 +63,7 @@ def read_action_group(given: Mapping[str, Any], reference: Reference | None, scr
         return _with_api(given.get("apiSchema"), reference, common, problem, scrubber)
     except LoomError as error:
         source = reference.source if reference else ""
-        failed = (
-            f"its schema {source} cannot be read: {error.what}"
-            if source
-            else f"its schema cannot be read: {error.what}"
-        )
+        failed = f"its schema {source}".rstrip() + f" cannot be read: {error.what}"
         group = ActionGroup(**common, schema="missing", api_source=source, problem=_sentence(failed, scrubber))
         return ReadGroup(group)
 
@@ -112,9 +108,7 @@ def _is_document(given: object) -> bool:
 def _functions(given: object) -> Sequence[Any] | None:
     """Return the list of functions that a `functionSchema` has; None without one."""
     if isinstance(given, str) and given.strip():
-        given = (
-            parse_document(given) if not given.lstrip().startswith("[") else parse_document(f'{{"functions": {given}}}')
-        )
+        given = parse_document(f'{{"functions": {given}}}' if given.lstrip().startswith("[") else given)
     if listed := as_list(given):
         return listed
     members = mapping_or_none(given)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -23,6 +25,9 @@ SNAPSHOT_FILE: Final = "snapshot.json"
 _README: Final = "README.md"
 _FORMAT: Final = 1
 _LARGEST_FILE: Final = 20_000_000
+_AT_FDCWD: Final = -100
+_RENAME_EXCHANGE: Final = 2
+"""Linux, renameat2(2)."""
 
 
 def write_snapshot(snapshot: AgentSnapshot, folder: str | PathLike[str]) -> Path:
@@ -177,15 +182,23 @@ def _check_replaceable(target: Path) -> None:
 
 
 def _replace(target: Path, beside: Path) -> None:
-    """Put a folder in the place of another one."""
+    """Put a folder in the place of another one, in one step where the system can; `beside` is then the former one."""
     if not target.exists():
         beside.rename(target)
-        return
-    former = beside.with_name(f"{beside.name}.former")
-    target.rename(former)
-    try:
-        beside.rename(target)
-    except OSError:
-        os.rename(former, target)
-        raise
-    shutil.rmtree(former, ignore_errors=True)
+    elif not _exchange(target, beside):
+        former = beside.with_name(f"{beside.name}.former")
+        target.rename(former)
+        try:
+            beside.rename(target)
+        except OSError:
+            former.rename(target)
+            raise
+        former.rename(beside)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two paths in one step; return False where the system or the file system cannot."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    if rename is None:
+        return False
+    return rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0

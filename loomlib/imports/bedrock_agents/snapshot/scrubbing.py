@@ -21,6 +21,9 @@ _NAMES_BELOW: Final = frozenset(
 )  # fmt: skip
 """Members of an OpenAPI document whose own members are named by its author: a property `token` is no secret."""
 
+_SAME_VALUE: Final = frozenset(("", "examples", "content"))
+"""Members that describe the value of the property or the parameter above them."""
+
 _IDENTIFIERS: Final = frozenset(
     ("$ref", "operationId", "name", "required", "propertyName", "tokenUrl", "authorizationUrl", "refreshUrl", "type",
      "format", "in", "scheme", "bearerFormat")
@@ -79,7 +82,7 @@ class Scrubber:
             for name, inner in document.items()
         }
 
-    def _walked(self, name: str, value: Any, *, named_by: str, secret: bool) -> Any:
+    def _walked(self, name: str, value: Any, *, named_by: str, secret: bool, is_item: bool = False) -> Any:
         """Return the value of a member.
 
         Args:
@@ -87,22 +90,21 @@ class Scrubber:
             value: Its value.
             named_by: The member above it, if that one's members are named by the document's author.
             secret: Whether it belongs to a property or a parameter with a secret's name.
+            is_item: Whether it is an item of the member, a list.
         """
         if not named_by and name in _VALUES and not (name == "examples" and mapping_or_none(value) is not None):
             return self._texts.value({"secret": value})["secret"] if secret else self._texts.value(value)
         if (members := mapping_or_none(value)) is not None:
-            own_name = as_text(members.get("name")) if "in" in members else name
-            is_secret = (bool(named_by) or "in" in members) and self._is_secret_name(own_name)
-            below = name if name in _NAMES_BELOW and not named_by else ""
+            own_name = as_text(members.get("name")) if "in" in members else name if named_by else ""
+            below = name if name in _NAMES_BELOW and not (named_by or is_item) else ""
+            is_secret = self._is_secret_name(own_name) or (secret and below in _SAME_VALUE)
             return {
-                self.identifier(key): self._walked(
-                    key, inner, named_by=below, secret=is_secret or (secret and not below)
-                )
+                self.identifier(key): self._walked(key, inner, named_by=below, secret=is_secret)
                 for key, inner in members.items()
             }
         if not isinstance(value, str):
             if items := as_list(value):
-                return [self._walked(name, item, named_by=named_by, secret=secret) for item in items]
+                return [self._walked(name, item, named_by=named_by, secret=secret, is_item=True) for item in items]
             return value
         if name in _IDENTIFIERS or named_by:
             return self.identifier(value)
