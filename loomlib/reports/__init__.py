@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         since_of,
     )
     from .memory_study_report import WrongAnswers, memory_study_subjects
+    from .migration import FailedComparison, Migration, compared_agents
     from .parameters import Parameter, bind_parameters, describe_parameters, read_parameters
     from .run import ReportOutcome, run_report
     from .session_story import SessionStory
@@ -55,7 +56,9 @@ __all__ = [
     "CostBook",
     "CrossingGate",
     "EvalCases",
+    "FailedComparison",
     "Listing",
+    "Migration",
     "Parameter",
     "ReportOutcome",
     "SessionStory",
@@ -70,6 +73,7 @@ __all__ = [
     "chosen_evaluators",
     "chosen_set",
     "compare_runs",
+    "compared_agents",
     "comparison_verdict",
     "describe_parameters",
     "eval_gates",
@@ -124,6 +128,7 @@ __getattr__ = names_on_use(
             "CrossingGate chosen_actor inspected_memory memory_notes memory_verdict newest_sessions since_of"
         ),
         "memory_study_report": "WrongAnswers memory_study_subjects",
+        "migration": "FailedComparison Migration compared_agents",
         "parameters": "Parameter bind_parameters describe_parameters read_parameters",
         "run": "ReportOutcome run_report",
         "session_story": "SessionStory",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -14,6 +14,7 @@ from loomlib.evals.targets import Target
 from loomlib.evals.values.evaluator import Evaluator
 from loomlib.experiments import ProgressSnapshot, choose_progress, new_id
 from loomlib.jobs import OwnThread
+from loomlib.presentation.formats import number
 
 from ..features import Feature
 from .agent_parity import AgentParity
@@ -100,16 +101,15 @@ def measure_parity(
     evaluators = rule.evaluators()
 
     async def work(_report: Callable[[ProgressSnapshot], None]) -> AgentParity:
-        asked = [
-            aevaluate(
+        def asked(target: Target, side: str) -> Coroutine[Any, Any, EvalRun]:
+            return aevaluate(
                 target, cases, [answered], repeats, name=f"{subject.name}: {side} agent", run_id=f"{id}-{side}",
                 progress=choose_progress(f"{subject.name}: {side} agent", logger=_LOGGER), store=store,
                 concurrency=concurrency, timeout_s=timeout_s, **options,
-            )
-            for side, target in (("old", old), ("new", new))
-        ]  # fmt: skip
-        runs = await asyncio.gather(*asked)
-        pairs = list(pairs_of_runs(*runs))
+            )  # fmt: skip
+
+        runs = await asyncio.gather(asked(old, "old"), asked(new, "new"))
+        pairs = list(pairs_of_runs(runs[0], runs[1], subject.names))
         judging = _Judging(store=store, names=subject.names, evaluators=evaluators, connect=_connector(new), id=id)
         judged, run = await judging.judge(pairs, name=subject.name, part="judged", labels=runs[1].labels)
         itself, run_ids = None, {"old": runs[0].id, "new": runs[1].id}
@@ -134,7 +134,7 @@ def measure_parity(
             labels=tuple(dict.fromkeys((*runs[0].labels, *runs[1].labels))),
             conditions=runs[1].summary().conditions,
             run_ids=run_ids,
-            notes=subject.notes,
+            notes=(*subject.notes, *_reused(runs)),
         )
 
     return _in_own_thread(work, id)
@@ -201,6 +201,17 @@ class _Judging:
             store=self.store, progress=choose_progress(f"{name}: {part}", logger=_LOGGER),
         )  # fmt: skip
         return judge_pairs(pairs, run), run
+
+
+def _reused(runs: Sequence[EvalRun]) -> list[str]:
+    """Return a note if answers are from earlier comparisons, so that both agents were not asked at the same time."""
+    counts = [sum(item.is_reused for item in run.judgements()) for run in runs]
+    if not any(counts):
+        return []
+    return [
+        f"Stored answers of the same versions were used again: {number(counts[0], 0)} of the old agent, "
+        f"{number(counts[1], 0)} of the new one. Their times were measured when they were asked; reuse=False asks anew."
+    ]
 
 
 def _connector(target: Target) -> Callable[[Evaluator], Evaluator] | None:

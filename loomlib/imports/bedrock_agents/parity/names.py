@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Final
@@ -13,10 +12,14 @@ from loomlib.aws.bedrock_agent_traces import AgentStep
 from loomlib.aws.bedrock_agents import ControlRequest
 from loomlib.evals.values.tool_use import ToolUse
 
+from ..emit.naming import tool_name
 from ..model import ImportedAgent
 
 _RETURNED: Final = "RETURN_CONTROL"
-_NOT_ALLOWED: Final = re.compile(r"[^a-zA-Z0-9_-]+")
+_SEARCH: Final = "x_amz_knowledgebase_"
+CODE_TOOL: Final = "get__codeinterpreteraction__execute"
+QUESTION_TOOL: Final = "user__askuser"
+"""Bedrock's own names of these tools, which generated code keeps (its module `toolbox`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +31,8 @@ class ToolNames:
         searches: Tools by the id of a knowledge base.
         collaborators: Tools by the name of a collaborator.
         code: The tool that runs code.
+        question: The tool that asks the user.
+        inner: Tools of collaborators, whose calls are not compared.
 
     Examples:
         >>> ToolNames(actions={("orders", "get_order"): "orders_get_order"})  # doctest: +SKIP
@@ -36,41 +41,37 @@ class ToolNames:
     actions: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     searches: Mapping[str, str] = field(default_factory=dict[str, str])
     collaborators: Mapping[str, str] = field(default_factory=dict[str, str])
-    code: str = "code"
+    code: str = CODE_TOOL
+    question: str = QUESTION_TOOL
+    inner: frozenset[str] = frozenset()
 
     @classmethod
-    def of(
-        cls,
-        agent: ImportedAgent,
-        *,
-        searches: Mapping[str, str] | None = None,
-        collaborators: Mapping[str, str] | None = None,
-        code: str = "code",
-    ) -> ToolNames:
-        """Return the names that an imported agent's tools have (`ImportedTool.name`).
+    def of(cls, agent: ImportedAgent) -> ToolNames:
+        """Return the names that the tools of an imported agent have in the code that Loom generates.
 
         Args:
             agent: The agent.
-            searches: The tools of knowledge bases by id, where a generator named them.
-            collaborators: The tools of collaborators by name, likewise.
-            code: The tool that runs code.
         """
-        return cls(
-            actions={
-                (group.name, tool.function or f"{tool.method} {tool.path}"): tool.name
-                for group in agent.action_groups
-                for tool in group.tools
-            },
-            searches=dict(searches or {}),
-            collaborators=dict(collaborators or {}),
-            code=code,
+        own = cls(
+            actions=_actions(agent),
+            searches={base.id: _search_tool(base.id) for base in agent.enabled_knowledge_bases},
+            collaborators={item.name: tool_name(item.name) for item in agent.collaborators},
         )
+        members = list(agent.walk())[1:]
+        inner = {name for member in members for name in _actions(member).values()}
+        inner |= {_search_tool(base.id) for member in members for base in member.enabled_knowledge_bases}
+        return replace(own, inner=frozenset(inner - own.known))
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The names of the agent's own tools."""
+        return frozenset((*self.actions.values(), *self.searches.values(), *self.collaborators.values()))
 
     @cached_property
     def digest(self) -> str:
         """Hash of all names, for the identity of stored answers."""
         parts = (sorted(self.actions.items()), sorted(self.searches.items()), sorted(self.collaborators.items()))
-        return sha256(repr((*parts, self.code)).encode()).hexdigest()[:12]
+        return sha256(repr((*parts, self.code, self.question, sorted(self.inner))).encode()).hexdigest()[:12]
 
     def of_action(self, group: str, name: str) -> str:
         """Return the name of a function or an operation.
@@ -79,7 +80,7 @@ class ToolNames:
             group: Its action group.
             name: The function, or the method and the path.
         """
-        return self.actions.get((group, name)) or _tool_name(name)
+        return self.actions.get((group, name)) or tool_name(name)
 
     def tool_of_request(self, request: ControlRequest) -> ToolUse:
         """Return a call that the agent returned to its caller, without its result."""
@@ -103,9 +104,11 @@ class ToolNames:
                 name = self.code if is_code else self.of_action(step.action_group, step.name)
                 arguments = {"code": step.input} if is_code else dict(step.arguments)
             elif step.kind == "search":
-                name, arguments = self.searches.get(step.name) or _tool_name(step.name), {"query": step.input}
+                name, arguments = self.searches.get(step.name) or _search_tool(step.name), {"query": step.input}
+            elif step.kind == "question":
+                name, arguments = self.question, {"question": step.output}
             elif step.kind == "agent":
-                name = self.collaborators.get(step.name) or _tool_name(step.name)
+                name = self.collaborators.get(step.name) or tool_name(step.name)
                 arguments = {"task": step.input}
             else:
                 continue
@@ -113,10 +116,34 @@ class ToolNames:
         return tools
 
     def takes_free_text(self, tool: str) -> bool:
-        """Return whether a tool's only argument is a text that the model writes freely: a search, a task, code."""
-        return tool == self.code or tool in {*self.searches.values(), *self.collaborators.values()}
+        """Return whether a tool's argument is a text that the model writes freely: a search, a task, code, a question.
+
+        Args:
+            tool: The tool's name.
+        """
+        free = {self.code, self.question, *self.searches.values(), *self.collaborators.values()}
+        return tool in free or _is_search(tool)
+
+    def without_inner(self, tools: Iterable[ToolUse]) -> tuple[ToolUse, ...]:
+        """Return the successor's calls without those of its collaborators' own tools.
+
+        Args:
+            tools: The calls.
+        """
+        return tuple(use for use in tools if use.name not in self.inner)
 
 
-def _tool_name(name: str) -> str:
-    """Return a name as a tool can have it: `GET /orders/{id}` as `GET_orders_id`."""
-    return _NOT_ALLOWED.sub("_", name).strip("_")[:64] or "tool"
+def _actions(agent: ImportedAgent) -> dict[tuple[str, str], str]:
+    return {
+        (group.name, tool.function or f"{tool.method} {tool.path}"): tool.name
+        for group in agent.action_groups
+        for tool in group.tools
+    }
+
+
+def _search_tool(knowledge_base: str) -> str:
+    return f"{_SEARCH}{knowledge_base}__Search"
+
+
+def _is_search(tool: str) -> bool:
+    return tool.startswith(_SEARCH)

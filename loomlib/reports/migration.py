@@ -1,0 +1,245 @@
+"""The migration report: several Bedrock agents against their successors on AgentCore."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from loomlib.errors import LoomError, NotSupportedError, ReportError
+from loomlib.evals.compare.page import page, table
+from loomlib.evals.values.choices import split_evaluators
+from loomlib.experiments import exit_code, new_id
+from loomlib.imports.bedrock_agents.parity.agent_parity import COLUMNS, AgentParity
+from loomlib.imports.bedrock_agents.parity.alike_gate import LEAST_ALIKE
+from loomlib.imports.bedrock_agents.parity.prompts import cases_of
+from loomlib.imports.bedrock_agents.parity.rule import DEFAULT_ANSWERS, AlikeRule, ToolOrder
+from loomlib.presentation.formats import join, plural
+from loomlib.presentation.text import printable, text_table
+
+from .displays import Listing, Verdict
+from .migration_sample import sample_agents
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from loomlib.workbench import Workbench
+
+MOST_AGENTS: Final = 12
+"""The most agents in one report."""
+_ORDER: Final = {"missed": 0, "unclear": 1, "passed": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedComparison:
+    """An agent that could not be compared.
+
+    Attributes:
+        name: The agent.
+        reason: Why.
+    """
+
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name} was not compared: {self.reason}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Migration:
+    """The comparisons of all agents.
+
+    Attributes:
+        id: The report's id; a report that was stopped resumes with it.
+        parities: The comparisons, missed gates first.
+        failed: Agents that could not be compared.
+    """
+
+    id: str
+    parities: tuple[AgentParity, ...]
+    failed: tuple[FailedComparison, ...] = ()
+
+    def headline(self) -> str:
+        """Return the verdict on all agents in one sentence."""
+        counts = {outcome: [item.name for item in self.parities if item.gate.outcome == outcome] for outcome in _ORDER}
+        words = {"passed": "passed its gate", "missed": "missed its gate", "unclear": "is unclear"}
+        many = {"passed": "passed their gates", "missed": "missed their gates", "unclear": "are unclear"}
+        parts = [
+            f"{join(names, most=4)} {words[outcome] if len(names) == 1 else many[outcome]}"
+            for outcome, names in counts.items()
+            if names
+        ]
+        parts += [f"{join([item.name for item in self.failed], most=4)} could not be compared"] if self.failed else []
+        return f"{plural(len(self.parities) + len(self.failed), 'agent')}: {'; '.join(parts)}."
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return one row of text for each agent, in the order of `COLUMNS`."""
+        missing = ("–",) * (len(COLUMNS) - 2)
+        return [parity.row() for parity in self.parities] + [
+            (item.name, "not compared", *missing) for item in self.failed
+        ]
+
+    def table(self) -> pd.DataFrame:
+        """Return one row for each agent, as text for reading."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(), columns=list(COLUMNS)).set_index("agent")
+
+    def remaining(self) -> Listing:
+        """Return the work that is left, by agent."""
+        items = [
+            (parity.name, f"{what}:" if why else what, why)
+            for parity in self.parities
+            for what, why in parity.remaining()
+        ]
+        items += [(item.name, "not compared:", item.reason) for item in self.failed]
+        return Listing(items=items, nothing="Nothing is left to do.")
+
+    def method(self) -> Listing:
+        """Return how it was measured, and the limits of that; what is the same for all agents once."""
+        notes = dict.fromkeys(note for parity in self.parities for note in parity.method())
+        return Listing(items=[("", note, "") for note in notes])
+
+    def verdict(self) -> Verdict:
+        """Return the report's answer, and its summary for programs."""
+        single = self.parities[0] if len(self.parities) == 1 and not self.failed else None
+        if single is not None:
+            title, sentences = single.title(), single.sentences()[1:]
+        else:
+            title = f"Migration of {plural(len(self.parities) + len(self.failed), 'agent')}"
+            sentences = [self.headline(), *(f"{item.name}: {item.sentences()[1]}" for item in self.parities[:4])]
+            sentences += [str(item) for item in self.failed]
+        gates = [(item.gate.outcome, self._gate(item)) for item in self.parities]
+        return Verdict(
+            title=title,
+            sentences=sentences,
+            gates=gates,
+            summary=self.summary(),
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        return {
+            "state": "complete" if not self.failed else "partial",
+            "migration_id": self.id,
+            "headline": self.headline(),
+            "agents": [parity.summary() for parity in self.parities],
+            "not_compared": [{"agent": item.name, "reason": item.reason} for item in self.failed],
+            "gates": [
+                {"name": item.name, **item.gate.summary(), "sentence": self._gate(item)} for item in self.parities
+            ],
+            "exit_code": exit_code([item.gate for item in self.parities]),
+            "labels": list(dict.fromkeys(label for item in self.parities for label in item.labels)),
+        }
+
+    def _gate(self, parity: AgentParity) -> str:
+        named = f"{parity.name}: " if len(self.parities) > 1 else ""
+        return f"{named}{parity.gate.sentence()}"
+
+    def __str__(self) -> str:
+        return printable("\n".join([self.headline(), text_table(COLUMNS, self.rows())]))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return page("", [self.headline()], table(COLUMNS, self.rows()))
+
+
+def compared_agents(
+    bench: Workbench,
+    agents: str,
+    cases: str,
+    *,
+    alias: str = "live",
+    repeats: int = 1,
+    min_alike_percent: float = LEAST_ALIKE * 100,
+    answers: str = "",
+    tools: str = "any_order",
+    migration_id: str = "",
+    concurrency: int = 2,
+) -> Migration:
+    """Compare Bedrock agents with their successors, one agent after the other.
+
+    An agent that cannot be compared does not stop the others; if none can be, the error is raised.
+
+    Args:
+        bench: The workbench.
+        agents: One to twelve agents, separated by commas; "" makes a sample on the local AgentCore. Each is
+            `name` if its successor has the name that Loom's import gives it, else `name=successor`.
+        cases: The cases: an eval set, a text file with a prompt in each line, or a folder with such a file for each
+            agent, `<name>.json`, `.csv` or `.txt`.
+        alias: The alias of the Bedrock agents that is asked.
+        repeats: How often each case is asked.
+        min_alike_percent: The least share of cases that must behave alike, in percent.
+        answers: Evaluators of the rule, separated by commas; "" for the rule's own.
+        tools: How tool calls are compared.
+        migration_id: The id of a report to resume, "" for a new one.
+        concurrency: How many cases each agent is asked at once.
+
+    Raises:
+        ReportError: No agent is named, or more than twelve.
+        LoomError: No agent could be compared.
+    """
+    order = cast("ToolOrder", tools)  # AlikeRule refuses what is none
+    rule = AlikeRule(answers=tuple(split_evaluators(answers)) or DEFAULT_ANSWERS, tools=order)
+    sample: list[str] = []
+    if not agents.strip():
+        agents, sample = sample_agents(bench)
+    chosen = _named(agents)
+    id = migration_id or new_id("migration")
+    parities: list[AgentParity] = []
+    failed: list[FailedComparison] = []
+    first: LoomError | None = None
+    for name, successor in chosen:
+        try:
+            old = bench.bedrock.agents.get(name)
+            evalset = cases_of(_cases_file(cases, name) if cases else sample, name=name)
+            parities.append(
+                old.parity(
+                    bench.agent(successor),
+                    evalset,
+                    alias=alias,
+                    imported=old.snapshot(alias).agent,
+                    repeats=repeats,
+                    least=min_alike_percent / 100,
+                    rule=rule,
+                    parity_id=f"{id}-{name}",
+                    concurrency=concurrency,
+                )
+            )
+        except (ReportError, NotSupportedError):
+            raise
+        except LoomError as error:
+            first = first or error
+            failed.append(FailedComparison(name=name, reason=str(error)))
+    if not parities and first is not None:
+        raise first
+    parities.sort(key=lambda parity: _ORDER[parity.gate.outcome])
+    return Migration(id=id, parities=tuple(parities), failed=tuple(failed))
+
+
+def _named(agents: str) -> list[tuple[str, str]]:
+    from loomlib.imports.bedrock_agents.emit.naming import runtime_name
+
+    named: dict[str, str] = {}
+    for part in filter(None, (text.strip() for text in agents.split(","))):
+        name, given, successor = (text.strip() for text in part.partition("="))
+        named[name] = successor if given else runtime_name(name)
+    if not 0 < len(named) <= MOST_AGENTS:
+        raise ReportError(
+            f"The report compares one to {MOST_AGENTS} agents, not {len(named)}",
+            on="agents",
+            try_='"support,orders=new_orders"',
+        )
+    return list(named.items())
+
+
+def _cases_file(cases: str, name: str) -> str:
+    folder = Path(cases).expanduser()
+    if not folder.is_dir():
+        return cases
+    for ending in (".json", ".jsonl", ".csv", ".txt"):
+        if (file := folder / f"{name}{ending}").is_file():
+            return str(file)
+    raise LoomError("The folder has no cases for this agent", on=name, try_=f"{name}.txt with a prompt in each line")
