@@ -37,12 +37,10 @@ class Routing:
     Attributes:
         kind: Whether a collaborator takes it over, the same one as before, or none alone.
         collaborator: The collaborator's name, of the kind "agent".
-        text: What it is given in place of the user's text; "" for that.
     """
 
     kind: Literal["agent", "last agent", "undecided"]
     collaborator: str = ""
-    text: str = ""
 
 
 def check_of(raw: str) -> RequestCheck:
@@ -96,27 +94,6 @@ def parsed_answer(payload: str, kind: str) -> str:
     parts: object = answer.get("generatedResponseParts")
     listed = cast("list[Any]", parts) if isinstance(parts, list) else []
     return "\n".join(str(_object(part).get("text") or "") for part in listed)
-
-
-def parsed_routing(payload: str) -> Routing:
-    """Read a parser's answer for ROUTING_CLASSIFIER.
-
-    Raises:
-        RefusedError: It lacks the documented form (424).
-    """
-    answer = _parsed(payload, "routingClassifierParsedResponse")
-    details = _object(answer.get("responseDetails"))
-    invocation = _object(details.get("agentCollaboratorInvocation"))
-    match details.get("type"):
-        case "AGENT":
-            text = str(_object(invocation.get("input")).get("text") or "")
-            return Routing(kind="agent", collaborator=str(invocation.get("agentCollaboratorName") or ""), text=text)
-        case "LAST_AGENT":
-            return Routing(kind="last agent")
-        case "UNDECIDED":
-            return Routing(kind="undecided")
-        case other:
-            raise dependency_failed(f"The parser's routingClassifierParsedResponse has the type {other}")
 
 
 def _tagged(text: str, tag: str) -> str:

@@ -15,8 +15,9 @@ _INFERENCE: Final = {
 }  # fmt: skip
 _TYPES: Final = (
     "PRE_PROCESSING", "ORCHESTRATION", "KNOWLEDGE_BASE_RESPONSE_GENERATION", "POST_PROCESSING", "MEMORY_SUMMARIZATION",
-    "ROUTING_CLASSIFIER",
 )  # fmt: skip
+"""The types that CreateAgent takes: the routing classifier has no configuration there."""
+
 _NOT_PARSED: Final = ("ORCHESTRATION", "MEMORY_SUMMARIZATION")
 
 
@@ -113,9 +114,8 @@ def shown_prompts(document: Mapping[str, Any]) -> dict[str, Any]:
     """
     override: Mapping[str, Any] = document.get("promptOverrideConfiguration") or {}
     given = _given(document)
-    routes = document.get("agentCollaboration") == "SUPERVISOR_ROUTER"
     prompts: list[Mapping[str, Any]] = []
-    for kind in _TYPES if routes or "ROUTING_CLASSIFIER" in given else _TYPES[:-1]:
+    for kind in _TYPES:
         default: dict[str, Any] = {
             "promptType": kind,
             "promptCreationMode": "DEFAULT",

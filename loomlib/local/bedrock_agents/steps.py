@@ -14,7 +14,6 @@ from .parsing import (
     check_of,
     parsed_answer,
     parsed_check,
-    parsed_routing,
     routing_of,
 )
 from .prompts import StepSettings, step_settings
@@ -101,8 +100,7 @@ class TurnSteps:
         step = _StepCall(self, settings, values, "routingClassifierTrace", guarded=True)
         yield step.begun
         raw = await step.ask()
-        payload = await step.parse(raw)
-        self.routing = routing_of(raw, frozenset(names)) if payload is None else parsed_routing(payload)
+        self.routing = routing_of(raw, frozenset(names))
         for frame in step.ended(raw):
             yield frame
 

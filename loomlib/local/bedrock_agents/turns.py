@@ -108,7 +108,7 @@ class AgentTurn:
         routing = self._steps.routing
         self._session.routed = {"agent": routing.collaborator, "last agent": self._session.routed}.get(routing.kind, "")
         if self._session.routed:
-            async for frame in self._hand_over(routing.text or request.text, ()):
+            async for frame in self._hand_over(request.text, ()):
                 yield frame
 
     async def _resume(self) -> AsyncIterator[bytes]:

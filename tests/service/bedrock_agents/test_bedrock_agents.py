@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import boto3
@@ -334,38 +334,6 @@ def test_a_session_ends(aws: Aws, weather: str) -> None:
     assert untraced["trace"] == []
     with pytest.raises(ClientError, match="inputText is missing"):
         invoked(aws, weather)
-
-
-@pytest.fixture(scope="module")
-def base(aws: Aws) -> Iterator[str]:
-    """The id of a knowledge base with the shop's rules."""
-    agents = aws.client("bedrock-agent")
-    embedding = {"embeddingModelArn": "arn:aws:bedrock:us-east-1::foundation-model/amazon.titan-embed-text-v2:0"}
-    base = agents.create_knowledge_base(
-        name=f"rules-{uuid.uuid4().hex[:8]}",
-        roleArn=ROLE,
-        knowledgeBaseConfiguration={"type": "VECTOR", "vectorKnowledgeBaseConfiguration": embedding},
-    )["knowledgeBase"]["knowledgeBaseId"]
-    source = agents.create_data_source(knowledgeBaseId=base, name="rules", dataSourceConfiguration={"type": "CUSTOM"})[
-        "dataSource"
-    ]["dataSourceId"]
-    texts = {"returns": "Parcels can be returned within 30 days.", "warranty": "A kettle has a warranty of 24 months."}
-    documents = [
-        {
-            "content": {
-                "dataSourceType": "CUSTOM",
-                "custom": {
-                    "customDocumentIdentifier": {"id": name},
-                    "sourceType": "IN_LINE",
-                    "inlineContent": {"type": "TEXT", "textContent": {"data": text}},
-                },
-            }
-        }
-        for name, text in texts.items()
-    ]
-    agents.ingest_knowledge_base_documents(knowledgeBaseId=base, dataSourceId=source, documents=documents)
-    yield base
-    agents.delete_knowledge_base(knowledgeBaseId=base)
 
 
 def test_a_knowledge_base_is_searched_and_cited(aws: Aws, create: Callable[..., str], base: str) -> None:
