@@ -1,0 +1,98 @@
+"""The triggers of an agent, with their names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ...errors import LoomError
+from ..spec import AgentSpec, TriggerSpec
+
+SCHEDULE: Final = "schedule"
+OBJECTS: Final = "s3"
+
+_BEARER: Final = "remove [authorizer], or call the agent from something that has its tokens"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentTrigger:
+    """A trigger of one agent.
+
+    Attributes:
+        agent: The agent's name.
+        name: The trigger's name: its kind and its place among those of its kind, such as `schedule-1`.
+        spec: What it is.
+    """
+
+    agent: str
+    name: str
+    spec: TriggerSpec
+
+    @property
+    def kind(self) -> str:
+        """`schedule` or `s3`."""
+        return SCHEDULE if self.spec.schedule else OBJECTS
+
+    @property
+    def resource_name(self) -> str:
+        """The name of what is made for it: the schedule, or the rule and the function."""
+        return f"loom-{self.agent}-{self.name}"[:64]
+
+    @property
+    def bucket(self) -> str:
+        """The bucket whose new objects it is about; "" for a schedule."""
+        return self.spec.s3.partition("/")[0]
+
+    @property
+    def prefix(self) -> str:
+        """The start of the keys of the objects that it is about."""
+        return self.spec.s3.partition("/")[2]
+
+
+def agent_triggers(spec: AgentSpec) -> tuple[AgentTrigger, ...]:
+    """Return the triggers of an agent, in the order of `loom-agent.toml`.
+
+    Args:
+        spec: The agent's configuration.
+
+    Raises:
+        LoomError: The agent takes bearer tokens only, which no trigger has, or its protocol has no prompts.
+    """
+    if spec.triggers and spec.authorizer is not None:
+        raise LoomError("A trigger signs its requests, and this agent takes bearer tokens", on=spec.name, try_=_BEARER)
+    found: list[AgentTrigger] = []
+    counts = {SCHEDULE: 0, OBJECTS: 0}
+    for trigger in spec.triggers:
+        kind = SCHEDULE if trigger.schedule else OBJECTS
+        counts[kind] += 1
+        name = f"{kind}-{counts[kind]}"
+        if spec.protocol in ("MCP", "A2A") and not trigger.payload:
+            raise LoomError(
+                f"A trigger's prompt means nothing to an agent that speaks {spec.protocol}",
+                on=f"{spec.name}, {name}",
+                try_="a payload with the protocol's JSON-RPC request",
+            )
+        found.append(AgentTrigger(agent=spec.name, name=name, spec=trigger))
+    return tuple(found)
+
+
+def find_trigger(spec: AgentSpec, name: str) -> AgentTrigger:
+    """Return an agent's trigger by its name.
+
+    Args:
+        spec: The agent's configuration.
+        name: The trigger's name, such as `schedule-1`.
+
+    Raises:
+        LoomError: There is none of that name.
+    """
+    triggers = agent_triggers(spec)
+    for trigger in triggers:
+        if trigger.name == name:
+            return trigger
+    names = ", ".join(trigger.name for trigger in triggers)
+    raise LoomError(
+        f"The agent has no trigger {name!r}",
+        on=spec.name,
+        try_=names or "add one to loom-agent.toml: [[trigger]] with schedule or s3",
+    )
