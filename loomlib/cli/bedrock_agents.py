@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..presentation.formats import plural
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, records, say
 
 if TYPE_CHECKING:
     from ..imports.bedrock_agents import ImportedAgent
 
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _STATES = ("kept", "approximated", "lost", "needs you")
 
 
@@ -22,12 +24,13 @@ def bedrock_agents() -> None:
 
 
 @bedrock_agents.command("list")
+@_JSON
 @pass_command_context
-def list_(command: CommandContext) -> None:
+def list_(command: CommandContext, as_json: bool) -> None:
     """List the account's agents with how many of their features are kept, and which need you."""
     with command.connect() as bench:
         rows = records(bench.bedrock_agents())
-    if command.as_json:
+    if command.as_json or as_json:
         emit_json(rows)
     else:
         emit_table([_line(row) for row in rows], empty="No Bedrock agents in this account and region.")
@@ -37,13 +40,14 @@ def list_(command: CommandContext) -> None:
 @click.argument("name")
 @click.argument("folder", type=click.Path(file_okay=False))
 @click.option("--alias", default="live", show_default=True, help="The alias to read, or DRAFT.")
+@_JSON
 @pass_command_context
-def snapshot(command: CommandContext, name: str, folder: str, alias: str) -> None:
+def snapshot(command: CommandContext, name: str, folder: str, alias: str, as_json: bool) -> None:
     """Read the agent NAME (a name, id or ARN) with its collaborators, without secrets, into FOLDER."""
     with command.connect() as bench:
         taken = bench.bedrock.agents.get(name).snapshot(alias)
         written = taken.write(folder)
-    if command.as_json:
+    if command.as_json or as_json:
         emit_json(
             {
                 "folder": str(written),
@@ -63,9 +67,9 @@ def snapshot(command: CommandContext, name: str, folder: str, alias: str) -> Non
     for note in taken.value.notes:
         say(note)
     if removed := sum(_redactions(taken.agent).values()):
-        say(f"{removed} secrets were removed from its texts")
-    agents = len(list(taken.agent.walk()))
-    say(f"{taken.agent.name}, version {taken.agent.version} · {agents} agents · {taken.digest[:19]} → {written}")
+        say(f"{plural(removed, 'secret')} removed from its texts")
+    agents = plural(len(list(taken.agent.walk())), "agent")
+    say(f"{taken.agent.name}, version {taken.agent.version} · {agents} · {taken.digest[:19]} → {written}")
 
 
 def _line(row: Mapping[str, Any]) -> dict[str, Any]:
