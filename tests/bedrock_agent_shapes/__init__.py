@@ -18,10 +18,16 @@ importer can only report. Shapes whose `runs_here` is False can be read, but the
 
 from __future__ import annotations
 
-from . import action_groups, knowledge, supervisors
+from . import action_groups, knowledge, steps, supervisors, unreadable
 from .shape import AgentShape, ShapeAnswer, ShapePrompt, ask_shape, clients_of, create_shape
 
-SHAPES: tuple[AgentShape, ...] = (*action_groups.SHAPES, *knowledge.SHAPES, *supervisors.SHAPES)
+SHAPES: tuple[AgentShape, ...] = (
+    *action_groups.SHAPES,
+    *knowledge.SHAPES,
+    *steps.SHAPES,
+    *supervisors.SHAPES,
+    *unreadable.SHAPES,
+)
 SHAPES_BY_NAME = {shape.name: shape for shape in SHAPES}
 
 __all__ = [

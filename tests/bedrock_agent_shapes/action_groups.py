@@ -125,6 +125,7 @@ OPENAPI_INLINE = AgentShape(
     prompts=(
         ShapePrompt(text="What is the status of order 4711?", contains=("shipped",), tools=("GET /orders/{orderId}",)),
     ),
+    complaint="a gateway's target is made before the Lambda function that it calls",
 )
 OPENAPI_S3_BEARER = AgentShape(
     name="openapi-s3-bearer",

@@ -51,6 +51,7 @@ class AgentShape:
         prompts: The prompts to ask.
         complaint: What users of other importers complain about, which this shape shows; "" if nothing.
         needs_you: What an importer cannot move without a person; "" if nothing.
+        removed_objects: Objects of the declaration that are removed from S3 once its agents are made.
         runs_here: Whether the local Bedrock Agents answer; False where they refuse it by name.
     """
 
@@ -59,6 +60,7 @@ class AgentShape:
     prompts: tuple[ShapePrompt, ...] = ()
     complaint: str = ""
     needs_you: str = ""
+    removed_objects: tuple[str, ...] = ()
     runs_here: bool = True
 
 
@@ -93,7 +95,10 @@ def create_shape(clients: Clients, shape: AgentShape) -> CreatedAgents:
         clients: The connection to a local service.
         shape: The shape.
     """
-    return create_agents(clients, shape.declaration)
+    created = create_agents(clients, shape.declaration)
+    for key in shape.removed_objects:
+        clients.client("s3").delete_object(Bucket=created.bucket, Key=key)
+    return created
 
 
 def ask_shape(

@@ -1,4 +1,4 @@
-"""Shapes of several agents: the shipped example, and five levels."""
+"""Shapes of several agents: the shipped example, a router, and five levels."""
 
 from __future__ import annotations
 
@@ -46,5 +46,30 @@ FIVE_LEVELS = AgentShape(
     ),
     prompts=(ShapePrompt(text="What is the status of order 4711?", contains=("shipped",), tools=("order_status",)),),
 )
+_PRICE = {
+    "name": "get_price",
+    "description": "Returns the price of an article",
+    "parameters": {"article": {"type": "string", "description": "The article", "required": True}},
+}
+ROUTER = AgentShape(
+    name="router",
+    declaration=declaration(
+        "router",
+        agent("shape-router-orders", functions("orders", ORDER_STATUS)),
+        agent("shape-router-prices", functions("prices", _PRICE)),
+        agent(
+            "shape-router",
+            collaborators=[
+                collaborator("order_desk", "shape-router-orders", "Knows the status of every order"),
+                collaborator("price_desk", "shape-router-prices", "Knows the price of every article"),
+            ],
+            agentCollaboration="SUPERVISOR_ROUTER",
+        ),
+    ),
+    prompts=(
+        ShapePrompt(text="What is the status of order 4711?", contains=("shipped",), tools=("order_status",)),
+        ShapePrompt(text='What is the price of the article "kettle"?', contains=("29 euros",), tools=("get_price",)),
+    ),
+)
 
-SHAPES = (SUPERVISOR, FIVE_LEVELS)
+SHAPES = (SUPERVISOR, FIVE_LEVELS, ROUTER)
