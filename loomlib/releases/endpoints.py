@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable
 
 from ..agents import RuntimeArn
 from ..aws import Clients
@@ -17,13 +16,11 @@ from ..aws.endpoints import (
     point_endpoint,
 )
 from ..aws.versions import VersionDescription, describe_versions, wait_for_version
+from ..deploy.names import AGENT_TAG
 from ..errors import LoomError, ResourceNotFoundError
 from ..presentation.formats import join
 from ..store import EndpointChangeRow, Store
 from .served import CREATED, DELETED, OBSERVED, PROMOTED, ROLLED_BACK, served_versions
-
-MADE_BY_LOOM: Final[Mapping[str, str]] = {"loom:made-by": "loom"}
-"""The tags of an endpoint that Loom creates."""
 
 Progress = Callable[[str], None] | None
 
@@ -90,7 +87,7 @@ class EndpointReleases:
             name,
             wanted,
             description=description,
-            tags=MADE_BY_LOOM,
+            tags={AGENT_TAG: self.arn.name},
             region=self.arn.region,
             progress=progress,
         )

@@ -168,7 +168,8 @@ def _t_values(in_second: NDArray[np.bool_], centred: FloatArray) -> FloatArray:
 def _p_values(observed: FloatArray, permuted: FloatArray) -> FloatArray:
     """Two-sided with equal tails; ties count half, and the observed division is one of the permutations."""
     with np.errstate(invalid="ignore"):
-        tied = (permuted == observed) | (np.abs(permuted - observed) <= _TIE * np.maximum(1, np.abs(observed)))
+        near = np.abs(permuted - observed) <= _TIE * np.maximum(1, np.abs(observed))
+    tied = (permuted == observed) | (near & np.isfinite(observed))
     above = ((permuted > observed) & ~tied).sum(axis=0)
     equal = tied.sum(axis=0) + 1
     upper = (above + equal / 2) / (permuted.shape[0] + 1)

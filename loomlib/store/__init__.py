@@ -5,7 +5,7 @@ from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredAnswer, StoredResult, 
 from .figures import CostSum, OutcomeCount, TimedCall
 from .invocations import INTERRUPTED, NEVER_BEGAN
 from .leases import LEASE_S, Lease
-from .releases import AbTestRow, EndpointChangeRow
+from .releases import AbCall, AbTestRow, EndpointChangeRow
 from .rows import (
     INVOCATION_STATES,
     MEASUREMENT_STATES,
@@ -29,6 +29,7 @@ __all__ = [
     "MEASUREMENT_STATES",
     "NEVER_BEGAN",
     "STUDY_STATES",
+    "AbCall",
     "AbTestRow",
     "AgentRow",
     "AlertEventRow",

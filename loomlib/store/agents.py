@@ -110,6 +110,11 @@ class Agents:
         with self._database.write() as connection:
             connection.execute(update(agents).where(agents.c.id == id).values(tags=dict(tags)))
 
+    def set_message_format(self, id: int, form: Mapping[str, Any] | None) -> None:
+        """Store the form of an agent's requests and answers; None removes it."""
+        with self._database.write() as connection:
+            connection.execute(update(agents).where(agents.c.id == id).values(message_format=form and dict(form)))
+
     def remove(self, id: int) -> bool:
         """Hide the agent; return False when there was none. Its invocations and studies stay stored."""
         removal = update(agents).where(agents.c.id == id, agents.c.removed_at.is_(None))

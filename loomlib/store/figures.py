@@ -17,7 +17,7 @@ from .invocations import NEVER_BEGAN, Invocations
 from .operation_tables import invocation_costs
 from .tables import invocations, traces
 
-_PICOS: Final = Decimal(10) ** 12
+PICOS: Final = Decimal(10) ** 12
 
 OptionalTime: TypeAlias = datetime | None
 
@@ -211,7 +211,7 @@ class FigureQueries:
             CostSum(
                 agent_id=agent,
                 currency=currency,
-                known=Decimal(picos) / _PICOS,
+                known=Decimal(picos) / PICOS,
                 unknown=int(unknown),
                 is_estimate=bool(estimate),
                 simulated=int(simulated),
@@ -289,7 +289,7 @@ class FigureQueries:
             currency: The currency's ISO 4217 code.
         """
         values: dict[str, Any] = {
-            "known_picos": int((known * _PICOS).to_integral_value()),
+            "known_picos": int((known * PICOS).to_integral_value()),
             "unknown_items": unknown,
             "is_estimate": is_estimate,
             "is_simulated": is_simulated,

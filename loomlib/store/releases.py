@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ..errors import StoreError
 from .database import Database
+from .figures import PICOS
+from .operation_tables import invocation_costs
 from .release_tables import ab_sessions, ab_tests, endpoint_changes
+from .tables import invocations
 
 AB_TEST_STATES: Final = ("running", "stopped")
 
@@ -50,6 +54,21 @@ class AbTestRow:
     def __post_init__(self) -> None:
         if self.state not in AB_TEST_STATES:
             raise ValueError(f"an A/B test is {', '.join(AB_TEST_STATES)}, not {self.state!r}")
+
+
+class AbCall(NamedTuple):
+    """One ended call of a session of an A/B test.
+
+    `cost` is in `currency`, without the items whose cost is unknown; None where no cost is stored.
+    """
+
+    session_id: str
+    status: str
+    failure: str | None
+    duration_ms: float | None
+    cost: Decimal | None
+    unknown_items: int
+    currency: str
 
 
 class StoredReleases:
@@ -174,6 +193,44 @@ class StoredReleases:
         chosen = select(ab_sessions.c.session_id, ab_sessions.c.arm).where(ab_sessions.c.test_id == test_id)
         with self._database.read() as connection:
             return {session: arm for session, arm in connection.execute(chosen.order_by(ab_sessions.c.id).limit(limit))}
+
+    def calls(self, test_id: str, agent_id: int) -> tuple[AbCall, ...]:
+        """Return the ended calls of a test's sessions, oldest first.
+
+        Args:
+            test_id: The test.
+            agent_id: The agent's id in the store.
+        """
+        costs = invocation_costs.c
+        chosen = (
+            select(
+                invocations.c.session_id,
+                invocations.c.status,
+                invocations.c.failure,
+                invocations.c.client_duration_ms,
+                costs.known_picos,
+                costs.unknown_items,
+                costs.currency,
+            )
+            .join(ab_sessions, ab_sessions.c.session_id == invocations.c.session_id)
+            .outerjoin(invocation_costs, costs.invocation_id == invocations.c.id)
+            .where(ab_sessions.c.test_id == test_id, invocations.c.agent_id == agent_id)
+            .where(invocations.c.status.in_(("complete", "error")))
+            .order_by(invocations.c.id)
+        )
+        with self._database.read() as connection:
+            return tuple(
+                AbCall(
+                    session_id=session,
+                    status=status,
+                    failure=failure,
+                    duration_ms=duration,
+                    cost=None if picos is None else Decimal(picos) / PICOS,
+                    unknown_items=unknown or 0,
+                    currency=currency or "",
+                )
+                for session, status, failure, duration, picos, unknown, currency in connection.execute(chosen)
+            )
 
     def count_sessions(self, test_id: str) -> int:
         """Return how many sessions a test has."""

@@ -37,6 +37,7 @@ class AgentRow:
     registered_at: datetime
     last_refreshed_at: datetime | None
     tags: Mapping[str, str]
+    message_format: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +197,7 @@ _ABSENT: Final[Mapping[str, Any]] = {
     "available_qualifiers": (),
     "raw_metadata": {},
     "tags": {},
+    "message_format": {},
     "chunk_offsets_ms": (),
     "labels": (),
     "environment": {},

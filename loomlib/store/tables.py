@@ -51,6 +51,7 @@ agents = Table(
     # A removed agent stays stored: its invocations remain readable, and registering it again restores them.
     Column("removed_at", UtcDateTime),
     Column("tags", JsonText),
+    Column("message_format", JsonText),
     UniqueConstraint("scope", "arn"),
     sqlite_autoincrement=True,
 )

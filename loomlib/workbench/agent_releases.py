@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..agents import AgentEntry
 from ..aws.endpoints import EndpointDescription
+from ..presentation.formats import percent
 from ..presentation.html import card
+from ..releases.ab_tests import AbTests
 from ..releases.endpoints import EndpointReleases
+from ..store import AbTestRow
 from .context import Context
 from .frames import rows_frame
 from .wait_line import WaitLine
@@ -16,10 +19,12 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .ab_test import AbTest
     from .version_diff import VersionDiff
 
 _VERSIONS = ("version", "created", "description", "status", "code", "platform", "endpoints")
 _ENDPOINTS = ("endpoint", "version", "status", "before", "updated", "description")
+_TESTS = ("id", "endpoint", "versions", "sessions", "planned", "state", "started", "ended")
 _HISTORY = ("at", "endpoint", "action", "version")
 
 
@@ -39,6 +44,7 @@ class AgentReleases:
     def __init__(self, context: Context, entry: AgentEntry, refresh: Callable[[], object]) -> None:
         self._context, self._entry, self._refresh = context, entry, refresh
         self._endpoints = EndpointReleases(context.clients, context.store, context.where, entry.arn)
+        self._tests = AbTests(self._endpoints, context.store, context.where)
 
     def versions(self) -> pd.DataFrame:
         """Return the versions, newest first: when each was made, its state, its code, and the endpoints that serve it.
@@ -169,6 +175,7 @@ class AgentReleases:
         """
         if (version is None) == (source is None):
             raise ValueError('give a version, or the source whose version is to be served: promote("prod", version=4)')
+        self._tests.check_free(endpoint)
         wanted = self._endpoints.get(source).version if source is not None else str(version)
         return self._changed(self._endpoints.promote(endpoint, wanted, progress=progress or WaitLine()))
 
@@ -186,6 +193,7 @@ class AgentReleases:
             ConflictError: The earlier version is not READY.
             ResourceNotFoundError: The earlier version was deleted, or there is no such endpoint.
         """
+        self._tests.check_free(endpoint)
         return self._changed(self._endpoints.rollback(endpoint, progress=progress or WaitLine()))
 
     def delete(self, endpoint: str) -> bool:
@@ -194,9 +202,76 @@ class AgentReleases:
         Raises:
             LoomError: The endpoint is DEFAULT, which is deleted only with its runtime.
         """
+        self._tests.check_free(endpoint)
         gone = self._endpoints.delete(endpoint)
         self._refresh()
         return gone
+
+    def start_ab_test(
+        self,
+        endpoint: str,
+        versions: Mapping[str | int, float],
+        *,
+        sessions: int,
+        progress: Callable[[str], None] | None = None,
+    ) -> AbTest:
+        """Split the sessions of an endpoint between the version that it serves and another one.
+
+            test = agent.releases.start_ab_test("prod", {3: 0.9, 4: 0.1}, sessions=400)
+            test.invoke("What is 2+2?", session_id=session)
+            test.result()
+
+        AgentCore's endpoints have no weights. The other version gets an endpoint of its own, and `test.route` chooses
+        the endpoint of a session by a hash of its id, here and on AWS.
+
+        Args:
+            endpoint: The endpoint, which serves one of the versions.
+            versions: The two versions with their shares of the sessions.
+            sessions: Number of sessions after which the test is evaluated, of both versions together:
+                `loomlib.statistics.sessions_for_difference` computes it.
+            progress: Called with a line at each step; a line in the notebook by default.
+
+        Raises:
+            LoomError: The endpoint serves neither version, or a test runs behind it.
+            ConflictError: The other version is not READY.
+            ValueError: The shares do not add up to 1, or there are not two versions.
+        """
+        row = self._tests.start(endpoint, versions, sessions=sessions, progress=progress or WaitLine())
+        self._refresh()
+        return self._test(row)
+
+    def ab_test(self, name: str) -> AbTest:
+        """Return an A/B test.
+
+        Args:
+            name: Its id, or the endpoint behind which it runs.
+
+        Raises:
+            LoomError: The agent has no such test.
+        """
+        return self._test(self._tests.running(name) or self._tests.get(name))
+
+    def ab_tests(self) -> pd.DataFrame:
+        """Return the A/B tests, newest first."""
+        rows = [
+            {
+                "id": row.id,
+                "endpoint": row.endpoint,
+                "versions": ", ".join(f"{arm['version']}: {percent(arm['share'])}" for arm in row.design["arms"]),
+                "sessions": self._context.store.releases.count_sessions(row.id),
+                "planned": row.design["sessions"],
+                "state": row.state,
+                "started": row.started_at,
+                "ended": row.ended_at,
+            }
+            for row in self._tests.list()
+        ]
+        return rows_frame(rows, _TESTS)
+
+    def _test(self, row: AbTestRow) -> AbTest:
+        from .ab_test import AbTest
+
+        return AbTest(self._context, self._entry, self._tests, row, self._refresh)
 
     def _changed(self, endpoint: EndpointDescription) -> AgentEndpoint:
         self._refresh()

@@ -1,0 +1,158 @@
+"""The result of an A/B test as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..presentation.formats import NumberKind, number, p_value, plural
+from ..statistics import Estimate
+from .ab_design import AbDesign
+
+BETTER: Final = "better"
+WORSE: Final = "worse"
+NO_DIFFERENCE: Final = "no difference shown"
+TOO_FEW_SESSIONS: Final = "too few sessions"
+NOT_YET: Final = "not decided yet"
+LEVEL: Final = 0.05
+
+AB_COLUMNS: Final = ("metric", "control", "treatment", "difference [95 %]", "p", "p (Holm)", "verdict", "sessions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbMetric:
+    """One figure of both versions.
+
+    Attributes:
+        name: Its name: "latency", "cost", "failure rate", or an evaluator.
+        kind: What it measures, for its unit.
+        is_lower_better: Whether less is better.
+        control: Mean over the control's sessions.
+        treatment: Mean over the treatment's sessions.
+        difference: The treatment's mean minus the control's.
+        p_value: Of "no difference"; None where it is not known.
+        adjusted_p: The same, adjusted for the number of metrics (Holm).
+        sessions: Sessions with the figure, of control and treatment.
+        unknown: Sessions without it, of control and treatment; they are left out, not counted as 0.
+    """
+
+    name: str
+    kind: NumberKind
+    is_lower_better: bool
+    control: Estimate
+    treatment: Estimate
+    difference: Estimate
+    p_value: float | None
+    adjusted_p: float | None
+    sessions: tuple[int, int]
+    unknown: tuple[int, int]
+
+    def verdict(self, *, is_early: bool) -> str:
+        """Return what the treatment is: better, worse, without a difference that is shown, or not decided.
+
+        Args:
+            is_early: Whether the test has fewer sessions than planned.
+        """
+        if self.adjusted_p is None:
+            return TOO_FEW_SESSIONS
+        if is_early:
+            return NOT_YET
+        if self.adjusted_p >= LEVEL or self.difference.value is None:
+            return NO_DIFFERENCE
+        return BETTER if (self.difference.value < 0) == self.is_lower_better else WORSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbResult:
+    """The result of an A/B test.
+
+    Attributes:
+        design: The design.
+        seen: Sessions that have joined.
+        sessions: Sessions that are evaluated, of control and treatment: the first ones, as many as planned.
+        metrics: The figures.
+        share_p: p-value of the test that the versions got the shares of the sessions that were planned.
+        notes: What a reader should know.
+    """
+
+    design: AbDesign
+    seen: int
+    sessions: tuple[int, int]
+    metrics: tuple[AbMetric, ...]
+    share_p: float | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_early(self) -> bool:
+        """Whether fewer sessions have joined than were planned."""
+        return self.seen < self.design.sessions
+
+    def __getitem__(self, metric: str) -> AbMetric:
+        for known in self.metrics:
+            if known.name == metric:
+                return known
+        raise KeyError(metric)
+
+    def sentence(self) -> str:
+        """Return the outcome in one or two sentences."""
+        control, treatment = self.design.arms
+        planned = plural(self.design.sessions, "session")
+        if self.is_early:
+            return (
+                f"Looked at {number(self.seen)} of {planned} that were planned: nothing is decided yet. "
+                "A p-value holds only at the planned number; a test that is stopped as soon as one is small finds "
+                "differences that do not exist."
+            )
+        named = f"version {treatment.version} against version {control.version}"
+        found = [
+            f"{metric.name} {metric.verdict(is_early=False)} (p {p_value(metric.adjusted_p)})"
+            for metric in self.metrics
+            if metric.verdict(is_early=False) in (BETTER, WORSE)
+        ]
+        if not found:
+            return f"After {planned}, no difference is shown: {named}."
+        return f"After {planned}, {named}: {', '.join(found)}."
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row for each metric, as texts."""
+        return [self._row(metric) for metric in self.metrics]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready values."""
+        return {
+            "test": self.design.id,
+            **self.design.summary(),
+            "seen": self.seen,
+            "planned": self.design.sessions,
+            "is_early": self.is_early,
+            "evaluated": list(self.sessions),
+            "share_p": self.share_p,
+            "metrics": [
+                {
+                    "name": metric.name,
+                    "control": metric.control.summary(),
+                    "treatment": metric.treatment.summary(),
+                    "difference": metric.difference.summary(),
+                    "p": metric.p_value,
+                    "p_holm": metric.adjusted_p,
+                    "verdict": metric.verdict(is_early=self.is_early),
+                    "sessions": list(metric.sessions),
+                    "unknown": list(metric.unknown),
+                }
+                for metric in self.metrics
+            ],
+            "notes": list(self.notes),
+        }
+
+    def _row(self, metric: AbMetric) -> dict[str, Any]:
+        cells = (
+            metric.name,
+            metric.control.text(metric.kind),
+            metric.treatment.text(metric.kind),
+            metric.difference.text(metric.kind),
+            "" if metric.p_value is None else p_value(metric.p_value),
+            "" if metric.adjusted_p is None else p_value(metric.adjusted_p),
+            metric.verdict(is_early=self.is_early),
+            " and ".join(number(count) for count in metric.sessions),
+        )
+        return dict(zip(AB_COLUMNS, cells, strict=True))

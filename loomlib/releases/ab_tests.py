@@ -1,0 +1,154 @@
+"""Start, route and stop A/B tests behind an endpoint."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+
+from ..aws.endpoints import EndpointDescription
+from ..errors import LoomError
+from ..presentation.formats import join
+from ..store import AbTestRow, Store
+from .ab_design import CONTROL, TREATMENT, AbArm, AbDesign, check_shares
+from .endpoints import EndpointReleases, Progress
+
+
+class AbTests:
+    """The A/B tests of one agent.
+
+    AgentCore's endpoints have no weights: each serves one version. A test therefore has an endpoint for each of its two
+    versions, and whoever calls the agent sends each session to one of them, by a hash of the session's id. Nothing but
+    the endpoints is made in AWS, and it works the same way on the local AgentCore.
+
+    Args:
+        endpoints: The agent's endpoints.
+        store: The database.
+        scope: The environment: "local" or "aws".
+    """
+
+    def __init__(self, endpoints: EndpointReleases, store: Store, scope: str) -> None:
+        self._endpoints, self._store, self._scope = endpoints, store, scope
+
+    def start(
+        self, endpoint: str, versions: Mapping[str | int, float], *, sessions: int, progress: Progress = None
+    ) -> AbTestRow:
+        """Start a test behind an endpoint, which serves the control; the other version gets an endpoint of its own.
+
+        Args:
+            endpoint: The endpoint.
+            versions: The two versions with their shares of the sessions, such as `{3: 0.9, 4: 0.1}`.
+            sessions: Number of sessions after which the test is evaluated.
+            progress: Called with a line at each look.
+
+        Raises:
+            LoomError: The endpoint serves neither version, or a test runs behind it.
+            ConflictError: The other version is not READY.
+            ValueError: The shares do not add up to 1, or there are not two versions.
+        """
+        shares = {str(version): share for version, share in versions.items()}
+        check_shares(list(shares.values()))
+        current = self._endpoints.get(endpoint)
+        self.check_free(endpoint)
+        if current.version not in shares:
+            raise LoomError(
+                f"The endpoint serves version {current.version}, and the test is of {join([*shares])}",
+                on=endpoint,
+                try_="a test with the version that it serves, which is the control",
+            )
+        other = next(version for version in shares if version != current.version)
+        second = f"{endpoint}_v{other}"[-48:].lstrip("_0123456789")
+        id = uuid.uuid4().hex[:12]
+        design = AbDesign(
+            id=id,
+            endpoint=endpoint,
+            arms=(
+                AbArm(name=CONTROL, version=current.version, endpoint=endpoint, share=shares[current.version]),
+                AbArm(name=TREATMENT, version=other, endpoint=second, share=shares[other]),
+            ),
+            sessions=sessions,
+        )
+        self._serve(design.treatment, progress)
+        return self._store.releases.start_test(id, self._scope, str(self._endpoints.arn), endpoint, design.summary())
+
+    def get(self, id: str) -> AbTestRow:
+        """Return a test.
+
+        Raises:
+            LoomError: The agent has no such test.
+        """
+        row = self._store.releases.test(id)
+        if row is None or row.agent_arn != str(self._endpoints.arn) or row.scope != self._scope:
+            raise LoomError("The agent has no such A/B test", on=id, try_="agent.releases.ab_tests()")
+        return row
+
+    def list(self) -> tuple[AbTestRow, ...]:
+        """Return the tests, newest first."""
+        return self._store.releases.tests(self._scope, str(self._endpoints.arn))
+
+    def running(self, endpoint: str) -> AbTestRow | None:
+        """Return the test that runs behind an endpoint or uses it for a version, or None."""
+        for row in self.list():
+            arms = AbDesign.read(row.id, row.design).arms
+            if row.state == "running" and endpoint in (row.endpoint, *(arm.endpoint for arm in arms)):
+                return row
+        return None
+
+    def route(self, design: AbDesign, session_id: str) -> AbArm:
+        """Return the arm of a session, and store that it takes part.
+
+        Args:
+            design: The design of the test.
+            session_id: The runtime session.
+        """
+        joined = self._store.releases.join_test(design.id, session_id, design.arm_of(session_id).name)
+        return design.arm(joined)
+
+    def stop(self, design: AbDesign, *, promote: str | None = None, progress: Progress = None) -> AbTestRow:
+        """End a test: the endpoint serves the chosen version, and the other endpoint is deleted.
+
+        Args:
+            design: The design of the test.
+            promote: The version that the endpoint serves from now on; the control by default.
+            progress: Called with a line at each look.
+
+        Raises:
+            LoomError: The version is none of the two.
+        """
+        if promote not in (None, *(arm.version for arm in design.arms)):
+            versions = join([arm.version for arm in design.arms], "or")
+            raise LoomError(f"The test is not of version {promote}", on=design.endpoint, try_=f"version {versions}")
+        row = self._store.releases.stop_test(design.id)
+        if promote is not None:
+            self._endpoints.promote(design.endpoint, promote, progress=progress)
+        if self._endpoints.is_made_by_loom(design.treatment.endpoint):
+            self._endpoints.delete(design.treatment.endpoint)
+        return row
+
+    def moved(self, design: AbDesign) -> list[EndpointDescription]:
+        """Return the endpoints of a test that serve another version than it was started with."""
+        wanted = {arm.endpoint: arm.version for arm in design.arms}
+        return [one for one in self._endpoints.list() if one.version != wanted.get(one.name, one.version)]
+
+    def check_free(self, endpoint: str) -> None:
+        """Refuse to change an endpoint that an A/B test uses.
+
+        Raises:
+            LoomError: A test runs behind the endpoint.
+        """
+        if (running := self.running(endpoint)) is not None:
+            raise LoomError(
+                "An A/B test runs behind the endpoint",
+                on=f"{endpoint}, test {running.id}",
+                try_=f'agent.releases.ab_test("{running.id}").stop()',
+            )
+
+    def _serve(self, arm: AbArm, progress: Progress) -> None:
+        self.check_free(arm.endpoint)
+        names = [endpoint.name for endpoint in self._endpoints.list()]
+        if arm.endpoint in names and not self._endpoints.is_made_by_loom(arm.endpoint):
+            raise LoomError(
+                "The test needs an endpoint of a name that another tool has used",
+                on=arm.endpoint,
+                try_="deleting or renaming that endpoint",
+            )
+        self._endpoints.promote(arm.endpoint, arm.version, progress=progress)

@@ -1,0 +1,145 @@
+"""Assignment of sessions, and the evaluation of an A/B test."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from loomlib.releases.ab_analysis import analyze
+from loomlib.releases.ab_design import AbArm, AbDesign
+from loomlib.store import AbCall
+
+
+def design(share=0.1, sessions=40, id="t1"):
+    arms = (
+        AbArm(name="control", version="3", endpoint="prod", share=1 - share),
+        AbArm(name="treatment", version="4", endpoint="prod_v4", share=share),
+    )
+    return AbDesign(id=id, endpoint="prod", arms=arms, sessions=sessions)
+
+
+def call(session, duration=100.0, failure=None, cost="0.001", unknown=0):
+    status = "error" if failure else "complete"
+    known = None if cost is None else Decimal(cost)
+    return AbCall(session, status, failure, duration, known, unknown, "USD")
+
+
+def arms_of(control, treatment):
+    """The arms of sessions that join in turn."""
+    arms = {}
+    for at in range(max(control, treatment)):
+        arms |= {f"c{at}": "control"} if at < control else {}
+        arms |= {f"t{at}": "treatment"} if at < treatment else {}
+    return arms
+
+
+def test_a_session_always_gets_the_same_version_and_the_shares_are_held():
+    planned = design(0.1)
+    sessions = [f"session-{number:030}" for number in range(20_000)]
+    arms = [planned.arm_of(session).name for session in sessions]
+    assert arms == [design(0.1).arm_of(session).name for session in sessions]
+    assert 0.093 <= arms.count("treatment") / len(arms) <= 0.107
+    other = [design(0.1, id="t2").arm_of(session).name for session in sessions]
+    both = sum(one == two == "treatment" for one, two in zip(arms, other, strict=True))
+    assert 140 <= both <= 260  # two tests divide the sessions independently
+
+
+def test_the_documented_formula_gives_the_arm_to_clients_in_other_languages():
+    digest = hashlib.sha256(b"t1:session-1").digest()
+    share = int.from_bytes(digest[:8], "big") / 2**64
+    assert design(0.5).arm_of("session-1").name == ("control" if share < 0.5 else "treatment")
+
+
+@pytest.mark.parametrize(
+    ("shares", "complaint"), [((0.5, 0.6), "add up to 1, not 0.5 and 0.6"), ((1.0, 0.0), "above 0")]
+)
+def test_shares_that_do_not_add_up_are_refused(shares, complaint):
+    arms = [
+        AbArm(name=name, version=version, endpoint="e", share=share)
+        for name, version, share in zip(("control", "treatment"), ("1", "2"), shares, strict=True)
+    ]
+    with pytest.raises(ValueError, match=complaint):
+        AbDesign(id="x", endpoint="e", arms=tuple(arms), sessions=40)
+
+
+def test_one_version_twice_and_too_few_sessions_are_refused():
+    again = replace(design().treatment, version="3")
+    with pytest.raises(ValueError, match="both arms serve version 3"):
+        AbDesign(id="x", endpoint="e", arms=(design().control, again), sessions=40)
+    with pytest.raises(ValueError, match="plan 12 sessions at least"):
+        design(sessions=10)
+
+
+def test_a_failed_call_is_no_zero_in_the_mean_latency():
+    arms = arms_of(20, 20)
+    calls = [call(session, 100.0 + at) for at, session in enumerate(arms)]
+    calls += [call(session, 1.0, failure="timeout") for session in list(arms)[:10]]
+    result = analyze(design(0.5, 40), arms, calls)
+    assert 100 < result["latency"].control.value < 140
+    assert result["failure rate"].control.value > 0
+    assert result["latency"].unknown == (0, 0)
+
+
+def test_sessions_whose_every_call_failed_or_whose_cost_is_unknown_are_left_out_and_counted():
+    arms = arms_of(20, 20)
+    calls = [call(session, 100.0 + at, failure="timeout" if at < 4 else None) for at, session in enumerate(arms)]
+    calls = [one._replace(unknown_items=1) if one.session_id == "t19" else one for one in calls]
+    result = analyze(design(0.5, 40), arms, calls)
+    assert result["latency"].sessions == (18, 18)
+    assert result["latency"].unknown == (2, 2)
+    assert result["cost"].unknown == (0, 1)
+    assert any("latency: unknown for 2 and 2 sessions" in note for note in result.notes)
+
+
+def test_the_session_is_the_unit_not_the_call():
+    arms = arms_of(12, 12)
+    once = [call(session, 100.0 + 7 * at % 50) for at, session in enumerate(arms)]
+    many = [one for one in once for _ in range(50)]
+    first, second = analyze(design(0.5, 24), arms, once), analyze(design(0.5, 24), arms, many)
+    assert first["latency"].p_value == second["latency"].p_value
+    assert second["latency"].sessions == (12, 12)
+
+
+def test_nothing_is_decided_before_the_planned_number_of_sessions():
+    arms = arms_of(15, 15)
+    calls = [call(s, (100.0 if s[0] == "c" else 500.0) + at) for at, s in enumerate(arms)]
+    early = analyze(design(0.5, 40), arms, calls)
+    assert early.is_early
+    assert early["latency"].p_value < 0.001
+    assert early["latency"].verdict(is_early=True) == "not decided yet"
+    assert "Looked at 30 of 40 sessions that were planned: nothing is decided yet" in early.sentence()
+    done = analyze(design(0.5, 30), arms, calls)
+    assert done["latency"].verdict(is_early=done.is_early) == "worse"
+    assert "latency worse" in done.sentence()
+
+
+def test_sessions_after_the_planned_number_do_not_change_the_result():
+    arms = arms_of(40, 40)
+    calls = [call(s, 100.0 + at % 17) for at, s in enumerate(arms)]
+    planned = analyze(design(0.5, 40), dict(list(arms.items())[:40]), calls)
+    later = analyze(design(0.5, 40), arms, calls)
+    assert later["latency"].p_value == planned["latency"].p_value
+    assert any("40 later sessions not" in note for note in later.notes)
+
+
+def test_lost_sessions_are_noticed():
+    arms = arms_of(100, 20)
+    calls = [call(session) for session in arms]
+    result = analyze(design(0.5, 120), arms, calls)
+    assert result.share_p < 0.001
+    assert any("do not fit the planned shares" in note for note in result.notes)
+    assert analyze(design(20 / 120, 120), arms, calls).share_p > 0.9
+
+
+def test_scores_are_compared_by_session_and_p_values_are_adjusted_for_the_number_of_metrics():
+    arms = arms_of(30, 30)
+    scores = {"exact": {s: [1.0 if s[0] == "t" or at % 4 else 0.0] for at, s in enumerate(arms)}}
+    result = analyze(design(0.5, 60), arms, [call(s, 100.0 + at % 9) for at, s in enumerate(arms)], scores)
+    exact = result["exact"]
+    assert exact.treatment.value == 1.0
+    assert exact.adjusted_p > exact.p_value
+    assert [metric.name for metric in result.metrics] == ["exact", "failure rate", "latency", "cost"]
+    assert result.to_dict()["metrics"][0]["sessions"] == [30, 30]
