@@ -46,7 +46,7 @@ class AgentRoute:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class RelatedText:
     """Something that an agent refers to and that was read elsewhere.
 
     Attributes:
@@ -81,9 +81,9 @@ class VersionDocuments:
     action_groups: tuple[JsonObject, ...] = ()
     knowledge_bases: tuple[JsonObject, ...] = ()
     collaborators: tuple[JsonObject, ...] = ()
-    schemas: Mapping[str, Reference] = field(default_factory=dict[str, Reference])
-    base_names: Mapping[str, Reference] = field(default_factory=dict[str, Reference])
-    guardrail_name: Reference | None = None
+    schemas: Mapping[str, RelatedText] = field(default_factory=dict[str, RelatedText])
+    base_names: Mapping[str, RelatedText] = field(default_factory=dict[str, RelatedText])
+    guardrail_name: RelatedText | None = None
     model: IdentifiedModel | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     problems: tuple[str, ...] = ()
@@ -182,7 +182,7 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
     )
 
 
-def read_schema(clients: Clients, bucket: str, key: str, *, region: str | None = None) -> Reference:
+def read_schema(clients: Clients, bucket: str, key: str, *, region: str | None = None) -> RelatedText:
     """Return the text of an API schema in S3; that it cannot be read is a problem, not an error.
 
     Args:
@@ -193,7 +193,7 @@ def read_schema(clients: Clients, bucket: str, key: str, *, region: str | None =
     """
     where = f"s3://{bucket}/{key}"
     if not bucket or not key:
-        return Reference(source=where, problem="the schema's address in S3 is incomplete")
+        return RelatedText(source=where, problem="the schema's address in S3 is incomplete")
 
     def read(**request: Any) -> dict[str, Any]:
         answer = clients.s3(region).get_object(**request)
@@ -203,14 +203,14 @@ def read_schema(clients: Clients, bucket: str, key: str, *, region: str | None =
     try:
         content: bytes = with_retries(read, {"Bucket": bucket, "Key": key}, "Reading an API schema", where)["content"]
     except LoomError as error:
-        return Reference(source=where, problem=f"the schema {where} cannot be read: {error.what}")
+        return RelatedText(source=where, problem=f"the schema {where} cannot be read: {error.what}")
     if len(content) > LARGEST_SCHEMA:
         limit = f"{LARGEST_SCHEMA:,} bytes"
-        return Reference(source=where, problem=f"the schema {where} is larger than {limit}")
+        return RelatedText(source=where, problem=f"the schema {where} is larger than {limit}")
     text = _decoded(content)
     if text is None:
-        return Reference(source=where, problem=f"the schema {where} is no text in UTF-8 or UTF-16")
-    return Reference(text=text, source=where)
+        return RelatedText(source=where, problem=f"the schema {where} is no text in UTF-8 or UTF-16")
+    return RelatedText(text=text, source=where)
 
 
 def _decoded(content: bytes) -> str | None:
@@ -243,8 +243,8 @@ def _action_group(control: Any, named: JsonObject, summary: JsonObject, problems
     return answer["agentActionGroup"]
 
 
-def _schemas(clients: Clients, groups: tuple[JsonObject, ...], region: str | None) -> dict[str, Reference]:
-    found: dict[str, Reference] = {}
+def _schemas(clients: Clients, groups: tuple[JsonObject, ...], region: str | None) -> dict[str, RelatedText]:
+    found: dict[str, RelatedText] = {}
     for group in groups:
         given = group.get("apiSchema")
         place = given.get("s3") if isinstance(given, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
@@ -254,7 +254,7 @@ def _schemas(clients: Clients, groups: tuple[JsonObject, ...], region: str | Non
     return found
 
 
-def _base_name(control: Any, identity: str) -> Reference:
+def _base_name(control: Any, identity: str) -> RelatedText:
     def read() -> str:
         request, what = {"knowledgeBaseId": identity}, "Reading a knowledge base"
         return str(with_retries(control.get_knowledge_base, request, what, identity)["knowledgeBase"]["name"])
@@ -262,7 +262,7 @@ def _base_name(control: Any, identity: str) -> Reference:
     return _named(read, "it cannot be read")
 
 
-def _guardrail_name(clients: Clients, given: JsonObject, region: str | None) -> Reference | None:
+def _guardrail_name(clients: Clients, given: JsonObject, region: str | None) -> RelatedText | None:
     identity = given.get("guardrailIdentifier")
     if not identity:
         return None
@@ -275,13 +275,13 @@ def _guardrail_name(clients: Clients, given: JsonObject, region: str | None) -> 
     return _named(read, "it cannot be read")
 
 
-def _named(read: Callable[[], str], what: str) -> Reference:
+def _named(read: Callable[[], str], what: str) -> RelatedText:
     try:
-        return Reference(text=read())
+        return RelatedText(text=read())
     except ResourceNotFoundError:
-        return Reference(problem="it does not exist")
+        return RelatedText(problem="it does not exist")
     except LoomError as error:
-        return Reference(problem=f"{what}: {error.what}")
+        return RelatedText(problem=f"{what}: {error.what}")
 
 
 def _tags(control: Any, arn: str, problems: list[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loomlib.aws.bedrock_agent_parts import AgentRoute, Reference, VersionDocuments
+from loomlib.aws.bedrock_agent_parts import AgentRoute, RelatedText, VersionDocuments
 from loomlib.aws.bedrock_models import IdentifiedModel, identifier_kind
 from loomlib.imports.bedrock_agents import ActionGroup, ImportedAgent, assess_features
 from loomlib.imports.bedrock_agents.snapshot import agent_digest, read_agent
@@ -78,19 +78,19 @@ def test_an_api_schema_is_read_in_every_form_also_beside_other_groups(given: Any
 def test_a_schema_in_s3_is_read_and_one_that_cannot_be_read_needs_you() -> None:
     s3 = {"s3": {"s3BucketName": "bucket", "s3ObjectKey": "orders.json"}}
     source = "s3://bucket/orders.json"
-    there = {"GROUP00000": Reference(text=json.dumps(ORDERS_API), source=source)}
+    there = {"GROUP00000": RelatedText(text=json.dumps(ORDERS_API), source=source)}
     group = group_of({**BY_LAMBDA, "apiSchema": s3}, schemas=there)
     assert (group.schema, group.api_source, len(group.tools), group.problem) == ("openapi", source, 2, "")
     for reference, problem in (
         (
-            Reference(source=source, problem=f"the schema {source} cannot be read: AccessDenied"),
+            RelatedText(source=source, problem=f"the schema {source} cannot be read: AccessDenied"),
             "cannot be read: AccessDenied",
         ),
         (
-            Reference(text="{", source=source),
+            RelatedText(text="{", source=source),
             f"its schema {source} cannot be read: The document is neither JSON nor YAML",
         ),
-        (Reference(text="", source=source), "its schema is missing"),
+        (RelatedText(text="", source=source), "its schema is missing"),
     ):
         agent = read({**BY_LAMBDA, "apiSchema": s3}, schemas={"GROUP00000": reference})
         group = agent.action_groups[0]
@@ -252,8 +252,8 @@ def test_knowledge_bases_guardrail_memory_and_custom_orchestration() -> None:
             {"knowledgeBaseId": "KB2", "description": "Rules", "knowledgeBaseState": "DISABLED"},
             {"knowledgeBaseId": "KB1", "description": "Orders", "knowledgeBaseState": "ENABLED"},
         ),
-        base_names={"KB1": Reference(text="orders"), "KB2": Reference(problem="it does not exist")},
-        guardrail_name=Reference(text="polite"),
+        base_names={"KB1": RelatedText(text="orders"), "KB2": RelatedText(problem="it does not exist")},
+        guardrail_name=RelatedText(text="polite"),
         tags={"team": "shop", "api_key": "abc"},
     )
     assert [(base.id, base.name, base.is_enabled, base.problem) for base in agent.knowledge_bases] == [

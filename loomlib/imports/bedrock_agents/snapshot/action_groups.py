@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from loomlib.aws.bedrock_agent_parts import Reference
+from loomlib.aws.bedrock_agent_parts import RelatedText
 from loomlib.errors import LoomError
 from loomlib.json_values import as_list, as_mapping, as_text, mapping_or_none
 
@@ -32,7 +32,7 @@ class ReadGroup:
     notes: tuple[str, ...] = field(default=())
 
 
-def read_action_group(given: Mapping[str, Any], reference: Reference | None, scrubber: Scrubber) -> ReadGroup:
+def read_action_group(given: Mapping[str, Any], reference: RelatedText | None, scrubber: Scrubber) -> ReadGroup:
     """Return an action group; what cannot be read is its `problem`.
 
     Args:
@@ -69,7 +69,7 @@ def read_action_group(given: Mapping[str, Any], reference: Reference | None, scr
 
 
 def _with_api(
-    given: object, reference: Reference | None, common: Mapping[str, Any], problem: str, scrubber: Scrubber
+    given: object, reference: RelatedText | None, common: Mapping[str, Any], problem: str, scrubber: Scrubber
 ) -> ReadGroup:
     """Return a group with an API schema, which may be a text, a document, or an address in S3."""
     source = reference.source if reference else ""

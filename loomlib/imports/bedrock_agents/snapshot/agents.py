@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from loomlib.aws.bedrock_agent_parts import AgentRoute, Reference, VersionDocuments
+from loomlib.aws.bedrock_agent_parts import AgentRoute, RelatedText, VersionDocuments
 from loomlib.json_values import as_list, as_mapping, as_text, count_or_none
 
 from ..model import (
@@ -107,9 +107,11 @@ def _model(documents: VersionDocuments, route: AgentRoute) -> tuple[ModelChoice,
     return ModelChoice(identifier=configured, kind=found.kind if found else "foundation model", model_ids=ids), notes
 
 
-def _knowledge_base(given: Mapping[str, Any], names: Mapping[str, Reference], scrubber: Scrubber) -> AgentKnowledgeBase:
+def _knowledge_base(
+    given: Mapping[str, Any], names: Mapping[str, RelatedText], scrubber: Scrubber
+) -> AgentKnowledgeBase:
     identity = as_text(given.get("knowledgeBaseId"))
-    name = names.get(identity, Reference())
+    name = names.get(identity, RelatedText())
     return AgentKnowledgeBase(
         id=identity,
         name=scrubber.identifier(name.text),
@@ -119,11 +121,11 @@ def _knowledge_base(given: Mapping[str, Any], names: Mapping[str, Reference], sc
     )
 
 
-def _guardrail(given: Mapping[str, Any], name: Reference | None) -> AgentGuardrail | None:
+def _guardrail(given: Mapping[str, Any], name: RelatedText | None) -> AgentGuardrail | None:
     identity = as_text(given.get("guardrailIdentifier"))
     if not identity:
         return None
-    read = name or Reference()
+    read = name or RelatedText()
     return AgentGuardrail(
         id=identity,
         version=as_text(given.get("guardrailVersion")) or "DRAFT",
