@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..aws import Clients, Package
 from ..aws.deploy import code_bucket, local_role, own_python, package_key
@@ -16,6 +16,7 @@ from ..aws.runtimes import RuntimeDescription
 from ..errors import DeployError, LoomError
 from ..presentation.formats import join
 from ..telemetry.cost import price_table
+from .code_uses import find_uses
 from .costs import UseAssumptions, estimate_cost
 from .journal import DeployJournal, Intent
 from .names import SPEC_TAG, agent_tags, spec_digest
@@ -23,7 +24,8 @@ from .parts.part import Part, Report
 from .parts.role import RolePart
 from .parts.runtime import RuntimePart
 from .parts.storage import BucketPart, PackagePart
-from .permissions import base_statements
+from .policies import AwsPlace, KnownResources, RolePolicy, role_policy
+from .resources import locate_resources
 from .spec import AgentSpec
 from .steps import DeployPlan, PlanStep
 
@@ -73,6 +75,7 @@ class DeployInput:
     Attributes:
         spec: The deployment's description.
         package: The agent's code with its dependencies.
+        code: The agent's folder or file, from which its permissions follow.
         variables: Environment variables beside those of the spec, such as ids of bound resources. They are neither
             shown nor stored.
         role: The ARN of a role that exists, "own", or None for the default: "own" on AWS, and on the local AgentCore
@@ -83,6 +86,7 @@ class DeployInput:
 
     spec: AgentSpec
     package: Package
+    code: Path
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     role: str | None = None
     assumptions: UseAssumptions = field(default_factory=UseAssumptions)
@@ -100,18 +104,18 @@ class Deployment:
     def __init__(self, target: DeployTarget, given: DeployInput) -> None:
         self._target, self._given = target, given
         clients, spec = target.clients, given.spec
-        self.policy: Mapping[str, Any] = {}
+        resources = locate_resources(clients, spec)
+        self.policy: RolePolicy | None = None
+        self._notes = (*given.notes, *resources.notes)
         parts: list[Part] = [BucketPart(clients), PackagePart(clients, spec.name, given.package)]
         role_arn = given.role
         if role_arn == OWN_ROLE or (role_arn is None and target.where == "aws"):
-            self.policy = {
-                "Version": "2012-10-17",
-                "Statement": base_statements(clients.account_id(), clients.region),
-            }
+            place = AwsPlace(account=clients.account_id(), region=clients.region)
+            self.policy = role_policy(spec, find_uses(given.code), place, known=KnownResources(ids=resources.ids))
             role = RolePart(clients, spec, self.policy)
             parts.append(role)
             role_arn = role.arn
-        self.request = _request(target, given, role_arn or local_role(clients.account_id()))
+        self.request = _request(target, given, role_arn or local_role(clients.account_id()), resources.variables)
         self._runtime = RuntimePart(clients, self.request)
         self._parts: Sequence[Part] = (*parts, self._runtime)
 
@@ -133,7 +137,7 @@ class Deployment:
                 assumptions=self._given.assumptions,
             ),
             policy=self.policy,
-            notes=((_INTERRUPTED,) if journal.is_interrupted else ()) + self._given.notes,
+            notes=((_INTERRUPTED,) if journal.is_interrupted else ()) + self._notes,
         )
 
     def apply(self, report: Report) -> DeployResult:
@@ -204,7 +208,7 @@ class Deployment:
         if intent.kind in by_kind:
             return by_kind[intent.kind]
         if intent.kind == RolePart.kind:  # of a deployment with other options
-            return RolePart(self._target.clients, self._given.spec, {})
+            return RolePart(self._target.clients, self._given.spec, None)
         raise DeployError(
             "The journal names a resource that this release does not know",
             on=f"{intent.kind} {intent.name}",
@@ -220,9 +224,10 @@ _INTERRUPTED: Final = (
 )
 
 
-def _request(target: DeployTarget, given: DeployInput, role_arn: str) -> RuntimeRequest:
+def _request(target: DeployTarget, given: DeployInput, role_arn: str, bound: Mapping[str, str]) -> RuntimeRequest:
     spec, clients = given.spec, target.clients
     python = f"PYTHON_{spec.python.replace('.', '_')}" if spec.python else ""
+    secrets = {name: reference.removeprefix("ssm:") for name, reference in spec.secrets.items()}
     code = RuntimeCode(
         bucket=code_bucket(clients),
         key=package_key(spec.name, given.package),
@@ -233,7 +238,7 @@ def _request(target: DeployTarget, given: DeployInput, role_arn: str) -> Runtime
         name=spec.name,
         code=code,
         role_arn=role_arn,
-        environment={**spec.environment, **spec.secrets, **given.variables},
+        environment={**spec.environment, **secrets, **bound, **given.variables},
         description=spec.description,
         settings=RuntimeSettings(
             platform_version=spec.platform.version,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ..aws.runtime_requests import SettingChange
 from .costs import CostEstimate
+from .policies import RolePolicy
 
 Action = Literal["make", "change", "keep"]
 
@@ -42,7 +42,7 @@ class DeployPlan:
         region: The region.
         steps: The resources in the order in which they are made.
         cost: What the result costs by its list prices.
-        policy: The permissions of the agent's role; empty where its role is given.
+        policy: What the agent's role may do and who may use it; None where its role is given.
         notes: What a reader should know before applying.
     """
 
@@ -52,7 +52,7 @@ class DeployPlan:
     region: str
     steps: tuple[PlanStep, ...]
     cost: CostEstimate
-    policy: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    policy: RolePolicy | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
 
     @property
@@ -73,6 +73,7 @@ class DeployPlan:
             "region": self.region,
             "steps": [asdict(step) for step in self.steps],
             "cost": self.cost.to_dict(),
-            "policy": dict(self.policy),
+            "policy": self.policy.document() if self.policy else {},
+            "open_permissions": [asdict(item) for item in self.policy.open] if self.policy else [],
             "notes": list(self.notes),
         }

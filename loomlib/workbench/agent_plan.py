@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..deploy.deployment import Deployment
 from ..deploy.steps import DeployPlan
+from ..errors import LoomError
 from .agent import Agent
 from .blueprints import advising_folder
 from .context import Context
 from .deploy_options import AgentSource
 from .plan_view import plan_html, plan_text
+from .policy_view import PolicyView
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
@@ -80,9 +82,17 @@ class AgentPlan:
         """
         return list(self._deployment.rollback(progress or WaitLine()))
 
-    def policy(self) -> dict[str, Any]:
-        """Return the permissions of the agent's role as a policy document; empty where its role is given."""
-        return dict(self._plan.policy)
+    def policy(self) -> PolicyView:
+        """Return what the agent's role may do, with the reason for each permission, and what is left open.
+
+        Raises:
+            LoomError: The role is given: Loom neither makes nor changes it.
+        """
+        if self._plan.policy is None:
+            raise LoomError(
+                "The agent runs as a role that is given", on=self._plan.agent, try_='bench.plan(…, role="own")'
+            )
+        return PolicyView(self._plan.policy)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan ready for JSON."""

@@ -104,6 +104,7 @@ def deploy_input(source: AgentSource, built: BuiltPackage, options: DeployOption
     return DeployInput(
         spec=source.spec,
         package=built.package,
+        code=source.code,
         variables=source.variables,
         role=options.get("role"),
         assumptions=options.get("assumptions") or UseAssumptions(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from markupsafe import Markup
@@ -11,6 +12,7 @@ from ..aws.runtime_requests import SettingChange
 from ..deploy.steps import DeployPlan, PlanStep
 from ..presentation.formats import day
 from ..presentation.html import card, table
+from ..telemetry.cost import Amount
 
 _SIGNS: Final = {"make": "+", "change": "~", "keep": "="}
 
@@ -43,12 +45,15 @@ def plan_html(plan: DeployPlan, labels: Sequence[str]) -> str:
         for change in step.changes
     ]
     costs = [
-        (item.what, str(item.amount), item.assumption, day(item.as_of) if item.as_of else "")
+        (item.what, _amount(item.amount), item.assumption, day(item.as_of) if item.as_of else "")
         for item in plan.cost.items
     ]
     parts = [table(("action", "resource", "name", "note"), steps)]
     if changes:
         parts.append(table(("setting", "now", "then"), changes, caption="What changes"))
+    if plan.policy and plan.policy.open:
+        needs = [(item.place, item.what, item.try_) for item in plan.policy.open]
+        parts.append(table(("where", "not known", "what to do"), needs, caption="Permissions that need you"))
     parts.append(table(("paid for", "a month", "assumed", "price of"), costs, caption=_cost_line(plan)))
     return card(
         plan.agent,
@@ -65,7 +70,9 @@ def _lines(plan: DeployPlan) -> Iterator[str]:
         yield from _step_lines(step)
     yield _cost_line(plan)
     for item in plan.cost.items:
-        yield f"    {item.what}: {item.amount} ({item.assumption})"
+        yield f"    {item.what}: {_amount(item.amount)} ({item.assumption})"
+    for item in plan.policy.open if plan.policy else ():
+        yield f"  ! {item.place}: {item.what}. Try: {item.try_}"
     yield from plan.notes
 
 
@@ -84,5 +91,10 @@ def _change(change: SettingChange) -> str:
 
 def _cost_line(plan: DeployPlan) -> str:
     if plan.where == "local":
-        return f"Here it costs nothing; on AWS {plan.cost.total} a month, if used as assumed:"
-    return f"Cost: {plan.cost.total} a month, if used as assumed:"
+        return f"Here it costs nothing; on AWS, used as assumed, a month costs {_amount(plan.cost.total)}:"
+    return f"Used as assumed, a month costs {_amount(plan.cost.total)}:"
+
+
+def _amount(amount: Amount) -> str:
+    """Return an amount; that it is an estimate is said once, above."""
+    return str(replace(amount, is_estimate=False))

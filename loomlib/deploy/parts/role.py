@@ -20,27 +20,10 @@ from ...aws.runtime_requests import SettingChange
 from ...errors import DeployError
 from ..journal import DeployJournal, Intent
 from ..names import AGENT_TAG, agent_tags, role_name
+from ..policies import RolePolicy
 from ..spec import AgentSpec
 from ..steps import PlanStep
 from .part import Report
-
-
-def trust_policy(account_id: str, region: str) -> dict[str, Any]:
-    """Return who may assume an agent's role: AgentCore, for runtimes of this account and region."""
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Effect": "Allow",
-                "Principal": {"Service": "bedrock-agentcore.amazonaws.com"},
-                "Action": "sts:AssumeRole",
-                "Condition": {
-                    "StringEquals": {"aws:SourceAccount": account_id},
-                    "ArnLike": {"aws:SourceArn": f"arn:aws:bedrock-agentcore:{region}:{account_id}:*"},
-                },
-            }
-        ],
-    }
 
 
 class RolePart:
@@ -49,15 +32,16 @@ class RolePart:
     Args:
         clients: The connection.
         spec: The deployment.
-        policy: The permissions.
+        policy: What it may do and who may use it; None to undo only.
     """
 
     kind = "role"
 
-    def __init__(self, clients: Clients, spec: AgentSpec, policy: Mapping[str, Any]) -> None:
-        self._clients, self._spec, self._policy = clients, spec, policy
+    def __init__(self, clients: Clients, spec: AgentSpec, policy: RolePolicy | None) -> None:
+        self._clients, self._spec = clients, spec
+        self._policy: Mapping[str, Any] = policy.document() if policy else {}
+        self._trust: Mapping[str, Any] = policy.trust if policy else {}
         self._name = role_name(spec.name, clients.region)
-        self._trust = trust_policy(clients.account_id(), clients.region)
 
     @property
     def arn(self) -> str:
