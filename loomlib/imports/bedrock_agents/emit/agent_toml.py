@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..model import ImportedAgent
-from .definitions import http_servers, model_identifiers
+from .definitions import PARSED_STEPS, http_servers, model_identifiers
 from .naming import runtime_name
 from .uses import Uses, callable_groups
 
@@ -34,7 +34,7 @@ def lambda_functions(root: ImportedAgent) -> list[str]:
         step.parser_lambda
         for agent in root.walk()
         for step in agent.prompts
-        if step.is_enabled and step.name in ("pre_processing", "post_processing")
+        if step.is_enabled and step.name in PARSED_STEPS
     ]
     return _once(arns)
 

@@ -9,13 +9,26 @@ from ..model import ActionGroup, Collaborator, ImportedAgent, ImportedTool, Infe
 from .naming import distinct, module_name, tool_name, variable_name
 from .prompt_templates import orchestration_template, step_template
 from .python_text import WIDTH, PythonCall, PythonName, python_text
-from .uses import callable_collaborators, callable_groups, distinct_agents, is_http, same_agent
+from .uses import (
+    answers_in_tag,
+    callable_collaborators,
+    callable_groups,
+    distinct_agents,
+    is_http,
+    same_agent,
+    writes_from_passages,
+)
 
 _STEPS: Final = {
     "pre_processing": "PRE_PROCESSING",
     "post_processing": "POST_PROCESSING",
+    "knowledge_base_response": "KNOWLEDGE_BASE_RESPONSE_GENERATION",
     "routing_classifier": "ROUTING_CLASSIFIER",
 }
+
+
+PARSED_STEPS: Final = tuple(_STEPS)
+"""The steps whose parser functions the generated code calls."""
 
 
 def definition_files(root: ImportedAgent) -> dict[str, str]:
@@ -91,7 +104,7 @@ def _module(agent: ImportedAgent, agents: list[ImportedAgent], modules: list[str
 
 
 def _agent(agent: ImportedAgent, constant: Any, *, is_root: bool) -> PythonCall:
-    pre, post, router = (_step(agent, name) for name in _STEPS)
+    pre, post, answers, router = (_step(agent, name) for name in _STEPS)
     is_router = agent.collaboration == "router" and bool(callable_collaborators(agent))
     given: dict[str, Any] = {
         "name": agent.name,
@@ -102,6 +115,7 @@ def _agent(agent: ImportedAgent, constant: Any, *, is_root: bool) -> PythonCall:
         "instruction": agent.instruction,
         "system_template": orchestration_template(agent.prompt("orchestration")),
         "model_id": _orchestration_model(agent),
+        "answers_in_tag": answers_in_tag(agent) or None,
         "inference": _inference(agent.inference, agent.model.identifier, agent.prompt("orchestration")),
         "actions": tuple(_action(group, tool) for group in callable_groups(agent) for tool in group.tools),
         "knowledge_bases": tuple(
@@ -116,6 +130,7 @@ def _agent(agent: ImportedAgent, constant: Any, *, is_root: bool) -> PythonCall:
         "memory": _memory(agent) if is_root else None,
         "pre_processing": pre,
         "post_processing": post,
+        "knowledge_base_answers": answers if writes_from_passages(agent) else None,
         "collaboration": agent.collaboration if callable_collaborators(agent) else None,
         "router": (router or _default_router(agent)) if is_router else None,
         "collaborators": tuple(_collaborator(item, constant) for item in _called(agent)),
@@ -167,15 +182,11 @@ def _default_router(agent: ImportedAgent) -> PythonCall:
 
 def _step_call(agent: ImportedAgent, step: PromptStep) -> PythonCall:
     template, model = step_template(step), step.model or agent.model.identifier
-    system, messages = template.system, template.messages
-    if step.name == "routing_classifier":  # its user's text is the only message
-        system = system or "\n\n".join(text for _, text in messages)
-        messages = ()
     given: dict[str, Any] = {
         "name": _STEPS[step.name],
         "model_id": model,
-        "system": system,
-        "messages": messages,
+        "system": template.system,
+        "messages": template.messages,
         "inference": _inference(step.inference, model, step),
         "parser_arn": step.parser_lambda,
     }

@@ -36,10 +36,9 @@ _SHARED: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "knowledge.py": lambda uses: uses.knowledge,
     "long_term_memory.py": lambda uses: uses.memory,
     "payloads.py": lambda _: True,
-    "processing.py": lambda uses: uses.processing,
     "prompts.py": lambda _: True,
-    "routing.py": lambda uses: uses.router,
     "sessions.py": lambda _: True,
+    "steps.py": lambda uses: uses.steps,
     "toolbox.py": lambda _: True,
     "turn.py": lambda _: True,
     "pyproject.toml": lambda _: True,
@@ -84,6 +83,7 @@ def generate_agent(agent: ImportedAgent, framework: FrameworkName) -> GeneratedA
 def _template_values(agent: ImportedAgent, framework: Framework, uses: Uses) -> dict[str, Any]:
     return {
         "uses": uses,
+        "step_functions": _step_functions(uses),
         "framework": framework,
         "root": agent,
         "title": f"The agent {_plain(agent.name)}, imported from Bedrock Agents.",
@@ -92,6 +92,19 @@ def _template_values(agent: ImportedAgent, framework: Framework, uses: Uses) -> 
         "name": runtime_name(agent.name),
         "notes": _notes(agent, framework),
     }
+
+
+def _step_functions(uses: Uses) -> list[str]:
+    """Return what the template of `turn.py` imports of `steps.py`, in the order of imports."""
+    names = {
+        "Asker": True,
+        "check_request": uses.processing,
+        "final_answer": uses.processing,
+        "guarded": uses.router and uses.guardrail,
+        "route": uses.router,
+        "tagged": True,
+    }
+    return [name for name, is_used in names.items() if is_used]
 
 
 def _notes(agent: ImportedAgent, framework: Framework) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..model import ActionGroup, ImportedAgent
+from ..model import ActionGroup, ImportedAgent, StepName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,8 @@ class Uses:
         interrupts: Calls that wait for the caller: questions, confirmations and returns of control.
         memory: Long-term memory of the root agent.
         processing: Pre-processing or post-processing.
+        answers: A call of the model that answers from what a knowledge base found.
+        tagged: Prompts that ask for the answer in a tag.
         guardrail: Guardrails.
         collaborators: Collaborators.
         router: A classifier that chooses a collaborator.
@@ -34,9 +36,16 @@ class Uses:
     interrupts: bool
     memory: bool
     processing: bool
+    answers: bool
+    tagged: bool
     guardrail: bool
     collaborators: bool
     router: bool
+
+    @property
+    def steps(self) -> bool:
+        """Whether the model is asked around the orchestration, or its answer is taken out of a tag."""
+        return self.processing or self.answers or self.router or self.tagged
 
 
 def uses_of(root: ImportedAgent) -> Uses:
@@ -58,7 +67,9 @@ def uses_of(root: ImportedAgent) -> Uses:
         user_input=asks,
         interrupts=asks or waits or any(tool.requires_confirmation for tool in tools),
         memory=root.memory is not None,
-        processing=any(_processes(agent) for agent in agents),
+        processing=any(_has_step(agent, "pre_processing", "post_processing") for agent in agents),
+        answers=any(writes_from_passages(agent) for agent in agents),
+        tagged=any(answers_in_tag(agent) for agent in agents),
         guardrail=any(agent.guardrail is not None for agent in agents),
         collaborators=any(callable_collaborators(agent) for agent in agents),
         router=any(agent.collaboration == "router" and callable_collaborators(agent) for agent in agents),
@@ -94,6 +105,25 @@ def is_http(group: ActionGroup) -> bool:
     return group.executor == "none" and group.schema == "openapi" and bool(group.tools)
 
 
+def writes_from_passages(agent: ImportedAgent) -> bool:
+    """Return whether a model answers from what a knowledge base found, before the agent reads it.
+
+    Args:
+        agent: The agent.
+    """
+    return _has_step(agent, "knowledge_base_response") and bool(agent.enabled_knowledge_bases)
+
+
+def answers_in_tag(agent: ImportedAgent) -> bool:
+    """Return whether an agent's own prompt asks the model for its answer in `<answer>`.
+
+    Args:
+        agent: The agent.
+    """
+    step = agent.prompt("orchestration")
+    return step is not None and step.is_overridden and "<answer>" in step.template
+
+
 def distinct_agents(root: ImportedAgent) -> list[ImportedAgent]:
     """Return an agent and its collaborators, each once, the root first.
 
@@ -116,6 +146,5 @@ def _in_order(root: ImportedAgent) -> Iterator[ImportedAgent]:
     yield from root.walk()
 
 
-def _processes(agent: ImportedAgent) -> bool:
-    steps: Iterable[str] = ("pre_processing", "post_processing")
-    return any(step.is_enabled for step in agent.prompts if step.name in steps)
+def _has_step(agent: ImportedAgent, *names: StepName) -> bool:
+    return any(step.is_enabled for step in agent.prompts if step.name in names)
