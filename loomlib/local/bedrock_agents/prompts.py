@@ -92,13 +92,15 @@ def check_prompts(document: Mapping[str, Any]) -> None:
         document: The agent's members in CreateAgent.
 
     Raises:
-        RefusedError: A prompt lacks its template or its parser (400), or a Lambda function parses a step whose raw
-            answers differ here from Bedrock's (501).
+        RefusedError: A prompt lacks its template or its parser (400), there is no orchestration, or a Lambda function
+            parses a step whose raw answers differ here from Bedrock's (501).
     """
     override: Mapping[str, Any] = document.get("promptOverrideConfiguration") or {}
     for kind, prompt in _given(document).items():
         if prompt.get("promptCreationMode") == "OVERRIDDEN" and not prompt.get("basePromptTemplate"):
             raise invalid(f"The overridden prompt {kind} has no basePromptTemplate")
+        if kind == "ORCHESTRATION" and prompt.get("promptState") == "DISABLED":
+            raise not_implemented("agents without orchestration (promptState DISABLED)")
         if prompt.get("parserMode") == "OVERRIDDEN":
             if kind in _NOT_PARSED:
                 raise not_implemented(f"prompts of agents that a Lambda function parses ({kind})")

@@ -27,6 +27,9 @@ from .turn_request import TurnRequest
 _MOST_SAID: Final = 20_000
 """Characters of the conversation that a prompt contains."""
 
+_ROUTED: Final = {"knowledge_base_routing": ("knowledge_base",), "action_routing": ("function", "api")}
+"""The kinds of tools that stand for placeholders of the routing classifier's prompt."""
+
 
 class TurnSteps:
     """Runs the steps of one turn.
@@ -186,9 +189,6 @@ class TurnSteps:
     def guardrail(self) -> Mapping[str, Any]:
         """The agent's guardrail; empty without one."""
         return self._request.agent.document.get("guardrailConfiguration") or {}
-
-
-_ROUTED: Final = {"knowledge_base_routing": ("knowledge_base",), "action_routing": ("function", "api")}
 
 
 class _StepCall:

@@ -15,6 +15,7 @@ from ..knowledge.store import RankedPassage
 from ..wire import invalid
 from .actions import ActionAnswer, called, dependency_failed, is_answer_to, read_given_answer, trace_input
 from .calls import TurnCalls
+from .collaborators import collaborator_request, name_of, shown_answer, shown_call
 from .prompts import step_settings
 from .services import AgentServices
 from .sessions import ROUTED, AgentSession, Message, Pending
@@ -262,10 +263,10 @@ class AgentTurn:
     async def _hand_over(self, text: str, results: Sequence[Mapping[str, Any]]) -> AsyncIterator[bytes]:
         """Have the collaborator that the routing classifier chose answer in place of the agent."""
         name = self._session.routed
-        tool = next((item for item in self._tools.values() if _collaborator_name(item) == name), None)
+        tool = next((item for item in self._tools.values() if name_of(item) == name), None)
         if tool is None:
             raise dependency_failed(f"The routing classifier chose {name}, which is no collaborator of the agent")
-        begun, turn = time.time(), self._collaborator_turn(tool, text, results)
+        begun, turn = time.time(), self._turn_of(tool, text, results)
         async for frame in self._delegate(turn, tool, text, results, "routingClassifierTrace"):
             yield frame
         if turn.control is not None:
@@ -284,7 +285,7 @@ class AgentTurn:
     ) -> AsyncIterator[bytes]:
         """Have a collaborator run a turn, or go on with the one that waits for results."""
         message = str(call["input"].get("message") or "")
-        turn = self._collaborator_turn(tool, message, results)
+        turn = self._turn_of(tool, message, results)
         async for frame in self._delegate(turn, tool, message, results, "orchestrationTrace"):
             yield frame
         if turn.control is not None:
@@ -293,63 +294,21 @@ class AgentTurn:
         self._calls.passages += turn.passages
         self._calls.keep(call, turn.text)
 
-    def _collaborator_turn(self, tool: AgentTool, text: str, results: Sequence[Mapping[str, Any]]) -> AgentTurn:
-        """Return a collaborator's turn."""
-        document, request = tool.part["document"], self._request
-        arn = document["agentDescriptor"]["aliasArn"]
-        session = self._session.collaborator(document["collaboratorName"])
-        session.attributes, session.prompt_attributes = self._session.attributes, self._session.prompt_attributes
-        alias, version = self._services.alias_version(arn, request.place)
-        return AgentTurn(
-            self._services,
-            session,
-            TurnRequest(
-                agent=version,
-                alias=alias,
-                session_id=request.session_id,
-                place=request.place,
-                text=text,
-                results=results,
-                chain=(*request.chain, arn),
-                collaborator=document["collaboratorName"],
-                performance=request.performance,
-                history=_said(self._session) if document.get("relayConversationHistory") == "TO_COLLABORATOR" else (),
-            ),
-        )
+    def _turn_of(self, tool: AgentTool, text: str, results: Sequence[Mapping[str, Any]]) -> AgentTurn:
+        session, request = collaborator_request(self._services, self._session, self._request, tool, text, results)
+        return AgentTurn(self._services, session, request)
 
     async def _delegate(
         self, turn: AgentTurn, tool: AgentTool, text: str, results: Sequence[Mapping[str, Any]], trace: str
     ) -> AsyncIterator[bytes]:
         """Run a collaborator's turn, with the trace events of its call around it."""
-        document = tool.part["document"]
-        named = {
-            "agentCollaboratorName": document["collaboratorName"],
-            "agentCollaboratorAliasArn": document["agentDescriptor"]["aliasArn"],
-        }
-        given: dict[str, Any] = {"type": "TEXT", "text": text}
-        if results:
-            pending = self._session.pending
-            returned = {
-                "invocationId": pending.invocation_id if pending else "",
-                "returnControlInvocationResults": list(results),
-            }
-            given = {"type": "RETURN_CONTROL", "returnControlResults": returned}
-        shown = {
-            "invocationType": "AGENT_COLLABORATOR",
-            "agentCollaboratorInvocationInput": {**named, "input": given},
-        }
-        yield self.tracing.event(trace, "invocationInput", shown)
+        yield self.tracing.event(trace, "invocationInput", shown_call(self._session, tool, text, results))
         begun = time.time()
         async for frame in turn.run():
             yield frame
-        self._session.downloads |= self._session.collaborator(document["collaboratorName"]).downloads
-        output: dict[str, Any] = {"type": "TEXT", "text": turn.text}
-        if turn.control is not None:
-            output = {"type": "RETURN_CONTROL", "returnControlPayload": turn.control}
-        shown = {**named, "output": output, "metadata": metadata(begun)}
-        yield self.tracing.event(
-            trace, "observation", {"type": "AGENT_COLLABORATOR", "agentCollaboratorInvocationOutput": shown}
-        )
+        own = self._session.collaborator(name_of(tool))
+        self._session.downloads, own.downloads = {**self._session.downloads, **own.downloads}, {}
+        yield self.tracing.event(trace, "observation", shown_answer(tool, turn.text, turn.control, begun))
 
     def _wait(self, collaborator: str = "", control: dict[str, Any] | None = None) -> None:
         """End the turn with a return of control."""
@@ -385,12 +344,3 @@ def _calls(message: Message) -> list[dict[str, Any]]:
 def _final(text: str, begun: float) -> dict[str, Any]:
     """Return the observation that ends a turn."""
     return {"type": "FINISH", "finalResponse": {"text": text, "metadata": metadata(begun)}}
-
-
-def _collaborator_name(tool: AgentTool) -> str:
-    return str(tool.part["document"].get("collaboratorName", "")) if tool.kind == "collaborator" else ""
-
-
-def _said(session: AgentSession) -> list[Message]:
-    """Return what user and agent said in a session, without the calls between."""
-    return [message for turn in session.turns for message in (turn[0], turn[-1])]

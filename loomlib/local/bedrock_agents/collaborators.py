@@ -1,0 +1,111 @@
+"""Calls of collaborators: what a collaborator's turn is about, and how the trace shows its call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .services import AgentServices
+from .sessions import AgentSession, Message
+from .tools import AgentTool
+from .tracing import metadata
+from .turn_request import TurnRequest
+
+
+def name_of(tool: AgentTool) -> str:
+    """Return the collaborator's name; "" for a tool of another kind."""
+    return str(tool.part["document"].get("collaboratorName", "")) if tool.kind == "collaborator" else ""
+
+
+def collaborator_request(
+    services: AgentServices,
+    session: AgentSession,
+    request: TurnRequest,
+    tool: AgentTool,
+    text: str,
+    results: Sequence[Mapping[str, Any]],
+) -> tuple[AgentSession, TurnRequest]:
+    """Return the session of a collaborator and what its turn is about.
+
+    Args:
+        services: Finds the collaborator.
+        session: The supervisor's session.
+        request: What the supervisor's turn is about.
+        tool: The collaborator.
+        text: What it is asked.
+        results: What the caller returns of its calls.
+
+    Raises:
+        RefusedError: The collaborator no longer exists (424).
+    """
+    document = tool.part["document"]
+    arn = document["agentDescriptor"]["aliasArn"]
+    own = session.collaborator(document["collaboratorName"])
+    own.attributes, own.prompt_attributes = session.attributes, session.prompt_attributes
+    alias, version = services.alias_version(arn, request.place)
+    return own, TurnRequest(
+        agent=version,
+        alias=alias,
+        session_id=request.session_id,
+        place=request.place,
+        text=text,
+        results=results,
+        chain=(*request.chain, arn),
+        collaborator=document["collaboratorName"],
+        performance=request.performance,
+        history=_said(session) if document.get("relayConversationHistory") == "TO_COLLABORATOR" else (),
+    )
+
+
+def shown_call(
+    session: AgentSession, tool: AgentTool, text: str, results: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the trace's `invocationInput` of a collaborator's call.
+
+    Args:
+        session: The supervisor's session.
+        tool: The collaborator.
+        text: What it is asked.
+        results: What the caller returns of its calls.
+    """
+    given: dict[str, Any] = {"type": "TEXT", "text": text}
+    if results:
+        pending = session.pending
+        returned = {
+            "invocationId": pending.invocation_id if pending else "",
+            "returnControlInvocationResults": list(results),
+        }
+        given = {"type": "RETURN_CONTROL", "returnControlResults": returned}
+    return {
+        "invocationType": "AGENT_COLLABORATOR",
+        "agentCollaboratorInvocationInput": {**_named(tool), "input": given},
+    }
+
+
+def shown_answer(tool: AgentTool, text: str, control: Mapping[str, Any] | None, begun: float) -> dict[str, Any]:
+    """Return the trace's `observation` of a collaborator's call.
+
+    Args:
+        tool: The collaborator.
+        text: What it answered.
+        control: The calls that it returns to the caller; None if it has answered.
+        begun: When the call began, in seconds since 1970.
+    """
+    output: dict[str, Any] = {"type": "TEXT", "text": text}
+    if control is not None:
+        output = {"type": "RETURN_CONTROL", "returnControlPayload": control}
+    shown = {**_named(tool), "output": output, "metadata": metadata(begun)}
+    return {"type": "AGENT_COLLABORATOR", "agentCollaboratorInvocationOutput": shown}
+
+
+def _named(tool: AgentTool) -> dict[str, str]:
+    document = tool.part["document"]
+    return {
+        "agentCollaboratorName": document["collaboratorName"],
+        "agentCollaboratorAliasArn": document["agentDescriptor"]["aliasArn"],
+    }
+
+
+def _said(session: AgentSession) -> list[Message]:
+    """Return what user and agent said in a session, without the calls between."""
+    return [message for turn in session.turns for message in (turn[0], turn[-1])]
