@@ -96,6 +96,20 @@ def correct() -> None:
 
     _correct_templates(models, parsing)
     _correct_failures(models, parsing)
+    _correct_roles()
+
+
+def _correct_roles() -> None:
+    """Keep the policies of stacks' roles as JSON: moto keeps Python's text of a dictionary, which nothing can read."""
+    from moto.iam import models
+
+    role: Any = models.Role
+    put: Callable[[Any, str, str], None] = role.put_policy
+
+    def put_policy(role: Any, policy_name: str, policy_json: object) -> None:
+        put(role, policy_name, policy_json if isinstance(policy_json, str) else json.dumps(policy_json, default=str))
+
+    role.put_policy = put_policy
 
 
 def _has_failed(stack: Any) -> bool:
