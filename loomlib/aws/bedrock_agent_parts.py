@@ -146,6 +146,7 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
     """
     control = clients.client("bedrock-agent", region)
     what = "Reading a Bedrock agent"
+    problems: list[str] = []
     agent: dict[str, Any] = dict(with_retries(control.get_agent, {"agentId": agent_id}, what, agent_id)["agent"])
     named = {"agentId": agent_id, "agentVersion": version}
     if version != DRAFT:
@@ -153,9 +154,10 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
         agent = dict(
             with_retries(control.get_agent_version, named, what, f"{agent_id}, version {version}")["agentVersion"]
         )
-        # GetAgentVersion has no members for a custom orchestration; it cannot differ from the working draft's.
+        # GetAgentVersion has no members for an orchestration of one's own, so it is the working draft's.
         agent |= {name: draft[name] for name in ("orchestrationType", "customOrchestration") if name in draft}
-    problems: list[str] = []
+        if draft.get("customOrchestration"):
+            problems.append(f"Whether version {version} has the draft's own orchestration cannot be read")
 
     def listed(operation: str, member: str, noun: str) -> tuple[JsonObject, ...]:
         try:
