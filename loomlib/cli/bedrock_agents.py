@@ -1,9 +1,9 @@
-"""`loom bedrock-agents list|snapshot`: take stock of agents of Bedrock Agents ("Classic"), and read one."""
+"""`loom bedrock-agents list|snapshot|generate`: take stock of agents of Bedrock Agents ("Classic"), and import one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -20,7 +20,7 @@ _STATES = ("kept", "approximated", "lost", "needs you")
 
 @click.group("bedrock-agents")
 def bedrock_agents() -> None:
-    """Agents of Bedrock Agents ("Classic"): take stock of them, and read one."""
+    """Agents of Bedrock Agents ("Classic"): take stock of them, and import one."""
 
 
 @bedrock_agents.command("list")
@@ -70,6 +70,44 @@ def snapshot(command: CommandContext, name: str, folder: str, alias: str, as_jso
         say(f"{plural(removed, 'secret')} removed from its texts")
     agents = plural(len(list(taken.agent.walk())), "agent")
     say(f"{taken.agent.name}, version {taken.agent.version} · {agents} · {taken.digest[:19]} → {written}")
+
+
+@bedrock_agents.command()
+@click.argument("name")
+@click.argument("folder", type=click.Path(file_okay=False))
+@click.option("--framework", type=click.Choice(["strands", "langgraph"]), default="strands", show_default=True)
+@click.option("--alias", default="live", show_default=True, help="The alias to read, or DRAFT.")
+@_JSON
+@pass_command_context
+def generate(
+    command: CommandContext,
+    name: str,
+    folder: str,
+    framework: Literal["strands", "langgraph"],
+    alias: str,
+    as_json: bool,
+) -> None:
+    """Write the code of the agent NAME for AgentCore into FOLDER, and keep what was edited there.
+
+    Nothing is written to AWS. It ends with 1 if a file has a conflict that needs you.
+    """
+    with command.connect() as bench:
+        code = bench.bedrock.agents.get(name).generate(folder, framework, alias=alias)
+    if command.as_json or as_json:
+        emit_json(
+            {
+                "folder": str(code.folder),
+                "name": code.name,
+                "framework": framework,
+                "digest": code.value.digest,
+                "files": dict(code.written.files),
+                "conflicts": list(code.conflicts),
+            }
+        )
+    else:
+        say(repr(code))
+    if code.conflicts:
+        raise click.exceptions.Exit(1)
 
 
 def _line(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..imports.bedrock_agents import ImportedAgent
+from ..imports.bedrock_agents import ImportedAgent, assess_features
 from ..imports.bedrock_agents.snapshot import AgentSnapshot, write_snapshot
 from ..presentation.html import card
 from ..presentation.text import one_line, text_table
@@ -15,6 +15,9 @@ from .frames import feature_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ..imports.bedrock_agents.emit import FrameworkName
+    from .agent_code import AgentCodeView
 
 
 class AgentSnapshotView:
@@ -56,6 +59,29 @@ class AgentSnapshotView:
             LoomError: The folder has something else in it, or files that somebody changed.
         """
         return write_snapshot(self.value, folder)
+
+    def generate(self, folder: str | PathLike[str], framework: FrameworkName = "strands") -> AgentCodeView:
+        """Write the agent's code for AgentCore into a folder; nothing is written to AWS.
+
+        What was edited in the folder since it was last written is kept: each file is merged, and conflicts are marked.
+
+            code = bench.bedrock.agents.get("order-desk").snapshot("live").generate("order_desk")
+            bench.deploy(code.folder)
+
+        Args:
+            folder: The folder; it is made if it does not exist.
+            framework: "strands" or "langgraph".
+
+        Raises:
+            LoomError: There is no such framework, or the folder has files that were not generated.
+        """
+        from ..imports.bedrock_agents.emit import generate_agent, write_agent  # costs only those who generate code
+        from .agent_code import AgentCodeView
+
+        generated = generate_agent(self.agent, framework)
+        written = write_agent(generated, Path(folder))
+        features = [feature for agent in self.agent.walk() for feature in assess_features(agent)]
+        return AgentCodeView(generated, written, features, self._context.labels)
 
     def __repr__(self) -> str:
         """Return its agent, version and features."""
