@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..aws import bedrock_agents
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
     from ..imports.bedrock_agents import ImportedAgent
+    from ..imports.bedrock_agents.emit import FrameworkName
     from ..imports.bedrock_agents.parity.agent_parity import AgentParity
     from ..imports.bedrock_agents.parity.names import ToolNames
     from ..imports.bedrock_agents.parity.prompts import CasesSource
     from .agent import Agent
+    from .agent_code import AgentCodeView
     from .agent_snapshot import AgentSnapshotView
     from .bedrock_agent_target import BedrockAgentTarget
 
@@ -290,6 +293,23 @@ class BedrockAgentView:
         clients, agent = self._context.clients, self.value
         value = take_snapshot(clients, agent.id, alias=alias, region=agent.region, progress=WaitLine())
         return AgentSnapshotView(self._context, value)
+
+    def generate(
+        self, folder: str | Path, framework: FrameworkName = "strands", *, alias: str = "live"
+    ) -> AgentCodeView:
+        """Read the agent, and write its code for AgentCore into a folder; nothing is written to AWS.
+
+            bench.bedrock.agents.get("order-desk").generate("order_desk", framework="langgraph")
+
+        Args:
+            folder: The folder; what was edited there since it was last written is kept.
+            framework: "strands" or "langgraph".
+            alias: The alias's name, id or ARN, whose version is read; "DRAFT" for the working draft.
+
+        Raises:
+            LoomError: There is no such alias or framework, or the folder has files that were not generated.
+        """
+        return self.snapshot(alias).generate(folder, framework)
 
     def features(self, alias: str | None = None) -> pd.DataFrame:
         """Return what becomes of each feature on AgentCore, with the reasons; one row for each feature of each agent.
