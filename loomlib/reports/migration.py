@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_AGENTS: Final = 12
 """The most agents in one report."""
+_SHOWN: Final = 4
 _ORDER: Final = {"missed": 0, "unclear": 1, "passed": 2}
 
 
@@ -104,17 +105,18 @@ class Migration:
     def verdict(self) -> Verdict:
         """Return the report's answer, and its summary for programs."""
         single = self.parities[0] if len(self.parities) == 1 and not self.failed else None
+        missed = [item for item in self.parities if item.gate.is_missed]
         if single is not None:
-            title, sentences = single.title(), single.sentences()[1:]
+            title, sentences = single.title(), single.sentences()[1 if missed else 0 :]
         else:
             title = f"Migration of {plural(len(self.parities) + len(self.failed), 'agent')}"
-            sentences = [self.headline(), *(f"{item.name}: {item.sentences()[1]}" for item in self.parities[:4])]
-            sentences += [str(item) for item in self.failed]
-        gates = [(item.gate.outcome, self._gate(item)) for item in self.parities]
+            others = [self._gate(item) for item in self.parities if not item.gate.is_missed]
+            changes = [f"{item.name}: {item.sentences()[1]}" for item in self.parities[:_SHOWN]]
+            sentences = [self.headline(), *others[:_SHOWN], *changes, *map(str, self.failed)]
         return Verdict(
             title=title,
             sentences=sentences,
-            gates=gates,
+            gates=[(item.gate.outcome, self._gate(item)) for item in missed],
             summary=self.summary(),
         )
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent
+from ..evals import EvalSet, evaluate
+from ..evals.targets import Target
 from ..imports.bedrock_agents import ImportedAgent, assess_features
 from ..imports.bedrock_agents.parity.agent_parity import AgentParity
-from ..imports.bedrock_agents.parity.measuring import ParitySubject, measure_parity
+from ..imports.bedrock_agents.parity.golden import AnswerSource, golden_set
+from ..imports.bedrock_agents.parity.measuring import ParitySubject, answered, measure_parity
 from ..imports.bedrock_agents.parity.names import ToolNames
 from ..imports.bedrock_agents.parity.prompts import CasesSource, cases_of
 from .bedrock_agent_target import BedrockAgentTarget
 from .context import Context
+from .imported_agent_target import ImportedAgentTarget
 
 if TYPE_CHECKING:
+    from ..redaction import RedactionRule, Redactor
     from .agent import Agent
 
 
@@ -45,8 +51,60 @@ def compare_with_successor(
     old = BedrockAgentTarget(context, agent, alias=alias, names=subject.names)
     subject = replace(subject, old=f"Bedrock Agent {version_text(old.version)}")
     return measure_parity(
-        old, new.targets.eval_target(), cases_of(cases, name=agent.name), subject, store=context.store, **options
+        old,
+        successor_target(context, new, subject.names),
+        cases_of(cases, name=agent.name),
+        subject,
+        store=context.store,
+        **options,
     )
+
+
+def answered_by(
+    context: Context,
+    agent: BedrockAgent,
+    cases: CasesSource | None,
+    *,
+    alias: str = TEST_ALIAS,
+    imported: ImportedAgent | None = None,
+    redact: Redactor | Sequence[RedactionRule] | None = None,
+    **options: Any,
+) -> EvalSet:
+    """Ask a Bedrock agent, and return its answers as the expectations of an eval set.
+
+    Args:
+        context: The workbench's resources.
+        agent: The Bedrock agent.
+        cases: The cases; None takes the prompts of its stored invocations.
+        alias: The alias.
+        imported: The Bedrock agent as it was imported.
+        redact: Redaction rules; None takes Loom's.
+        **options: Those of `loom.evaluate`.
+    """
+    names = ToolNames() if imported is None else ToolNames.of(imported)
+    target = BedrockAgentTarget(context, agent, alias=alias, names=names)
+    evalset = cases_of(target.stored_prompts() if cases is None else cases, name=agent.name)
+    run = evaluate(target, evalset, [answered], store=context.store, **options)
+    source = AnswerSource(
+        agent=agent.name, arn=target.arn, version=target.version, alias=alias, names=names, labels=target.labels
+    )
+    known = {case.id: case for case in evalset.cases}
+    first = ((known[item.case_id], item.answer) for item in run.judgements() if item.repeat == 0)
+    return golden_set(first, source, redact=redact)
+
+
+def successor_target(context: Context, new: Agent, names: ToolNames) -> Target:
+    """Return a successor as the target of an evaluation.
+
+    Args:
+        context: The workbench's resources.
+        new: The successor.
+        names: The names of the Bedrock agent's tools.
+    """
+    if new.protocol != "HTTP" or new.entry.has_authorizer:  # no code that Loom generates
+        return new.targets.eval_target()
+    entry = context.catalog.refresh(new.entry)
+    return ImportedAgentTarget(context, entry, new.qualifier, names=names)
 
 
 def parity_subject(

@@ -170,6 +170,11 @@ class BedrockAgentTarget:
         """Return whether the service accepts connections."""
         return await accepts_connections(self._context.clients, self._agent.region)
 
+    def stored_prompts(self) -> list[str]:
+        """Return the prompts of the agent's stored invocations, the oldest first, each once."""
+        rows = self._context.store.invocations.list(self._row_id, limit=None)
+        return list(dict.fromkeys(row.prompt for row in reversed(rows) if row.prompt))
+
     def _turn(
         self,
         prompt: str,

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..aws import bedrock_agents
 from ..aws.bedrock_agent_examples import create_agents
-from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent, BedrockAgentAnswer, ControlRequest
-from ..errors import NotSupportedError, RequestRejectedError
-from ..presentation.formats import milliseconds
-from ..presentation.html import card
+from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent
+from ..errors import NotSupportedError
 from .account_resources import AccountResources
+from .bedrock_agent_reply import BedrockAgentReply
 from .bedrock_examples import read_example
 from .context import Context
-from .frames import agent_step_frame, bedrock_agent_frame, passage_frame
+from .frames import bedrock_agent_frame
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
@@ -28,113 +27,12 @@ if TYPE_CHECKING:
     from ..imports.bedrock_agents.parity.agent_parity import AgentParity
     from ..imports.bedrock_agents.parity.names import ToolNames
     from ..imports.bedrock_agents.parity.prompts import CasesSource
+    from ..redaction import RedactionRule, Redactor
     from .agent import Agent
     from .agent_code import AgentCodeView
     from .agent_snapshot import AgentSnapshotView
     from .bedrock_agent_target import BedrockAgentTarget
-
-
-class BedrockAgentReply:
-    """What a Bedrock agent answered in one turn: a text, or calls that it returns to its caller.
-
-    Args:
-        context: The workbench's resources.
-        agent: The agent.
-        value: The answer.
-    """
-
-    def __init__(self, context: Context, agent: BedrockAgent, value: BedrockAgentAnswer) -> None:
-        self._context, self._agent, self.value = context, agent, value
-
-    @property
-    def text(self) -> str:
-        """The answer; "" if the agent returns control."""
-        return self.value.text
-
-    @property
-    def session_id(self) -> str:
-        """The session, to ask on."""
-        return self.value.session_id
-
-    @property
-    def requests(self) -> tuple[ControlRequest, ...]:
-        """The calls for which the agent returns control; answer them with `answer`."""
-        return self.value.requests
-
-    @property
-    def steps(self) -> pd.DataFrame:
-        """The trace, one row for each step: kind, name, collaborator, input, output, duration, tokens."""
-        return agent_step_frame(self.value.steps)
-
-    @property
-    def citations(self) -> pd.DataFrame:
-        """The passages that the answer cites: score, text, source, metadata."""
-        return passage_frame(passage for _, passages in self.value.citations for passage in passages)
-
-    def answer(self, results: str | Mapping[str, str] | None = None, *, confirm: bool = True) -> BedrockAgentReply:
-        """Give the agent the results of the calls that it returned, and let it go on.
-
-            reply = agent.ask("What is the weather in Paris?")
-            reply.requests
-            reply.answer({"get_weather": "21 degrees"}).text
-
-        Args:
-            results: The result of each call by the call's name; one text for a single call. None where the agent asks
-                for a confirmation only.
-            confirm: Whether the user agrees to calls that need a confirmation.
-
-        Raises:
-            RequestRejectedError: The agent returned no calls, or a result is missing.
-        """
-        requests = self.value.requests
-        if not requests:
-            raise RequestRejectedError(
-                "The agent waits for no results", on=self._agent.name, try_="ask(prompt, session_id=reply.session_id)"
-            )
-        given: Mapping[str, str] = results if isinstance(results, Mapping) else {}
-        if isinstance(results, str):
-            first, *others = requests
-            if others:
-                names = ", ".join(request.name for request in requests)
-                raise RequestRejectedError(
-                    f"The agent waits for {len(requests)} results", on=self._agent.name, try_=f"a mapping with {names}"
-                )
-            given = {first.name: results}
-        answered: list[dict[str, Any]] = []
-        for request in requests:
-            text = given.get(request.name)
-            if text is None and request.needs != "confirmation" and confirm:
-                raise RequestRejectedError(
-                    f"The result of {request.name} is missing",
-                    on=self._agent.name,
-                    try_=f"reply.answer({{{request.name!r}: …}})",
-                )
-            answered.append(request.result(text, confirmed=confirm))
-        state = {"invocationId": self.value.invocation_id, "returnControlInvocationResults": answered}
-        value = bedrock_agents.ask_bedrock_agent(
-            self._context.clients,
-            self._agent,
-            alias_id=self.value.alias_id,
-            session_id=self.value.session_id,
-            state=state,
-        )
-        return BedrockAgentReply(self._context, self._agent, value)
-
-    def __repr__(self) -> str:
-        if self.requests:
-            asked = "\n".join(f"{item.name}({_arguments(item)}) needs {item.needs}" for item in self.requests)
-            return f"<BedrockAgentReply: {milliseconds(self.value.duration_ms)}, returns control>\n{asked}"
-        return (
-            f"<BedrockAgentReply: {milliseconds(self.value.duration_ms)}, {len(self.value.steps)} steps>\n{self.text}"
-        )
-
-    def _repr_html_(self) -> str:
-        facts = [("at the client", milliseconds(self.value.duration_ms)), ("session", self.session_id)]
-        facts += [(f"call ({item.needs})", f"{item.name}({_arguments(item)})") for item in self.requests]
-        calls = [step for step in self.value.steps if step.kind in ("action", "search", "agent")]
-        facts += [(step.kind, step.name) for step in calls]
-        title = "Return of control" if self.requests else "Answer"
-        return card(title, labels=self._context.labels, facts=facts, text=self.text or None)
+    from .shadow_traffic import ShadowTraffic
 
 
 class BedrockAgentView:
@@ -235,6 +133,34 @@ class BedrockAgentView:
 
         return evaluate(self.eval_target(alias), evalset, evaluators, **options)
 
+    def golden_set(
+        self,
+        cases: CasesSource | None = None,
+        *,
+        alias: str = TEST_ALIAS,
+        imported: ImportedAgent | None = None,
+        redact: Redactor | Sequence[RedactionRule] | None = None,
+        **options: Any,
+    ) -> EvalSet:
+        """Ask the agent, and return its answers and tool calls as the expectations of an eval set, redacted.
+
+            old.golden_set("prompts.txt", alias="live").write("support.json")
+
+        Args:
+            cases: An eval set, the path of one, a text file with a prompt in each line, or prompts; by default the
+                prompts of the agent's stored invocations.
+            alias: The alias that is asked.
+            imported: This agent as it was imported, for the names that its successor gives its tools.
+            redact: Redaction rules or a `Redactor`; None takes Loom's rules, an empty list redacts nothing.
+            **options: Those of `loom.evaluate`: `timeout_s`, `concurrency`, `run_id` …
+
+        Raises:
+            EvalError: There are no cases, or no stored invocations.
+        """
+        from .bedrock_agent_parity import answered_by
+
+        return answered_by(self._context, self.value, cases, alias=alias, imported=imported, redact=redact, **options)
+
     def parity(
         self,
         new: Agent,
@@ -261,6 +187,28 @@ class BedrockAgentView:
         from .bedrock_agent_parity import compare_with_successor
 
         return compare_with_successor(self._context, self.value, new, cases, alias=alias, imported=imported, **options)
+
+    def shadow(self, new: Agent, *, share: float = 0.05, **options: Any) -> ShadowTraffic:
+        """Return shadow traffic: one agent answers callers, the other is asked the same for a sample of sessions.
+
+            with old.shadow(new, share=0.05, alias="live", safe=["orders"]) as traffic:
+                traffic.ask("Where is my parcel?", session_id="caller-1").text
+                traffic.drain()
+                traffic.parity()
+
+        Args:
+            new: The successor on AgentCore.
+            share: The share of sessions that are sampled, 0 to 1; always the same sessions.
+            **options: `front` ("old" or "new", the agent that answers), `alias`, `safe` (action groups that only read,
+                by name), `stubs` (results of calls that the agent behind returns), `allow_side_effects`, `id` (of
+                traffic to go on with), `salt`, `imported`, `names` and `timeout_s`.
+
+        Raises:
+            NotSupportedError: Asking twice could do something twice: action groups are not marked as safe.
+        """
+        from .bedrock_agent_shadow import shadow_traffic
+
+        return shadow_traffic(self._context, self.value, new, share=share, **options)
 
     def configuration(self, version: str = "DRAFT") -> dict[str, Any]:
         """Return a version with its action groups, knowledge bases and collaborators, as Bedrock gives them.
@@ -366,7 +314,3 @@ class BenchBedrockAgents(AccountResources[BedrockAgent, BedrockAgentView]):
             )
         created = create_agents(self._context.clients, declaration, progress=WaitLine())
         return BedrockAgentView(self._context, created.root)
-
-
-def _arguments(request: ControlRequest) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in request.arguments.items())

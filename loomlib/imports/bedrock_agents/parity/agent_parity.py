@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +25,12 @@ COLUMNS: Final = (
     "agent", "verdict", "alike [95 %]", "cases", "duration", "time to first text", "cost", "tokens", "no verdict",
     "left to do",
 )  # fmt: skip
+_ASKED: Final = (
+    "Both agents are asked the same cases in the same minutes; an answer is compared with the one that the other agent "
+    "gave to the same case and repeat.",
+    "Each case begins a session of its own. On AgentCore the first call of a session starts it, and its time has that "
+    "start; Bedrock Agents has none.",
+)
 _OPEN_STATES: Final = ("needs you", "lost", "approximated")
 
 
@@ -46,6 +52,7 @@ class AgentParity:
         conditions: What the machine did while both were asked.
         run_ids: The stored evaluation runs, by what they hold.
         notes: What to know about how the pairs came about.
+        noun: What is asked: a "case", with repeats; or a "session" of shadow traffic, with the prompts of its user.
     """
 
     id: str
@@ -61,11 +68,12 @@ class AgentParity:
     conditions: StudyConditions = field(default_factory=StudyConditions, repr=False)
     run_ids: Mapping[str, str] = field(default_factory=dict[str, str])
     notes: tuple[str, ...] = ()
+    noun: str = "case"
 
     @cached_property
     def share(self) -> AlikeShare:
         """The share of answers that behave alike."""
-        return alike_share(self.judged)
+        return alike_share(self.judged, noun=self.noun)
 
     @cached_property
     def gate(self) -> Gate:
@@ -103,6 +111,9 @@ class AgentParity:
     def title(self) -> str:
         """Return what was compared: `support · Bedrock Agent v7 → support (AgentCore) · 120 cases, paired`."""
         cases = len({item.pair.case.id for item in self.judged})
+        if self.noun != "case":
+            asked = f"{plural(len(self.judged), 'prompt')} of {plural(cases, self.noun)}"
+            return f"{self.name} · {self.old} → {self.new} · {asked}, paired"
         repeats = max((item.pair.repeat for item in self.judged), default=0) + 1
         times = f", {plural(repeats, 'repeat')} each" if repeats > 1 else ""
         return f"{self.name} · {self.old} → {self.new} · {plural(cases, 'case')}{times}, paired"
@@ -134,16 +145,13 @@ class AgentParity:
         """Return how it was measured, and the limits of that."""
         notes = [
             self.rule.sentence(),
-            "Both agents are asked the same cases in the same minutes; an answer is compared with the one that the "
-            "other agent gave to the same case and repeat.",
+            *(_ASKED if self.noun == "case" else ()),
             "Arguments of functions and operations are compared as the types that their schema declares. Of searches, "
             "tasks of collaborators and code the model writes the text freely: only the tool's name is compared.",
             "The interval of the share is Wilson's; with repeats, of the effective sample size over cases. The gate is "
             "passed only if the whole interval is at or above the limit. Decide the number of cases beforehand: who "
             "adds cases until a gate passes gets more passes by chance.",
             "Calls that a collaborator makes itself are not compared; that it was asked is.",
-            "Each case begins a session of its own. On AgentCore the first call of a session starts it, and its time "
-            "has that start; Bedrock Agents has none.",
             "Times of the old agent begin before InvokeAgent is signed and end with the last event of botocore's event "
             "stream; those of the new one are taken at the socket. Both include connecting. The first text of the new "
             "agent is the first byte of its answer; the old one sends its answer whole unless streaming is asked for.",
@@ -237,16 +245,14 @@ class AgentParity:
         return cases
 
     def _left_in_words(self) -> str:
-        open_features = [feature for feature in self.features if feature.state in _OPEN_STATES]
-        worst = sorted(open_features, key=lambda feature: _OPEN_STATES.index(feature.state))
-        parts = [one_line(feature.reason.split(". ")[0].rstrip("."), 120) for feature in worst[:2]]
+        urgent = [feature for state in _OPEN_STATES[:2] for feature in self.features if feature.state == state]
+        parts = [one_line(feature.reason.rstrip("."), 160) for feature in urgent]
         if (differing := len(self._differing_cases())) > 0:
             parts.append(f"{plural(differing, 'case')} {'differs' if differing == 1 else 'differ'}, shown below")
         if counts := failure_counts(self.judged):
             parts.append("no verdict on " + join([f"{count} ({kind})" for kind, count in counts.items()], most=3))
-        return f"Needs you: {'; '.join(parts)}." if parts else "Nothing is left to do."
-
-
-def parity_rows(parities: Sequence[AgentParity]) -> list[tuple[str, ...]]:
-    """Return one row of text for each agent, in the order of `COLUMNS`."""
-    return [parity.row() for parity in parities]
+        similar = [feature.name.replace("_", " ") for feature in self.features if feature.state == "approximated"]
+        approximated = f"Approximated: {join(similar)}." if similar else ""
+        if parts:
+            return f"Needs you: {'; '.join(parts)}. {approximated}".rstrip()
+        return approximated or "Nothing is left to do."

@@ -34,6 +34,7 @@ class AlikeShare:
         judged: Pairs with a verdict.
         cases: Cases with a pair that has one.
         without: Pairs without a verdict: an agent failed, or an evaluator.
+        noun: What the pairs of one case have in common: "case", or "session" for shadow traffic.
     """
 
     estimate: Estimate
@@ -41,6 +42,7 @@ class AlikeShare:
     judged: int
     cases: int
     without: int
+    noun: str = "case"
 
     @property
     def is_repeated(self) -> bool:
@@ -50,17 +52,18 @@ class AlikeShare:
     def text(self) -> str:
         """Return the share in words: `118 of 120 answers judged equal (95 % interval 94–100 %)`."""
         counted = f"{number(self.alike, 0)} of {plural(self.judged, 'answer')} judged equal"
-        repeats = f" on {plural(self.cases, 'case')}" if self.is_repeated else ""
+        repeats = f" on {plural(self.cases, self.noun)}" if self.is_repeated else ""
         if not self.estimate.is_known:
             return f"{counted}{repeats} ({self.estimate.reason})"
         return f"{counted}{repeats} (95 % interval {self.estimate.interval_text('share')} %)"
 
 
-def alike_share(judged: Sequence[JudgedPair]) -> AlikeShare:
+def alike_share(judged: Sequence[JudgedPair], *, noun: str = "case") -> AlikeShare:
     """Return the share of pairs that behave alike.
 
     Args:
         judged: The pairs with their verdicts; those without one are counted and left out.
+        noun: What the pairs of one case have in common.
     """
     decided = [item for item in judged if item.is_judged]
     tries = Counter(item.pair.case.id for item in decided)
@@ -71,6 +74,7 @@ def alike_share(judged: Sequence[JudgedPair]) -> AlikeShare:
         judged=len(decided),
         cases=len(tries),
         without=len(judged) - len(decided),
+        noun=noun,
     )
 
 
@@ -95,7 +99,7 @@ def alike_gate(share: AlikeShare, least: float = LEAST_ALIKE) -> Gate:
         text = f"{word}, nothing could be judged"
     elif outcome == UNCLEAR:
         more = more_cases(share, least)
-        text = f"{word}, {_advice(more, share.cases)}"
+        text = f"{word}, {_advice(more, share)}"
     elif outcome == PASSED and _could_reverse(share, least):
         outcome = UNCLEAR
         text = f"gate {percent(least)}: unclear, {plural(share.without, 'answer')} without a verdict could reverse it"
@@ -151,10 +155,11 @@ def _independent_tries(share: AlikeShare, rate: float) -> float:
     return _tries_to_exclude(low, rate)
 
 
-def _advice(more: int | None, cases: int) -> str:
+def _advice(more: int | None, share: AlikeShare) -> str:
     if more is None:
-        return f"the share is too close to the limit: more than {plural(_MOST, 'case')} are needed"
-    return f"about {plural(more, 'more case')} {'decides' if more == 1 else 'decide'} it (there are {number(cases, 0)})"
+        return f"the share is too close to the limit: more than {plural(_MOST, share.noun)} are needed"
+    decide = "decides" if more == 1 else "decide"
+    return f"about {plural(more, f'more {share.noun}')} {decide} it (there are {number(share.cases, 0)})"
 
 
 def _could_reverse(share: AlikeShare, least: float) -> bool:

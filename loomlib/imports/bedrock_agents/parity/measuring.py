@@ -150,6 +150,7 @@ def judge_recorded(
     parity_id: str | None = None,
     labels: Sequence[str] = (),
     connect: Callable[[Evaluator], Evaluator] | None = None,
+    noun: str = "session",
 ) -> AgentParity:
     """Judge pairs of answers that were given already, such as those of shadow traffic.
 
@@ -162,6 +163,7 @@ def judge_recorded(
         parity_id: The id of the comparison.
         labels: Provenance labels.
         connect: Connects a judge that was chosen by name to its model.
+        noun: What the pairs of one case have in common.
     """
     id, rule = parity_id or new_id("parity"), rule or AlikeRule()
     evaluators = rule.evaluators()
@@ -172,7 +174,7 @@ def judge_recorded(
         return AgentParity(
             id=id, name=subject.name, old=subject.old, new=subject.new, rule=rule, judged=judged, least=least,
             features=subject.features, labels=tuple(labels), run_ids={} if run is None else {"judged": run.id},
-            notes=subject.notes,
+            notes=subject.notes, noun=noun,
         )  # fmt: skip
 
     return _in_own_thread(work, id)

@@ -57,7 +57,7 @@ class AnswerPair:
         """
         turns = tuple(
             expecting_turn(turn.prompt, answer.text, answer.tools, names)
-            for turn, answer in zip(_turns(self.case, self.old), self.old.turns, strict=False)
+            for turn, answer in zip(asked_turns(self.case, self.old), self.old.turns, strict=False)
         )
         return EvalCase(id=self.id, turns=turns, tags=self.case.tags, initial_state={PAIR: self.id})
 
@@ -118,8 +118,13 @@ def pairs_with_itself(pairs: Iterable[AnswerPair]) -> Iterator[AnswerPair]:
             yield replace(pair, new=following.old)
 
 
-def _turns(case: EvalCase, answer: CaseAnswer) -> list[Turn]:
-    """Return a case's turns; those that a simulated user led are in the answer's metadata."""
+def asked_turns(case: EvalCase, answer: CaseAnswer) -> list[Turn]:
+    """Return a case's turns, or those that a simulated user led.
+
+    Args:
+        case: The case.
+        answer: The answer, whose metadata has the prompts of a simulated user.
+    """
     if case.turns:
         return list(case.turns)
     return [Turn(prompt=str(prompt)) for prompt in answer.metadata.get("prompts", ())]

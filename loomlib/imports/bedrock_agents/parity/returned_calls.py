@@ -94,6 +94,17 @@ class GivenResults:
         given = self._given(request)
         return given.text if given is not None and given.is_confirmed else None
 
+    def for_tool(self, tool: str) -> GivenResult | None:
+        """Return the result for a call of the successor's tool, None if there is none.
+
+        Args:
+            tool: The tool's name.
+        """
+        old = [
+            name for known, name in self.names.actions.items() if name == tool for name in ("/".join(known), known[1])
+        ]
+        return next((self.by_name[name] for name in (*old, tool) if name in self.by_name), None)
+
     def _given(self, request: ControlRequest) -> GivenResult | None:
         tool = self.names.of_action(request.action_group, request.name)
         known = (f"{request.action_group}/{request.name}", request.name, tool)
