@@ -20,6 +20,7 @@ from loomlib.json_values import mapping_or_none
 from .agui.events import is_agui
 from .agui.history import answer_in
 from .mcp_apps.views import is_view
+from .message_format import MessageFormat
 from .sse import SseEvent, SseParser
 
 _WHOLE: Final = ("result", "response", "output", "text", "message", "completion")
@@ -56,21 +57,26 @@ class AnswerReader(Protocol):
         ...
 
 
-def reader_for(content_type: str) -> AnswerReader:
-    """Return the reader for a `Content-Type`; anything unknown is read as text."""
+def reader_for(content_type: str, form: MessageFormat | None = None) -> AnswerReader:
+    """Return the reader for a `Content-Type`; anything unknown is read as text.
+
+    Args:
+        content_type: The content type.
+        form: Where the agent's answers have their text and their errors; None for the usual places.
+    """
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "text/event-stream":
-        return EventStreamReader()
+        return EventStreamReader(form)
     if kind == "application/json" or kind.endswith("+json"):
-        return JsonReader()
+        return JsonReader(form)
     return TextReader()
 
 
 class EventStreamReader:
     """Reads server-sent events; each event is one piece."""
 
-    def __init__(self) -> None:
-        self._parser = SseParser()
+    def __init__(self, form: MessageFormat | None = None) -> None:
+        self._parser, self._form = SseParser(), form
         self._raw_delta: str | None = None
         self._any_text = False
         self._message: str | None = None
@@ -94,7 +100,7 @@ class EventStreamReader:
             value = "" if event.data == "[DONE]" else event.data
         if is_agui(value):
             return self._agui(cast("Mapping[str, Any]", value), data)
-        error = agent_error(value)
+        error = _reported_error(value, self._form)
         if error is None and event.event == "error":
             error = value if isinstance(value, str) else event.data
         text = "" if error is not None else self._text(value)
@@ -126,6 +132,8 @@ class EventStreamReader:
         return f"\n\n{delta}" if begins else delta
 
     def _text(self, value: object) -> str:
+        if self._form is not None and self._form.answer:
+            return self._form.answer_in(value) or ""
         if isinstance(value, str):
             return value
         fields = mapping_or_none(value)
@@ -153,8 +161,8 @@ class EventStreamReader:
 class JsonReader:
     """Reads a JSON body; the whole body is one piece."""
 
-    def __init__(self) -> None:
-        self._body = bytearray()
+    def __init__(self, form: MessageFormat | None = None) -> None:
+        self._body, self._form = bytearray(), form
 
     def feed(self, data: bytes) -> Sequence[Piece]:
         """Buffer the data; the body is read at its end."""
@@ -168,6 +176,8 @@ class JsonReader:
             return ()
         try:
             value: object = json.loads(body)
+            if self._form is not None and (self._form.answer or self._form.error):
+                return (self._mapped(value, self._form, body),)
             text = whole_text(value)
             error = agent_error(value) if text is None else None
             if text is None and error is None:
@@ -179,6 +189,20 @@ class JsonReader:
                 try_="read the agent's log",
             ) from failure
         return (Piece(text=text or "", data=body, error=error),)
+
+    def _mapped(self, value: object, form: MessageFormat, body: bytes) -> Piece:
+        """Return the answer at the format's own path."""
+        error = form.error_in(value)
+        text = None if error is not None else form.answer_in(value) if form.answer else whole_text(value)
+        if error is None and text is None:
+            error = agent_error(value)
+        if error is None and text is None:
+            raise MalformedResponseError(
+                f"The response has no text at {form.answer or 'one of the usual places'}",
+                on=repr(body[:200]),
+                try_="agent.messages.probe(), which finds where the agent's answers are",
+            )
+        return Piece(text=text or "", data=body, error=error)
 
 
 class TextReader:
@@ -219,6 +243,11 @@ def agent_error(value: object) -> str | None:
         error = inner.get("message") or json.dumps(error, ensure_ascii=False)
     kind = fields.get("error_type")
     return f"{kind}: {error}" if kind else str(error)
+
+
+def _reported_error(value: object, form: MessageFormat | None) -> str | None:
+    own = form.error_in(value) if form is not None else None
+    return agent_error(value) if own is None else own
 
 
 def _whole_text(fields: Mapping[str, Any]) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.json_values import as_mapping, as_text
 
 from .arn import RuntimeArn
+from .message_format import MessageFormat, read_message_format
 
 if TYPE_CHECKING:
     from loomlib.store import AgentRow
@@ -32,6 +33,7 @@ class AgentEntry:
         registered_at: When it was registered.
         last_refreshed_at: When it was last described by AWS.
         tags: Its tags, as they were last read or set.
+        message_format: How it takes a prompt and where its answer is; None for AgentCore's usual form.
     """
 
     id: int
@@ -43,6 +45,7 @@ class AgentEntry:
     registered_at: datetime
     last_refreshed_at: datetime | None = None
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    message_format: MessageFormat | None = None
 
     @property
     def region(self) -> str:
@@ -105,4 +108,5 @@ def entry_from_row(row: AgentRow) -> AgentEntry:
         registered_at=row.registered_at,
         last_refreshed_at=row.last_refreshed_at,
         tags=row.tags,
+        message_format=read_message_format(row.message_format),
     )

@@ -156,7 +156,8 @@ class Exchange:
         )
 
     async def _read_answer(self, answer: HttpResponse) -> None:
-        reader = reader_for(answer.headers.get("content-type", ""))
+        form = self._request.agent.message_format if isinstance(self._request.agent, AgentEntry) else None
+        reader = reader_for(answer.headers.get("content-type", ""), form)
         last_ns = answer.head_ns
         async for arrival in answer.arrivals():
             last_ns = arrival.at_ns

@@ -12,6 +12,8 @@ from typing import Any, Final
 from loomlib.errors import RequestRejectedError
 from loomlib.presentation.formats import number
 
+from .message_format import MessageFormat
+
 SESSION_ID_MIN: Final = 33
 SESSION_ID_MAX: Final = 256
 PAYLOAD_MAX_BYTES: Final = 100_000_000
@@ -27,7 +29,7 @@ class Payload:
     Attributes:
         body: The bytes to send.
         prompt: The prompt in it.
-        digest: The SHA-256 of the body.
+        digest: The SHA-256 of the body; that of `{"prompt": …}` where the body is a prompt in the agent's own form.
     """
 
     body: bytes = field(repr=False)
@@ -35,12 +37,20 @@ class Payload:
     digest: str
 
 
-def make_payload(prompt: str | None, payload: Mapping[str, Any] | bytes | None = None) -> Payload:
-    """Return the body: `{"prompt": …}` for a prompt, a mapping as JSON, bytes unchanged.
+def make_payload(
+    prompt: str | None,
+    payload: Mapping[str, Any] | bytes | None = None,
+    *,
+    form: MessageFormat | None = None,
+    session_id: str = "",
+) -> Payload:
+    """Return the body: `{"prompt": …}` or the agent's own form for a prompt, a mapping as JSON, bytes unchanged.
 
     Args:
-        prompt: The prompt; added to a mapping that has none.
+        prompt: The prompt; added to a mapping, in the agent's form, where the mapping lacks it.
         payload: A mapping or bytes.
+        form: The agent's own form; None for `{"prompt": …}`.
+        session_id: The runtime session, for forms that contain it.
 
     Raises:
         RequestRejectedError: The body exceeds 100 MB.
@@ -51,21 +61,36 @@ def make_payload(prompt: str | None, payload: Mapping[str, Any] | bytes | None =
         raise ValueError("a prompt or a payload is required")
     _check_kinds(prompt, payload)
     if isinstance(payload, bytes):
-        body, stored_prompt = payload, prompt or payload[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace")
-    else:
-        sent = dict(payload or {})
-        if prompt is not None:
-            sent.setdefault("prompt", prompt)
-        body = json.dumps(sent, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        own = sent.get("prompt")
-        stored_prompt = own if isinstance(own, str) else body[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace")
+        stored_prompt = prompt or payload[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace")
+        return _checked(payload, stored_prompt)
+    if prompt is not None and form is not None:
+        usual = _encoded({**(payload or {}), "prompt": prompt})
+        body = _encoded({**form.body(prompt, session_id), **(payload or {})})
+        return _checked(body, prompt, digest=_digest(usual))
+    sent = dict(payload or {})
+    if prompt is not None:
+        sent.setdefault("prompt", prompt)
+    body = _encoded(sent)
+    own = sent.get("prompt")
+    return _checked(body, own if isinstance(own, str) else body[:_STORED_PROMPT_CHARACTERS].decode("utf-8", "replace"))
+
+
+def _encoded(sent: Mapping[str, Any]) -> bytes:
+    return json.dumps(sent, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def _checked(body: bytes, prompt: str, *, digest: str | None = None) -> Payload:
     if len(body) > PAYLOAD_MAX_BYTES:
         raise RequestRejectedError(
             f"The payload has {number(len(body))} bytes; InvokeAgentRuntime allows {number(PAYLOAD_MAX_BYTES)}",
             on="not sent",
             try_="store the data in S3 and send its URI",
         )
-    return Payload(body=body, prompt=stored_prompt, digest=hashlib.sha256(body).hexdigest())
+    return Payload(body=body, prompt=prompt, digest=digest or _digest(body))
 
 
 def _check_kinds(prompt: object, payload: object) -> None:

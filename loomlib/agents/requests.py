@@ -98,10 +98,11 @@ def make_request(
             )
         if not (name + value).isascii() or not (name + value).isprintable():
             raise ValueError(f"the header {name!r} has characters that HTTP does not allow")
+    session = new_session_id() if session_id is None else check_session_id(session_id)
     return InvocationRequest(
         agent=agent,
-        payload=make_payload(prompt, payload),
-        session_id=new_session_id() if session_id is None else check_session_id(session_id),
+        payload=make_payload(prompt, payload, form=agent.message_format, session_id=session),
+        session_id=session,
         qualifier=qualifier or "DEFAULT",
         timeout_s=timeout_s,
         labels=tuple(labels),

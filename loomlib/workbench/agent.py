@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
     from .agent_history import AgentHistory
+    from .agent_messages import AgentMessages
     from .agent_releases import AgentEndpoint, AgentReleases
     from .agent_targets import AgentTargets
     from .agent_telemetry import AgentTelemetry
@@ -108,6 +109,16 @@ class Agent:
         from .agent_telemetry import AgentTelemetry
 
         return AgentTelemetry(self.context, self.entry, self.qualifier)
+
+    @property
+    def messages(self) -> AgentMessages:
+        """The form of its requests and answers: read, set, and find by a probe."""
+        from .agent_messages import AgentMessages
+
+        def changed(entry: AgentEntry) -> None:
+            self.entry = entry
+
+        return AgentMessages(self.context, self.entry, self.qualifier, self._bearer, changed)
 
     @property
     def targets(self) -> AgentTargets:

@@ -65,7 +65,7 @@ class AgentTarget:
         if payload is None and self._entry.protocol == "AGUI":
             payload = run_input(turn.prompt, thread_id=session_id)
         if state:
-            payload = {**({"prompt": turn.prompt} if payload is None else payload), "state": dict(state)}
+            payload = {**(payload or {}), "state": dict(state)}
         record = await self._context.invoker.ainvoke(
             self._entry,
             turn.prompt if turn.payload is None else None,

@@ -68,7 +68,8 @@ class StudyTarget:
 
     def request_body(self, prompt: str, session_id: str) -> bytes:
         """Return the body that a call sends."""
-        return make_payload(prompt, self._payload(prompt, session_id)).body
+        payload = self._payload(prompt, session_id)
+        return make_payload(prompt, payload, form=self._entry.message_format, session_id=session_id).body
 
     def _payload(self, prompt: str, session_id: str) -> Mapping[str, Any] | None:
         return run_input(prompt, thread_id=session_id) if self._entry.protocol == "AGUI" else None
