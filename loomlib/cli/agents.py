@@ -1,89 +1,19 @@
-"""Commands about agents: deploy, register, agents, remove, invoke, logs, latency, trace."""
+"""Commands about agents: register, agents, remove, invoke, logs, latency, trace."""
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..aws.authorizers import JwtAuthorizer
 from ..errors import LoomError
 from .command_context import CommandContext, pass_command_context
 from .identity import read_bearer
-from .output import emit_json, emit_table, printable, records, say, seconds_since
+from .output import emit_json, emit_table, printable, records, say
 
 if TYPE_CHECKING:
     from ..workbench import Agent
-
-
-@click.command()
-@click.argument("what")
-@click.option("--name", help="Name of the runtime (default: the blueprint's or the folder's).")
-@click.option(
-    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Environment variable of the agent; repeatable."
-)
-@click.option("--platform", "platform_version", help="V1 boots each session, V2 restores it from a snapshot.")
-@click.option(
-    "--warmup",
-    metavar="PATH",
-    help="Path, or :PORT/PATH, that is called once before a version's snapshot is taken (V2).",
-)
-@click.option(
-    "--idle-timeout", "idle_timeout_s", type=click.IntRange(min=1), help="Seconds until an idle session ends."
-)
-@click.option("--max-lifetime", "max_lifetime_s", type=click.IntRange(min=1), help="Seconds until any session ends.")
-@click.option("--protocol", help="Protocol of the agent's server: HTTP (default), MCP, A2A or AGUI.")
-@click.option("--storage", metavar="PATH", help="Folder below /mnt that is kept when a session is stopped.")
-@click.option(
-    "--authorizer",
-    metavar="local|URL",
-    help='Accept bearer tokens instead of signed requests: those of the local issuer ("local"), or those of the '
-    "issuer at this discovery URL, with --allow-client or --allow-audience.",
-)
-@click.option("--allow-client", "clients", multiple=True, help="An allowed client_id; repeatable.")
-@click.option("--allow-audience", "audience", multiple=True, help="An allowed aud; repeatable.")
-@click.option(
-    "--allow-scope", "scopes", multiple=True, help="A scope; a token needs at least one of those given. Repeatable."
-)
-@pass_command_context
-def deploy(
-    command: CommandContext,
-    what: str,
-    name: str | None,
-    variables: tuple[str, ...],
-    platform_version: str | None,
-    warmup: str | None,
-    idle_timeout_s: int | None,
-    max_lifetime_s: int | None,
-    protocol: str | None,
-    storage: str | None,
-    authorizer: str | None,
-    clients: tuple[str, ...],
-    audience: tuple[str, ...],
-    scopes: tuple[str, ...],
-) -> None:
-    """Deploy WHAT: a blueprint's name, or the path of an agent.py or its folder."""
-    environment = dict(_pair(text) for text in variables)
-    with command.connect() as bench:
-        start = time.perf_counter()
-        agent = bench.deploy(
-            what,
-            name=name,
-            environment=environment,
-            platform_version=platform_version,
-            warmup=warmup,
-            idle_timeout_s=idle_timeout_s,
-            max_lifetime_s=max_lifetime_s,
-            protocol=protocol,
-            storage=storage,
-            authorizer=_authorizer(authorizer, clients, audience, scopes),
-        )
-        if command.as_json:
-            emit_json(_about(agent))
-        else:
-            say(f"deployed {what} → {agent.entry.runtime_id}  ({agent.status} in {seconds_since(start)})")
 
 
 @click.command()
@@ -94,7 +24,7 @@ def register(command: CommandContext, arn: str) -> None:
     with command.connect() as bench:
         agent = bench.register(arn)
         if command.as_json:
-            emit_json(_about(agent))
+            emit_json(about_agent(agent))
         else:
             say(f"registered {agent.name} · {agent.status} · qualifiers {', '.join(agent.entry.qualifiers)}")
 
@@ -232,26 +162,8 @@ def _waiting(line: str) -> None:
         say(line)
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator or not name:
-        raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--env")
-    return name, value
-
-
-def _authorizer(
-    address: str | None, clients: tuple[str, ...], audience: tuple[str, ...], scopes: tuple[str, ...]
-) -> JwtAuthorizer | Literal["local"] | None:
-    if address is None or address == "local":
-        if clients or audience or scopes:
-            raise click.UsageError("--allow-client, --allow-audience and --allow-scope belong to --authorizer URL")
-        return None if address is None else "local"
-    if not (clients or audience or scopes):
-        raise click.UsageError("--authorizer URL needs --allow-client, --allow-audience or --allow-scope")
-    return JwtAuthorizer(discovery_url=address, clients=clients, audience=audience, scopes=scopes)
-
-
-def _about(agent: Agent) -> dict[str, Any]:
+def about_agent(agent: Agent) -> dict[str, Any]:
+    """Return an agent's name, ARN and state, for JSON."""
     return {
         "name": agent.name,
         "arn": agent.arn,
@@ -261,4 +173,4 @@ def _about(agent: Agent) -> dict[str, Any]:
     }
 
 
-COMMANDS = (deploy, register, agents, remove, invoke, logs, latency, trace)
+COMMANDS = (register, agents, remove, invoke, logs, latency, trace)

@@ -11,6 +11,7 @@ from . import (
     bedrock_agents,
     capture,
     check,
+    deploying,
     doctor,
     evals,
     identity,
@@ -18,6 +19,7 @@ from . import (
     memory,
     notebooks,
     plugins,
+    releases,
     service,
     trust,
     workshop,
@@ -29,7 +31,9 @@ def loom_commands() -> dict[str, click.Command]:
     """Return Loom's own commands by name."""
     modules = (
         service,
+        deploying,
         agents,
+        releases,
         alerts,
         bedrock_agents,
         evals,

@@ -20,6 +20,7 @@ from .code_uses import find_uses
 from .costs import UseAssumptions, estimate_cost
 from .journal import DeployJournal, Intent
 from .names import SPEC_TAG, agent_tags, spec_digest
+from .parts.endpoint import EndpointPart
 from .parts.part import Part, Report
 from .parts.role import RolePart
 from .parts.runtime import RuntimePart
@@ -117,7 +118,8 @@ class Deployment:
             role_arn = role.arn
         self.request = _request(target, given, role_arn or local_role(clients.account_id()), resources.variables)
         self._runtime = RuntimePart(clients, self.request)
-        self._parts: Sequence[Part] = (*parts, self._runtime)
+        endpoints = [EndpointPart(clients, spec, name, purpose) for purpose, name in spec.endpoints.items()]
+        self._parts: Sequence[Part] = (*parts, self._runtime, *endpoints)
 
     def plan(self) -> DeployPlan:
         """Return what would be made and changed; only reads."""
@@ -207,8 +209,11 @@ class Deployment:
     def _part_of(self, by_kind: Mapping[str, Part], intent: Intent) -> Part:
         if intent.kind in by_kind:
             return by_kind[intent.kind]
-        if intent.kind == RolePart.kind:  # of a deployment with other options
-            return RolePart(self._target.clients, self._given.spec, None)
+        clients, spec = self._target.clients, self._given.spec  # of a deployment with other options
+        if intent.kind == RolePart.kind:
+            return RolePart(clients, spec, None)
+        if intent.kind == EndpointPart.kind:
+            return EndpointPart(clients, spec, intent.name, intent.name)
         raise DeployError(
             "The journal names a resource that this release does not know",
             on=f"{intent.kind} {intent.name}",

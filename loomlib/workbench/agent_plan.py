@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..aws.addresses import is_loopback
+from ..deploy.agent_file import looks_like_secret, write_agent_file
 from ..deploy.deployment import Deployment
 from ..deploy.steps import DeployPlan
 from ..errors import LoomError
@@ -48,9 +52,45 @@ class AgentPlan:
         return self._source.spec
 
     @property
-    def source(self) -> AgentSource:
-        """The agent's code, and its `loom-agent.toml` if it has one."""
-        return self._source
+    def file(self) -> Path | None:
+        """The `loom-agent.toml` that was read, or None."""
+        return self._source.file
+
+    @property
+    def may_have_file(self) -> bool:
+        """Whether a `loom-agent.toml` may be written beside the code: not beside a blueprint's."""
+        return not self._source.is_blueprint
+
+    def write_file(self, environment: Mapping[str, str] | None = None) -> tuple[Path, list[str]]:
+        """Write the `loom-agent.toml` beside the code, which the next deployment reads.
+
+        Args:
+            environment: Environment variables for the file, beside the spec's.
+
+        Returns:
+            The file, and the names of variables that are left out because they look like secrets.
+
+        Raises:
+            LoomError: The code is a blueprint's, the file cannot be written, or it has no form for a setting.
+        """
+        spec, code = self._source.spec, self._source.code
+        if not self.may_have_file:
+            raise LoomError("A blueprint's folder is not written to", on=str(code), try_="a copy of the folder")
+        if spec.authorizer is not None and is_loopback(spec.authorizer.discovery_url):
+            raise LoomError(
+                "The local issuer of tokens has another address each time",
+                on=spec.authorizer.discovery_url,
+                try_='name it at each deployment: authorizer="local"',
+            )
+        given = environment or {}
+        left_out = [name for name, value in given.items() if looks_like_secret(name, value)]
+        kept = {name: value for name, value in given.items() if name not in left_out}
+        complete = replace(
+            spec,
+            entry_point=spec.entry_point or self._deployment.request.code.entry_point,
+            environment={**spec.environment, **kept},
+        )
+        return write_agent_file(complete, code if code.is_dir() else code.parent), left_out
 
     def apply(self, *, progress: Callable[[str], None] | None = None) -> Agent:
         """Make and change what the plan says, wait until the agent is READY, and return it.

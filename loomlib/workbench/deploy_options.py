@@ -49,12 +49,14 @@ class AgentSource:
         spec: The deployment.
         file: Its `loom-agent.toml`, or None.
         variables: Environment variables beside the spec's; they are neither shown nor stored.
+        is_blueprint: Whether the code is a template's, beside which nothing is written.
     """
 
     code: Path
     spec: AgentSpec
     file: Path | None
     variables: Mapping[str, str]
+    is_blueprint: bool = False
 
 
 def read_source(context: Context, what: str | Path, options: DeployOptions) -> AgentSource:
@@ -90,7 +92,7 @@ def read_source(context: Context, what: str | Path, options: DeployOptions) -> A
         authorizer=_authorizer(context, options) or spec.authorizer,
         resources=resources,
     )
-    return AgentSource(code=code, spec=spec, file=file, variables=variables)
+    return AgentSource(code=code, spec=spec, file=file, variables=variables, is_blueprint=blueprint is not None)
 
 
 def deploy_input(source: AgentSource, built: BuiltPackage, options: DeployOptions) -> DeployInput:
