@@ -248,6 +248,7 @@ def _scores(runs: Sequence[EvalRun]) -> dict[str, dict[str, list[float]]]:
         for judgement in run.judgements():
             session = next((turn.session_id for turn in judgement.answer.turns), "")
             for evaluator, verdict in judgement.verdicts.items():
+                judged = scores.setdefault(evaluator, {})
                 if isinstance(verdict, tuple) and verdict:
-                    scores.setdefault(evaluator, {}).setdefault(session, []).append(verdict[0].value)
+                    judged.setdefault(session, []).append(verdict[0].value)
     return scores

@@ -1,0 +1,99 @@
+"""An A/B test of two versions behind one endpoint, against real sessions."""
+
+from __future__ import annotations
+
+import pytest
+from released_agent import deploy_version
+
+import loomlib as loom
+from loomlib.errors import LoomError
+from loomlib.evals.values.cases import Turn
+
+
+@pytest.fixture(scope="module")
+def agent(bench, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tested")
+    for version in ("one", "two"):
+        agent = deploy_version(bench, folder, "tested", version)
+    agent.releases.create("prod", version=1)
+    return agent
+
+
+@pytest.fixture(scope="module")
+def test(agent):
+    started = agent.releases.start_ab_test("prod", {1: 0.5, 2: 0.5}, sessions=12)
+    yield started
+    if started.state == "running":
+        started.stop()
+
+
+def session(number):
+    return f"session-of-a-user-{number:020}"
+
+
+def says_two(answer):
+    return "two" in answer
+
+
+def test_a_session_stays_with_its_version_and_both_versions_answer(test):
+    answers = {}
+    for number in range(12):
+        first, second = (test.invoke("which?", session_id=session(number)) for _ in range(2))
+        assert first.ok, first.error
+        assert first.text == second.text
+        answers[number] = first.text
+    assert len(set(answers.values())) == 2
+    for number, text in answers.items():
+        arm = test.design.arm_of(session(number))
+        assert {"1": "one", "2": "two"}[arm.version] in text
+    result = test.result()
+    assert not result.is_early
+    assert sum(result.value.sessions) == 12
+    failure = result.value["failure rate"]
+    assert sum(failure.sessions) == 12
+    assert "A/B test" in result._repr_html_()
+    assert {"latency", "cost", "failure rate"} == set(result.table()["metric"])
+    assert "12 sessions" in repr(result) or "n too small" in repr(result)
+
+
+def test_scores_of_an_evaluation_are_compared_by_version(agent, bench):
+    staged = agent.releases.create("staging", version=1)
+    test = agent.releases.start_ab_test(staged.name, {1: 0.5, 2: 0.5}, sessions=14)
+    cases = [loom.EvalCase(id=f"c{n}", turns=[Turn(prompt=f"which? {n}")]) for n in range(14)]
+    evalset = loom.EvalSet(name="versions", cases=cases)
+    run = loom.evaluate(test.target(), evalset, [says_two])
+    scores = test.result(run).value["says_two"]
+    assert sum(scores.sessions) == 14
+    assert sum(scores.unknown) == 0
+    assert agent.releases.ab_tests().set_index("id").loc[test.id, "sessions"] == 14
+    if min(scores.sessions) >= 6:
+        assert (scores.control.value, scores.treatment.value) == (0.0, 1.0)
+    assert test.stop(promote=2).state == "stopped"
+    assert agent.endpoint("staging").version == "2"
+    assert "staging_v2" not in agent.entry.qualifiers
+    with pytest.raises(LoomError, match="The A/B test has ended"):
+        test.invoke("which?")
+
+
+def test_an_endpoint_of_a_running_test_is_not_promoted_rolled_back_or_deleted(agent, test):
+    for change in (
+        lambda: agent.releases.promote("prod", version=2),
+        lambda: agent.releases.rollback("prod"),
+        lambda: agent.releases.delete("prod_v2"),
+        lambda: agent.releases.start_ab_test("prod", {1: 0.5, 2: 0.5}, sessions=12),
+    ):
+        with pytest.raises(LoomError, match=f"An A/B test runs behind the endpoint.*{test.id}.*stop()"):
+            change()
+    assert agent.releases.ab_test("prod").id == agent.releases.ab_test(test.id).id == test.id
+
+
+def test_a_test_of_versions_that_the_endpoint_does_not_serve_is_refused(agent):
+    agent.releases.promote("other", version=2)
+    with pytest.raises(LoomError, match="serves version 2, and the test is of 1 and 3"):
+        agent.releases.start_ab_test("other", {1: 0.5, 3: 0.5}, sessions=12)
+    with pytest.raises(ValueError, match="add up to 1"):
+        agent.releases.start_ab_test("other", {1: 0.5, 2: 0.6}, sessions=12)
+    with pytest.raises(ValueError, match="two versions, not 1"):
+        agent.releases.start_ab_test("other", {1: 1.0}, sessions=12)
+    with pytest.raises(LoomError, match="no such A/B test"):
+        agent.releases.ab_test("nothing")
