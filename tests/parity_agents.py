@@ -21,6 +21,8 @@ DEGREES = {"Paris": 21, "Rome": 27, "Oslo": 9, "Lima": 18, "Cairo": 33, "Delhi":
 
 def lambda_handler(event, context):
     values = {item["name"]: item["value"] for item in event["parameters"]}
+    if values["city"] == "Nowhere":
+        raise ValueError("there is no such city")
     text = f"{values['city']}: sunny, {DEGREES.get(values['city'], 20)} degrees"
     answer = {"responseBody": {"TEXT": {"body": text}}}
     response = {"actionGroup": event["actionGroup"], "function": event["function"], "functionResponse": answer}
