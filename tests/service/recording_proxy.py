@@ -8,8 +8,8 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPConnection
@@ -40,8 +40,13 @@ class SentRequest:
 
 
 @contextmanager
-def recording_proxy(to: str) -> Iterator[tuple[str, list[SentRequest]]]:
-    """Serve on a free port; yield the address and the list of requests, oldest first."""
+def recording_proxy(
+    to: str, *, before_answer: Callable[[SentRequest], None] | None = None
+) -> Iterator[tuple[str, list[SentRequest]]]:
+    """Serve on a free port; yield the address and the list of requests, oldest first.
+
+    `before_answer` is called once the service has answered a request, and its client has no answer yet.
+    """
     sent: list[SentRequest] = []
     host = urlsplit(to).netloc
 
@@ -63,15 +68,18 @@ def recording_proxy(to: str) -> Iterator[tuple[str, list[SentRequest]]]:
                 SentRequest(method=self.command, target=self.path, headers=headers, body=body, status=answer.status)
             )
             content = answer.read()
-            self.send_response(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() not in _PASSED_ON and name.lower() != "content-length":
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(content)
             connection.close()
+            if before_answer is not None:
+                before_answer(sent[-1])
+            with suppress(ConnectionError):  # the client may have been killed
+                self.send_response(answer.status)
+                for name, value in answer.getheaders():
+                    if name.lower() not in _PASSED_ON and name.lower() != "content-length":
+                        self.send_header(name, value)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(content)
 
         def _body(self) -> bytes:
             if "chunked" not in self.headers.get("Transfer-Encoding", ""):

@@ -1,0 +1,124 @@
+"""A deployment whose process is killed: the next one finishes it, or undoes it, and nothing is made twice."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from aws_place import KilledDeploys, Leftovers, aws_at, leftovers
+from recording_proxy import SentRequest
+
+import loomlib as loom
+from loomlib import local
+
+_REGIONS = ("eu-west-1", "eu-west-2", "eu-west-3")
+"""Each test has a region of its own, where no other agent keeps the bucket."""
+
+
+def creates_bucket(request: SentRequest) -> bool:
+    return (
+        request.method == "PUT" and request.target.strip("/").startswith("loom-code") and request.target.count("/") == 1
+    )
+
+
+def creates_role(request: SentRequest) -> bool:
+    return b"Action=CreateRole&" in request.body
+
+
+def creates_runtime(request: SentRequest) -> bool:
+    return request.method == "PUT" and request.target.rstrip("/").endswith("/runtimes")
+
+
+@pytest.fixture(scope="module")
+def killed(service: local.ServiceState, tmp_path_factory: pytest.TempPathFactory) -> KilledDeploys:
+    return KilledDeploys(service, tmp_path_factory.mktemp("killed") / "home")
+
+
+@pytest.fixture
+def aws(
+    service: local.ServiceState, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Callable[[str], loom.Workbench]]:
+    """Opens workbenches of a region with the home of the killed processes."""
+    opened: list[loom.Workbench] = []
+    home = request.getfixturevalue("killed")._home
+
+    with aws_at(service, home):
+
+        def connect(region: str) -> loom.Workbench:
+            opened.append(loom.connect("aws", region=region))
+            return opened[-1]
+
+        yield connect
+        for bench in opened:
+            bench.close()
+
+
+def is_there_once(found: Leftovers) -> bool:
+    return (len(found.runtimes), len(found.roles), len(found.packages)) == (1, 1, 1) and found.has_bucket
+
+
+def is_gone(found: Leftovers) -> bool:
+    return not (found.runtimes or found.roles or found.packages)
+
+
+def test_a_deploy_killed_three_times_is_finished_by_the_next_one(
+    killed: KilledDeploys, aws: Callable[[str], loom.Workbench], make_agent: Callable[..., Path]
+) -> None:
+    folder, region = make_agent(), _REGIONS[0]
+    for moment in (creates_bucket, creates_role, creates_runtime):
+        sent = killed.run(folder, "resumed", region, at=lambda _number, request, moment=moment: moment(request))
+        assert moment(sent[-1])
+    bench = aws(region)
+    plan = bench.plan(folder, name="resumed", platform_version="V1")
+    assert "An earlier deployment of this agent was interrupted" in repr(plan)
+    assert plan.apply().status == "READY"
+    assert is_there_once(leftovers(bench, "resumed"))
+    again = bench.plan(folder, name="resumed", platform_version="V1")
+    assert again.value.is_empty
+    assert "interrupted" not in repr(again)
+
+
+def test_rolling_back_a_killed_deploy_leaves_nothing(
+    killed: KilledDeploys, aws: Callable[[str], loom.Workbench], make_agent: Callable[..., Path]
+) -> None:
+    folder, region = make_agent(), _REGIONS[1]
+    killed.run(folder, "undone", region, at=lambda _number, request: creates_runtime(request))
+    bench = aws(region)
+    assert is_there_once(leftovers(bench, "undone"))
+    plan = bench.plan(folder, name="undone", platform_version="V1")
+    assert len(plan.rollback()) == 4
+    found = leftovers(bench, "undone")
+    assert is_gone(found)
+    assert not found.has_bucket
+    assert plan.rollback() == []
+
+
+@pytest.mark.long
+def test_thirty_kills_at_random_requests_leave_nothing_half_made(
+    killed: KilledDeploys, aws: Callable[[str], loom.Workbench], make_agent: Callable[..., Path]
+) -> None:
+    folder, region = make_agent(), _REGIONS[2]
+    whole = killed.run(folder, "counted", region, at=lambda _number, _request: False)
+    chosen = random.Random(14)
+    bench = aws(region)
+    for number in range(30):
+        name, last = f"killed_{number}", chosen.randint(1, len(whole))
+        killed.run(folder, name, region, at=lambda count, _request, last=last: count == last)
+        if number % 3 == 2:  # undo every third one
+            plan = bench.plan(folder, name=name, platform_version="V1")
+            was_complete = plan.value.is_empty and not plan.value.notes
+            plan.rollback()
+            assert is_gone(leftovers(bench, name)) or was_complete, (number, last)
+        else:
+            for again in itertools.count(1):  # killed once more on the way, then left alone
+                if again == 2:
+                    bench.plan(folder, name=name, platform_version="V1").apply()
+                    break
+                second = chosen.randint(1, len(whole))
+                killed.run(folder, name, region, at=lambda count, _request, last=second: count == last)
+            assert is_there_once(leftovers(bench, name)), (number, last)
+        for runtime_id in leftovers(bench, name).runtimes:
+            bench.clients.control().delete_agent_runtime(agentRuntimeId=runtime_id)
