@@ -53,11 +53,13 @@ class RelatedText:
         text: The text or the name that was read.
         source: Where it is from.
         problem: Why it cannot be read, "" if it was.
+        changed_at: When it was changed last, if that is known.
     """
 
     text: str = field(default="", repr=False)
     source: str = ""
     problem: str = ""
+    changed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,12 +172,19 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
     groups = tuple(_action_group(control, named, summary, problems) for summary in summaries)
     bases = listed("list_agent_knowledge_bases", "agentKnowledgeBaseSummaries", "knowledge bases")
     model: str = agent.get("foundationModel") or ""
+    schemas = _schemas(clients, groups, region)
+    if version != DRAFT:
+        problems += [
+            f"The schema {schema.source} was changed after version {version} was made, which may use the former one"
+            for schema in schemas.values()
+            if schema.changed_at and agent.get("createdAt") and schema.changed_at > agent["createdAt"]
+        ]
     return VersionDocuments(
         agent=agent,
         action_groups=groups,
         knowledge_bases=bases,
         collaborators=listed("list_agent_collaborators", "agentCollaboratorSummaries", "collaborators"),
-        schemas=_schemas(clients, groups, region),
+        schemas=schemas,
         base_names={base["knowledgeBaseId"]: _base_name(control, base["knowledgeBaseId"]) for base in bases},
         guardrail_name=_guardrail_name(clients, agent.get("guardrailConfiguration") or {}, region),
         model=identify_model(clients, model, region=region) if model else None,
@@ -200,19 +209,20 @@ def read_schema(clients: Clients, bucket: str, key: str, *, region: str | None =
     def read(**request: Any) -> dict[str, Any]:
         answer = clients.s3(region).get_object(**request)
         with answer["Body"] as body:
-            return {"content": body.read(LARGEST_SCHEMA + 1)}
+            return {"content": body.read(LARGEST_SCHEMA + 1), "changed": answer.get("LastModified")}
 
     try:
-        content: bytes = with_retries(read, {"Bucket": bucket, "Key": key}, "Reading an API schema", where)["content"]
+        answer = with_retries(read, {"Bucket": bucket, "Key": key}, "Reading an API schema", where)
     except LoomError as error:
         return RelatedText(source=where, problem=f"the schema {where} cannot be read: {error.what}")
+    content: bytes = answer["content"]
     if len(content) > LARGEST_SCHEMA:
         limit = f"{LARGEST_SCHEMA:,} bytes"
         return RelatedText(source=where, problem=f"the schema {where} is larger than {limit}")
     text = _decoded(content)
     if text is None:
         return RelatedText(source=where, problem=f"the schema {where} is no text in UTF-8 or UTF-16")
-    return RelatedText(text=text, source=where)
+    return RelatedText(text=text, source=where, changed_at=answer["changed"])
 
 
 def _decoded(content: bytes) -> str | None:

@@ -9,7 +9,7 @@ import click
 
 from ..presentation.formats import plural
 from .command_context import CommandContext, pass_command_context
-from .output import emit_json, emit_table, records, say
+from .output import emit_json, emit_table, printable, records, say
 
 if TYPE_CHECKING:
     from ..imports.bedrock_agents import ImportedAgent
@@ -63,13 +63,13 @@ def snapshot(command: CommandContext, name: str, folder: str, alias: str, as_jso
         return
     for feature in taken.value.features:
         if feature.state != "unused":
-            say(f"{feature.name.replace('_', ' ')} · {feature.state} · {feature.reason}")
+            say(f"{feature.name.replace('_', ' ')} · {feature.state} · {printable(feature.reason)}")
     for note in taken.value.notes:
-        say(note)
+        say(printable(note))
     if removed := sum(_redactions(taken.agent).values()):
         say(f"{plural(removed, 'secret')} removed from its texts")
     agents = plural(len(list(taken.agent.walk())), "agent")
-    say(f"{taken.agent.name}, version {taken.agent.version} · {agents} · {taken.digest[:19]} → {written}")
+    say(f"{printable(taken.agent.name)}, version {taken.agent.version} · {agents} · {taken.digest[:19]} → {written}")
 
 
 @bedrock_agents.command()

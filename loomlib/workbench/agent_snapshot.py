@@ -86,7 +86,8 @@ class AgentSnapshotView:
     def __repr__(self) -> str:
         """Return its agent, version and features."""
         rows = [(item.name.replace("_", " "), item.state, item.reason) for item in self.value.features]
-        return "\n".join((self._title(), text_table(("feature", "state", "why"), rows), *self.value.notes))
+        notes = [one_line(note, 300) for note in self.value.notes]
+        return "\n".join((self._title(), text_table(("feature", "state", "why"), rows), *notes))
 
     def _repr_html_(self) -> str:
         agent = self.agent
@@ -98,7 +99,7 @@ class AgentSnapshotView:
             for item in self.value.features
             if item.state != "unused"
         ]
-        notes = "\n".join(self.value.notes)
+        notes = "\n".join(one_line(note, 300) for note in self.value.notes)
         return card(self._title(), labels=self._context.labels, facts=facts, text=notes or None)
 
     def _title(self) -> str:

@@ -80,6 +80,8 @@ def _entry(clients: Clients, reader: AgentReader, agent: BedrockAgent, region: s
         return InventoryEntry(agent=agent, routes=routes, problem=error.what)
 
 
-def _newest(routes: tuple[AgentRoute, ...]) -> str:
-    dated = [(route.updated_at.timestamp() if route.updated_at else 0.0, route.id) for route in routes if route.version]
-    return max(dated)[1] if dated else DRAFT
+def _newest(routes: tuple[AgentRoute, ...]) -> AgentRoute | str:
+    def changed(route: AgentRoute) -> tuple[float, str]:
+        return route.updated_at.timestamp() if route.updated_at else 0.0, route.id
+
+    return max((route for route in routes if route.version), key=changed, default=DRAFT)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from loom_command import LoomCommand
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib.aws import Clients
@@ -197,6 +198,14 @@ def test_a_schema_that_vanished_from_s3_needs_you_and_the_rest_is_read(
     view = bench.bedrock.agents.get(name)
     api = view.snapshot().agent.action_groups[0]
     assert (api.api_source, [tool.name for tool in api.tools]) == (f"s3://{bucket}/a.json", ["api__get_weather"])
+    assert view.snapshot().value.notes == ()
+
+    def changed_later() -> tuple[str, ...]:
+        s3.put_object(Bucket=bucket, Key="a.json", Body=json.dumps(document).encode("utf-16"))
+        return view.snapshot().value.notes
+
+    (note,) = wait_until(changed_later, what="a second that S3 counts after the version")
+    assert f"The schema s3://{bucket}/a.json was changed after version 1 was made" in note
     s3.delete_object(Bucket=bucket, Key="a.json")
     snapshot = view.snapshot()
     api, travel = snapshot.agent.action_groups

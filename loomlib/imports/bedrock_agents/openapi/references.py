@@ -12,6 +12,8 @@ from .documents import ApiDocumentError
 
 _DEEPEST: Final = 30
 _MOST_VALUES: Final = 50_000
+"""Schemas of a document at most, references followed: a model reads them all with every request."""
+
 _DROPPED: Final = frozenset(
     ("nullable", "xml", "discriminator", "externalDocs", "example", "$schema", "$id", "$comment")
 )
@@ -61,8 +63,11 @@ class References:
 
     def _schema(self, value: object, above: tuple[str, ...], depth: int) -> dict[str, Any]:
         self._left -= 1
-        if self._left < 0 or depth > _DEEPEST:
-            self.notes["a schema that is nested too deeply is cut"] = None
+        if self._left < 0:
+            self.problems[f"its schemas have more than {_MOST_VALUES:,} values, references followed"] = None
+            return {}
+        if depth > _DEEPEST:
+            self.notes[f"a schema is cut below {_DEEPEST} levels"] = None
             return {}
         given, ahead = as_mapping(value), above
         while isinstance(reference := given.get("$ref"), str):

@@ -56,7 +56,7 @@ def read_action_group(given: Mapping[str, Any], reference: RelatedText | None, s
         functions = _functions(given.get("functionSchema"))
         if functions is not None:
             document = scrubber.schema(plain_json({"functions": functions}))
-            tools = tuple(function_tools(document["functions"]))
+            tools = tuple(function_tools(document["functions"], description=common["description"]))
             if not tools:
                 problem = problem or "its schema has no functions"
             return ReadGroup(ActionGroup(**common, schema="functions", tools=tools, problem=problem))

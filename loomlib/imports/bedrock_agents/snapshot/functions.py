@@ -14,18 +14,19 @@ _TYPES: Final = ("string", "number", "integer", "boolean", "array")
 """The types of a function's parameters (Bedrock API reference, "ParameterDetail")."""
 
 
-def function_tools(functions: object) -> Iterator[ImportedTool]:
+def function_tools(functions: object, *, description: str = "") -> Iterator[ImportedTool]:
     """Yield a tool for each function of an action group.
 
     Args:
         functions: The `functions` of its schema.
+        description: The group's description, for functions without one.
     """
     for item in as_list(functions):
         function = as_mapping(item)
         if name := as_text(function.get("name")):
             yield ImportedTool(
                 name=name,
-                description=as_text(function.get("description")),
+                description=as_text(function.get("description")) or description,
                 parameters=with_names(_parameters(as_mapping(function.get("parameters")))),
                 requires_confirmation=as_text(function.get("requireConfirmation")).upper() == "ENABLED",
                 function=name,

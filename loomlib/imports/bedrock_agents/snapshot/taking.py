@@ -55,17 +55,21 @@ class AgentReader:
         self._routes: dict[tuple[str, str], AgentRoute] = {}
         self._versions: dict[tuple[str, str, str], ReadAgent] = {}
 
-    def snapshot(self, agent_id: str, alias: str) -> AgentSnapshot:
+    def snapshot(self, agent_id: str, alias: str | AgentRoute) -> AgentSnapshot:
         """Return an agent at the version that an alias routes to; see `take_snapshot`.
 
         Args:
             agent_id: The agent's id.
-            alias: The alias's name, id or ARN, or DRAFT.
+            alias: The alias's name, id or ARN, or DRAFT; or the alias itself, if it was read already.
 
         Raises:
             ResourceNotFoundError: There is no such agent or alias.
             AwsError: The agent cannot be read.
         """
+        if isinstance(alias, AgentRoute):
+            with self._lock:
+                self._routes[agent_id, alias.id] = alias
+            alias = alias.id
         walk = _Walk(self)
         agent = walk.agent(agent_id, alias, (agent_id,))
         if agent.version == DRAFT:
