@@ -73,9 +73,9 @@ def local_role(account_id: str) -> str:
     return f"arn:aws:iam::{account_id}:role/loom-local"
 
 
-def code_bucket(clients: Clients) -> str:
-    """Return the name of the bucket for the code of an account and region."""
-    return f"loom-code-{clients.account_id()}-{clients.region}"
+def code_bucket(clients: Clients, region: str | None = None) -> str:
+    """Return the name of the bucket for the code of an account and region, by default the connection's."""
+    return f"loom-code-{clients.account_id()}-{region or clients.region}"
 
 
 def package_key(name: str, package: Package) -> str:

@@ -11,24 +11,24 @@ from .connection import Clients
 from .errors import translated
 
 
-def read_tags(clients: Clients, arn: str) -> dict[str, str]:
+def read_tags(clients: Clients, arn: str, *, region: str | None = None) -> dict[str, str]:
     """Return the tags of a runtime, an endpoint or another resource of AgentCore."""
     with translated("Reading the tags", on=arn):
-        answer: dict[str, Any] = clients.control().list_tags_for_resource(resourceArn=arn)
+        answer: dict[str, Any] = clients.control(region).list_tags_for_resource(resourceArn=arn)
     tags: Mapping[str, Any] = answer.get("tags") or {}
     return {name: str(value) for name, value in tags.items()}
 
 
-def write_tags(clients: Clients, arn: str, tags: Mapping[str, str]) -> None:
+def write_tags(clients: Clients, arn: str, tags: Mapping[str, str], *, region: str | None = None) -> None:
     """Add tags to a resource of AgentCore, or change them."""
     with translated("Tagging", on=arn):
-        clients.control().tag_resource(resourceArn=arn, tags=dict(tags))
+        clients.control(region).tag_resource(resourceArn=arn, tags=dict(tags))
 
 
-def remove_tags(clients: Clients, arn: str, names: list[str]) -> None:
+def remove_tags(clients: Clients, arn: str, names: list[str], *, region: str | None = None) -> None:
     """Remove tags of a resource of AgentCore."""
     with translated("Removing tags", on=arn):
-        clients.control().untag_resource(resourceArn=arn, tagKeys=names)
+        clients.control(region).untag_resource(resourceArn=arn, tagKeys=names)
 
 
 def read_bucket_tags(clients: Clients, bucket: str) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import time
@@ -12,11 +11,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, cast
 
-from loomlib.errors import AwsError, ConflictError, NotSupportedError, RequestTimeoutError
+from loomlib.errors import (
+    AwsError,
+    ConflictError,
+    NotSupportedError,
+    RequestTimeoutError,
+    ResourceNotFoundError,
+)
 
 from ..presentation.formats import time_limit
 from ..presentation.text import one_line
 from .connection import Clients
+from .deploy import code_bucket
 from .errors import failure, translated
 from .memory_calls import pages
 
@@ -64,6 +70,14 @@ class CodePlace:
 
     def __str__(self) -> str:
         return self.image or f"s3://{self.bucket}/{self.key}"
+
+    @classmethod
+    def parse(cls, text: str) -> CodePlace:
+        """Return the place that `str` wrote."""
+        if not text.startswith("s3://"):
+            return cls(image=text)
+        bucket, _, key = text.removeprefix("s3://").partition("/")
+        return cls(bucket=bucket, key=key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,9 +237,26 @@ def read_package(clients: Clients, place: CodePlace, *, region: str | None = Non
     return data
 
 
-def package_digest(data: bytes) -> str:
-    """Return the digest of a package as versions state it: the first 16 digits of its SHA-256."""
-    return hashlib.sha256(data).hexdigest()[:16]
+def list_packages(clients: Clients, name: str, *, region: str | None = None) -> list[CodePlace]:
+    """Return the packages of a runtime in Loom's bucket for code, those of former versions too.
+
+    Args:
+        clients: The connection.
+        name: The runtime's name.
+        region: The region, if it is not the connection's.
+    """
+    bucket = code_bucket(clients, region)
+    listing = clients.s3(region).get_paginator("list_objects_v2")
+    try:
+        with translated("Listing the packages", on=f"s3://{bucket}/{name}/"):
+            keys: list[str] = [
+                shape["Key"]
+                for page in listing.paginate(Bucket=bucket, Prefix=f"{name}/")
+                for shape in page.get("Contents") or ()
+            ]
+    except ResourceNotFoundError:
+        return []
+    return [CodePlace(bucket=bucket, key=key) for key in keys if _DIGEST_IN_KEY.search(key)]
 
 
 def _place(artifact: Mapping[str, Any]) -> CodePlace:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .agent_history import AgentHistory
     from .agent_messages import AgentMessages
     from .agent_releases import AgentEndpoint, AgentReleases
+    from .agent_removal import AgentRemoval
     from .agent_targets import AgentTargets
     from .agent_telemetry import AgentTelemetry
     from .agui_client import AguiClient, AguiTransport
@@ -394,8 +395,20 @@ class Agent:
         )
         return self.refresh()
 
+    def removal_plan(self) -> AgentRemoval:
+        """Return what removing this agent with all that Loom made for it would delete and keep, and why.
+
+            plan = agent.removal_plan()
+            plan.apply()
+
+        Only what Loom made is deleted.
+        """
+        from .agent_removal import plan_removal
+
+        return plan_removal(self.context, self.entry)
+
     def remove(self, *, delete_runtime: bool = False) -> None:
-        """Remove the agent from the catalog.
+        """Remove the agent from the catalog; `removal_plan` also deletes its packages, its endpoints and its role.
 
         Args:
             delete_runtime: Delete the deployed runtime as well.

@@ -1,0 +1,191 @@
+"""Remove an agent with what Loom made for it; everything else is kept, and the plan says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from ..agents import AgentEntry, Catalog
+from ..aws import Clients
+from ..aws.buckets import delete_object
+from ..aws.deploy import code_bucket
+from ..aws.endpoints import DEFAULT_ENDPOINT, EndpointDescription, delete_endpoint, describe_endpoints
+from ..aws.roles import delete_role, describe_role
+from ..aws.runtimes import delete_runtime, find_runtime, wait_until_gone
+from ..aws.tags import read_tags
+from ..aws.versions import CodePlace, describe_versions, list_packages
+from ..deploy.names import AGENT_TAG, role_name
+from ..errors import AwsError, ResourceNotFoundError
+from ..json_values import as_text
+from ..presentation.formats import join, plural
+from ..store import Store
+from .ab_tests import AbTests
+from .endpoints import EndpointReleases
+from .removal_plan import RemovalPlan, RemovalStep
+
+Report = Callable[[str], None]
+
+_MADE: Final = "Loom made it"
+_FOREIGN: Final = "another tool made it"
+
+
+class Removal:
+    """The removal of one agent.
+
+    What Loom made has its tag `loom:agent`. Runtimes of earlier releases have no tags: their packages, which lie in
+    Loom's bucket under the runtime's name, tell the same.
+
+    Args:
+        clients: The connection.
+        store: The database.
+        catalog: The catalog.
+        entry: The agent.
+    """
+
+    def __init__(self, clients: Clients, store: Store, catalog: Catalog, entry: AgentEntry) -> None:
+        self._clients, self._store, self._catalog, self._entry = clients, store, catalog, entry
+        self._endpoints = EndpointReleases(clients, store, catalog.scope, entry.arn)
+        self._tests = AbTests(self._endpoints, store, catalog.scope)
+
+    def plan(self) -> RemovalPlan:
+        """Return what would be deleted and kept; only reads."""
+        return RemovalPlan(agent=self._entry.name, where=self._catalog.scope, steps=tuple(self._steps()))
+
+    def apply(self, report: Report) -> RemovalPlan:
+        """Delete what the plan says, and return what was done.
+
+        It looks again at each call, so after a failure or a killed process the next call deletes the rest. The entry in
+        the catalog goes last.
+
+        Args:
+            report: Called with a line for each step.
+
+        Raises:
+            AwsError: Something cannot be deleted.
+        """
+        plan = self.plan()
+        for step in plan.deleted:
+            report(f"deleting the {step.kind} {step.name}")
+            self._delete(step)
+        return plan
+
+    def _steps(self) -> Iterator[RemovalStep]:
+        for row in self._tests.list():
+            if row.state == "running":
+                yield RemovalStep(kind="A/B test", name=row.id, action="delete", reason="it is stopped; its data stay")
+        try:
+            endpoints = describe_endpoints(self._clients, self._entry.runtime_id, region=self._entry.region)
+        except ResourceNotFoundError:
+            endpoints = None
+        goes = endpoints is None
+        if endpoints is not None:
+            steps = self._runtime_steps(endpoints)
+            goes = steps[-1].action == "delete"
+            yield from steps
+        yield from self._rest(goes=goes)
+        yield from self._logs(endpoints or ())
+        yield RemovalStep(
+            kind="catalog entry",
+            name=self._entry.name,
+            action="delete",
+            reason="the agent leaves the catalog; its stored invocations, studies and evaluations stay",
+        )
+
+    def _runtime_steps(self, endpoints: list[EndpointDescription]) -> list[RemovalStep]:
+        """Return the steps of the endpoints and, last, of the runtime."""
+        named = [endpoint for endpoint in endpoints if endpoint.name != DEFAULT_ENDPOINT]
+        is_own = self._is_own_runtime()
+        foreign = [endpoint.name for endpoint in named if not self._is_own_endpoint(endpoint)]
+        steps = [
+            RemovalStep(
+                kind="endpoint",
+                name=endpoint.name,
+                action="keep" if endpoint.name in foreign else "delete",
+                reason=_FOREIGN if endpoint.name in foreign else _MADE,
+            )
+            for endpoint in named
+        ]
+        action = "delete" if is_own and not foreign else "keep"
+        reason = f"{_MADE}; its versions and the endpoint DEFAULT are deleted with it"
+        if not is_own:
+            reason = _FOREIGN
+        elif foreign:
+            reason = (
+                f"it has {plural(len(foreign), 'endpoint')} of another tool: {join(foreign)}. To delete the runtime, "
+                "delete them first: agent.releases.delete(…)"
+            )
+        return [*steps, RemovalStep(kind="runtime", name=self._entry.runtime_id, action=action, reason=reason)]
+
+    def _rest(self, *, goes: bool) -> Iterator[RemovalStep]:
+        """Yield the packages and the role, which are kept while a runtime uses them."""
+        name, region = self._entry.name, self._entry.region
+        user = "" if goes else "the runtime, which is kept, uses it"
+        other = find_runtime(self._clients, name, region=region)
+        if goes and other not in (None, self._entry.runtime_id):
+            user = f"the runtime {other} of the same name uses it"
+        for place in list_packages(self._clients, name, region=region):
+            yield RemovalStep(
+                kind="package", name=str(place), action="keep" if user else "delete", reason=user or _MADE
+            )
+        yield RemovalStep(
+            kind="bucket",
+            name=code_bucket(self._clients, self._entry.region),
+            action="keep",
+            reason="all agents share it",
+        )
+        role = as_text(self._entry.raw_metadata.get("roleArn")).rpartition("/")[2] or role_name(name, region)
+        if (reason := self._role_reason(role)) is not None:
+            is_own = reason == _MADE and not user
+            yield RemovalStep(kind="role", name=role, action="delete" if is_own else "keep", reason=user or reason)
+
+    def _role_reason(self, name: str) -> str | None:
+        """Return who made the role; None when there is none, such as on the local AgentCore."""
+        try:
+            role = describe_role(self._clients, name)
+        except AwsError as error:
+            return f"whether Loom made it is not known: {error.what}"
+        if role is None:
+            return None
+        return _MADE if role.tags.get(AGENT_TAG) == self._entry.name else _FOREIGN
+
+    def _logs(self, endpoints: list[EndpointDescription] | tuple[()]) -> Iterator[RemovalStep]:
+        for name in [endpoint.name for endpoint in endpoints] or self._entry.qualifiers:
+            yield RemovalStep(
+                kind="log group",
+                name=self._entry.log_group(name),
+                action="keep",
+                reason="it has the logs of past sessions, which CloudWatch bills until they are deleted",
+            )
+
+    def _is_own_endpoint(self, endpoint: EndpointDescription) -> bool:
+        if self._endpoints.is_made_by_loom(endpoint.name):
+            return True
+        try:
+            return read_tags(self._clients, endpoint.arn, region=self._entry.region).get(AGENT_TAG) == self._entry.name
+        except AwsError:
+            return False  # not known: kept
+
+    def _is_own_runtime(self) -> bool:
+        if read_tags(self._clients, str(self._entry.arn), region=self._entry.region).get(AGENT_TAG) == self._entry.name:
+            return True
+        bucket, folder = code_bucket(self._clients, self._entry.region), f"{self._entry.name}/"
+        versions = describe_versions(self._clients, self._entry.runtime_id, region=self._entry.region)
+        places = [version.place for version in versions]
+        return bool(places) and all(place.bucket == bucket and place.key.startswith(folder) for place in places)
+
+    def _delete(self, step: RemovalStep) -> None:
+        clients, region, runtime_id = self._clients, self._entry.region, self._entry.runtime_id
+        if step.kind == "A/B test":
+            self._store.releases.stop_test(step.name)
+        elif step.kind == "endpoint":
+            delete_endpoint(clients, runtime_id, step.name, region=region)
+        elif step.kind == "runtime":
+            delete_runtime(clients, runtime_id, region=region)
+            wait_until_gone(clients, runtime_id, region=region)
+        elif step.kind == "package":
+            place = CodePlace.parse(step.name)
+            delete_object(clients, place.bucket, place.key)
+        elif step.kind == "role":
+            delete_role(clients, step.name)
+        else:
+            self._catalog.remove(self._entry)
