@@ -7,7 +7,8 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +19,9 @@ from ..presentation.formats import size
 from ..recovery import damaged_files
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, say
+
+if TYPE_CHECKING:
+    from ..workbench.account_checks import AccountCheck
 
 _NEEDED = (
     "boto3",
@@ -43,9 +47,17 @@ class Check:
 
 
 @click.command()
+@click.argument("what", required=False, type=click.Choice(["aws"]))
+@click.option("--model", "models", multiple=True, help="A model whose access is checked; may be repeated.")
 @pass_command_context
-def doctor(command: CommandContext) -> int:
-    """Check Python, packages, home folder, loopback, database, AgentCore, isolation and plugins."""
+def doctor(command: CommandContext, what: str | None, models: tuple[str, ...]) -> int:
+    """Check Python, packages, home folder, loopback, database, AgentCore, isolation and plugins.
+
+    `loom doctor aws` checks an AWS account instead: credentials, region, permissions, quotas, models, log groups and
+    Transaction Search, each with its fix. It changes nothing.
+    """
+    if what == "aws":
+        return _account(command, models)
     checks = [
         _python(),
         *(_package(name) for name in _NEEDED),
@@ -68,6 +80,26 @@ def doctor(command: CommandContext) -> int:
             )
         say("all checks passed" if well else "some checks failed; the lines above say how to fix them")
     return 0 if well else 1
+
+
+def _account(command: CommandContext, models: tuple[str, ...]) -> int:
+    from ..aws import Clients, Connection
+    from ..workbench.account_checks import check_account
+
+    clients = Clients(Connection(region=command.settings.region, profile=command.settings.profile))
+    checks: list[AccountCheck] = []
+    for check in check_account(clients, **({"models": models} if models else {})):
+        checks.append(check)
+        if not command.as_json:  # each when it is done: some take seconds
+            mark = {"passed": "ok     ", "failed": "FAILED ", "unknown": "unknown"}[check.state]
+            click.echo(f"{mark}  {check.name}: {check.seen}" + (f"  → {check.fix}" if check.fix else ""))
+    clients.close()
+    if command.as_json:
+        emit_json([asdict(check) for check in checks])
+    failed = sum(check.state == "failed" for check in checks)
+    if not command.as_json:
+        say(f"{failed} of {len(checks)} checks failed" if failed else "no check failed")
+    return 1 if failed else 0
 
 
 def _python() -> Check:
