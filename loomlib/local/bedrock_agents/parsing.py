@@ -31,7 +31,7 @@ class RequestCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Routing:
+class RoutingChoice:
     """What the routing classifier says of a request.
 
     Attributes:
@@ -56,7 +56,7 @@ def answer_of(raw: str) -> str:
     return (tagged or raw).strip()
 
 
-def routing_of(raw: str, names: frozenset[str]) -> Routing:
+def routing_of(raw: str, names: frozenset[str]) -> RoutingChoice:
     """Read the answer of the routing classifier: a name in a tag.
 
     Args:
@@ -65,8 +65,8 @@ def routing_of(raw: str, names: frozenset[str]) -> Routing:
     """
     name = _tagged(raw, "a").strip()
     if name == _KEPT:
-        return Routing(kind="last agent")
-    return Routing(kind="agent", collaborator=name) if name in names else Routing(kind="undecided")
+        return RoutingChoice(kind="last agent")
+    return RoutingChoice(kind="agent", collaborator=name) if name in names else RoutingChoice(kind="undecided")
 
 
 def parsed_check(payload: str) -> RequestCheck:

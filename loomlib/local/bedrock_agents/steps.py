@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..knowledge.store import RankedPassage
 from .parsing import (
     RequestCheck,
-    Routing,
+    RoutingChoice,
     answer_of,
     check_of,
     parsed_answer,
@@ -51,7 +51,11 @@ class TurnSteps:
         self, services: AgentServices, session: AgentSession, request: TurnRequest, tracing: AgentTracing
     ) -> None:
         self.blocked: str | None = None
-        self.check, self.routing, self.answer = RequestCheck(is_valid=True, rationale=""), Routing(kind="undecided"), ""
+        self.check, self.routing, self.answer = (
+            RequestCheck(is_valid=True, rationale=""),
+            RoutingChoice(kind="undecided"),
+            "",
+        )
         self._services, self._session, self._request, self._tracing = services, session, request, tracing
 
     async def preprocess(self, tools: Sequence[AgentTool]) -> AsyncIterator[bytes]:
