@@ -61,7 +61,7 @@ def agent_toml(root: ImportedAgent, uses: Uses) -> str:
         "platform": {"idle_timeout_s": idle_seconds(root)},
         "environment": {variable: url for variable, url in http_servers(root).items() if url},
         "resources": resources,
-        "tags": root.tags,
+        "tags": _own_tags(root.tags),
     }
     parts = [_table(name, values) for name, values in tables.items()]
     return "\n".join(part for part in parts if part)
@@ -89,3 +89,8 @@ def _key(key: str) -> str:
 
 def _once(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
+
+
+def _own_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Return the tags without those that AWS and Loom reserve for themselves."""
+    return {name: value for name, value in tags.items() if not name.startswith(("aws:", "loom:"))}
