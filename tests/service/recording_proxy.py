@@ -139,7 +139,7 @@ def _uri(operation: OperationModel) -> str:
 
 def _matches(model: ServiceModel, request: SentRequest) -> Iterator[tuple[OperationModel, dict[str, str]]]:
     path, _, query = request.target.partition("?")
-    if model.protocol in ("json", "query"):
+    if model.protocol in ("json", "query") or "x-amz-target" in request.headers:
         name = request.headers.get("x-amz-target", "").rpartition(".")[2]
         name = name or parse_qs(request.body.decode("utf-8", "replace")).get("Action", [""])[0]
         if name in model.operation_names:
@@ -178,7 +178,7 @@ def _parameters(operation: OperationModel, request: SentRequest, values: Mapping
     if protocol == "query":
         sent = {name: value[0] for name, value in parse_qs(request.body.decode()).items()}
         return {name: _typed(shape.members[name], value) for name, value in sent.items() if name in shape.members}
-    if protocol == "json":
+    if protocol == "json" or "x-amz-target" in request.headers:
         return json.loads(request.body or b"{}")
     query = parse_qs(request.target.partition("?")[2], keep_blank_values=True)
     payload = shape.serialization.get("payload")
