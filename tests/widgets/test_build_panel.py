@@ -59,7 +59,13 @@ def test_what_is_deployed_tells_its_steps_and_is_in_the_table(
     assert about["facts"]["status"] == "READY"
     deployment = watched.panel.state["deployment"]
     assert deployment["state"] == "done"
-    assert [each["word"] for each in deployment["steps"]][:2] == ["packing", "uploading"]
+    words = [each["word"] for each in deployment["steps"]]
+    assert words[:4] == [
+        "packing",
+        "creating the bucket for code",
+        "uploading the package",
+        "creating the runtime",
+    ]
     assert deployment["steps"][-1]["word"] == "READY"
     assert "own" in names(watched)
     assert empty.agent("own").invoke("x").text.strip('"') == "s3cret-word"
@@ -68,6 +74,21 @@ def test_what_is_deployed_tells_its_steps_and_is_in_the_table(
         assert "s3cret-word" not in str(shown)
     compile(watched.panel.code, "copied", "exec")
     assert "own is READY" in watched.panel.status
+
+
+def test_a_plan_is_shown_before_anything_is_made(watched: Watched, empty: loom.Workbench) -> None:
+    before = names(watched)
+    shown = watched.ask("plan", what="calculator", name="planned", environment="WORD=s3cret-word", idle_timeout_s="120")
+    assert "make   runtime planned" in shown["text"]
+    assert "platform.idle_timeout_s: 120" in shown["text"]
+    assert "environment: WORD" in shown["text"]
+    assert "a month costs" in shown["text"]
+    assert "Nothing was made" in watched.panel.status
+    assert names(watched) == before
+    assert "bench.plan('calculator', name='planned', idle_timeout_s=120" in watched.panel.code
+    compile(watched.panel.code, "copied", "exec")
+    for words in (shown, watched.panel.state, watched.panel.code, watched.told):
+        assert "s3cret-word" not in str(words)
 
 
 def test_runtime_settings_of_the_form_reach_the_runtime_and_the_shown_code(

@@ -25,6 +25,8 @@ export default {
       h("p", { class: "loom-hint" }, "A token needs one value of each kind that is given; at least one kind is needed."));
     const about = h("p", { class: "loom-hint" });
     const deploy = button("Deploy", () => begin(), { kind: "main" });
+    const plan = button("Show plan", () => look());
+    const planned = h("div");
     const halt = button("Stop waiting", () => stop(model, "deploy"), { disabled: true });
     const going = h("div", { class: "loom-deployment", role: "group", "aria-label": "the last deployment", hidden: true });
     const arn = field("ARN of a deployed runtime", { placeholder: "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/name-AbC123dEf4" });
@@ -52,18 +54,30 @@ export default {
         ? "An agent.py, or a folder that contains one and its requirements.txt. The path is read by this kernel."
         : blueprint ? `${blueprint.title}. ${blueprint.description}` : "";
     };
+    const given = () => ({
+      what: what.value === OWN_CODE ? path.value : what.value, name: name.value, memory: memory.value, environment: environment.value,
+      platform_version: platform.value, warmup: warmup.value, protocol: protocol.value,
+      idle_timeout_s: idle.value, max_lifetime_s: lifetime.value, storage: storage.value,
+      authorizer: authorizer.value, discovery_url: discovery.value, ...Object.fromEntries(rules.map(([key, control]) => [key, control.value])),
+    });
     const begin = async () => {
       if (deploy.disabled) return;
       if (what.value === OWN_CODE && !path.value.trim()) return void path.control.focus();
       deploying(true);
-      const reply = await act(model, "deploy", {
-        what: what.value === OWN_CODE ? path.value : what.value, name: name.value, memory: memory.value, environment: environment.value,
-        platform_version: platform.value, warmup: warmup.value, protocol: protocol.value,
-        idle_timeout_s: idle.value, max_lifetime_s: lifetime.value, storage: storage.value,
-        authorizer: authorizer.value, discovery_url: discovery.value, ...Object.fromEntries(rules.map(([key, control]) => [key, control.value])),
-      });
+      planned.replaceChildren();
+      const reply = await act(model, "deploy", given());
       deploying(false);
       if (reply && reply.arn) show(reply);
+    };
+    const look = async () => {
+      if (what.value === OWN_CODE && !path.value.trim()) return void path.control.focus();
+      plan.disabled = true;
+      const reply = await act(model, "plan", given());
+      plan.disabled = false;
+      if (!reply || !reply.text) return;
+      refill(planned, h("pre", { class: "loom-plan", tabindex: 0, "aria-label": `the plan of ${short(reply.name)}` }, reply.text),
+        h("div", { class: "loom-row" }, button("Close the plan", () => { planned.replaceChildren(); plan.focus(); })));
+      planned.querySelector("pre").focus();
     };
     const deploying = (yes) => { deploy.disabled = yes; halt.disabled = !yes; };
     const register = async () => {
@@ -118,12 +132,12 @@ export default {
     body.errorsOf(["register", "register_on_aws"], registering.body);
     registering.body.append(h("div", { class: "loom-row" }, onAws));
     const deployment = card("Deploy", {},
-      h("div", { class: "loom-row" }, what, path, deploy, halt), about,
+      h("div", { class: "loom-row" }, what, path, plan, deploy, halt), about,
       h("details", null, h("summary", null, "Name, memory and environment"), h("div", { class: "loom-row" }, name, memory), h("div", { class: "loom-row" }, environment)),
       h("details", null, h("summary", null, "Runtime settings"), h("div", { class: "loom-row" }, platform, warmup, protocol), h("div", { class: "loom-row" }, idle, lifetime, storage)),
       h("details", null, h("summary", null, "Who may call it"), h("div", { class: "loom-row" }, authorizer), issuer),
-      going);
-    body.errorsOf(["deploy"], deployment.body);
+      planned, going);
+    body.errorsOf(["plan", "deploy"], deployment.body);
     const list = h("div");
     body.errorsOf(["refresh", "remove", "describe", "leave_aws"], list);
     put(body, [

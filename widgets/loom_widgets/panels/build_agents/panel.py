@@ -89,8 +89,7 @@ class BuildPanel(Panel):
         except ActionCancelledError:
             end(
                 "stopped",
-                "Stopped waiting. A deployment that has started continues; deploy again to add its runtime to the "
-                "catalog.",
+                "Stopped. What was made so far stays: deploy again to continue.",
             )
             raise
         except Exception:  # the error pane says why
@@ -100,6 +99,33 @@ class BuildPanel(Panel):
         self.announce()
         end("done", f"{agent.name} is {agent.status}: {agent.entry.runtime_id}.")
         return self._about(agent)
+
+    @action(lane="plan")
+    def plan(self, form: Form, cancel: Cancel) -> Mapping[str, Any]:
+        """Return what deploying would make, change and cost; nothing is made."""
+        what, name, memory = (form.text(item).strip() for item in ("what", "name", "memory"))
+        if not what:
+            raise LoomError("There is nothing to plan", on="no path is given", try_="the path of your agent.py")
+        environment, settings, authorizer = _variables(form.text("environment")), _settings(form), _authorizer(form)
+        code = _deploy_code(what, name, memory, environment, settings, authorizer)
+        self.show_code(connect_code(self.bench) + code.replace("agent = bench.deploy(", "bench.plan("))
+
+        def step(word: str) -> None:
+            self.say(f"Planning {what}: {word}")
+            cancel.check()
+
+        step("packing")
+        plan = self.bench.plan(
+            what,
+            name=name or None,
+            environment=environment or None,
+            memory=memory or None,
+            authorizer=authorizer,
+            progress=step,
+            **settings,
+        )
+        self.say(f"The plan of {plan.spec.name} is below. Nothing was made.")
+        return {"name": plan.spec.name, "text": repr(plan)}
 
     @action(lane="catalog")
     def register(self, form: Form) -> Mapping[str, Any]:
