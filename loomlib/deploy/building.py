@@ -53,9 +53,10 @@ def build_package(
     """
     start, is_instrumented = _entry_point(spec.entry_point)
     try:
-        if where == "local" or not code.is_dir() or not (code / REQUIREMENTS).is_file():
+        has_requirements = code.is_dir() and (code / REQUIREMENTS).is_file()
+        if where == "local" or spec.build == "container" or not has_requirements:
             package = make_package(code, start)
-            notes = (_NOTHING_INSTALLED,) if where == "aws" else ()
+            notes = (_NOTHING_INSTALLED,) if where == "aws" and not has_requirements else ()
         else:
             with tempfile.TemporaryDirectory(prefix="loom-package-") as folder:
                 installed = Path(folder)
