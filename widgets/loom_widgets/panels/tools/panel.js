@@ -158,8 +158,12 @@ function bedrockAgents(model) {
     for (const one of buttons) one.disabled = false;
   };
   question.control.addEventListener("keydown", (event) => { if (event.key === "Enter") buttons[0].click(); });
+  const assessed = result(), folder = field("Folder", { placeholder: "order-desk" });
+  for (const [text, action] of [["Features on AgentCore", "assess_agent"], ["Write a snapshot", "write_agent"]]) {
+    buttons.push(button(text, () => working(action, { key, alias: alias.value, folder: folder.value })));
+  }
   const goOn = (deny) => working("answer_agent", { key, deny, results: Object.fromEntries(fields.map(([call, control]) => [call, control.value])) });
-  const detail = h("section", { class: "loom-box", "aria-label": "chosen Bedrock agent", hidden: true }, name, row(h("div", { class: "loom-wide" }, question), alias, buttons), turn, place);
+  const detail = h("section", { class: "loom-box", "aria-label": "chosen Bedrock agent", hidden: true }, name, row(h("div", { class: "loom-wide" }, question), alias, buttons.slice(0, 2)), turn, place, row(buttons[2], folder, buttons[3]), assessed);
   const rows = list(model, "bedrock_agents", "Bedrock agents", "No Bedrock agents yet. The notebook 04_bedrock_agent makes one.", [
     { key: "latest_version", name: "version", width: "7em" }, { key: "description", name: "description" }, MODIFIED,
   ], (item) => {
@@ -174,6 +178,9 @@ function bedrockAgents(model) {
     const value = given?.key === key ? given : null, requests = value?.requests ?? [];
     turn.fill(value, requests.length ? "Return of control" : "Answer", requests.length ? "waits for you" : "answered", true,
       value && h("p", null, value.took), value?.text && said(value.text), value?.rows?.length > 0 && plainTable("steps", value));
+    const found = model.get("state").assessed, features = found?.key === key ? found : null;
+    assessed.fill(features, `Features, ${features?.version}`, features?.needs ? "needs you" : "can move", !features?.needs,
+      features?.rows.length > 0 && plainTable("features on AgentCore", features), features?.notes.map(said));
     fields = requests.filter((one) => one.needs !== "confirmation").map((one) => [one.name, field(`Result of ${short(one.name, 60)}`)]);
     refill(place, requests.length > 0 && card("Calls that the agent returns", {},
       requests.map((one) => h("p", null, `${short(one.name, 60)}(${short(one.arguments, 200)}) needs ${one.needs}`)), fields.map(([, control]) => control),

@@ -21,6 +21,7 @@ from .code_actions import CodeActions
 from .function_actions import FunctionActions
 from .gateway_actions import GatewayActions
 from .search_actions import SearchActions
+from .snapshot_actions import SnapshotActions
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -48,7 +49,9 @@ class ToolsPanel(Panel):
         self._gateways = GatewayActions(self)
         self._code = CodeActions(self)
         self._browser = BrowsingActions(self)
-        others = (BedrockActions(self), FunctionActions(self), AgentActions(self), SearchActions(self))
+        others = (
+            BedrockActions(self), FunctionActions(self), AgentActions(self), SnapshotActions(self), SearchActions(self),
+        )  # fmt: skip
         super().__init__(bench, actions=(self._gateways, self._code, self._browser, *others), **options)
         self.later("refresh")
 
