@@ -1,0 +1,108 @@
+"""Shadow traffic: callers get the front agent's answers, and for a sample of sessions the other agent is asked too."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from parity_agents import PROMPTS, deploy_successor, make_weather_agent
+
+import loomlib as loom
+from loomlib import local
+from loomlib.errors import InvocationFailedError, LoomError, NotSupportedError
+from loomlib.imports.bedrock_agents.parity.names import ToolNames
+from loomlib.imports.bedrock_agents.parity.shadow_pairs import is_sampled
+from loomlib.workbench.bench_bedrock_agents import BedrockAgentView
+
+SAFE: dict[str, Any] = {"alias": "live", "safe": ["weather"], "names": ToolNames()}
+"""The function only reads, and the successor was written by hand with the old names of tools."""
+BROKEN = "What is the weather in Nowhere?"
+
+
+@dataclass(frozen=True)
+class Scene:
+    bench: loom.Workbench
+    old: BedrockAgentView
+    wrong: loom.Agent
+    home: Path
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A Bedrock agent, and a successor that asks for another city than Rome."""
+    folder = tmp_path_factory.mktemp("shadow")
+    with loom.connect(home=folder / "home") as bench:
+        function = make_weather_agent(bench, "weather", folder)
+        wrong = deploy_successor(bench, "weather_wrong", folder, function, ASKS_FOR="Rome")
+        yield Scene(bench, bench.bedrock.agents.get("weather"), wrong, folder / "home")
+    local.stop(folder / "home")
+
+
+def test_pairs_of_live_prompts_are_stored_redacted_and_judged(scene: Scene) -> None:
+    with scene.old.shadow(scene.wrong, share=1.0, **SAFE, id="shadow-one") as traffic:
+        assert "21 degrees" in traffic.ask(PROMPTS[0], session_id="caller-1").text
+        assert "27 degrees" in traffic.ask(PROMPTS[1], session_id="caller-1").text, "the old agent answers"
+        assert traffic.observe(PROMPTS[2], "In Oslo it is sunny with 9 degrees.", session_id="caller-2 ann@example.com")
+        assert traffic.drain()
+        assert (traffic.counts["prompts"], traffic.counts["pairs"], traffic.counts["dropped"]) == (3, 3, 0)
+        pairs = {pair.prompt: pair for pair in traffic.pairs()}
+        assert [pairs[prompt].number for prompt in PROMPTS[:3]] == [0, 1, 0]
+        assert "Quito" in pairs[PROMPTS[1]].new.text
+        parity = traffic.parity()
+    assert traffic.path.stat().st_mode & 0o077 == 0
+    text = traffic.path.read_text()
+    assert "caller-1" not in text
+    assert "ann@example.com" not in text
+    assert {item.pair.case.prompt: item.state for item in parity.judged} == {
+        PROMPTS[0]: "alike", PROMPTS[1]: "differs", PROMPTS[2]: "alike",
+    }  # fmt: skip
+    assert parity.title().endswith("3 prompts of 2 sessions, paired")
+    assert "shadow traffic" in parity.labels
+    assert any("the Bedrock agent answered" in note for note in parity.method())
+    with scene.old.shadow(scene.wrong, share=0.0, **SAFE, id="shadow-one") as again:
+        assert len(again.pairs()) == 3, "the same id goes on with the same pairs"
+
+
+def test_the_successor_in_front_answers_and_its_failures_reach_the_caller_alone(scene: Scene) -> None:
+    with scene.old.shadow(scene.wrong, share=1.0, front="new", **SAFE) as traffic:
+        assert "14 degrees" in traffic.ask(PROMPTS[1], session_id="caller-3").text, "the new agent answers"
+        traffic.ask(BROKEN, session_id="caller-4")  # the old agent fails on it, which its caller never sees
+        assert traffic.drain()
+        pair = next(pair for pair in traffic.pairs() if pair.prompt == BROKEN)
+        assert pair.old.failure is not None
+        assert pair.old.failure.kind == "agent_error"
+        parity = traffic.parity()
+    assert parity.summary()["failures"] == {"old: agent_error": 1}
+    with scene.old.shadow(scene.wrong, share=1.0, **SAFE) as traffic:
+        with pytest.raises(InvocationFailedError) as failed:
+            traffic.ask(BROKEN, session_id="caller-5")
+        assert failed.value.failure == "agent_error"
+
+
+def test_only_sampled_sessions_are_asked_of_the_other_agent(scene: Scene) -> None:
+    sessions = [f"session-{number}" for number in range(40)]
+    chosen = [id for id in sessions if is_sampled(id, 0.1, salt="s")][:1]
+    others = [id for id in sessions if not is_sampled(id, 0.1, salt="s")][:2]
+    assert chosen
+    with scene.old.shadow(scene.wrong, share=0.1, salt="s", **SAFE) as traffic:
+        for id in (*chosen, *others):
+            traffic.ask(PROMPTS[0], session_id=id)
+        assert traffic.drain()
+        assert len(traffic.pairs()) == 1
+
+
+def test_what_could_be_done_twice_is_refused_or_warned_about(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(NotSupportedError, match="the action group weather of weather calls a Lambda function"):
+        scene.old.shadow(scene.wrong, alias="live")
+    with (
+        caplog.at_level(logging.WARNING),
+        scene.old.shadow(scene.wrong, alias="live", allow_side_effects=True) as traffic,
+    ):
+        assert "side effects twice" in caplog.text
+    with pytest.raises(LoomError, match="between 0 and 1"):
+        scene.old.shadow(scene.wrong, share=5, **SAFE)
+    assert traffic.observe("late", "answer", session_id="x") is False, "a closed one takes nothing and raises nothing"
