@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,8 @@ from ..errors import DeployError, LoomError
 from ..presentation.formats import join
 from ..telemetry.cost import price_table
 from .code_uses import find_uses
+from .containers.parts import ImageParts, part_of_image
+from .containers.source import image_source
 from .costs import UseAssumptions, estimate_cost
 from .journal import DeployJournal, Intent
 from .names import SPEC_TAG, agent_tags, spec_digest
@@ -108,15 +110,25 @@ class Deployment:
         resources = locate_resources(clients, spec)
         self.policy: RolePolicy | None = None
         self._notes = (*given.notes, *resources.notes)
-        parts: list[Part] = [BucketPart(clients), PackagePart(clients, spec.name, given.package)]
+        self._images = ImageParts(clients, spec, image_source(spec, given.code)) if spec.build == "container" else None
+        parts: list[Part] = [BucketPart(clients)]
+        parts += self._images.parts if self._images else [PackagePart(clients, spec.name, given.package)]
         role_arn = given.role
         if role_arn == OWN_ROLE or (role_arn is None and target.where == "aws"):
             place = AwsPlace(account=clients.account_id(), region=clients.region)
-            self.policy = role_policy(spec, find_uses(given.code), place, known=KnownResources(ids=resources.ids))
+            self.policy = role_policy(
+                spec,
+                find_uses(given.code),
+                place,
+                known=KnownResources(ids=resources.ids),
+                repository_arn=self._images.repository_arn if self._images else "",
+            )
             role = RolePart(clients, spec, self.policy)
             parts.append(role)
             role_arn = role.arn
         self.request = _request(target, given, role_arn or local_role(clients.account_id()), resources.variables)
+        if self._images is not None:
+            self.request = replace(self.request, code=RuntimeCode(image=self._images.uri()))
         self._runtime = RuntimePart(clients, self.request)
         endpoints = [EndpointPart(clients, spec, name, purpose) for purpose, name in spec.endpoints.items()]
         self._parts: Sequence[Part] = (*parts, self._runtime, *endpoints)
@@ -145,8 +157,8 @@ class Deployment:
     def apply(self, report: Report) -> DeployResult:
         """Make and change what the plan says; what is as it should be is kept, so it may be called again.
 
-        When a step fails, what this deployment made is deleted and what it changed is restored. A deployment whose
-        process was killed is continued.
+        When a step fails, what this deployment made is deleted and what it changed is restored. A deployment that was
+        interrupted, or whose process was killed, is continued.
 
         Args:
             report: Called with lines of progress.
@@ -159,13 +171,15 @@ class Deployment:
         with self._journal() as journal:
             try:
                 for part in self._parts:
+                    if part is self._runtime and self._images is not None:
+                        self._runtime.use_image(self._images.uri())
                     step = part.look()
                     if step.action != "keep":
                         part.carry_out(step, journal, report)
                     done.append(step)
                 runtime = self._runtime.deployed
                 assert runtime is not None
-            except Exception as error:
+            except LoomError as error:  # after anything else, such as an interrupt, the next call continues
                 self._undo_after(error, journal, report)
                 raise
             journal.clear()
@@ -184,7 +198,7 @@ class Deployment:
         with self._journal() as journal:
             return tuple(self._undo(journal, report))
 
-    def _undo_after(self, error: Exception, journal: DeployJournal, report: Report) -> None:
+    def _undo_after(self, error: LoomError, journal: DeployJournal, report: Report) -> None:
         """Undo everything after a step has failed; when that fails too, the journal keeps what is left."""
         try:
             undone = self._undo(journal, report)
@@ -214,6 +228,8 @@ class Deployment:
             return RolePart(clients, spec, None)
         if intent.kind == EndpointPart.kind:
             return EndpointPart(clients, spec, intent.name, intent.name)
+        if (part := part_of_image(clients, spec, intent.kind)) is not None:
+            return part
         raise DeployError(
             "The journal names a resource that this release does not know",
             on=f"{intent.kind} {intent.name}",

@@ -25,9 +25,8 @@ def plan_agent(context: Context, what: str | Path, options: DeployOptions) -> Ag
     """
     source = read_source(context, what, options)
     report = options.get("progress") or WaitLine()
-    built = build_package(
-        source.code, source.spec, where=context.where, environment=_installer_environment, report=report
-    )
+    where = "local" if source.spec.build == "container" else context.where  # an image installs its requirements itself
+    built = build_package(source.code, source.spec, where=where, environment=_installer_environment, report=report)
     target = DeployTarget(clients=context.clients, where=context.where, home=context.settings.home)
     deployment = Deployment(target, deploy_input(source, built, options))
     return AgentPlan(context, source, deployment, deployment.plan())

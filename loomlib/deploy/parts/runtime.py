@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from ...aws import Clients
 from ...aws.runtime_requests import (
+    RuntimeCode,
     RuntimeRequest,
     SettingChange,
     create_runtime,
@@ -50,6 +52,10 @@ class RuntimePart:
     def __init__(self, clients: Clients, request: RuntimeRequest, *, timeout_s: float = _SETTLES_WITHIN_S) -> None:
         self._clients, self._request, self._timeout_s = clients, request, timeout_s
         self.deployed: RuntimeDescription | None = None
+
+    def use_image(self, uri: str) -> None:
+        """Run an image, which is known by its digest once it is built."""
+        self._request = replace(self._request, code=RuntimeCode(image=uri))
 
     def look(self) -> PlanStep:
         """Compare the runtime's settings, tags and status."""

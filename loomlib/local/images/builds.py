@@ -184,7 +184,7 @@ class CodeBuild:
             raise BuildspecError(f"the ECR repository {name} does not exist in {place.region}")
         content: dict[str, Any] = {"config": {"digest": digest}, "layers": []}
         manifest = {"schemaVersion": 2, "mediaType": _MANIFEST_TYPE, **content}
-        backend.put_image(name, json.dumps(manifest), tag, _MANIFEST_TYPE, None)
+        backend.put_image(name, json.dumps(manifest), tag, _MANIFEST_TYPE, digest)
 
     def _enter(self, build: dict[str, Any], phase: str) -> None:
         build["currentPhase"] = phase

@@ -1,0 +1,81 @@
+"""The Dockerfile and the buildspec of an agent's image.
+
+Source: AWS, "Get started without the starter toolkit" (AgentCore runs images for Linux on ARM64) and "Build
+specification reference for CodeBuild".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+from ..building import DEFAULT_PYTHON, INSTRUMENT
+from ..spec import AgentSpec
+
+DOCKERFILE: Final = "Dockerfile"
+PORTS: Final = {"HTTP": 8080, "AGUI": 8080, "MCP": 8000, "A2A": 9000}
+"""The port of each protocol."""
+BASE_IMAGE: Final = "public.ecr.aws/docker/library/python:{}-slim"
+"""Docker's official image of Python, from Amazon's public repository, which needs no account."""
+
+_DISTRO: Final = re.compile(r"(?im)^\s*aws[-_]opentelemetry[-_]distro\b")
+
+BUILDSPEC: Final = """\
+version: 0.2
+phases:
+  pre_build:
+    commands:
+      - aws ecr get-login-password --region $AWS_DEFAULT_REGION | docker login --username AWS --password-stdin $REGISTRY
+  build:
+    commands:
+      - docker build --platform linux/arm64 -t $REPOSITORY_URI:$IMAGE_TAG .
+  post_build:
+    commands:
+      - docker push $REPOSITORY_URI:$IMAGE_TAG
+"""
+"""The commands of a build; REGISTRY, REPOSITORY_URI and IMAGE_TAG are variables of the build."""
+
+
+def dockerfile(spec: AgentSpec, folder: Path, *, entry_point: str) -> str:
+    """Return the Dockerfile of an agent: ARM64, its requirements, and a user without privileges.
+
+    With `aws-opentelemetry-distro` among the requirements the agent is started by `opentelemetry-instrument`.
+
+    Args:
+        spec: The agent's configuration.
+        folder: The agent's folder.
+        entry_point: The file that starts the agent.
+    """
+    requirements = folder / "requirements.txt"
+    has_requirements = folder.is_dir() and requirements.is_file()
+    start = entry_point.removeprefix(f"{INSTRUMENT} ")
+    instrumented = start != entry_point or (has_requirements and bool(_DISTRO.search(_text(requirements))))
+    command = [*((INSTRUMENT,) if instrumented else ()), "python", start]
+    lines = [
+        "# Made by Loom. A Dockerfile of your own beside the agent's code is used instead.",
+        f"FROM --platform=linux/arm64 {BASE_IMAGE.format(spec.python or DEFAULT_PYTHON)}",
+        "WORKDIR /app",
+        "ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 DOCKER_CONTAINER=1",
+    ]
+    if has_requirements:
+        lines += ["COPY requirements.txt requirements.txt", "RUN pip install -r requirements.txt"]
+    lines += [
+        "RUN useradd --create-home --uid 1000 agent",
+        "COPY . .",
+        "USER agent",
+        f"EXPOSE {PORTS[spec.protocol or 'HTTP']}",
+        f"CMD {json.dumps(command)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def own_dockerfile(folder: Path) -> Path | None:
+    """Return the Dockerfile that an agent's folder has; None if Loom makes one."""
+    file = folder / DOCKERFILE
+    return file if folder.is_dir() and file.is_file() else None
+
+
+def _text(file: Path) -> str:
+    return file.read_text("utf-8", "replace")

@@ -1,0 +1,261 @@
+"""The parts of a deployment that make an agent's image: a repository, a project that builds, and the image."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...aws import Clients
+from ...aws.buckets import delete_object, has_bucket, has_object
+from ...aws.deploy import code_bucket
+from ...aws.image_builds import (
+    BuildProject,
+    ImageRepository,
+    create_repository,
+    delete_image,
+    delete_project,
+    delete_repository,
+    find_project,
+    find_repository,
+    image_digest,
+    put_project,
+    run_build,
+    upload_source,
+)
+from ...aws.runtime_requests import SettingChange
+from ...errors import DeployError
+from ...presentation.formats import size
+from ..journal import DeployJournal, Intent
+from ..names import AGENT_TAG, agent_tags
+from ..parts.part import Part, Report
+from ..parts.service_role import ServiceRolePart
+from ..policies import AwsPlace
+from ..spec import AgentSpec
+from ..steps import PlanStep
+from .dockerfile import BUILDSPEC
+from .names import build_policy, build_role_name, build_trust, project_name, repository_name, source_key
+from .source import ImageSource
+
+
+class ImageParts:
+    """What makes the image of an agent.
+
+    Args:
+        clients: The connection.
+        spec: The agent's configuration.
+        source: What the image is built from.
+    """
+
+    def __init__(self, clients: Clients, spec: AgentSpec, source: ImageSource) -> None:
+        place = AwsPlace(account=clients.account_id(), region=clients.region)
+        self._clients, self._source = clients, source
+        self._name = repository_name(spec.name)
+        self._registry = f"{place.account}.dkr.ecr.{place.region}.amazonaws.com"
+        self.repository_arn = place.arn("ecr", f"repository/{self._name}")
+        bucket = code_bucket(clients)
+        role = ServiceRolePart(
+            clients,
+            spec,
+            "role of builds",
+            build_role_name(spec.name, place.region),
+            trust=build_trust(spec.name, place),
+            policy=build_policy(spec.name, bucket, place),
+        )
+        project = BuildProject(
+            name=project_name(spec.name),
+            role_arn=role.arn,
+            source=f"{bucket}/{source_key(spec.name, source.tag)}",
+            buildspec=BUILDSPEC,
+            variables={"REGISTRY": self._registry, "REPOSITORY_URI": self._repository_uri()},
+            tags=agent_tags(spec),
+        )
+        image = ImagePart(clients, spec, source, repository=self._name, project=project)
+        self.parts: tuple[Part, ...] = (RepositoryPart(clients, spec), role, ProjectPart(clients, project), image)
+
+    def uri(self) -> str:
+        """Return the image by its digest; before it is built, by its tag."""
+        digest = image_digest(self._clients, self._name, self._source.tag)
+        uri = self._repository_uri()
+        return f"{uri}@{digest}" if digest else f"{uri}:{self._source.tag}"
+
+    def _repository_uri(self) -> str:
+        return f"{self._registry}/{self._name}"
+
+
+def part_of_image(clients: Clients, spec: AgentSpec, kind: str) -> Part | None:
+    """Return the part of a kind, to undo what an interrupted deployment made; None if images have no such part.
+
+    Args:
+        clients: The connection.
+        spec: The agent's configuration.
+        kind: The part's kind.
+    """
+    nothing = ImageSource(data=b"", dockerfile="", is_own=False, entry_point="")
+    parts = ImageParts(clients, spec, nothing).parts
+    return next((part for part in parts if part.kind == kind), None)
+
+
+class RepositoryPart:
+    """The repository of an agent's images."""
+
+    kind = "repository"
+
+    def __init__(self, clients: Clients, spec: AgentSpec) -> None:
+        self._clients, self._spec, self._name = clients, spec, repository_name(spec.name)
+
+    def look(self) -> PlanStep:
+        """Look for the repository."""
+        return PlanStep(kind=self.kind, name=self._name, action="keep" if self._own() else "make")
+
+    def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
+        """Create it."""
+        report("creating the repository for images")
+        journal.add(Intent(kind=self.kind, name=self._name, action="make"))
+        create_repository(self._clients, self._name, agent_tags(self._spec))
+
+    def undo(self, intent: Intent, report: Report) -> str:
+        """Delete it with its images, if Loom made it."""
+        found = find_repository(self._clients, intent.name)
+        if found is None:
+            return ""
+        if found.tags.get(AGENT_TAG) != self._spec.name:
+            return f"kept the repository {intent.name}, which Loom did not make"
+        report("deleting the repository")
+        delete_repository(self._clients, intent.name)
+        return f"deleted the repository {intent.name}"
+
+    def _own(self) -> ImageRepository | None:
+        found = find_repository(self._clients, self._name)
+        if found is not None and found.tags.get(AGENT_TAG) != self._spec.name:
+            raise DeployError(
+                "The account has a repository of the agent's name that Loom did not make",
+                on=self._name,
+                try_="deploy the agent under another name",
+            )
+        return found
+
+
+class ProjectPart:
+    """The project that builds an agent's images."""
+
+    kind = "project"
+
+    def __init__(self, clients: Clients, project: BuildProject) -> None:
+        self._clients, self._project = clients, project
+
+    def look(self) -> PlanStep:
+        """Compare the project's role, commands and variables; each build names its own source."""
+        found = self._own()
+        if found is None:
+            return PlanStep(kind=self.kind, name=self._project.name, action="make")
+        changes = tuple(
+            SettingChange(setting=setting, before=before, after=after)
+            for setting, before, after in (
+                ("role", found.role_arn, self._project.role_arn),
+                ("buildspec", found.buildspec, self._project.buildspec),
+                ("variables", _names(found), _names(self._project)),
+            )
+            if before != after
+        )
+        action = "change" if changes or found.variables != self._project.variables else "keep"
+        return PlanStep(kind=self.kind, name=self._project.name, action=action, changes=changes)
+
+    def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
+        """Create or change it."""
+        report("preparing the build")
+        found = self._own()
+        before = {} if found is None else {"role": found.role_arn, "buildspec": found.buildspec}
+        if found is not None:
+            before |= {"source": found.source, "variables": dict(found.variables), "tags": dict(found.tags)}
+        action = "make" if found is None else "change"
+        journal.add(Intent(kind=self.kind, name=self._project.name, action=action, before=before))
+        put_project(self._clients, self._project, is_new=found is None)
+
+    def undo(self, intent: Intent, report: Report) -> str:
+        """Delete it, or restore what it was."""
+        found = find_project(self._clients, intent.name)
+        if found is None:
+            return ""
+        if found.tags.get(AGENT_TAG) != self._project.tags.get(AGENT_TAG):
+            return f"kept the project {intent.name}, which Loom did not make"
+        if intent.action == "make":
+            report("deleting the project of builds")
+            delete_project(self._clients, intent.name)
+            return f"deleted the project {intent.name}"
+        before = intent.before
+        restored = replace(
+            found,
+            role_arn=before["role"],
+            buildspec=before["buildspec"],
+            source=before["source"],
+            variables=before["variables"],
+            tags=before["tags"],
+        )
+        put_project(self._clients, restored, is_new=False)
+        return f"restored the project {intent.name}"
+
+    def _own(self) -> BuildProject | None:
+        found = find_project(self._clients, self._project.name)
+        if found is not None and found.tags.get(AGENT_TAG) != self._project.tags.get(AGENT_TAG):
+            raise DeployError(
+                "The account has a project of the agent's name that Loom did not make",
+                on=self._project.name,
+                try_="deploy the agent under another name",
+            )
+        return found
+
+
+class ImagePart:
+    """The image, built from its source by CodeBuild; its tag is the source's digest."""
+
+    kind = "image"
+
+    def __init__(
+        self, clients: Clients, spec: AgentSpec, source: ImageSource, *, repository: str, project: BuildProject
+    ) -> None:
+        self._clients, self._source, self._repository, self._project = clients, source, repository, project
+        self._bucket, self._key = code_bucket(clients), source_key(spec.name, source.tag)
+
+    def look(self) -> PlanStep:
+        """Look for the image of this source."""
+        is_there = bool(image_digest(self._clients, self._repository, self._source.tag))
+        whose = "your own Dockerfile" if self._source.is_own else "a Dockerfile made by Loom"
+        return PlanStep(
+            kind=self.kind,
+            name=f"{self._repository}:{self._source.tag}",
+            action="keep" if is_there else "make",
+            note=f"{whose}, for Linux on ARM64; source of {size(len(self._source.data))}",
+        )
+
+    def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
+        """Upload the source, build the image and push it."""
+        journal.add(Intent(kind=self.kind, name=step.name, action="make"))
+        report("uploading the image's source")
+        upload_source(self._clients, self._bucket, self._key, self._source.data)
+        run_build(
+            self._clients,
+            self._project.name,
+            source=f"{self._bucket}/{self._key}",
+            variables={"IMAGE_TAG": self._source.tag},
+            report=report,
+        )
+        if not image_digest(self._clients, self._repository, self._source.tag):
+            raise DeployError(
+                "The build has succeeded and pushed no image", on=step.name, try_="see the build's log in CodeBuild"
+            )
+
+    def undo(self, intent: Intent, report: Report) -> str:
+        """Delete the image and its source."""
+        repository, _, tag = intent.name.rpartition(":")
+        folder = self._key.rpartition("/")[0]
+        key = f"{folder}/{tag}.zip"
+        if has_bucket(self._clients, self._bucket) and has_object(self._clients, self._bucket, key):
+            delete_object(self._clients, self._bucket, key)
+        if not image_digest(self._clients, repository, tag):
+            return ""
+        report("deleting the image")
+        delete_image(self._clients, repository, tag)
+        return f"deleted the image {intent.name}"
+
+
+def _names(project: BuildProject) -> str:
+    return ", ".join(sorted(project.variables))
