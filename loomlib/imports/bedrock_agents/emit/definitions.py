@@ -232,6 +232,7 @@ def _action(group: ActionGroup, tool: ImportedTool) -> PythonCall:
                     "name": parameter.name,
                     **({"type": parameter.type} if parameter.type != "string" else {}),
                     **({"place": parameter.place} if parameter.place != "function" else {}),
+                    **({"sent_as": parameter.wire_name} if parameter.wire_name else {}),
                 },
             )
             for parameter in tool.parameters
