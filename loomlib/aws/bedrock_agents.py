@@ -233,6 +233,7 @@ def ask_bedrock_agent(
     alias_id: str = TEST_ALIAS,
     session_id: str | None = None,
     state: Mapping[str, Any] | None = None,
+    memory_id: str = "",
     stream: bool = False,
     timeout_s: float | None = None,
 ) -> BedrockAgentAnswer:
@@ -248,6 +249,7 @@ def ask_bedrock_agent(
         alias_id: The alias.
         session_id: The session of earlier questions; a new one without it.
         state: Bedrock's `sessionState`.
+        memory_id: The memory of an agent that remembers sessions; "" without one.
         stream: Whether the final answer is to come in pieces (`streamFinalResponse`).
         timeout_s: Seconds after which the answer is given up; None waits 300 seconds for each piece of it.
 
@@ -258,6 +260,7 @@ def ask_bedrock_agent(
     """
     given: dict[str, Any] = {"inputText": prompt} if prompt else {}
     given |= {"sessionState": dict(state)} if state else {}
+    given |= {"memoryId": memory_id} if memory_id else {}
     given |= {"streamingConfigurations": {"streamFinalResponse": True}} if stream else {}
     text, citations = "", list[tuple[str, tuple[Passage, ...]]]()
     trace: list[Mapping[str, Any]] = []

@@ -11,6 +11,7 @@ from ..aws.bedrock_agent_examples import create_agents
 from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent
 from ..errors import NotSupportedError
 from .account_resources import AccountResources
+from .bedrock_agent_memory import BedrockAgentMemory
 from .bedrock_agent_reply import BedrockAgentReply
 from .bedrock_examples import read_example
 from .context import Context
@@ -58,6 +59,7 @@ class BedrockAgentView:
         alias: str = TEST_ALIAS,
         attributes: Mapping[str, str] | None = None,
         prompt_attributes: Mapping[str, str] | None = None,
+        memory_id: str = "",
     ) -> BedrockAgentReply:
         """Ask the agent, with its trace.
 
@@ -67,6 +69,7 @@ class BedrockAgentView:
             alias: An alias's name or id; by default the one that runs the prepared working draft.
             attributes: Session attributes, which Lambda functions are given.
             prompt_attributes: Prompt session attributes, which the model reads in this turn as well.
+            memory_id: The memory of the user, for an agent that remembers sessions; see `memory`.
 
         Raises:
             AgentFailedError: What the agent needs failed, such as a Lambda function.
@@ -83,8 +86,27 @@ class BedrockAgentView:
             alias_id=bedrock_agents.find_alias(clients, self.value, alias),
             session_id=session_id,
             state=state,
+            memory_id=memory_id,
         )
         return BedrockAgentReply(self._context, self.value, value)
+
+    def memory(self, memory_id: str, *, alias: str = TEST_ALIAS) -> BedrockAgentMemory:
+        """Return what the agent remembers of a user's sessions.
+
+            reply = agent.ask("My name is Ann.", memory_id="ann", alias="live")
+            memory = agent.memory("ann", alias="live")
+            memory.end_session(reply.session_id)
+            memory.table()
+
+        Args:
+            memory_id: The memory, usually one for each user.
+            alias: An alias's name or id.
+
+        Raises:
+            ResourceNotFoundError: There is no such alias.
+        """
+        alias_id = bedrock_agents.find_alias(self._context.clients, self.value, alias)
+        return BedrockAgentMemory(self._context, self.value, alias_id=alias_id, memory_id=memory_id)
 
     def eval_target(
         self, alias: str = TEST_ALIAS, *, names: ToolNames | None = None, stream: bool = False

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry
+from ..aws.bedrock_agent_memory import AgentMemorySummary
 from ..aws.bedrock_agent_traces import AgentStep
 from ..aws.bedrock_agents import BedrockAgent
 from ..aws.browsers import BrowserResource
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from ..evals import EvalSet
     from ..imports.bedrock_agents import ImportedAgent
 
-_AGENTS = ("name", "status", "runtime_id", "region", "qualifiers", "registered_at", "last_refreshed_at", "arn")
+_AGENTS = (
+    "name", "status", "runtime_id", "region", "qualifiers", "tags", "registered_at", "last_refreshed_at", "arn",
+)  # fmt: skip
 _LOGS = ("timestamp", "level", "message", "session_id", "request_id", "stream")
 _SESSIONS = ("session_id", "qualifier", "invocations", "failed", "first_call", "last_done", "cold_start_ms")
 _INVOCATIONS = (
@@ -49,6 +52,7 @@ _GUARDRAIL_MATCHES = ("policy", "kind", "match", "action", "confidence", "score"
 _KNOWLEDGE_BASES = ("name", "status", "description", "updated_at", "id", "arn")
 _BEDROCK_AGENTS = ("name", "status", "latest_version", "description", "updated_at", "id")
 _FEATURES = ("agent", "feature", "state", "reason")
+_AGENT_MEMORY = ("session_id", "started_at", "expires_at", "text")
 _AGENT_STEPS = ("kind", "name", "agent", "input", "output", "duration_ms", "input_tokens", "output_tokens")
 _PASSAGES = ("score", "text", "source", "metadata")
 _BLUEPRINTS = ("name", "title", "description", "variant of", "try")
@@ -65,6 +69,7 @@ def agent_frame(entries: Iterable[AgentEntry]) -> pd.DataFrame:
                 e.runtime_id,
                 e.region,
                 ", ".join(e.qualifiers),
+                ", ".join(f"{name}={value}" for name, value in sorted(e.tags.items()) if not name.startswith("loom:")),
                 e.registered_at,
                 e.last_refreshed_at,
                 str(e.arn),
@@ -186,6 +191,11 @@ def feature_frame(agents: Iterable[ImportedAgent]) -> pd.DataFrame:
 def agent_step_frame(steps: Iterable[AgentStep]) -> pd.DataFrame:
     """Return the steps of a trace, one row each."""
     return _frame(_AGENT_STEPS, (tuple(getattr(step, name) for name in _AGENT_STEPS) for step in steps))
+
+
+def agent_memory_frame(summaries: Iterable[AgentMemorySummary]) -> pd.DataFrame:
+    """Return the summaries of an agent's memory, one row each."""
+    return _frame(_AGENT_MEMORY, (tuple(getattr(summary, name) for name in _AGENT_MEMORY) for summary in summaries))
 
 
 def provider_frame(providers: Iterable[CredentialProvider]) -> pd.DataFrame:

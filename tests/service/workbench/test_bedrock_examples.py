@@ -6,6 +6,7 @@ import pytest
 
 import loomlib as loom
 from loomlib.errors import ConflictError, ResourceNotFoundError
+from tests.bedrock_agent_shapes import SHAPES_BY_NAME, create_shape
 
 
 def test_the_shop_is_made_by_one_call_and_answers(bench: loom.Workbench) -> None:
@@ -42,3 +43,29 @@ def test_an_agent_of_somebody_else_is_left_alone(bench: loom.Workbench) -> None:
     control.tag_resource(resourceArn=arn, tags={"loom:example": "shop"})
     with pytest.raises(ResourceNotFoundError, match="one of shop"):
         agents.create_example("nothing")
+
+
+def test_what_an_agent_remembers_is_read_and_forgotten(bench: loom.Workbench) -> None:
+    create_shape(bench.clients, SHAPES_BY_NAME["memory"])
+    agent = bench.bedrock.agents.get("shape-memory")
+    reply = agent.ask("My name is Zoe.", memory_id="zoe", alias="live")
+    memory = agent.memory("zoe", alias="live")
+    assert memory.table().empty
+    memory.end_session(reply.session_id)
+    (row,) = memory.table().to_dict("records")
+    assert row["session_id"] == reply.session_id
+    assert "Zoe" in row["text"]
+    assert "Zoe" in agent.ask("What is my name?", memory_id="zoe", alias="live").text
+    memory.forget()
+    assert memory.table().empty
+
+
+def test_steps_show_code_and_the_steps_around_the_orchestration(bench: loom.Workbench) -> None:
+    for name in ("code-interpreter", "prompt-overrides"):
+        create_shape(bench.clients, SHAPES_BY_NAME[name])
+    agents = bench.bedrock.agents
+    steps = agents.get("shape-code-interpreter").ask('Execute the Python code "print(6 * 7)"', alias="live").steps
+    (code,) = steps[steps["name"] == "code"].to_dict("records")
+    assert (code["input"], code["output"]) == ("print(6 * 7)", "42")
+    steps = agents.get("shape-prompt-overrides").ask("What is the status of order 4711?", alias="live").steps
+    assert list(steps["kind"]) == ["model", "model", "action", "model", "answer", "model"]
