@@ -21,6 +21,7 @@ class Framework:
         title: Its name for people.
         modules: The paths of its files; each has a template of the path with ".j2".
         requirements: The lines of `requirements.txt` beside those that every agent has.
+        starts_tracing: Whether its module `tracing.py` has a function `start_tracing` to call when a process starts.
         notes: What it does otherwise than the reasons of `assess_features` say, by feature.
     """
 
@@ -28,4 +29,5 @@ class Framework:
     title: str
     modules: tuple[str, ...]
     requirements: tuple[str, ...]
+    starts_tracing: bool = False
     notes: Mapping[FeatureName, str] = field(default_factory=dict[FeatureName, str])

@@ -17,11 +17,13 @@ from .agent_toml import agent_toml, idle_seconds
 from .definitions import definition_files, http_servers
 from .framework import Framework
 from .generated import FrameworkName, GeneratedAgent
+from .langgraph import LANGGRAPH
 from .naming import runtime_name, tool_name
+from .python_text import python_text
 from .strands import STRANDS
 from .uses import Uses, callable_collaborators, callable_groups, distinct_agents, uses_of
 
-FRAMEWORKS: Final[Mapping[FrameworkName, Framework]] = {framework.name: framework for framework in (STRANDS,)}
+FRAMEWORKS: Final[Mapping[FrameworkName, Framework]] = {framework.name: framework for framework in (STRANDS, LANGGRAPH)}
 """The frameworks by name."""
 
 _REQUIREMENTS: Final = ("bedrock-agentcore>=1.25", "boto3>=1.44")
@@ -91,6 +93,7 @@ def _template_values(agent: ImportedAgent, framework: Framework, uses: Uses) -> 
         "agents": [(member, assess_features(member)) for member in distinct_agents(agent)],
         "name": runtime_name(agent.name),
         "notes": _notes(agent, framework),
+        "base_models": _base_models(agent),
     }
 
 
@@ -105,6 +108,15 @@ def _step_functions(uses: Uses) -> list[str]:
         "tagged": True,
     }
     return [name for name, is_used in names.items() if is_used]
+
+
+def _base_models(root: ImportedAgent) -> str:
+    """Return the models behind ARNs as Python, "" if no agent's model is an ARN with a known model."""
+    known: dict[str, str] = {}
+    for agent in distinct_agents(root):
+        if agent.model.identifier.startswith("arn:") and agent.model.model_ids:
+            known[agent.model.identifier] = agent.model.model_ids[0]
+    return python_text(known, before=len("_BASE_MODELS: Final = ")) if known else ""
 
 
 def _notes(agent: ImportedAgent, framework: Framework) -> list[str]:
