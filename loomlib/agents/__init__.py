@@ -1,7 +1,7 @@
 """Agents: their ARNs, the catalog, and invocations with their events and records."""
 
 from .arn import RuntimeArn
-from .catalog import Catalog
+from .catalog import GROUP_PREFIX, Catalog
 from .entry import DELETED, AgentEntry, entry_from_row
 from .events import FAILURES, Chunk, InvocationError, InvocationEvent, SessionEnd, SessionStart
 from .invoker import Invoker
@@ -13,6 +13,7 @@ from .streams import AsyncEventStream, EventStream
 __all__ = [
     "DELETED",
     "FAILURES",
+    "GROUP_PREFIX",
     "AgentEntry",
     "AsyncEventStream",
     "Catalog",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from loomlib.errors import AgentNotFoundError, ResourceNotFoundError
+from loomlib.errors import AgentNotFoundError, LoomError, ResourceNotFoundError
 
 from .arn import RuntimeArn
 from .entry import DELETED, AgentEntry, entry_from_row
@@ -13,6 +16,11 @@ if TYPE_CHECKING:
     from loomlib.aws.connection import Clients
     from loomlib.aws.runtimes import RuntimeDescription
     from loomlib.store import Store
+
+GROUP_PREFIX: Final = "group:"
+"""The beginning of a group's name where agents are named, such as `group:team-a`."""
+
+_GROUP_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class Catalog:
@@ -75,6 +83,86 @@ class Catalog:
         names = sorted({entry.name for entry in self.list()})
         known = f"one of {', '.join(names[:10])}" if names else 'bench.deploy("calculator")'
         raise AgentNotFoundError("The catalog has no such agent", on=repr(key), try_=known)
+
+    def select(self, keys: Iterable[str]) -> tuple[AgentEntry, ...]:
+        """Return the agents of names, ids, ARNs, and groups (`group:team-a`), each agent once.
+
+        Raises:
+            AgentNotFoundError: The catalog has no such agent.
+            LoomError: There is no such group.
+        """
+        entries: dict[int, AgentEntry] = {}
+        for key in keys:
+            group = key.removeprefix(GROUP_PREFIX) if key.startswith(GROUP_PREFIX) else None
+            for entry in (self.get(key),) if group is None else self.group(group):
+                entries.setdefault(entry.id, entry)
+        return tuple(entries.values())
+
+    def group(self, name: str) -> tuple[AgentEntry, ...]:
+        """Return the agents of a group, in order of registration; those that left the catalog are not in it.
+
+        Raises:
+            LoomError: There is no such group; the message lists the existing ones.
+        """
+        groups = self._store.groups.list(self.scope)
+        if name not in groups:
+            known = f"one of {', '.join(list(groups)[:10])}" if groups else 'bench.catalog.add_to_group("team-a", …)'
+            raise LoomError("There is no such group of agents", on=name, try_=known)
+        return tuple(entry for entry in self.list() if str(entry.arn) in groups[name])
+
+    def groups(self) -> dict[str, tuple[AgentEntry, ...]]:
+        """Return the agents of each group, by its name."""
+        entries = {str(entry.arn): entry for entry in self.list()}
+        return {
+            name: tuple(entries[arn] for arn in arns if arn in entries)
+            for name, arns in self._store.groups.list(self.scope).items()
+        }
+
+    def add_to_group(self, name: str, keys: Iterable[str | int | AgentEntry]) -> None:
+        """Put agents into a group, which is made when it does not exist.
+
+        Raises:
+            AgentNotFoundError: The catalog has no such agent.
+            ValueError: The name is no name of a group.
+        """
+        if not _GROUP_NAME.fullmatch(name):
+            raise ValueError(f"a group's name has letters, digits, hyphens, underscores and dots, 64 at most: {name!r}")
+        self._store.groups.add(self.scope, name, [str(self.get(key).arn) for key in keys])
+
+    def remove_from_group(self, name: str, keys: Iterable[str | int | AgentEntry] | None = None) -> int:
+        """Take agents out of a group, all by default, and return how many were in it. An empty group is gone."""
+        arns = None if keys is None else [str(self.get(key).arn) for key in keys]
+        return self._store.groups.remove(self.scope, name, arns)
+
+    def read_tags(self, entry: AgentEntry) -> AgentEntry:
+        """Return the agent with the tags that its runtime has now, which are stored."""
+        from loomlib.aws.tags import read_tags
+
+        tags = read_tags(self._clients, str(entry.arn), region=entry.region)
+        self._store.agents.set_tags(entry.id, tags)
+        return replace(entry, tags=tags)
+
+    def change_tags(self, entry: AgentEntry, tags: Mapping[str, str], *, remove: Sequence[str] = ()) -> AgentEntry:
+        """Add, change and remove tags of the agent's runtime (TagResource), and return the agent with all its tags.
+
+        Args:
+            entry: The agent.
+            tags: The tags to add or change.
+            remove: Names of the tags to remove.
+
+        Raises:
+            ValueError: A name begins with `loom:` or `aws:`, which Loom and AWS keep for themselves.
+        """
+        from loomlib.aws.tags import remove_tags, write_tags
+
+        for name in (*tags, *remove):
+            if name.lower().startswith(("loom:", "aws:")):
+                raise ValueError(f"the tag {name} is reserved: tags of your own begin neither with loom: nor with aws:")
+        if tags:
+            write_tags(self._clients, str(entry.arn), tags, region=entry.region)
+        if remove:
+            remove_tags(self._clients, str(entry.arn), list(remove), region=entry.region)
+        return self.read_tags(entry)
 
     def refresh(self, key: str | int | AgentEntry) -> AgentEntry:
         """Return the agent as AWS describes it now; one whose runtime is gone stays, with the status DELETED."""

@@ -1,4 +1,4 @@
-"""Commands about agents: register, agents, remove, invoke, logs, latency, trace."""
+"""Commands about agents: register, remove, invoke, logs, latency, trace."""
 
 from __future__ import annotations
 
@@ -30,29 +30,30 @@ def register(command: CommandContext, arn: str) -> None:
 
 
 @click.command()
-@click.option("--refresh", is_flag=True, help="Read each agent's current state from the service first.")
-@pass_command_context
-def agents(command: CommandContext, refresh: bool) -> None:
-    """List the agents in the catalog."""
-    with command.connect() as bench:
-        frame = bench.agents(refresh=refresh)
-    rows = records(frame)
-    if command.as_json:
-        emit_json(rows)
-    else:
-        emit_table(rows, empty="No agents yet. `loom deploy calculator` deploys one in a few seconds.")
-
-
-@click.command()
 @click.argument("agent")
 @click.option("--delete-runtime", is_flag=True, help="Delete the deployed runtime as well.")
+@click.option(
+    "--everything", is_flag=True, help="Delete all that Loom made for it: endpoints, runtime, packages and role."
+)
+@click.option("--plan", "only_plan", is_flag=True, help="With --everything: print what would be deleted and kept.")
 @pass_command_context
-def remove(command: CommandContext, agent: str, delete_runtime: bool) -> None:
-    """Remove AGENT from the catalog; the deployed runtime stays unless --delete-runtime is given."""
+def remove(command: CommandContext, agent: str, delete_runtime: bool, everything: bool, only_plan: bool) -> None:
+    """Remove AGENT from the catalog; what is deployed stays unless --delete-runtime or --everything is given."""
+    if only_plan and not everything:
+        raise click.UsageError("--plan belongs to --everything")
     with command.connect() as bench:
         target = bench.agent(agent)
-        target.remove(delete_runtime=delete_runtime)
-    say(f"removed {target.name}{' and its runtime' if delete_runtime else ' from the catalog'}")
+        if not everything:
+            target.remove(delete_runtime=delete_runtime)
+            say(f"removed {target.name}{' and its runtime' if delete_runtime else ' from the catalog'}")
+            return
+        plan = target.removal_plan()
+        if not only_plan:
+            plan = plan.apply(progress=say)
+    if command.as_json:
+        emit_json(plan.to_dict())
+    else:
+        emit_table(records(plan.table()), empty="")
 
 
 @click.command()
@@ -173,4 +174,4 @@ def about_agent(agent: Agent) -> dict[str, Any]:
     }
 
 
-COMMANDS = (register, agents, remove, invoke, logs, latency, trace)
+COMMANDS = (register, remove, invoke, logs, latency, trace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from loomlib.agents import GROUP_PREFIX
 from loomlib.experiments import MOST_TASKS_PER_PROCESSOR, MachineConditions
 from loomlib.presentation.formats import number, plural
 from loomlib.store import InvocationRow
@@ -47,12 +48,18 @@ def chosen_agents(bench: Workbench, names: str = "", *, otherwise: str) -> list[
 
     Args:
         bench: The workbench.
-        names: The agents' names, separated by commas; by default all in the catalog.
+        names: The agents' names, or groups (`group:team-a`), separated by commas; by default all in the catalog.
         otherwise: The agent to use when the catalog is empty.
     """
-    named = [name.strip() for name in names.split(",") if name.strip()]
+    keys = [key.strip() for key in names.split(",") if key.strip()]
+    named = [name for key in keys for name in _names(bench, key)]
     known = named or [entry.name for entry in bench.context.catalog.list()] or [otherwise]
     return [bench.agent(name, deploy=True) if named or len(known) == 1 else bench.agent(name) for name in known]
+
+
+def _names(bench: Workbench, key: str) -> list[str]:
+    """Return the names of a group's agents, or the key as it is: it may be a blueprint that is not deployed yet."""
+    return [entry.name for entry in bench.context.catalog.select([key])] if key.startswith(GROUP_PREFIX) else [key]
 
 
 def load_of(agent: Agent, rows: Sequence[InvocationRow]) -> MachineConditions | None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .agent_messages import AgentMessages
     from .agent_releases import AgentEndpoint, AgentReleases
     from .agent_removal import AgentRemoval
+    from .agent_tags import AgentTags
     from .agent_targets import AgentTargets
     from .agent_telemetry import AgentTelemetry
     from .agui_client import AguiClient, AguiTransport
@@ -120,6 +121,13 @@ class Agent:
             self.entry = entry
 
         return AgentMessages(self.context, self.entry, self.qualifier, self._bearer, changed)
+
+    @property
+    def tags(self) -> AgentTags:
+        """The tags of the runtime: read, set, remove."""
+        from .agent_tags import AgentTags
+
+        return AgentTags(self.context, self.entry)
 
     @property
     def targets(self) -> AgentTargets:

@@ -19,6 +19,7 @@ from ..plugins import find_plugins
 from .agent import Agent
 from .bench_alerts import BenchAlerts
 from .bench_bedrock import BenchBedrock
+from .bench_catalog import BenchCatalog, choose_agents
 from .bench_evals import BenchEvals
 from .bench_gateways import BenchGateways
 from .bench_identity import BenchIdentity
@@ -78,6 +79,11 @@ class Workbench:
         return BenchBedrock(self.context)
 
     @property
+    def catalog(self) -> BenchCatalog:
+        """Groups of agents, and the catalog as a file."""
+        return BenchCatalog(self.context)
+
+    @property
     def evals(self) -> BenchEvals:
         """Eval sets, stored runs, and cases collected from invocations."""
         return BenchEvals(self.context)
@@ -119,14 +125,22 @@ class Workbench:
         """
         return dict(self.context.environment.environment())
 
-    def agents(self, *, refresh: bool = False) -> pd.DataFrame:
+    def agents(
+        self, *, group: str | None = None, tags: Mapping[str, str] | None = None, refresh: bool = False
+    ) -> pd.DataFrame:
         """Return the catalog, newest first, one row per agent.
 
+            bench.agents(group="team-a", tags={"stage": "prod"})
+
         Args:
-            refresh: Read each agent's current state from the service first.
+            group: Only the agents of this group (`bench.catalog.add_to_group`).
+            tags: Only agents that have all of these tags.
+            refresh: Read each agent's current state and tags from the service first.
+
+        Raises:
+            LoomError: There is no such group.
         """
-        entries = self.context.catalog.list()
-        return agent_frame([self.context.catalog.refresh(entry) for entry in entries] if refresh else entries)
+        return agent_frame(choose_agents(self.context, group=group, tags=tags or {}, refresh=refresh))
 
     def agent(self, key: str, *, deploy: bool = False) -> Agent:
         """Return the agent of that name, runtime id or ARN.

@@ -53,7 +53,7 @@ class BenchEvals:
 
         Args:
             evalset: The set to add the cases to.
-            *agents: Names of agents; all by default.
+            *agents: Names of agents, or groups (`group:team-a`); all by default.
             since: A time, or how long ago; everything by default.
             by_session: Make one case of each session rather than of each invocation.
             **options: Those of `loomlib.evals.capture.collect_cases`: `failures`, `successes`, `seed`, `evaluators` …

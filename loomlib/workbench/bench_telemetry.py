@@ -45,7 +45,7 @@ class BenchTelemetry:
         Args:
             since: The window's start, or how long ago it was; the beginning by default.
             until: The window's end, or how long ago it was; now by default.
-            agents: Names, runtime ids or ARNs; all agents by default.
+            agents: Names, runtime ids, ARNs, or groups (`group:team-a`); all agents by default.
         """
         from ..metrics import Window
         from .overview import Overview
@@ -94,7 +94,7 @@ class BenchTelemetry:
         Args:
             since: The window's start, or how long ago it was; the beginning by default.
             until: The window's end, or how long ago it was; now by default.
-            agents: Names, runtime ids or ARNs; all agents by default.
+            agents: Names, runtime ids, ARNs, or groups (`group:team-a`); all agents by default.
             limit: The most sessions and the most calls to look up of each agent, newest first.
             progress: Called with a line for each agent.
         """
@@ -142,4 +142,4 @@ class BenchTelemetry:
 
     def _entries(self, agents: Sequence[str] | None) -> tuple[AgentEntry, ...]:
         catalog = self._context.catalog
-        return tuple(catalog.list() if agents is None else (catalog.get(key) for key in agents))
+        return catalog.list() if agents is None else catalog.select(agents)

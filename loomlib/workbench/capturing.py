@@ -111,7 +111,7 @@ def collect(
         by_session: Make one case of each session rather than of each invocation.
         **options: Those of `loomlib.evals.capture.collect_cases`.
     """
-    entries = [context.catalog.get(name) for name in agents] if agents else context.catalog.list()
+    entries = context.catalog.select(agents) if agents else context.catalog.list()
     begin = datetime.now(UTC) - since if isinstance(since, timedelta) else since
     owner: dict[str, AgentEntry] = {}
     conversations: list[Conversation] = []

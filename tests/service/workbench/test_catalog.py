@@ -1,0 +1,131 @@
+"""Tags and groups of agents, and the catalog as a file."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from released_agent import deploy_version
+
+import loomlib as loom
+from loomlib.agents.message_format import MessageFormat
+from loomlib.errors import LoomError
+from loomlib.reports import chosen_agents
+
+SECRET = "AKIAIOSFODNN7EXAMPLE"
+
+
+@pytest.fixture(scope="module")
+def agents(bench, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("catalog")
+    environment = {"API_KEY": "value-that-is-secret"}
+    return [deploy_version(bench, folder, name, name, environment=environment) for name in ("first", "second")]
+
+
+def test_tags_reach_the_runtime_and_choose_agents(bench, agents):
+    first, _second = agents
+    assert first.tags.set({"team": "search", "stage": "prod"})["team"] == "search"
+    stored = bench.clients.control().list_tags_for_resource(resourceArn=first.arn)["tags"]
+    assert stored.items() >= {"team": "search", "stage": "prod"}.items()
+    assert list(bench.agents(tags={"team": "search"})["name"]) == ["first"]
+    assert bench.agents(tags={"team": "search"})["tags"].tolist() == ["stage=prod, team=search"]
+    assert "stage" not in first.tags.remove("stage", "absent")
+    bench.clients.control().tag_resource(resourceArn=first.arn, tags={"by": "hand"})
+    assert list(bench.agents(tags={"by": "hand"}, refresh=True)["name"]) == ["first"]
+    with pytest.raises(ValueError, match="the tag loom:agent is reserved"):
+        first.tags.remove("loom:agent")
+
+
+def test_a_group_chooses_agents_for_the_table_for_reports_and_for_the_overview(bench, agents):
+    bench.catalog.add_to_group("team-a", *agents)
+    bench.catalog.add_to_group("team-b", "second")
+    assert set(bench.agents(group="team-a")["name"]) == {"first", "second"}
+    assert list(bench.agents(group="team-b")["name"]) == ["second"]
+    assert [agent.name for agent in chosen_agents(bench, "group:team-b", otherwise="echo")] == ["second"]
+    assert len(bench.telemetry.overview(agents=["group:team-a", "second"]).entries) == 2
+    assert bench.catalog.groups().set_index("group").loc["team-a", "agents"] == 2
+    assert bench.catalog.remove_from_group("team-b", "second") == 1
+    with pytest.raises(LoomError, match=r"no such group of agents.*team-b.*team-a"):
+        bench.agents(group="team-b")
+    with pytest.raises(ValueError, match="a group's name has letters"):
+        bench.catalog.add_to_group("no spaces", "first")
+
+
+def test_an_exported_catalog_has_no_secrets_and_is_imported_elsewhere(bench, agents, home, tmp_path):
+    first = agents[0]
+    first.tags.set({"key": SECRET})
+    bench.catalog.add_to_group("exported", *agents)
+    form = MessageFormat(request={"message": "{prompt}"}, answer="result")
+    bench.context.store.agents.set_message_format(first.entry.id, form.members())
+    file = bench.catalog.export_file(tmp_path / "catalog.json", group="exported")
+    text = file.read_text()
+    assert SECRET not in text
+    assert "value-that-is-secret" not in text
+    assert "API_KEY" not in text
+    document = json.loads(text)
+    assert [agent["name"] for agent in document["agents"]] == ["first", "second"]
+    assert list(document["groups"]) == ["exported"]
+    other = f"sqlite:///{tmp_path}/other.db"
+    with loom.connect(home=home, database_url=other) as elsewhere:
+        assert len(elsewhere.agents()) == 0
+        done = elsewhere.catalog.import_file(file)
+        assert [entry.outcome for entry in done.entries] == ["added", "added"]
+        assert set(elsewhere.agents(group="exported")["name"]) == {"first", "second"}
+        assert elsewhere.agent("first").entry.message_format == form
+        assert elsewhere.agent("first").entry.tags["key"] == SECRET  # from the runtime, not from the file
+        again = elsewhere.catalog.import_file(file)
+        assert again.sentence() == "2 agents: 2 known · 1 group"
+        assert elsewhere.catalog.export_file(tmp_path / "again.json").read_text() == text
+    bench.context.store.agents.set_message_format(first.entry.id, None)
+
+
+def test_an_agent_that_is_gone_does_not_stop_the_import_of_the_others(bench, agents, tmp_path):
+    file = bench.catalog.export_file(tmp_path / "catalog.json")
+    document = json.loads(file.read_text())
+    gone = json.loads(json.dumps(document["agents"][0]))
+    gone["arn"] = gone["arn"][:-10] + "AAAAAAAAAA"
+    gone["name"] = "gone"
+    document["agents"].insert(0, gone)
+    file.write_text(json.dumps(document))
+    done = bench.catalog.import_file(file)
+    assert [entry.agent for entry in done.failed] == ["gone"]
+    assert "not found" in done.failed[0].reason.lower()
+    assert len(done.entries) == len(document["agents"])
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("{", "it is not JSON"),
+        ("[1]", '"format" is not "loom-catalog"'),
+        ('{"format": "loom-catalog", "version": 9}', "its version is 9"),
+        ('{"format": "loom-catalog", "version": 1, "agents": [{"arn": "x"}]}', "agent 1 is invalid"),
+        ('{"format": "loom-catalog", "version": 1, "groups": {"g": ["arn:x"]}}', "group g has an agent"),
+    ],
+)
+def test_a_file_that_is_no_catalog_gets_one_clear_error(bench, tmp_path, content, complaint):
+    (tmp_path / "file.json").write_text(content)
+    with pytest.raises(LoomError, match=f"This is no catalog file.*{complaint}"):
+        bench.catalog.import_file(tmp_path / "file.json")
+
+
+def test_the_command_line_exports_imports_groups_tags_and_removes(loom_command, bench, agents, home, tmp_path):
+    def call(*arguments, code=0):
+        ran = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(home)})
+        assert ran.returncode == code, ran.stdout + ran.stderr
+        return ran
+
+    file = tmp_path / "typed.json"
+    assert "team-c: second" in call("agents", "group", "team-c", "second").stderr
+    assert json.loads(call("--json", "agents", "export", str(file), "--group", "team-c").stdout)["agents"] == 1
+    assert [row["outcome"] for row in json.loads(call("--json", "agents", "import", str(file)).stdout)] == ["known"]
+    assert [row["name"] for row in json.loads(call("--json", "agents", "--group", "team-c").stdout)] == ["second"]
+    assert json.loads(call("--json", "tag", "second", "owner=ann").stdout)["owner"] == "ann"
+    assert "second" in call("agents", "--tag", "owner=ann").stdout
+    assert "no agents" in call("agents", "group", "team-c", "second", "--remove").stderr
+    plan = json.loads(call("--json", "remove", "second", "--everything", "--plan").stdout)
+    assert {"delete", "keep"} == {step["action"] for step in plan["steps"]}
+    assert "second" in call("agents").stdout
+    call("remove", "second", "--everything")
+    assert "second" not in [row["name"] for row in json.loads(call("--json", "agents").stdout)]
