@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loomlib.imports.bedrock_agents import ImportedTool
@@ -162,6 +162,20 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except ApiDocumentError:
         return
     json.dumps(read, ensure_ascii=False).encode()
+
+
+_PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.text(max_size=5), _PLAIN, max_size=4), st.booleans())
+def test_a_document_is_the_same_from_json_and_from_yaml(value: dict[str, Any], flow: bool) -> None:
+    assert parse_document(json.dumps(value)) == plain_json(value)
+    assert parse_document(yaml.safe_dump(value, default_flow_style=flow)) == plain_json(value)
 
 
 # Operations

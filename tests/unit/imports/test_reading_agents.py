@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from loomlib.aws.bedrock_agent_parts import AgentRoute, RelatedText, VersionDocuments
 from loomlib.aws.bedrock_models import IdentifiedModel, identifier_kind
 from loomlib.imports.bedrock_agents import ActionGroup, ImportedAgent, assess_features
-from loomlib.imports.bedrock_agents.snapshot import agent_digest, read_agent
+from loomlib.imports.bedrock_agents.snapshot import AgentSnapshot, agent_digest, read_agent, snapshot_files
 from tests.imported_agents import ORDERS_API, lambda_arn
 
 ROUTE = AgentRoute(id="ALIASLIVE1", name="live", version="3")
@@ -402,6 +402,38 @@ def test_what_looks_like_a_secret_name_is_no_secret_in_a_schema() -> None:
         "password": ("string", True), "token": ("integer", False),
     }  # fmt: skip
     assert agent.action_groups[0].api_document == ORDERS_API
+
+
+_SECRET_TEXT = st.sampled_from((TOKEN, f"use {TOKEN} here", f"Bearer {TOKEN}", f"https://x.example/?q={TOKEN}"))
+_PLANTED = st.recursive(
+    _SECRET_TEXT | st.text(max_size=6) | st.integers(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from((
+            "properties", "parameters", "examples", "example", "default", "description", "name", "in", "paths", "get",
+            "enum", "required", "security", "servers", "url", "x-internal", "operationId", "$ref", "token", "schema",
+        )) | _SECRET_TEXT, inner, max_size=3,
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.sampled_from(("paths", "components", "info", "x-more")), _PLANTED, min_size=1), _PLANTED)
+def test_a_secret_anywhere_in_a_schema_is_in_no_file_of_the_snapshot(document: dict[str, Any], parameters: Any) -> None:
+    api = {"openapi": "3.0.0", "paths": {"/a": {"get": {"description": "x"}}}, **document}
+    functions = {"functions": [{"name": "f", "description": f"with {TOKEN}", "parameters": parameters}]}
+    agent = read(
+        {**BY_LAMBDA, "apiSchema": api},
+        {**BY_LAMBDA, "functionSchema": functions},
+        agent={"description": TOKEN, "agentName": f"a {TOKEN}"},
+        knowledge_bases=({"knowledgeBaseId": "KB1", "description": TOKEN},),
+        collaborators=({"collaboratorName": TOKEN, "collaborationInstruction": TOKEN},),
+    )
+    snapshot = AgentSnapshot(agent=agent, region="us-east-1", is_immutable=True, digest=agent_digest(agent))
+    for name, content in snapshot_files(snapshot).items():
+        assert TOKEN not in name
+        assert TOKEN.encode() not in content
+    assert sum(agent.redactions.values()) >= 5
 
 
 def test_an_agent_with_another_secret_has_the_same_digest() -> None:

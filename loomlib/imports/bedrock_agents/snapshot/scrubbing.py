@@ -38,6 +38,7 @@ class Scrubber:
         from loomlib.redaction.secrets import is_secret_name
 
         self._is_secret_name = is_secret_name
+        self._clean: set[str] = set()
         self._texts = Redactor(SECRETS, numbered=False).document()
         # What other things refer to must stay as it is, unless it has a form that means nothing but a secret.
         self._identifiers = Redactor(KNOWN_FORMS, numbered=False).document()
@@ -53,7 +54,12 @@ class Scrubber:
         Args:
             text: An instruction, a description, a prompt, or the like.
         """
-        return self._texts.text(_encodable(text))
+        if text in self._clean:
+            return text
+        scrubbed = self._texts.text(_encodable(text))
+        if scrubbed == text:  # schemas repeat their texts
+            self._clean.add(text)
+        return scrubbed
 
     def identifier(self, text: str) -> str:
         """Return a name, an id or a path, in which only documented forms of secrets are replaced.
