@@ -132,7 +132,10 @@ class ShadowFile:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             try:
-                os.write(descriptor, f"{line}\n".encode())
+                before = (
+                    "\n" if os.fstat(descriptor).st_size else ""
+                )  # ends a line that a killed process left incomplete
+                os.write(descriptor, f"{before}{line}\n".encode())
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
