@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import ResourceNotFoundError
 from ..toml_files import read_toml
+
+if TYPE_CHECKING:
+    from ..evals import EvalSet
 
 _FOLDER: Final = Path(__file__).parent.parent / "bedrock_examples"
 _FILE: Final = "example.toml"
@@ -40,6 +43,33 @@ def read_example(name: str) -> Mapping[str, Any]:
         for key, documents in declaration.get("knowledge_bases", {}).items()
     }
     return declaration
+
+
+def example_cases(name: str) -> EvalSet:
+    """Return the prompts of an example as an eval set, with results of the calls that its agent returns.
+
+    Each case checks what a good answer contains.
+
+    Args:
+        name: Its name, such as `shop`.
+
+    Raises:
+        ResourceNotFoundError: There is no such example.
+    """
+    from ..evals import EvalCase, EvalSet
+    from ..evals.values.cases import EvaluatorChoice, Turn
+
+    prompts: list[Mapping[str, Any]] = read_example(name)["prompts"]
+    cases = [
+        EvalCase(
+            id=prompt["id"],
+            turns=(Turn(prompt=prompt["text"]),),
+            initial_state={"returnControl": dict(prompt["results"])} if "results" in prompt else {},
+            evaluators=(EvaluatorChoice(name="contains", options={"texts": tuple(prompt["contains"])}),),
+        )
+        for prompt in prompts
+    ]
+    return EvalSet(name=name, cases=tuple(cases))
 
 
 def _text(file: Path) -> str:

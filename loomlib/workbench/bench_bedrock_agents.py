@@ -13,7 +13,7 @@ from ..errors import NotSupportedError
 from .account_resources import AccountResources
 from .bedrock_agent_memory import BedrockAgentMemory
 from .bedrock_agent_reply import BedrockAgentReply
-from .bedrock_examples import read_example
+from .bedrock_examples import example_cases, read_example
 from .context import Context
 from .frames import bedrock_agent_frame
 from .wait_line import WaitLine
@@ -336,3 +336,16 @@ class BenchBedrockAgents(AccountResources[BedrockAgent, BedrockAgentView]):
             )
         created = create_agents(self._context.clients, declaration, progress=WaitLine())
         return BedrockAgentView(self._context, created.root)
+
+    def example_cases(self, name: str = "shop") -> EvalSet:
+        """Return prompts for an agent that ships with Loom, with results of the calls that it returns to its caller.
+
+            shop.parity(new, bench.bedrock.agents.example_cases("shop"), alias="live")
+
+        Args:
+            name: The example's name.
+
+        Raises:
+            ResourceNotFoundError: There is no such example.
+        """
+        return example_cases(name)

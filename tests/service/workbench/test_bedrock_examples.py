@@ -21,6 +21,13 @@ def test_the_shop_is_made_by_one_call_and_answers(bench: loom.Workbench) -> None
     assert list(agents.table()["id"]) == list(before["id"])
 
 
+def test_the_cases_of_the_shop_are_answered_without_a_person(bench: loom.Workbench) -> None:
+    shop = bench.bedrock.agents.create_example("shop")
+    cases = bench.bedrock.agents.example_cases("shop")
+    scores = shop.evaluate(cases, alias="live").scores()
+    assert list(scores["value"]) == [1.0] * len(cases.cases)
+
+
 def test_an_agent_that_is_left_half_made_is_made_again(bench: loom.Workbench) -> None:
     agents = bench.bedrock.agents
     before = agents.create_example("shop")
