@@ -12,7 +12,7 @@ from ..aws import Clients, Package
 from ..aws.deploy import code_bucket, local_role, own_python, package_key
 from ..aws.runtime_requests import RuntimeCode, RuntimeRequest
 from ..aws.runtime_settings import RuntimeSettings
-from ..aws.runtimes import RuntimeDescription
+from ..aws.runtimes import RuntimeDescription, find_runtime
 from ..errors import DeployError, LoomError
 from ..presentation.formats import join
 from ..telemetry.cost import price_table
@@ -31,6 +31,7 @@ from .policies import AwsPlace, KnownResources, RolePolicy, role_policy
 from .resources import locate_resources
 from .spec import AgentSpec
 from .steps import DeployPlan, PlanStep
+from .triggers.parts import part_of_trigger, trigger_parts
 
 _log = logging.getLogger(__name__)
 
@@ -81,8 +82,8 @@ class DeployInput:
         code: The agent's folder or file, from which its permissions follow.
         variables: Environment variables beside those of the spec, such as ids of bound resources. They are neither
             shown nor stored.
-        role: The ARN of a role that exists, "own", or None for the default: "own" on AWS, and on the local AgentCore
-            a role that may use everything there.
+        role: The ARN of a role that exists, "own", or None for the default: "own" on AWS and where the description
+            names resources or secrets, else the local AgentCore's own role, which may do what most agents need.
         assumptions: How the agent is used, for the estimate of its cost.
         notes: What a reader of the plan should know about the package.
     """
@@ -114,7 +115,8 @@ class Deployment:
         parts: list[Part] = [BucketPart(clients)]
         parts += self._images.parts if self._images else [PackagePart(clients, spec.name, given.package)]
         role_arn = given.role
-        if role_arn == OWN_ROLE or (role_arn is None and target.where == "aws"):
+        names_resources = bool(spec.bindings() or spec.secrets)
+        if role_arn == OWN_ROLE or (role_arn is None and (target.where == "aws" or names_resources)):
             place = AwsPlace(account=clients.account_id(), region=clients.region)
             self.policy = role_policy(
                 spec,
@@ -131,7 +133,8 @@ class Deployment:
             self.request = replace(self.request, code=RuntimeCode(image=self._images.uri()))
         self._runtime = RuntimePart(clients, self.request)
         endpoints = [EndpointPart(clients, spec, name, purpose) for purpose, name in spec.endpoints.items()]
-        self._parts: Sequence[Part] = (*parts, self._runtime, *endpoints)
+        triggers = trigger_parts(clients, spec, self._agent_arn)
+        self._parts: Sequence[Part] = (*parts, self._runtime, *endpoints, *triggers)
 
     def plan(self) -> DeployPlan:
         """Return what would be made and changed; only reads."""
@@ -228,13 +231,23 @@ class Deployment:
             return RolePart(clients, spec, None)
         if intent.kind == EndpointPart.kind:
             return EndpointPart(clients, spec, intent.name, intent.name)
-        if (part := part_of_image(clients, spec, intent.kind)) is not None:
+        part = part_of_image(clients, spec, intent.kind) or part_of_trigger(clients, spec, intent.kind)
+        if part is not None:
             return part
         raise DeployError(
             "The journal names a resource that this release does not know",
             on=f"{intent.kind} {intent.name}",
             try_="the release of Loom that was interrupted",
         )
+
+    def _agent_arn(self) -> str:
+        """Return the runtime's ARN; "" before it exists."""
+        if self._runtime.deployed is not None:
+            return self._runtime.deployed.arn
+        clients = self._target.clients
+        runtime_id = find_runtime(clients, self._given.spec.name)
+        place = AwsPlace(account=clients.account_id(), region=clients.region)
+        return place.arn("bedrock-agentcore", f"runtime/{runtime_id}") if runtime_id else ""
 
     def _journal(self) -> DeployJournal:
         return DeployJournal(self._target.home, self._target.scope, self._given.spec.name)

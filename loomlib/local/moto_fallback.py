@@ -21,6 +21,7 @@ from .access.assumed_roles import AssumedRoles
 from .access.bodies import Body
 from .error_forms import content_type_of, error_form, operation_of, protocol_of
 from .logs.store import Logs
+from .moto_buckets import correct_buckets
 from .wire import AsgiMessage, AsgiScope, Receive, RefusedError, Send, not_found, not_implemented
 
 _log = logging.getLogger(__name__)
@@ -139,6 +140,8 @@ class MotoFallback:
         if scope["loom.service"] == "cloudformation" and self.serve_stacks is not None:
             body = self.serve_stacks(scope["loom.principal"], lambda: list(self._application(environ, start)))
             return started[0], started[1], body
+        if scope["loom.service"] == "s3":
+            correct_buckets()
         if scope["loom.service"] != "logs":
             body = self._application(environ, start)
             if scope["loom.service"] == "sts" and "loom.unsigned_region" not in scope:

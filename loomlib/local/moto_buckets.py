@@ -1,0 +1,32 @@
+"""moto's S3, corrected where its answers lack what AWS's have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, cast
+
+
+@cache
+def correct_buckets() -> None:
+    """Let GetBucketNotificationConfiguration say that EventBridge gets a bucket's events, once for a process."""
+    from moto.core.responses import ActionResult
+    from moto.s3 import responses
+
+    response: Any = responses.S3Response
+    read: Callable[[Any], Any] = response.get_bucket_notification
+
+    def get_bucket_notification(self: Any) -> Any:
+        found: Any = self.backend.get_bucket_notification_configuration(self.bucket_name)
+        if found is None or found.event_bridge is None:
+            return read(self)
+        serialized: Callable[[Any], Any] = self.serialized
+
+        def with_event_bridge(result: Any) -> Any:
+            members = cast("Mapping[str, Any]", result.result)
+            return serialized(ActionResult({**members, "EventBridgeConfiguration": {}}))
+
+        self.serialized = with_event_bridge
+        return read(self)
+
+    response.get_bucket_notification = get_bucket_notification

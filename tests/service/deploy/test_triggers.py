@@ -1,0 +1,161 @@
+"""Triggers of an agent: made by apply, fired by hand, and removed with their entry in loom-agent.toml."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from echo_agent import ECHO_AGENT
+from recording_proxy import SentRequest, operation_of, recording_proxy
+
+from loomlib.aws import Clients, Connection
+from loomlib.aws.packages import make_package
+from loomlib.deploy.deployment import DeployInput, Deployment, DeployTarget
+from loomlib.deploy.spec import AgentSpec, TriggerSpec
+from loomlib.deploy.triggers import agent_triggers, find_trigger
+from loomlib.deploy.triggers.firing import fire_trigger
+from loomlib.errors import LoomError
+
+SPEC = AgentSpec(
+    name="triggered",
+    triggers=(
+        TriggerSpec(schedule="rate(1 day)", prompt="good morning"),
+        TriggerSpec(s3="invoices-in/new/", suffix=".pdf", payload={"prompt": "Read {key}", "kinds": ["{bucket}"]}),
+    ),
+)
+SERVICES = ("scheduler", "events", "lambda", "bedrock-agentcore-control", "bedrock-agentcore", "iam")
+
+
+@pytest.fixture(scope="module")
+def sent_by(service: Any) -> Iterator[tuple[Clients, list[SentRequest]]]:
+    """Clients whose requests are recorded, and the requests."""
+    with recording_proxy(service.url) as (address, sent):
+        environment = {name: value.replace(service.url, address) for name, value in service.environment().items()}
+        with contextlib.closing(Clients(Connection(region=service.region, environment=environment))) as clients:
+            yield clients, sent
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    code = tmp_path_factory.mktemp("triggered")
+    (code / "agent.py").write_text(ECHO_AGENT)
+    return code
+
+
+def deployment(clients: Clients, folder: Path, spec: AgentSpec = SPEC) -> Deployment:
+    given = DeployInput(spec=spec, package=make_package(folder), code=folder)
+    return Deployment(DeployTarget(clients=clients, where="local", home=folder.parent), given)
+
+
+@pytest.fixture(scope="module")
+def deployed(sent_by: tuple[Clients, list[SentRequest]], aws: Any, folder: Path) -> Clients:
+    clients, _ = sent_by
+    aws.client("s3").create_bucket(Bucket="invoices-in")
+    plan = deployment(clients, folder).plan()
+    assert [step.name for step in plan.steps if step.kind.startswith("trigger")] == [
+        "loom-triggered-schedule-1",
+        "loom-triggered-s3-1",
+    ]
+    deployment(clients, folder).apply(lambda line: None)
+    return clients
+
+
+def test_a_second_plan_has_nothing_to_do(deployed: Clients, folder: Path) -> None:
+    plan = deployment(deployed, folder).plan()
+    assert plan.is_empty, [(step.kind, step.changes) for step in plan.steps if step.action != "keep"]
+
+
+def test_the_requests_are_those_of_aws_s_models(deployed: Clients, sent_by: tuple[Clients, list[SentRequest]]) -> None:
+    def signed_for(request: SentRequest) -> str:
+        return request.headers.get("authorization", "////").split("/")[3]
+
+    wanted = ("scheduler", "events", "lambda", "iam")
+    seen = {
+        operation_of(request, SERVICES, region=request.headers["authorization"].split("/")[2])
+        for request in sent_by[1]
+        if signed_for(request) in wanted
+    }
+    assert seen >= {
+        *("scheduler.CreateSchedule", "events.PutRule", "events.PutTargets", "lambda.CreateFunction"),
+        *("lambda.AddPermission", "lambda.PutFunctionEventInvokeConfig", "iam.CreateRole", "iam.PutRolePolicy"),
+    }
+
+
+def test_a_schedule_fires_with_its_own_payload_and_a_session_of_its_own(deployed: Clients) -> None:
+    trigger = find_trigger(SPEC, "schedule-1")
+    first, second = (fire_trigger(deployed, trigger) for _ in range(2))
+    assert json.loads(first.answer)["echo"] == {"prompt": "good morning"} == first.payload
+    assert first.session_id != second.session_id
+    assert first.session_id.startswith("loom-triggered-schedule-1-")
+    assert first.through == "schedule loom-triggered-schedule-1"
+
+
+def test_an_object_fires_through_the_deployed_function_with_the_event_s_place(deployed: Clients) -> None:
+    fired = fire_trigger(deployed, find_trigger(SPEC, "s3-1"), key="new/a.pdf", size=7)
+    place = {"bucket": "invoices-in", "key": "new/a.pdf", "size": 7, "etag": ""}
+    assert fired.payload == {"prompt": "Read new/a.pdf", "kinds": ["invoices-in"], "s3": place}
+    assert json.loads(fired.answer)["echo"] == fired.payload
+    assert fired.through == "function loom-triggered-s3-1"
+
+
+@pytest.mark.parametrize(
+    ("key", "why"), [("", "needs the key"), ("old/a.pdf", "not about"), ("new/a.txt", "not about")]
+)
+def test_an_object_that_the_trigger_is_not_about_is_refused(deployed: Clients, key: str, why: str) -> None:
+    with pytest.raises(LoomError, match=why):
+        fire_trigger(deployed, find_trigger(SPEC, "s3-1"), key=key)
+
+
+def test_the_function_may_invoke_this_agent_and_no_other(deployed: Clients, aws: Any, echo: dict[str, Any]) -> None:
+    functions = aws.client("lambda", read_timeout=120)
+    name = "loom-triggered-s3-1"
+    own = functions.get_function(FunctionName=name)["Configuration"]["Environment"]["Variables"]
+    other = {"Variables": {**own, "AGENT_ARN": echo["agentRuntimeArn"]}}
+    functions.update_function_configuration(FunctionName=name, Environment=other)
+    event = {"detail": {"bucket": {"name": "b"}, "object": {"key": "k"}}}
+    answer = functions.invoke(FunctionName=name, Payload=json.dumps(event).encode())
+    failed = json.loads(answer["Payload"].read())
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": own})
+    assert "is not authorized to perform: bedrock-agentcore:InvokeAgentRuntime" in failed["errorMessage"]
+
+
+def test_the_bucket_keeps_its_other_notifications(deployed: Clients, aws: Any) -> None:
+    found = aws.client("s3").get_bucket_notification_configuration(Bucket="invoices-in")
+    assert found["EventBridgeConfiguration"] == {}
+
+
+def test_a_schedule_that_is_switched_off_stays_so_when_it_changes(deployed: Clients, aws: Any, folder: Path) -> None:
+    scheduler = aws.client("scheduler")
+    found = scheduler.get_schedule(Name="loom-triggered-schedule-1")
+    kept = {name: found[name] for name in ("Name", "ScheduleExpression", "FlexibleTimeWindow", "Target", "Description")}
+    scheduler.update_schedule(**kept, State="DISABLED")
+    daily = replace(SPEC, triggers=(replace(SPEC.triggers[0], schedule="cron(0 8 * * ? *)"), SPEC.triggers[1]))
+    plan = deployment(deployed, folder, daily).plan()
+    (step,) = [step for step in plan.steps if step.kind == "trigger schedule-1"]
+    assert (step.action, step.note) == ("change", "it is switched off, and stays so")
+    deployment(deployed, folder, daily).apply(lambda line: None)
+    changed = scheduler.get_schedule(Name="loom-triggered-schedule-1")
+    assert (changed["ScheduleExpression"], changed["State"]) == ("cron(0 8 * * ? *)", "DISABLED")
+
+
+def test_triggers_that_the_file_no_longer_has_are_removed_with_their_roles(
+    deployed: Clients, aws: Any, folder: Path
+) -> None:
+    bare = replace(SPEC, triggers=())
+    plan = deployment(deployed, folder, bare).plan()
+    assert [step.kind for step in plan.steps if step.kind.startswith("removed")] == [
+        "removed trigger schedule-1",
+        "removed trigger s3-1",
+    ]
+    deployment(deployed, folder, bare).apply(lambda line: None)
+    assert not aws.client("scheduler").list_schedules(NamePrefix="loom-triggered-")["Schedules"]
+    assert not aws.client("events").list_rules(NamePrefix="loom-triggered-")["Rules"]
+    roles = [role["RoleName"] for role in aws.client("iam").list_roles()["Roles"]]
+    assert not [name for name in roles if name.startswith("loom-triggered-s")]
+    with pytest.raises(LoomError, match="not deployed"):
+        fire_trigger(deployed, agent_triggers(SPEC)[0])
