@@ -97,7 +97,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "functions": {"action_groups": (weather_group(),)},
     "api": {"action_groups": orders_agent().action_groups},
     "http": {"action_groups": (stock_group(),)},
-    "control": {"action_groups": (weather_group(executor="return_control", lambda_arn=""),)},
+    "control": {"action_groups": (weather_group("forecast", executor="return_control", lambda_arn=""),)},
     "guardrail": {"guardrail": AgentGuardrail(id="guard0000001", version="2")},
     "knowledge": {"knowledge_bases": (BASE,)},
     "code": {"action_groups": (CODE,)},
@@ -137,6 +137,26 @@ def with_features(*names: str) -> ImportedAgent:
     return shop_agent(name="-".join(names) or "plain", **given)
 
 
+def everything() -> ImportedAgent:
+    """A router with every feature, and collaborators to two levels."""
+    features = ("functions", "api", "http", "control", "guardrail", "code", "ask", "memory", "parsers", "answers")
+    deeper = shop_agent(
+        id="DEEPER0001", name="deeper", collaboration="supervisor", collaborators=(member("desk", orders_agent()),)
+    )
+    agent = with_features(*features)
+    tagged = FEATURES["tagged"]["prompts"]
+    members = (member("orders", orders_agent(), shares_history=True), member("deeper", deeper))
+    groups = (*agent.action_groups[:2], stock_group(server=""), *agent.action_groups[3:])
+    return replace(
+        agent,
+        name="everything",
+        prompts=(*tagged, *agent.prompts),
+        action_groups=groups,
+        collaboration="router",
+        collaborators=members,
+    )
+
+
 def variants() -> dict[str, ImportedAgent]:
     """Agents by name: without features, with one, with two, and the supervisor with all."""
     names = [(), *((name,) for name in FEATURES), *combinations(FEATURES, 2)]
@@ -154,6 +174,7 @@ def variants() -> dict[str, ImportedAgent]:
             collaborators=(member("next", deepest),),
         )
     agents["deep"] = shop_agent(name="deep", collaboration="router", collaborators=(member("next", deepest),))
+    agents["everything"] = everything()
     agents["support"] = support_supervisor()
     agents["support-router"] = replace(support_supervisor(), name="support-router", collaboration="router")
     return agents

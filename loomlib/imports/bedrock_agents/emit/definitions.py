@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from ..model import ActionGroup, Collaborator, ImportedAgent, ImportedTool, InferenceParameters, PromptStep
@@ -133,14 +133,28 @@ def _agent(agent: ImportedAgent, constant: Any, *, is_root: bool) -> PythonCall:
         "knowledge_base_answers": answers if writes_from_passages(agent) else None,
         "collaboration": agent.collaboration if callable_collaborators(agent) else None,
         "router": (router or _default_router(agent)) if is_router else None,
-        "collaborators": tuple(_collaborator(item, constant) for item in _called(agent)),
+        "collaborators": tuple(
+            _collaborator(item, name, constant)
+            for item, name in zip(_called(agent), collaborator_tools(agent), strict=True)
+        ),
     }
     required = ("name", "id", "version", "alias", "instruction")
     kept = {name: value for name, value in given.items() if name in required or _is_set(value)}
     return PythonCall(name="AgentDefinition", arguments=kept)
 
 
-def _called(agent: ImportedAgent) -> Iterable[Collaborator]:
+def collaborator_tools(agent: ImportedAgent) -> list[str]:
+    """Return the names of the tools that stand for an agent's collaborators, distinct from those of its actions.
+
+    Args:
+        agent: The agent.
+    """
+    taken = [tool.name for group in callable_groups(agent) for tool in group.tools]
+    names = [tool_name(item.name) for item in _called(agent)]
+    return distinct([*taken, *names])[len(taken) :]
+
+
+def _called(agent: ImportedAgent) -> list[Collaborator]:
     return [item for item in agent.collaborators if item.agent is not None] if agent.collaboration != "none" else []
 
 
@@ -149,11 +163,11 @@ def _orchestration_model(agent: ImportedAgent) -> str:
     return step.model if step is not None and step.is_overridden and step.model else agent.model.identifier
 
 
-def _collaborator(item: Collaborator, constant: Any) -> PythonCall:
+def _collaborator(item: Collaborator, name: str, constant: Any) -> PythonCall:
     return PythonCall(
         name="Collaborator",
         arguments={
-            "name": tool_name(item.name),
+            "name": name,
             "instruction": item.instruction or f"Asks the agent {item.name}",
             "shares_history": item.shares_history,
             "agent": PythonName(constant(item.agent)),

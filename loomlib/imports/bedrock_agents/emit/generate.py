@@ -14,11 +14,11 @@ from ....errors import LoomError
 from ..features import assess_features
 from ..model import DEEPEST, ImportedAgent
 from .agent_toml import agent_toml, idle_seconds
-from .definitions import definition_files, http_servers
+from .definitions import collaborator_tools, definition_files, http_servers
 from .framework import Framework
 from .generated import FrameworkName, GeneratedAgent
 from .langgraph import LANGGRAPH
-from .naming import runtime_name, tool_name
+from .naming import runtime_name
 from .python_text import python_text
 from .strands import STRANDS
 from .uses import Uses, callable_collaborators, callable_groups, distinct_agents, uses_of
@@ -173,8 +173,8 @@ def _tools(root: ImportedAgent) -> Iterator[tuple[str, dict[str, str]]]:
         for base in agent.enabled_knowledge_bases:
             named = f"x_amz_knowledgebase_{base.id}__Search"
             yield agent.id, {"name": named, "kind": "knowledge_base", "knowledge_base": base.id}
-        for name, _ in callable_collaborators(agent):
-            yield agent.id, {"name": tool_name(name), "kind": "collaborator", "collaborator": name}
+        for (name, _), tool in zip(callable_collaborators(agent), collaborator_tools(agent), strict=True):
+            yield agent.id, {"name": tool, "kind": "collaborator", "collaborator": name}
 
 
 @cache

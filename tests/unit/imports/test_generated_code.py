@@ -1,0 +1,315 @@
+"""The generated code: a reviewer's tools accept it, and the mistakes of other importers are not in it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_variants import everything, member, shop_agent, stock_group, variants, weather_group, with_features
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from imported_agents import lambda_arn, orders_agent, support_supervisor
+
+from loomlib.errors import LoomError
+from loomlib.imports.bedrock_agents import ActionGroup, ImportedAgent
+from loomlib.imports.bedrock_agents.emit import FRAMEWORKS, FrameworkName, GeneratedAgent, generate_agent
+from loomlib.imports.bedrock_agents.emit.python_text import PythonCall, python_text
+
+VENV = Path(sys.executable).parent
+
+
+def put(generated: GeneratedAgent, folder: Path) -> Path:
+    for path, text in generated.files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return folder
+
+
+def ran(*command: str | Path, cwd: Path) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "LOOM_"))}
+    result = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**environment, "PYTHONDONTWRITEBYTECODE": "1", "AWS_EC2_METADATA_DISABLED": "true"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout[-4_000:] + result.stderr[-4_000:]
+    return result.stdout
+
+
+@pytest.fixture(scope="module", params=FRAMEWORKS)
+def framework(request: pytest.FixtureRequest) -> FrameworkName:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def all_variants(framework: FrameworkName) -> dict[str, GeneratedAgent]:
+    return {name: generate_agent(agent, framework) for name, agent in variants().items()}
+
+
+@pytest.fixture(scope="module")
+def full(framework: FrameworkName) -> GeneratedAgent:
+    return generate_agent(everything(), framework)
+
+
+def modules(generated: GeneratedAgent) -> Iterator[tuple[str, ast.Module]]:
+    for path, text in generated.files.items():
+        if path.endswith(".py") and not path.startswith("tests/"):
+            yield path, ast.parse(text)
+
+
+def calls(tree: ast.AST) -> set[str]:
+    found = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return {func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in found}
+
+
+def test_ruff_accepts_code_of_every_shape(all_variants: Mapping[str, GeneratedAgent], tmp_path: Path) -> None:
+    for name, generated in all_variants.items():
+        put(generated, tmp_path / re.sub(r"\W", "_", name))
+    assert "already formatted" in ran(VENV / "ruff", "format", "--check", ".", cwd=tmp_path)
+    ran(VENV / "ruff", "check", "--no-cache", ".", cwd=tmp_path)
+
+
+@pytest.mark.slow
+def test_pyright_accepts_the_code(full: GeneratedAgent, tmp_path: Path) -> None:
+    ran(VENV / "pyright", "--pythonpath", sys.executable, ".", cwd=put(full, tmp_path))
+
+
+def test_its_own_tests_pass_without_aws(full: GeneratedAgent, tmp_path: Path) -> None:
+    assert "passed" in ran(
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", cwd=put(full, tmp_path)
+    )
+
+
+def test_equal_agents_give_equal_code_in_every_process(framework: FrameworkName, full: GeneratedAgent) -> None:
+    code = (
+        "from agent_variants import everything\n"
+        "from loomlib.imports.bedrock_agents.emit import generate_agent\n"
+        f"print(generate_agent(everything(), {framework!r}).digest)\n"
+    )
+    root = Path(__file__).parents[3]
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": f"{root}{os.pathsep}{root / 'tests'}"}
+        result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        assert result.stdout.strip() == full.digest, result.stderr
+
+
+def test_the_entry_point_streams_prints_its_start_first_and_runs_under_main(full: GeneratedAgent) -> None:
+    tree = ast.parse(full.files["agent.py"])
+    (invoke,) = [node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef) and node.name == "invoke"]
+    assert any(isinstance(node, ast.Yield) for node in ast.walk(invoke))
+    statements = [ast.unparse(node) for node in invoke.body]
+    printed = next(number for number, text in enumerate(statements) if text.startswith("print("))
+    assert "Agent invoked - Start time: " in statements[printed]
+    assert not any("payload" in text for text in statements[:printed] if '"""' not in text and "'''" not in text)
+    assert full.files["agent.py"].endswith('if __name__ == "__main__":\n    create_app().run()\n')
+    assert "except Exception" not in re.sub(
+        r"except Exception as error:\n.*?raise\n", "", full.files["agent.py"], flags=re.S
+    )
+
+
+def test_importing_makes_no_client_id_clock_or_state(full: GeneratedAgent) -> None:
+    allowed = {"compile", "Literal", "tuple", "field", "dataclass", "create_app", "run", "_schema"}
+    for path, tree in modules(full):
+        for statement in tree.body:
+            if isinstance(statement, ast.Assign | ast.AnnAssign):
+                made = calls(statement)
+                is_data = path.startswith("definitions/") and not made - {
+                    "Action", "AgentDefinition", "Collaborator", "Guardrail", "Inference", "KnowledgeBase",
+                    "LongTermMemory", "Parameter", "Step",
+                }  # fmt: skip
+                assert is_data or made <= allowed, (path, ast.unparse(statement)[:200])
+            assert not isinstance(statement, ast.Expr) or isinstance(statement.value, ast.Constant), path
+        assert not any(isinstance(node, ast.Global) for node in ast.walk(tree)), path
+
+
+def test_nobody_is_asked_on_a_terminal(all_variants: Mapping[str, GeneratedAgent]) -> None:
+    for generated in all_variants.values():
+        for path, tree in modules(generated):
+            assert not calls(tree) & {"input", "getpass", "breakpoint"}, path
+
+
+def test_code_makes_nothing_in_aws_but_events_of_its_memory(all_variants: Mapping[str, GeneratedAgent]) -> None:
+    for generated in all_variants.values():
+        for path, tree in modules(generated):
+            making = {name for name in calls(tree) if name.startswith(("create_", "update_", "put_", "delete_"))}
+            assert making <= {"create_app", "create_event"}, path
+
+
+def test_generating_needs_no_network_and_has_no_random_names(framework: FrameworkName) -> None:
+    code = (
+        "import socket\n"
+        "def refuse(*_, **__): raise AssertionError('no network')\n"
+        "socket.socket.connect = refuse\n"
+        "import sys; from agent_variants import everything\n"
+        "from loomlib.imports.bedrock_agents.emit import generate_agent\n"
+        f"generated = generate_agent(everything(), {framework!r})\n"
+        "assert 'boto3' not in sys.modules and 'botocore' not in sys.modules\n"
+        "print(generated.name)\n"
+    )
+    root = Path(__file__).parents[3]
+    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'tests'}"}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert result.stdout.strip() == "everything", result.stderr
+
+
+def test_the_guardrail_is_code_and_no_comment(framework: FrameworkName) -> None:
+    generated = generate_agent(with_features("guardrail"), framework)
+    definition = ast.unparse(ast.parse(generated.files["definitions/guardrail.py"]))
+    assert "Guardrail(id='guard0000001', version='2')" in definition
+    assert re.search(r"guardrail", ast.unparse(ast.parse(generated.files["model_loop.py"])))
+    without = generate_agent(shop_agent(), framework)
+    assert "guardrail" not in ast.unparse(ast.parse(without.files["definitions/shop_agent.py"]))
+
+
+def test_only_functions_and_resources_that_are_used_are_allowed(framework: FrameworkName) -> None:
+    off = weather_group("switched-off", is_enabled=False)
+    agent = shop_agent(action_groups=(weather_group(), off), collaboration="supervisor", collaborators=(
+        member("orders", orders_agent()),
+    ))  # fmt: skip
+    generated = generate_agent(agent, framework)
+    resources = tomllib.loads(generated.files["loom-agent.toml"])["resources"]
+    assert resources == {
+        "models": ["amazon.nova-pro-v1:0"],
+        "functions": [lambda_arn("weather"), lambda_arn("orders")],
+    }
+    assert "switched-off" not in "".join(generated.files.values())
+    every = tomllib.loads(generate_agent(support_supervisor(), framework).files["loom-agent.toml"])["resources"]
+    assert every == {
+        "models": ["us.anthropic.claude-sonnet-4-20250514-v1:0", "amazon.nova-pro-v1:0"],
+        "functions": [lambda_arn("orders"), lambda_arn("invoices")],
+        "knowledge_bases": ["KBRULES001"],
+        "guardrails": ["guard0000001"],
+        "memories": {"LOOM_MEMORY_ID": "support_supervisor_memory"},
+        "code_interpreters": {"CODE_INTERPRETER_ID": "aws.codeinterpreter.v1"},
+    }
+
+
+def test_the_agent_file_is_one_that_deploying_reads(all_variants: Mapping[str, GeneratedAgent]) -> None:
+    agent_file: Any = pytest.importorskip("loomlib.deploy.agent_file")
+    for generated in all_variants.values():
+        spec = agent_file.parse_agent(tomllib.loads(generated.files["loom-agent.toml"]))
+        assert (spec.name, spec.entry_point) == (generated.name, "agent.py")
+
+
+def test_schemas_of_apis_are_kept_whole(framework: FrameworkName) -> None:
+    group = orders_agent().action_groups[0]
+    nested = {
+        "type": "object",
+        "properties": {"lines": {"type": "array", "items": {"type": "object", "properties": {"sku": {"enum": ["a"]}}}}},
+        "additionalProperties": False,
+    }
+    changed = replace(group.tools[1].parameters[2], type="object", schema=nested)
+    tool = replace(group.tools[1], parameters=(*group.tools[1].parameters[:2], changed))
+    agent = shop_agent(action_groups=(replace(group, tools=(tool,)),))
+    module = ast.parse(generate_agent(agent, framework).files["definitions/shop_agent.py"])
+    schemas = [
+        ast.literal_eval(keyword.value)
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "input_schema"
+    ]
+    assert schemas == [tool.input_schema]
+
+
+def test_an_api_without_a_function_is_called_where_its_server_is(framework: FrameworkName, tmp_path: Path) -> None:
+    folder = put(generate_agent(shop_agent(action_groups=(stock_group(),)), framework), tmp_path)
+    code = (
+        "import json\n"
+        "from definitions import ROOT\n"
+        "from http_actions import server_request\n"
+        "find, add = ROOT.actions\n"
+        "one = server_request(find, {'sku': 'a/b', 'colours': ['red', 'blue'], 'X-Shop': 'x'})\n"
+        "two = server_request(add, {'sku': 'a', 'count': 2})\n"
+        "print(json.dumps([one.full_url, one.method, one.headers, two.full_url, two.method, two.data.decode()]))\n"
+    )
+    url, method, headers, other, verb, body = json.loads(ran(sys.executable, "-c", code, cwd=folder))
+    assert (url, method) == ("https://stock.example.com/v1/items/a%2Fb?colours=red&colours=blue", "GET")
+    assert headers["X-shop"] == "x"
+    assert (other, verb, json.loads(body)) == ("https://stock.example.com/v1/items", "POST", {"sku": "a", "count": 2})
+    readme = generate_agent(shop_agent(action_groups=(stock_group(server=""),)), framework).files["README.md"]
+    assert "STOCK\\_URL" in readme or "STOCK_URL" in readme
+
+
+def test_the_readme_says_of_every_agent_what_became_of_its_features(framework: FrameworkName) -> None:
+    readme = generate_agent(support_supervisor(), framework).files["README.md"]
+    for name in ("support-supervisor", "order-desk", "billing-desk", "shop-rules"):
+        assert f"### {name}" in readme
+    assert "| guardrails | kept |" in readme
+    assert "| long term memory | approximated |" in readme
+    hostile = shop_agent(name="x | y", description="<script>alert(1)</script> `code`")
+    assert "<script>" not in generate_agent(hostile, framework).files["README.md"].replace("\\<", "")
+
+
+def test_the_record_of_the_import_has_no_secret_and_no_time(framework: FrameworkName) -> None:
+    record = json.loads(generate_agent(support_supervisor(), framework).files["import.json"])
+    assert record["framework"] == framework
+    assert record["agents"][0] == {
+        "name": "support-supervisor", "id": "SUPPORT001", "version": "3", "alias": "ALIASPROD1",
+    }  # fmt: skip
+    assert record["tools"]["ORDERS0001/orders__getOrder"]["path"] == "/orders/{orderId}"
+    assert not re.search(r"\d{4}-\d\d-\d\d", json.dumps(record))
+
+
+def test_an_unknown_framework_and_too_many_levels_are_refused() -> None:
+    unknown: Any = "crewai"
+    with pytest.raises(LoomError, match="There is no such framework"):
+        generate_agent(shop_agent(), unknown)
+    agent: ImportedAgent = shop_agent(name="level-6")
+    for level in range(5, 0, -1):
+        agent = shop_agent(
+            name=f"level-{level}", collaboration="supervisor", collaborators=(member("next", agent),)
+        )  # fmt: skip
+    with pytest.raises(LoomError, match="more than 5 levels"):
+        generate_agent(agent, "strands")
+
+
+def test_a_group_that_nobody_executes_is_left_out_and_named(framework: FrameworkName) -> None:
+    group = ActionGroup(id="MISSING001", name="missing", executor="none", schema="missing", problem="no schema")
+    generated = generate_agent(shop_agent(action_groups=(group,)), framework)
+    assert "left out: missing" in generated.files["README.md"]
+
+
+TEXTS = st.text(max_size=300)
+LITERALS = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(LITERALS)
+def test_literals_read_back_as_they_were(value: Any) -> None:
+    assert ast.literal_eval(python_text(value)) == value
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(LITERALS, min_size=10, max_size=20))
+def test_literals_are_formatted_as_ruff_formats_them(values: list[Any]) -> None:
+    lines = [
+        f"VALUE = {python_text(PythonCall(name='Thing', arguments={'value': value}), before=8)}\n" for value in values
+    ]
+    result = subprocess.run(
+        [str(VENV / "ruff"), "format", "--isolated", "--line-length", "100", "--diff", "-"],
+        input="".join(lines), capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout
+
+
+def test_the_tools_of_a_reviewer_are_there() -> None:
+    assert shutil.which("ruff", path=str(VENV))
