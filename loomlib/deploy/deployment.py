@@ -10,6 +10,7 @@ from typing import Final
 
 from ..aws import Clients, Package
 from ..aws.deploy import code_bucket, local_role, own_python, package_key
+from ..aws.inference_profiles import profile_models
 from ..aws.runtime_requests import RuntimeCode, RuntimeRequest
 from ..aws.runtime_settings import RuntimeSettings
 from ..aws.runtimes import RuntimeDescription, find_runtime
@@ -27,7 +28,7 @@ from .parts.part import Part, Report
 from .parts.role import RolePart
 from .parts.runtime import RuntimePart
 from .parts.storage import BucketPart, PackagePart
-from .policies import AwsPlace, KnownResources, RolePolicy, role_policy
+from .policies import AwsPlace, KnownResources, RolePolicy, model_identifiers, role_policy
 from .resources import locate_resources
 from .spec import AgentSpec
 from .steps import DeployPlan, PlanStep
@@ -118,11 +119,13 @@ class Deployment:
         names_resources = bool(spec.bindings() or spec.secrets)
         if role_arn == OWN_ROLE or (role_arn is None and (target.where == "aws" or names_resources)):
             place = AwsPlace(account=clients.account_id(), region=clients.region)
+            uses = find_uses(given.code)
+            models = profile_models(clients, model_identifiers(spec, uses))
             self.policy = role_policy(
                 spec,
-                find_uses(given.code),
+                uses,
                 place,
-                known=KnownResources(ids=resources.ids),
+                known=KnownResources(ids=resources.ids, profile_models=models),
                 repository_arn=self._images.repository_arn if self._images else "",
             )
             role = RolePart(clients, spec, self.policy)

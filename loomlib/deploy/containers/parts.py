@@ -22,7 +22,7 @@ from ...aws.image_builds import (
     upload_source,
 )
 from ...aws.runtime_requests import SettingChange
-from ...errors import DeployError
+from ...errors import AwsError, DeployError
 from ...presentation.formats import size
 from ..journal import DeployJournal, Intent
 from ..names import AGENT_TAG, agent_tags
@@ -231,13 +231,18 @@ class ImagePart:
         journal.add(Intent(kind=self.kind, name=step.name, action="make"))
         report("uploading the image's source")
         upload_source(self._clients, self._bucket, self._key, self._source.data)
-        run_build(
-            self._clients,
-            self._project.name,
-            source=f"{self._bucket}/{self._key}",
-            variables={"IMAGE_TAG": self._source.tag},
-            report=report,
-        )
+        try:
+            run_build(
+                self._clients,
+                self._project.name,
+                source=f"{self._bucket}/{self._key}",
+                variables={"IMAGE_TAG": self._source.tag},
+                report=report,
+            )
+        except AwsError:
+            # A build that a killed process has started may have pushed the image meanwhile; its tag does not move.
+            if not image_digest(self._clients, self._repository, self._source.tag):
+                raise
         if not image_digest(self._clients, self._repository, self._source.tag):
             raise DeployError(
                 "The build has succeeded and pushed no image", on=step.name, try_="see the build's log in CodeBuild"

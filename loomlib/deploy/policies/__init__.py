@@ -1,6 +1,6 @@
 """The role of an agent with least privilege: from its code and its configuration, each statement with its reason."""
 
-from .generate import role_policy, trust_document
+from .generate import model_identifiers, role_policy, trust_document
 from .values import AwsPlace, KnownResources, OpenPermission, RolePolicy, RoleStatement
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "OpenPermission",
     "RolePolicy",
     "RoleStatement",
+    "model_identifiers",
     "role_policy",
     "trust_document",
 ]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .values import AwsPlace, KnownResources
 
-_PROFILE: Final = re.compile(r"(?:us|eu|apac|jp|au|ca|us-gov|global)\.(?=[a-z0-9-]+\.)")
+_PROFILE: Final = re.compile(r"(?:[a-z]{2}|us-gov|apac|amer|emea|global)\.(?=[a-z0-9-]+\.)")
 """Starts of the ids of AWS's inference profiles: the geography, or `global`."""
 _AGENTCORE_ID: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}")
 _GUARDRAIL_ID: Final = re.compile(r"[a-z0-9]{8,15}")

@@ -71,6 +71,22 @@ def role_policy(
     return policy
 
 
+def model_identifiers(spec: AgentSpec, uses: CodeUses) -> tuple[str, ...]:
+    """Return the ids and ARNs of the models that an agent calls, as far as they are known.
+
+    Args:
+        spec: The agent's configuration.
+        uses: What its code does with AWS.
+    """
+    variables = _variables(spec, KnownResources())
+    named = [binding.resource for binding in spec.resources.models]
+    for use in uses.uses:
+        for rule in _rules(use) if use.operation != SIGNED_REQUEST else ():
+            if rule.kind == "models":
+                named += [text.resolved(variables) or "" for text in _texts(use, rule)]
+    return tuple(dict.fromkeys(filter(None, named)))
+
+
 def trust_document(place: AwsPlace, *, service: str = "bedrock-agentcore.amazonaws.com") -> dict[str, Any]:
     """Return the trust policy of a role that AgentCore assumes for runtimes of this account and region only.
 

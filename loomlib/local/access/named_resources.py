@@ -15,7 +15,7 @@ from loomlib.json_values import as_text, parse_object
 
 _FUNCTION: Final = re.compile(r"/(?:2015-03-31|2014-11-13|2021-11-15)/functions/([^/]+)/")
 _QUEUE: Final = re.compile(r"https?://[^/]+/(\d{12})/([^/?]+)")
-_PROFILE: Final = re.compile(r"(?:us|eu|apac|jp|au|ca|us-gov|global)\.(?=[a-z0-9-]+\.)")
+_PROFILE: Final = re.compile(r"(?:[a-z]{2}|us-gov|apac|amer|emea|global)\.(?=[a-z0-9-]+\.)")
 IAM_OPERATIONS: Final[Mapping[str, str]] = {
     "lambda:Invoke": "lambda:InvokeFunction",
     "lambda:InvokeAsync": "lambda:InvokeFunction",
