@@ -175,7 +175,7 @@ async def _summarized(
         "instruction": str(version.document["instruction"]),
     }
     system, messages = filled(settings.template, values)
-    request: dict[str, Any] = {"system": [{"text": system or "-"}], "messages": messages}
+    request: dict[str, Any] = {**({"system": [{"text": system}]} if system else {}), "messages": messages}
     if "$conversation$" not in settings.template:  # Loom's own template: the conversation is the request's
         request["messages"] = [*said, *messages]
     if limits := settings.limits:

@@ -205,7 +205,7 @@ class _StepCall:
         system, messages = filled(settings.template, values)
         text = values.get("question") or values.get("query") or values.get("last_user_request") or "-"
         self._request: dict[str, Any] = {
-            "system": [{"text": system or "-"}],
+            **({"system": [{"text": system}]} if system else {}),
             "messages": messages or [{"role": "user", "content": [{"text": text}]}],
         }
         steps.tracing.next_step()

@@ -7,7 +7,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..models.reply import encode_event
 
@@ -100,9 +100,18 @@ def request_text(request: Mapping[str, Any]) -> str:
     """Return a model's request as the trace shows it."""
     given: Mapping[str, Any] = request.get("toolConfig") or {}
     tools: Sequence[Any] = given.get("tools") or ()
-    shown = {"system": request["system"][0]["text"], "messages": request["messages"]}
+    system: Sequence[Mapping[str, str]] = request.get("system") or ()
+    shown = {"system": "".join(block["text"] for block in system), "messages": request["messages"]}
     return json.dumps({**shown, "tools": tools} if tools else shown, ensure_ascii=False)
 
 
 def _plain(assessments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: item[name] for name in _POLICIES if name in item} for item in assessments]
+    """Return assessments with the members that they have in traces of agents, which are fewer than Converse's."""
+    return [{name: _without_detected(item[name]) for name in _POLICIES if name in item} for item in assessments]
+
+
+def _without_detected(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        named = cast("Mapping[str, Any]", value)
+        return {name: _without_detected(item) for name, item in named.items() if name != "detected"}
+    return [_without_detected(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import uuid
 from collections.abc import Iterator
+from typing import Any
 
+import botocore.session
 import pytest
+from botocore.eventstream import EventStreamBuffer
 from botocore.exceptions import ClientError
+from botocore.model import ListShape, MapShape, Shape, StringShape, StructureShape
 
 from loomlib.aws import Clients
 from loomlib.local import ServiceState
@@ -43,6 +49,50 @@ def test_an_agent_that_does_not_run_here_is_made_and_refused_by_name(clients: Cl
     created = create_shape(clients, shape)
     with pytest.raises(ClientError, match="NotImplementedException"):
         ask_shape(clients, created, ShapePrompt(text="What is the status of order 4711?"))
+
+
+def unknown_members(shape: Shape, value: Any, path: str) -> Iterator[str]:
+    """What of a value a shape of the service model does not have; botocore's parser leaves it out silently."""
+    if getattr(shape, "is_document_type", False):
+        return
+    match shape:
+        case StructureShape():
+            for name, item in value.items():
+                if name in shape.members:
+                    yield from unknown_members(shape.members[name], item, f"{path}.{name}")
+                else:
+                    yield f"{path}.{name}"
+        case ListShape():
+            for item in value:
+                yield from unknown_members(shape.member, item, f"{path}[]")
+        case MapShape():
+            for item in value.values():
+                yield from unknown_members(shape.value, item, path)
+        case StringShape() if shape.enum and value not in shape.enum:
+            yield f"{path} is {value}"
+        case _:
+            return
+
+
+@pytest.mark.parametrize("name", ["guardrail", "code-interpreter", "prompt-overrides", "router", "supervisor"])
+def test_every_member_of_the_events_is_in_the_service_model(clients: Clients, name: str) -> None:
+    shape = SHAPES_BY_NAME[name]
+    created = create_shape(clients, shape)
+    model = botocore.session.get_session().get_service_model("bedrock-agent-runtime")
+    events = model.shape_for("ResponseStream")
+    assert isinstance(events, StructureShape)
+    answer = clients.client("bedrock-agent-runtime").invoke_agent(
+        agentId=created.root.id,
+        agentAliasId=created.aliases[created.root.name],
+        sessionId=uuid.uuid4().hex,
+        inputText=shape.prompts[0].text,
+        enableTrace=True,
+    )
+    frames = EventStreamBuffer()
+    frames.add_data(b"".join(answer["completion"]._raw_stream.stream()))
+    sent = [(frame.headers[":event-type"], json.loads(frame.payload)) for frame in frames]
+    assert [kind for kind, _ in sent][-1] == "chunk"
+    assert [unknown for kind, content in sent for unknown in unknown_members(events.members[kind], content, kind)] == []
 
 
 def test_creating_a_shape_again_changes_nothing(clients: Clients) -> None:
