@@ -11,6 +11,7 @@ from urllib.parse import quote
 from ..agents.protocols import CallbackOptions, Callbacks
 from ..aws import gateways
 from ..aws.bearer import Bearer
+from ..aws.endpoints import DEFAULT_ENDPOINT
 from ..aws.signing import SESSION_HEADER
 from ..errors import RequestRejectedError
 from ..json_values import as_list, as_mapping
@@ -271,8 +272,8 @@ class GatewayView:
 
         Args:
             name: The target's name, with which the path of its requests begins.
-            server: An agent, or the address of a server: AWS takes https only, the local AgentCore http on this
-                machine as well.
+            server: An agent (`agent.at("prod")` for one of its endpoints), or the address of a server: AWS takes https
+                only, the local AgentCore http on this machine as well.
             protocol: What a server speaks: "MCP", "A2A", "INFERENCE" or "CUSTOM".
             query: Query parameters that every request of a server gets.
             credentials: An item of AWS's `credentialProviderConfigurations`; an agent is called with the gateway's role
@@ -288,7 +289,10 @@ class GatewayView:
                 passthrough["staticQueryParameters"] = dict(query)
             return self._add(name, {"passthrough": passthrough}, credentials, protocol="http")
         own = credentials or {"credentialProviderType": "GATEWAY_IAM_ROLE"}
-        return self._add(name, {"agentcoreRuntime": {"arn": str(server.entry.arn)}}, own, protocol="http")
+        runtime = {"arn": str(server.entry.arn)}
+        if server.qualifier != DEFAULT_ENDPOINT:
+            runtime["qualifier"] = server.qualifier
+        return self._add(name, {"agentcoreRuntime": runtime}, own, protocol="http")
 
     def send(
         self,

@@ -16,11 +16,12 @@ PAGES = [
     *(ROOT / "docs" / "pages" / "how-to" / f"{name}.md" for name in (
         "add-blueprint", "add-evaluator", "add-local-operation", "add-panel", "add-report", "add-study",
         "check-snapshots", "code-interpreter", "evaluate", "gateways", "measure-latency", "memory", "panels",
-        "protocols",
+        "protocols", "versions",
     )),
 ]  # fmt: skip
 FEWER = {
     "README": ("cold=10, warm=10, sticky=10", "cold=2, warm=2, sticky=2"),
+    "versions": ("range(24)", "range(3)"),
     "measure-latency": ("sessions=10", "sessions=3"),
     "evaluate": ('EvalSet.read("calculator")', 'EvalSet.read("calculator").where(tags=["percent"])'),
 }
