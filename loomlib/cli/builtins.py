@@ -22,6 +22,7 @@ from . import (
     plugins,
     releases,
     service,
+    triggers,
     trust,
     workshop,
 )
@@ -36,6 +37,7 @@ def loom_commands() -> dict[str, click.Command]:
         agents,
         catalog,
         releases,
+        triggers,
         alerts,
         bedrock_agents,
         evals,

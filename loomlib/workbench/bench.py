@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..snapshot_check import SnapshotReport
     from .a2a_client import A2aClient
     from .agent_plan import AgentPlan
+    from .agent_triggers import AgentTriggers
     from .deploy_options import DeployOptions
     from .mcp_client import McpClient
     from .memory import Memory
@@ -280,6 +281,21 @@ class Workbench:
         from .planning import plan_agent
 
         return plan_agent(self.context, what, options)
+
+    def triggers(self, what: str | Path) -> AgentTriggers:
+        """Return the triggers of an agent's `loom-agent.toml`: schedules, and new objects in S3.
+
+            bench.triggers("my_agent").fire("schedule-1").answer
+
+        Args:
+            what: A blueprint's name, or the path of an `agent.py` or of its folder.
+
+        Raises:
+            LoomError: There is no agent under that name or path, or its `loom-agent.toml` is wrong.
+        """
+        from .agent_triggers import AgentTriggers
+
+        return AgentTriggers(self.context, what)
 
     def mcp(
         self,

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_place import aws_at
 from echo_agent import ECHO_AGENT
 from recording_proxy import SentRequest, operation_of, recording_proxy
 
+import loomlib as loom
 from loomlib.aws import Clients, Connection
 from loomlib.aws.packages import make_package
 from loomlib.deploy.deployment import DeployInput, Deployment, DeployTarget
@@ -159,3 +162,31 @@ def test_triggers_that_the_file_no_longer_has_are_removed_with_their_roles(
     assert not [name for name in roles if name.startswith("loom-triggered-s")]
     with pytest.raises(LoomError, match="not deployed"):
         fire_trigger(deployed, agent_triggers(SPEC)[0])
+
+
+def test_the_workbench_and_the_command_line_list_and_fire_what_the_file_describes(
+    service: Any, loom_command: Any, tmp_path: Path
+) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "agent.py").write_text(ECHO_AGENT)
+    (code / "loom-agent.toml").write_text(
+        '[agent]\nname = "told"\n[[trigger]]\nschedule = "rate(2 days)"\nprompt = "good evening"\n'
+    )
+    with aws_at(service, tmp_path / "home"), loom.connect("aws", region=service.region) as bench:
+        triggers = bench.triggers(code)
+        assert list(triggers.table()["is_deployed"]) == [False]
+        bench.plan(code).apply()
+        assert list(triggers.table()["is_deployed"]) == [True]
+        assert json.loads(triggers.fire("schedule-1").answer)["echo"] == {"prompt": "good evening"}
+        assert "rate(2 days)" in repr(triggers)
+        assert "rate(2 days)" in triggers._repr_html_()
+        for arguments, wanted in (
+            (("list", str(code)), "rate(2 days)"),
+            (("fire", str(code), "schedule-1"), "good evening"),
+        ):
+            ran = loom_command.run("--where", "aws", "trigger", *arguments, environment=dict(os.environ))
+            assert ran.returncode == 0, ran.stderr
+            assert wanted in ran.stdout
+        ran = loom_command.run("--where", "aws", "trigger", "fire", str(code), "s3-9", environment=dict(os.environ))
+        assert "The agent has no trigger 's3-9'" in ran.stderr
