@@ -71,7 +71,7 @@ class VersionDocuments:
         action_groups: Its action groups (GetAgentActionGroup).
         knowledge_bases: Its knowledge bases (ListAgentKnowledgeBases).
         collaborators: Its collaborators (ListAgentCollaborators).
-        schemas: The API schemas in S3 by the action group's id.
+        schemas: The API schemas in S3 by the action group's id; also why an action group cannot be read at all.
         base_names: The names of the knowledge bases by id.
         guardrail_name: The guardrail's name, None without a guardrail.
         model: The model that the agent asks.
@@ -169,10 +169,11 @@ def read_version(clients: Clients, agent_id: str, version: str, *, region: str |
             return ()
 
     summaries = listed("list_agent_action_groups", "actionGroupSummaries", "action groups")
-    groups = tuple(_action_group(control, named, summary, problems) for summary in summaries)
+    unread: dict[str, RelatedText] = {}
+    groups = tuple(_action_group(control, named, summary, unread) for summary in summaries)
     bases = listed("list_agent_knowledge_bases", "agentKnowledgeBaseSummaries", "knowledge bases")
     model: str = agent.get("foundationModel") or ""
-    schemas = _schemas(clients, groups, region)
+    schemas = {**_schemas(clients, groups, region), **unread}
     if version != DRAFT:
         problems += [
             f"The schema {schema.source} was changed after version {version} was made, which may use the former one"
@@ -244,13 +245,13 @@ def _route(item: JsonObject) -> AgentRoute:
     )
 
 
-def _action_group(control: Any, named: JsonObject, summary: JsonObject, problems: list[str]) -> JsonObject:
+def _action_group(control: Any, named: JsonObject, summary: JsonObject, unread: dict[str, RelatedText]) -> JsonObject:
     request = {**named, "actionGroupId": summary["actionGroupId"]}
     name = str(summary.get("actionGroupName", ""))
     try:
         answer = with_retries(control.get_agent_action_group, request, f"Reading the action group {name}", name)
     except LoomError as error:
-        problems.append(error.what)
+        unread[summary["actionGroupId"]] = RelatedText(problem=f"it cannot be read: {error.what}")
         return summary
     return answer["agentActionGroup"]
 

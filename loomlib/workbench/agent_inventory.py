@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..aws import bedrock_agents
+from ..aws.bedrock_agent_parts import list_routes
+from ..aws.bedrock_agents import BedrockAgent, list_bedrock_agents
 from ..imports.bedrock_agents.features import FEATURE_NAMES
-from ..imports.bedrock_agents.inventory import InventoryEntry, take_inventory
+from ..imports.bedrock_agents.inventory import InventoryEntry, newest_route, take_inventory
 from .context import Context
 from .wait_line import WaitLine
 
@@ -27,8 +28,22 @@ def read_inventory(context: Context, *, region: str | None = None) -> tuple[Inve
     Raises:
         AwsError: The agents cannot be listed.
     """
-    agents = bedrock_agents.list_bedrock_agents(context.clients, region=region)
+    agents = list_bedrock_agents(context.clients, region=region)
     return take_inventory(context.clients, agents, region=region, progress=WaitLine())
+
+
+def newest_alias(context: Context, agent: BedrockAgent) -> str:
+    """Return the id of the alias whose version the inventory shows, or DRAFT without one.
+
+    Args:
+        context: The workbench's resources.
+        agent: The agent.
+
+    Raises:
+        AwsError: The aliases cannot be listed.
+    """
+    route = newest_route(list_routes(context.clients, agent.id, region=agent.region))
+    return route if isinstance(route, str) else route.id
 
 
 def inventory_frame(entries: Iterable[InventoryEntry]) -> pd.DataFrame:

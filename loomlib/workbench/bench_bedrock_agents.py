@@ -285,12 +285,14 @@ class BedrockAgentView:
         """Return what becomes of each feature on AgentCore, with the reasons; one row for each feature of each agent.
 
         Args:
-            alias: The alias whose version is read; by default the working draft's.
+            alias: The alias whose version is read; by default the one that was changed last, as in the inventory.
 
         Returns:
             agent, feature, state ("kept", "approximated", "lost", "needs you" or "unused"), reason.
         """
-        return self.snapshot(alias or TEST_ALIAS).features()
+        from .agent_inventory import newest_alias
+
+        return self.snapshot(alias or newest_alias(self._context, self.value)).features()
 
 
 class BenchBedrockAgents(AccountResources[BedrockAgent, BedrockAgentView]):

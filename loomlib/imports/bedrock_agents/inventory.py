@@ -75,13 +75,20 @@ def _entry(clients: Clients, reader: AgentReader, agent: BedrockAgent, region: s
     try:
         found = list_routes(clients, agent.id, region=region)
         routes = tuple(route for route in found if route.id != TEST_ALIAS)
-        return InventoryEntry(agent=agent, routes=routes, snapshot=reader.snapshot(agent.id, _newest(routes)))
+        return InventoryEntry(agent=agent, routes=routes, snapshot=reader.snapshot(agent.id, newest_route(routes)))
     except LoomError as error:
         return InventoryEntry(agent=agent, routes=routes, problem=error.what)
 
 
-def _newest(routes: tuple[AgentRoute, ...]) -> AgentRoute | str:
+def newest_route(routes: Iterable[AgentRoute]) -> AgentRoute | str:
+    """Return the alias that was changed last, or DRAFT without one.
+
+    Args:
+        routes: The agent's aliases.
+    """
+
     def changed(route: AgentRoute) -> tuple[float, str]:
         return route.updated_at.timestamp() if route.updated_at else 0.0, route.id
 
-    return max((route for route in routes if route.version), key=changed, default=DRAFT)
+    used = (route for route in routes if route.version and route.id != TEST_ALIAS)
+    return max(used, key=changed, default=DRAFT)

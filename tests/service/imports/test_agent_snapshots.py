@@ -272,10 +272,15 @@ def test_a_collaborator_that_cannot_be_read_is_a_problem_of_its_own(
 def test_parts_that_cannot_be_listed_are_notes_and_throttled_requests_are_repeated(
     bench: loom.Workbench, aws: Aws, made: list[str]
 ) -> None:
-    agent, name = create(aws, made, tags={"team": "travel"})
+    functions = {"actionGroupName": "travel", "actionGroupExecutor": BY_CALLER, "functionSchema": FUNCTIONS}
+    agent, name = create(aws, made, functions, tags={"team": "travel"})
     with answering(bench.clients, "ListAgentKnowledgeBases", agent, "AccessDeniedException"):
         snapshot = bench.bedrock.agents.get(name).snapshot()
     assert [note for note in snapshot.value.notes if "Listing knowledge bases" in note]
+    with answering(bench.clients, "GetAgentActionGroup", agent, "AccessDeniedException"):
+        group = bench.bedrock.agents.get(name).snapshot().agent.action_groups[0]
+    assert (group.name, group.schema) == ("travel", "missing")
+    assert group.problem.startswith("it cannot be read: Reading the action group travel: AccessDeniedException")
     with answering(bench.clients, "GetAgentVersion", agent, "ThrottlingException", times=2) as failed:
         again = bench.bedrock.agents.get(name).snapshot()
     assert len(failed) == 2

@@ -88,7 +88,7 @@ def _values(kind: Any, depth: int) -> st.SearchStrategy[Any]:
     return st.floats(allow_nan=False, allow_infinity=False) if kind is float else plain[kind]
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.data())
 def test_any_agent_is_read_as_it_was_written_and_stays_in_its_folder(data: st.DataObject) -> None:
     agent = data.draw(_values(ImportedAgent, 2))

@@ -25,7 +25,6 @@ def _lines(snapshot: AgentSnapshot) -> Iterator[str]:
     kind = "an immutable version" if snapshot.is_immutable else "not immutable: a working draft can change"
     source = f"version {_plain(agent.version)}, alias {_plain(agent.alias_name)}"
     yield f"A snapshot of an agent of Bedrock Agents: {source} ({kind})."
-    yield "Secrets were removed from its texts before they were written."
     yield ""
     yield from _table(
         ("", ""),
@@ -38,6 +37,7 @@ def _lines(snapshot: AgentSnapshot) -> Iterator[str]:
             ("knowledge bases", ", ".join(base.name or base.id for base in agent.knowledge_bases) or "none"),
             ("guardrail", agent.guardrail.name or agent.guardrail.id if agent.guardrail else "none"),
             ("collaborators", ", ".join(item.name for item in agent.collaborators) or "none"),
+            ("secrets removed", str(sum(sum(item.redactions.values()) for item in agent.walk()))),
             ("digest", snapshot.digest),
         ),
     )
