@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     help='Role that the agent runs as: "own" for one with only the permissions that it uses (the default on AWS).',
 )
 @click.option("--plan", "only_plan", is_flag=True, help="Print what would be made, changed and paid; make nothing.")
+@click.option("--template", is_flag=True, help="Print a CloudFormation template of the same; make nothing.")
 @click.option("--rollback", is_flag=True, help="Undo an interrupted deployment of the agent.")
 @click.option("--no-file", is_flag=True, help="Write no loom-agent.toml beside the code when there is none.")
 @click.option("--where", type=click.Choice(["local", "aws"]), help="Where to deploy (default: as before the command).")
@@ -75,6 +76,7 @@ def deploy(
     scopes: tuple[str, ...],
     role: str | None,
     only_plan: bool,
+    template: bool,
     rollback: bool,
     no_file: bool,
     where: str | None,
@@ -104,6 +106,9 @@ def deploy(
         )
         if rollback:
             _print_rollback(command, plan)
+        elif template:
+            document = plan.template()
+            click.echo(document.json() if command.as_json else document.yaml(), nl=False)
         elif only_plan:
             _print_plan(command, plan)
         else:

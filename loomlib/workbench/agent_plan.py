@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..aws.addresses import is_loopback
 from ..deploy.agent_file import looks_like_secret, write_agent_file
+from ..deploy.cloudformation import stack_template
 from ..deploy.deployment import Deployment
+from ..deploy.policies import AwsPlace
 from ..deploy.steps import DeployPlan
 from ..errors import LoomError
 from .agent import Agent
@@ -18,6 +20,7 @@ from .context import Context
 from .deploy_options import AgentSource
 from .plan_view import plan_html, plan_text
 from .policy_view import PolicyView
+from .template_view import TemplateView
 from .wait_line import WaitLine
 
 if TYPE_CHECKING:
@@ -133,6 +136,18 @@ class AgentPlan:
                 "The agent runs as a role that is given", on=self._plan.agent, try_='bench.plan(…, role="own")'
             )
         return PolicyView(self._plan.policy)
+
+    def template(self) -> TemplateView:
+        """Return the same as a CloudFormation template, for teams who deploy by pipeline.
+
+            print(plan.template().yaml())
+
+        Raises:
+            NotSupportedError: CloudFormation's type of runtimes has no property for a setting.
+        """
+        place = AwsPlace(account=self._plan.account_id, region=self._plan.region)
+        request = self._deployment.request
+        return TemplateView(stack_template(self.spec, request, place, policy=self._plan.policy))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan ready for JSON."""

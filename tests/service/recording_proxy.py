@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+from xml.etree.ElementTree import Element, fromstring
 
 import botocore.session
 from botocore.model import OperationModel, ServiceModel, Shape
@@ -120,7 +121,7 @@ def operation_of(request: SentRequest, services: tuple[str, ...], *, region: str
         for operation, values in _matches(model, request)
     ]
     assert candidates, f"no operation of {services} is {request.method} {request.target}, signed for {scope[2]}"
-    name, operation, values = max(candidates, key=lambda found: len(re.sub(r"\{.*?\}", "", _uri(found[1]))))
+    name, operation, values = max(candidates, key=lambda found: _fixed_length(found[1]))
     if operation.input_shape is not None:
         parameters = _parameters(operation, request, values)
         report = ParamValidator().validate(parameters, operation.input_shape)
@@ -135,6 +136,12 @@ def _model(service: str) -> ServiceModel:
 
 def _uri(operation: OperationModel) -> str:
     return str(operation.http.get("requestUri", "/")).partition("?")[0]
+
+
+def _fixed_length(operation: OperationModel) -> tuple[int, int]:
+    """Return the length of an operation's path without its parameters, and of its fixed query, such as `?tagging`."""
+    path, _, query = str(operation.http.get("requestUri", "/")).partition("?")
+    return len(re.sub(r"\{.*?\}", "", path)), len(query)
 
 
 def _matches(model: ServiceModel, request: SentRequest) -> Iterator[tuple[OperationModel, dict[str, str]]]:
@@ -200,9 +207,31 @@ def _parameters(operation: OperationModel, request: SentRequest, values: Mapping
                 parameters[name] = _typed(member, request.headers[wire.lower()])
             case _:
                 pass
-    if payload is not None and request.body and shape.members[payload].type_name == "blob":
-        parameters[payload] = request.body
+    if payload is not None and request.body:
+        is_blob = shape.members[payload].type_name == "blob"
+        parameters[payload] = request.body if is_blob else _of_xml(shape.members[payload], fromstring(request.body))
     return parameters
+
+
+def _of_xml(shape: Shape, element: Element) -> Any:
+    """Return a value of an XML body by its shape."""
+    match shape.type_name:
+        case "structure":
+            members = {member.serialization.get("name", name): (name, member) for name, member in shape.members.items()}
+            parts: dict[str, Any] = {}
+            for part in element:
+                tag = part.tag.rpartition("}")[2]
+                assert tag in members, f"{shape.name} has no {tag}"
+                name, member = members[tag]
+                if member.type_name == "list" and member.serialization.get("flattened"):
+                    parts.setdefault(name, []).append(_of_xml(member.member, part))
+                else:
+                    parts[name] = _of_xml(member, part)
+            return parts
+        case "list":
+            return [_of_xml(shape.member, part) for part in element]
+        case _:
+            return _typed(shape, element.text or "")
 
 
 def _typed(shape: Shape, text: str) -> Any:

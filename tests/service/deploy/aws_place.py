@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,19 +15,37 @@ from typing import Any
 
 import pytest
 from recording_proxy import SentRequest, recording_proxy
+from waiting import wait_until
 
 import loomlib as loom
 from loomlib import local
 from loomlib.deploy.names import role_name
 
-DEPLOY = """
+FORKING = """
+import json
+import os
 import sys
-import loomlib as loom
 
-folder, name, region = sys.argv[1:]
-with loom.connect("aws", region=region) as bench:
-    bench.plan(folder, name=name, platform_version="V1").apply()
+import boto3
+import loomlib as loom
+from loomlib.workbench import planning
+
+for line in sys.stdin:
+    order = json.loads(line)
+    pid = os.fork()
+    if not pid:
+        os.environ.update(order["environment"])
+        try:
+            with loom.connect("aws", region=order["region"]) as bench:
+                bench.plan(order["folder"], name=order["name"], platform_version="V1").apply()
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    print(pid, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
+"""Deploys, each time in a process of its own, forked once everything is imported."""
 
 
 @dataclass(frozen=True)
@@ -76,22 +95,38 @@ class KilledDeploys:
     """
 
     def __init__(self, state: local.ServiceState, home: Path) -> None:
-        self._state, self._home = state, home
+        self.home = home
+        self._state = state
+        self._forking = subprocess.Popen(
+            [sys.executable, "-c", FORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def run(self, folder: Path, name: str, region: str, *, at: Callable[[int, SentRequest], bool]) -> list[SentRequest]:
         """Deploy until `at` is true of the number of a request and of the request; return the requests."""
-        started: list[subprocess.Popen[bytes]] = []
+        pids: list[int] = []
         numbers = iter(range(1, 1_000_000))
 
         def kill(request: SentRequest) -> None:
             if at(next(numbers), request):
-                os.kill(started[0].pid, signal.SIGKILL)
-                started[0].wait()
+                wait_until(lambda: pids, what="the process of the deployment")
+                os.kill(pids[0], signal.SIGKILL)
 
-        with aws_at(self._state, self._home, before_answer=kill) as sent:
-            command = [sys.executable, "-c", DEPLOY, str(folder), name, region]
-            started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
-            output, _ = started[0].communicate(timeout=120)
-            code = started[0].returncode
-            assert code in (0, -signal.SIGKILL), output.decode()
+        with aws_at(self._state, self.home, before_answer=kill) as sent:
+            environment = {key: os.environ[key] for key in (*self._state.environment(), "LOOM_HOME")}
+            self._write({"folder": str(folder), "name": name, "region": region, "environment": environment})
+            pids.append(self._read())
+            assert self._read() in (0, -signal.SIGKILL)
             return sent
+
+    def close(self) -> None:
+        """End the process that forks."""
+        self._forking.communicate(timeout=60)
+
+    def _write(self, order: dict[str, Any]) -> None:
+        assert self._forking.stdin is not None
+        self._forking.stdin.write(json.dumps(order) + "\n")
+        self._forking.stdin.flush()
+
+    def _read(self) -> int:
+        assert self._forking.stdout is not None
+        return int(self._forking.stdout.readline())
