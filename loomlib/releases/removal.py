@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
 
 from ..agents import AgentEntry, Catalog
 from ..aws import Clients
@@ -15,18 +14,16 @@ from ..aws.runtimes import delete_runtime, find_runtime, wait_until_gone
 from ..aws.tags import read_tags
 from ..aws.versions import CodePlace, describe_versions, list_packages
 from ..deploy.names import AGENT_TAG, role_name
-from ..errors import AwsError, ResourceNotFoundError
+from ..errors import AwsError, LoomError, ResourceNotFoundError
 from ..json_values import as_text
 from ..presentation.formats import join, plural
 from ..store import Store
 from .ab_tests import AbTests
+from .deployed import BUILDS, TRIGGERS, DeployedBeside
 from .endpoints import EndpointReleases
-from .removal_plan import RemovalPlan, RemovalStep
+from .removal_plan import FOREIGN, MADE, RemovalPlan, RemovalStep
 
 Report = Callable[[str], None]
-
-_MADE: Final = "Loom made it"
-_FOREIGN: Final = "another tool made it"
 
 
 class Removal:
@@ -40,12 +37,22 @@ class Removal:
         store: The database.
         catalog: The catalog.
         entry: The agent.
+
+    Raises:
+        LoomError: The agent is in another region than the connection.
     """
 
     def __init__(self, clients: Clients, store: Store, catalog: Catalog, entry: AgentEntry) -> None:
+        if entry.region != clients.region:
+            raise LoomError(
+                f"The agent is in {entry.region}, and this workbench in {clients.region}",
+                on=entry.name,
+                try_=f'loom.connect("aws", region="{entry.region}")',
+            )
         self._clients, self._store, self._catalog, self._entry = clients, store, catalog, entry
         self._endpoints = EndpointReleases(clients, store, catalog.scope, entry.arn)
         self._tests = AbTests(self._endpoints, store, catalog.scope)
+        self._beside = DeployedBeside(clients, entry.name)
 
     def plan(self) -> RemovalPlan:
         """Return what would be deleted and kept; only reads."""
@@ -77,12 +84,12 @@ class Removal:
             endpoints = describe_endpoints(self._clients, self._entry.runtime_id, region=self._entry.region)
         except ResourceNotFoundError:
             endpoints = None
-        goes = endpoints is None
-        if endpoints is not None:
-            steps = self._runtime_steps(endpoints)
-            goes = steps[-1].action == "delete"
-            yield from steps
-        yield from self._rest(goes=goes)
+        steps = [] if endpoints is None else self._runtime_steps(endpoints)
+        user = self._user(goes=endpoints is None or steps[-1].action == "delete")
+        yield from self._beside.steps(TRIGGERS, user)  # first, because they call the runtime
+        yield from steps
+        yield from self._beside.steps(BUILDS, user)
+        yield from self._rest(user)
         yield from self._logs(endpoints or ())
         yield RemovalStep(
             kind="catalog entry",
@@ -101,14 +108,14 @@ class Removal:
                 kind="endpoint",
                 name=endpoint.name,
                 action="keep" if endpoint.name in foreign else "delete",
-                reason=_FOREIGN if endpoint.name in foreign else _MADE,
+                reason=FOREIGN if endpoint.name in foreign else MADE,
             )
             for endpoint in named
         ]
         action = "delete" if is_own and not foreign else "keep"
-        reason = f"{_MADE}; its versions and the endpoint DEFAULT are deleted with it"
+        reason = f"{MADE}; its versions and the endpoint DEFAULT are deleted with it"
         if not is_own:
-            reason = _FOREIGN
+            reason = FOREIGN
         elif foreign:
             reason = (
                 f"it has {plural(len(foreign), 'endpoint')} of another tool: {join(foreign)}. To delete the runtime, "
@@ -116,17 +123,20 @@ class Removal:
             )
         return [*steps, RemovalStep(kind="runtime", name=self._entry.runtime_id, action=action, reason=reason)]
 
-    def _rest(self, *, goes: bool) -> Iterator[RemovalStep]:
-        """Yield the packages and the role, which are kept while a runtime uses them."""
+    def _user(self, *, goes: bool) -> str:
+        """Return why what belongs to the runtime is kept; empty when nothing uses it any more."""
+        if not goes:
+            return "the runtime, which is kept, uses it"
+        other = find_runtime(self._clients, self._entry.name, region=self._entry.region)
+        if other not in (None, self._entry.runtime_id):
+            return f"the runtime {other} of the same name uses it"
+        return ""
+
+    def _rest(self, user: str) -> Iterator[RemovalStep]:
+        """Yield the packages and the role."""
         name, region = self._entry.name, self._entry.region
-        user = "" if goes else "the runtime, which is kept, uses it"
-        other = find_runtime(self._clients, name, region=region)
-        if goes and other not in (None, self._entry.runtime_id):
-            user = f"the runtime {other} of the same name uses it"
         for place in list_packages(self._clients, name, region=region):
-            yield RemovalStep(
-                kind="package", name=str(place), action="keep" if user else "delete", reason=user or _MADE
-            )
+            yield RemovalStep(kind="package", name=str(place), action="keep" if user else "delete", reason=user or MADE)
         yield RemovalStep(
             kind="bucket",
             name=code_bucket(self._clients, self._entry.region),
@@ -135,7 +145,7 @@ class Removal:
         )
         role = as_text(self._entry.raw_metadata.get("roleArn")).rpartition("/")[2] or role_name(name, region)
         if (reason := self._role_reason(role)) is not None:
-            is_own = reason == _MADE and not user
+            is_own = reason == MADE and not user
             yield RemovalStep(kind="role", name=role, action="delete" if is_own else "keep", reason=user or reason)
 
     def _role_reason(self, name: str) -> str | None:
@@ -146,7 +156,7 @@ class Removal:
             return f"whether Loom made it is not known: {error.what}"
         if role is None:
             return None
-        return _MADE if role.tags.get(AGENT_TAG) == self._entry.name else _FOREIGN
+        return MADE if role.tags.get(AGENT_TAG) == self._entry.name else FOREIGN
 
     def _logs(self, endpoints: list[EndpointDescription] | tuple[()]) -> Iterator[RemovalStep]:
         for name in [endpoint.name for endpoint in endpoints] or self._entry.qualifiers:
@@ -175,6 +185,8 @@ class Removal:
 
     def _delete(self, step: RemovalStep) -> None:
         clients, region, runtime_id = self._clients, self._entry.region, self._entry.runtime_id
+        if self._beside.delete(step):
+            return
         if step.kind == "A/B test":
             self._store.releases.stop_test(step.name)
         elif step.kind == "endpoint":

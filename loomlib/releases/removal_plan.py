@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
+MADE: Final = "Loom made it"
+FOREIGN: Final = "another tool made it"
 REMOVAL_COLUMNS: Final = ("action", "kind", "name", "reason")
 
 

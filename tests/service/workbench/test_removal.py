@@ -113,3 +113,18 @@ def test_a_removal_that_was_interrupted_is_completed_by_the_next(bench, tmp_path
     again = agent.removal_plan()
     assert {step.kind for step in again.value.deleted} == {"catalog entry"}
     assert "of the same name uses it" in next(step.reason for step in again.value.steps if step.kind == "package")
+
+
+def test_triggers_leave_with_their_roles_before_the_runtime(bench, tmp_path):
+    deploy_version(bench, tmp_path, "timed", "one")
+    trigger = '[agent]\nname = "timed"\n\n[[trigger]]\nschedule = "rate(1 day)"\nprompt = "hello"\n'
+    (tmp_path / "loom-agent.toml").write_text(trigger)
+    agent = bench.plan(tmp_path).apply()
+    plan = agent.removal_plan()
+    kinds = [step.kind for step in plan.value.deleted]
+    assert kinds.index("trigger") < kinds.index("runtime")
+    plan.apply()
+    schedules = bench.clients.client("scheduler").list_schedules()["Schedules"]
+    assert "loom-timed-schedule-1" not in [schedule["Name"] for schedule in schedules]
+    roles = [role["RoleName"] for role in bench.clients.client("iam").list_roles()["Roles"]]
+    assert not [name for name in roles if "timed" in name]

@@ -1,0 +1,93 @@
+"""What deployments make for an agent beside its runtime: triggers, and what builds its images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..aws import Clients
+from ..aws.event_rules import function_tags
+from ..aws.image_builds import delete_project, delete_repository, find_project, find_repository
+from ..aws.roles import delete_role, describe_role
+from ..aws.schedules import find_schedule
+from ..deploy.containers.names import build_role_name, project_name, repository_name
+from ..deploy.names import AGENT_TAG
+from ..deploy.triggers.removal import deployed_triggers, remove_trigger
+from ..deploy.triggers.values import SCHEDULE
+from ..errors import AwsError, ResourceNotFoundError
+from .removal_plan import FOREIGN, MADE, RemovalStep
+
+TRIGGERS = ("trigger",)
+BUILDS = ("repository of images", "project of builds", "role of builds")
+
+
+class DeployedBeside:
+    """Triggers, repository, build project and build role of one agent. All of them have names that follow from its own.
+
+    Args:
+        clients: The connection.
+        agent: The agent's name.
+    """
+
+    def __init__(self, clients: Clients, agent: str) -> None:
+        self._clients, self._agent = clients, agent
+
+    def steps(self, kinds: Sequence[str], user: str) -> Iterator[RemovalStep]:
+        """Yield a step for each that is there.
+
+        Args:
+            kinds: `TRIGGERS` or `BUILDS`.
+            user: Why all of them are kept; empty where Loom's are deleted.
+        """
+        for kind in kinds:
+            try:
+                found = list(self._found(kind))
+            except AwsError as error:
+                yield RemovalStep(kind=kind, name="?", action="keep", reason=f"it cannot be looked for: {error.what}")
+                continue
+            for name, is_own in found:
+                action = "delete" if is_own and not user else "keep"
+                yield RemovalStep(kind=kind, name=name, action=action, reason=user or (MADE if is_own else FOREIGN))
+
+    def delete(self, step: RemovalStep) -> bool:
+        """Delete the resource of a step; return False when it is none of these.
+
+        Args:
+            step: A step that deletes.
+        """
+        if step.kind == "trigger":
+            remove_trigger(self._clients, self._agent, step.name)
+        elif step.kind == "repository of images":
+            delete_repository(self._clients, step.name)
+        elif step.kind == "project of builds":
+            delete_project(self._clients, step.name)
+        elif step.kind == "role of builds":
+            delete_role(self._clients, step.name)
+        else:
+            return False
+        return True
+
+    def _found(self, kind: str) -> Iterator[tuple[str, bool]]:
+        clients, agent = self._clients, self._agent
+        if kind == "trigger":
+            for name in deployed_triggers(clients, agent):
+                yield name, self._is_own_trigger(name)
+            return
+        if kind == "repository of images":
+            name, found = repository_name(agent), find_repository(clients, repository_name(agent))
+        elif kind == "project of builds":
+            name, found = project_name(agent), find_project(clients, project_name(agent))
+        else:
+            name = build_role_name(agent, clients.region)
+            found = describe_role(clients, name)
+        if found is not None:
+            yield name, found.tags.get(AGENT_TAG) == agent
+
+    def _is_own_trigger(self, name: str) -> bool:
+        resource = f"loom-{self._agent}-{name}"
+        if name.startswith(SCHEDULE):
+            found = find_schedule(self._clients, resource)
+            return found is not None and found.description.endswith("made by Loom")
+        try:
+            return function_tags(self._clients, resource).get(AGENT_TAG) == self._agent
+        except ResourceNotFoundError:
+            return True  # its rule is left, with the name that Loom gives
