@@ -78,7 +78,9 @@ class AgentSandboxes:
         return CodeRun(output=str(printed.get("stdout") or ""), error=error, files=tuple(made))
 
     async def end(self, session: AgentSession) -> None:
-        """Stop the sandbox of an agent's session, if it has one."""
+        """Stop the sandbox of an agent's session, if it has one, and those of its collaborators."""
+        for collaborator in session.collaborators.values():
+            await self.end(collaborator)
         if (found := session.sandbox) is not None:
             session.sandbox = None
             with suppress(RefusedError):  # it has ended by itself

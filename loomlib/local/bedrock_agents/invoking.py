@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ from .sessions import AgentSession, AgentSessions
 from .turn_request import TurnRequest
 from .turns import AgentTurn
 from .versions import AgentVersion, find_version, prepared_version
+
+_log = logging.getLogger(__name__)
 
 _ERRORS: Final = frozenset(
     {"AccessDeniedException", "ConflictException", "DependencyFailedException", "ModelNotReadyException"}
@@ -123,12 +126,14 @@ class AgentInvocations:
     async def _end_idle(self, alias: ResourceRecord, place: Place) -> None:
         """End the sessions with an alias that were idle for too long."""
         for session_id, session in self._sessions.take_over(place, alias.arn).items():
-            await self._end(alias, session_id, session)
+            try:
+                await self._end(alias, session_id, session)
+            except RefusedError as refused:  # the request that came is about another session
+                _log.warning("The session %s with %s was not summarized: %s", session_id, alias.arn, refused.message)
 
     async def _end(self, alias: ResourceRecord, session_id: str, session: AgentSession) -> None:
         """Keep the summary of a session that is over, and stop its sandboxes."""
-        for inner in (session, *session.collaborators.values()):
-            await self._services.sandboxes.end(inner)
+        await self._services.sandboxes.end(session)
         await self._memories.keep(self._services, alias, session_id, session)
 
     def _alias(self, parameters: Mapping[str, Any], place: Place) -> ResourceRecord:

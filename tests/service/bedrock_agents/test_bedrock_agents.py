@@ -511,3 +511,26 @@ def test_the_model_that_an_agent_names_is_described(aws: Aws) -> None:
     assert shown["modelArn"] == f"arn:aws:bedrock:us-east-1::foundation-model/{MODEL}"
     with pytest.raises(ClientError, match="modelIdentifier must match"):
         bedrock.get_foundation_model(modelIdentifier="nothing")
+
+
+@pytest.mark.parametrize(("relays", "is_given"), [("TO_COLLABORATOR", True), ("DISABLED", False)])
+def test_a_collaborator_is_given_the_conversation_if_it_is_to(
+    aws: Aws, create: Callable[..., str], weather: str, relays: str, is_given: bool
+) -> None:
+    agents = aws.client("bedrock-agent")
+    alias = agents.create_agent_alias(agentId=weather, agentAliasName=f"a{uuid.uuid4().hex[:6]}")["agentAlias"]
+    supervisor = create(prepare=False, agentCollaboration="SUPERVISOR")
+    agents.associate_agent_collaborator(
+        agentId=supervisor,
+        agentVersion="DRAFT",
+        agentDescriptor={"aliasArn": alias["agentAliasArn"]},
+        collaboratorName="weather_forecaster",
+        collaborationInstruction="Knows the weather of every city; ask it about the weather",
+        relayConversationHistory=relays,
+    )
+    agents.prepare_agent(agentId=supervisor)
+    first = invoked(aws, supervisor, "My favourite colour is green.")
+    second = invoked(aws, supervisor, "What is the weather in Paris?", sessionId=first["session"])
+    nested = [event["trace"] for event in second["trace"] if event.get("collaboratorName") == "weather_forecaster"]
+    asked = nested[0]["orchestrationTrace"]["modelInvocationInput"]["text"]
+    assert ("favourite colour" in asked) is is_given

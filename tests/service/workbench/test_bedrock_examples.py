@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import loomlib as loom
+from loomlib.aws.bedrock_agent_examples import create_agents
 from loomlib.errors import ConflictError, ResourceNotFoundError
 from tests.bedrock_agent_shapes import SHAPES_BY_NAME, create_shape
+from tests.bedrock_agent_shapes.parts import ORDER_STATUS, declaration, functions
+from tests.bedrock_agent_shapes.parts import agent as declare
 
 
 def test_the_shop_is_made_by_one_call_and_answers(bench: loom.Workbench) -> None:
@@ -50,6 +55,46 @@ def test_an_agent_of_somebody_else_is_left_alone(bench: loom.Workbench) -> None:
     control.tag_resource(resourceArn=arn, tags={"loom:example": "shop"})
     with pytest.raises(ResourceNotFoundError, match="one of shop"):
         agents.create_example("nothing")
+
+
+def test_what_has_changed_in_a_declaration_is_brought_up_to_date(bench: loom.Workbench) -> None:
+    def agent(text: str, rule: str, word: str) -> Any:
+        code = f"""
+def handler(event, context):
+    body = {{"TEXT": {{"body": "{text}"}}}}
+    answer = {{"actionGroup": event["actionGroup"], "function": event["function"],
+               "functionResponse": {{"responseBody": body}}}}
+    return {{"messageVersion": "1.0", "response": answer}}
+"""
+        declared = declaration(
+            "changing",
+            declare(
+                "changing",
+                {**functions("orders", ORDER_STATUS), "actionGroupExecutor": {"lambda": "@function:changing"}},
+                knowledge_bases=[
+                    {"knowledgeBaseId": "@knowledge_base:changing", "description": "Search the rules about parcels"}
+                ],
+                guardrailConfiguration={"guardrailIdentifier": "@guardrail:changing", "guardrailVersion": "1"},
+            ),
+            functions={"changing": code},
+            knowledge_bases={"changing": {"rule": rule}},
+            guardrails={
+                "changing": {
+                    "wordPolicyConfig": {"wordsConfig": [{"text": word}]},
+                    "blockedInputMessaging": "Blocked.",
+                    "blockedOutputsMessaging": "Blocked.",
+                }
+            },
+        )
+        create_agents(bench.clients, declared)
+        return bench.bedrock.agents.get("changing")
+
+    agent("It is lost.", "Parcels are blue.", "banana")
+    changed = agent("It is found.", "Parcels are green.", "cherry")
+    assert "It is found." in changed.ask("What is the status of order 4711?", alias="live").text
+    assert "green" in changed.ask("Search the rules about parcels", alias="live").text
+    assert changed.ask("cherry", alias="live").text == "Blocked."
+    assert changed.ask("banana", alias="live").text != "Blocked."
 
 
 def test_what_an_agent_remembers_is_read_and_forgotten(bench: loom.Workbench) -> None:
