@@ -15,8 +15,8 @@ PAGES = [
     ROOT / "README.md",
     *(ROOT / "docs" / "pages" / "how-to" / f"{name}.md" for name in (
         "add-blueprint", "add-evaluator", "add-local-operation", "add-panel", "add-report", "add-study",
-        "check-snapshots", "code-interpreter", "evaluate", "gateways", "measure-latency", "memory", "panels",
-        "protocols", "versions",
+        "check-snapshots", "code-interpreter", "deploy-pipeline", "evaluate", "gateways", "measure-latency", "memory",
+        "panels", "protocols", "versions",
     )),
 ]  # fmt: skip
 FEWER = {
