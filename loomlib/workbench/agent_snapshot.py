@@ -42,12 +42,12 @@ class AgentSnapshotView:
         return self.value.digest
 
     def features(self) -> pd.DataFrame:
-        """Return what becomes of each feature, one row for each feature of the agent and of its collaborators.
+        """Return what becomes of each feature, one row for each feature of the agent and of each of its collaborators.
 
         Returns:
             agent, feature, state ("kept", "approximated", "lost", "needs you" or "unused"), reason.
         """
-        return feature_frame(self.agent.walk())
+        return feature_frame(self.value.agents)
 
     def write(self, folder: str | PathLike[str]) -> Path:
         """Write the snapshot as a folder of readable files, which has no secrets and appears complete or not at all.

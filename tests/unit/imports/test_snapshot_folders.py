@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import signal
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
@@ -176,6 +179,32 @@ def test_a_write_that_fails_leaves_the_former_snapshot_and_nothing_beside_it(tmp
         write_snapshot(snapshot_of(orders_agent()), blocked / "below" / "agent")
     assert read_snapshot(folder).agent == orders_agent()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["agent", "file"]
+
+
+def test_a_writer_killed_at_any_moment_leaves_one_whole_snapshot(tmp_path: Path) -> None:
+    snapshots = [snapshot_of(support_supervisor()), snapshot_of(orders_agent())]
+    folder = write_snapshot(snapshots[0], tmp_path / "agent")
+    waits = random.Random(5)
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            try:
+                while True:
+                    for snapshot in snapshots:
+                        write_snapshot(snapshot, folder)
+            finally:
+                os._exit(1)
+        time.sleep(waits.uniform(0.0, 0.05))  # the moment of the kill
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert read_snapshot(folder) in snapshots
+    for path in tmp_path.glob(".agent.*"):
+        os.utime(path, (0, 0))
+    (tmp_path / ".agent.mine").mkdir()
+    os.utime(tmp_path / ".agent.mine", (0, 0))
+    write_snapshot(snapshots[1], folder)
+    assert read_snapshot(folder) == snapshots[1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".agent.mine", "agent"]
 
 
 def rewritten(folder: Path, name: str, change: Any) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import secrets
 import shutil
 import sys
+import time
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -25,6 +27,7 @@ SNAPSHOT_FILE: Final = "snapshot.json"
 _README: Final = "README.md"
 _FORMAT: Final = 1
 _LARGEST_FILE: Final = 20_000_000
+_ABANDONED_S: Final = 3_600
 _AT_FDCWD: Final = -100
 _RENAME_EXCHANGE: Final = 2
 """Linux, renameat2(2)."""
@@ -46,6 +49,7 @@ def write_snapshot(snapshot: AgentSnapshot, folder: str | PathLike[str]) -> Path
     files = snapshot_files(snapshot)
     _check_replaceable(target)
     beside = target.parent / f".{target.name}.{secrets.token_hex(4)}"
+    _remove_abandoned(target)
     try:
         for name, content in files.items():
             path = beside / name
@@ -179,6 +183,14 @@ def _check_replaceable(target: Path) -> None:
             on=str(target),
             try_="move them, or write to another folder",
         )
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what writers that were killed left beside a folder, once no writer can still be at work."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}(?:\.former)?")
+    for path in target.parent.glob(".*") if target.parent.is_dir() else ():
+        if name.fullmatch(path.name) and time.time() - path.lstat().st_mtime > _ABANDONED_S:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _replace(target: Path, beside: Path) -> None:

@@ -41,7 +41,7 @@ def _lines(snapshot: AgentSnapshot) -> Iterator[str]:
             ("digest", snapshot.digest),
         ),
     )
-    for item in agent.walk():
+    for item in snapshot.agents:
         yield ""
         yield "## What becomes of its features" if item is agent else f"## {_plain(item.name)}, a collaborator"
         yield ""

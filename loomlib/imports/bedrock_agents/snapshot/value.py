@@ -28,6 +28,14 @@ class AgentSnapshot:
     notes: tuple[str, ...] = ()
 
     @property
+    def agents(self) -> tuple[ImportedAgent, ...]:
+        """The agent and its collaborators at every level, each version once."""
+        found: dict[tuple[str, str], ImportedAgent] = {}
+        for item in self.agent.walk():
+            found.setdefault((item.id, item.version), item)
+        return tuple(found.values())
+
+    @property
     def features(self) -> tuple[Feature, ...]:
         """The eleven features of the agent, each with what becomes of it and why."""
         return assess_features(self.agent)
