@@ -12,6 +12,9 @@ from .sdk_classes import SdkCallable, find_sdk_callable
 from .values import COMPUTED, CodeText, VariableRead
 
 _MOST_VALUES: Final = 16
+_MOST_ROUNDS: Final = 8
+_DEEPEST: Final = 80
+"""Expressions inside one another; each takes about eight frames of the interpreter's stack."""
 _UNCHANGED: Final = frozenset({"contextlib.closing", "typing.cast", "str", "contextlib.aclosing", "json.dumps"})
 _SESSIONS: Final = frozenset({"boto3.Session", "boto3.session.Session", "aioboto3.Session"})
 _BOTO3: Final = frozenset({"boto3", "aioboto3"})
@@ -105,6 +108,9 @@ class ExpressionEvaluator:
         self._program = program
         self._running: set[tuple[int, int]] = set()
         self._known: dict[tuple[int, int], tuple[Value, ...]] = {}
+        self._round: dict[tuple[int, int], tuple[Value, ...]] = {}
+        self._before: dict[tuple[int, int], tuple[Value, ...]] = {}
+        self._is_circular = False
         self._nodes: list[ast.AST] = []  # keeps alive what `_known` names by identity
         self._sites: dict[int, list[tuple[ast.Call, CodeScope]]] | None = None
 
@@ -118,16 +124,33 @@ class ExpressionEvaluator:
         key = (id(node), id(scope))
         if key in self._known:
             return self._known[key]
-        if key in self._running or len(self._running) > 200:
-            return ()
+        if self._running:
+            return self._in_round(key, node, scope)
+        # Values in a circle depend on each other: they are evaluated again until nothing is added.
+        self._before = {}
+        for _ in range(_MOST_ROUNDS):
+            self._round, self._is_circular = {}, False
+            self._in_round(key, node, scope)
+            if not self._is_circular or self._round == self._before:
+                break
+            self._before = self._round
+        self._known.update(self._round)
+        return self._known[key]
+
+    def _in_round(self, key: tuple[int, int], node: ast.AST, scope: CodeScope) -> tuple[Value, ...]:
+        """Return the values of an expression as far as this round and the one before know them."""
+        if key in self._round:
+            return self._round[key]
+        if key in self._running or len(self._running) > _DEEPEST:
+            self._is_circular = True
+            return self._before.get(key, ())
         self._running.add(key)
         try:
             found = _distinct(self._evaluate(node, scope))
         finally:
             self._running.discard(key)
-        if not self._running:  # inside a circle a value may be incomplete
-            self._known[key] = found
-            self._nodes.append(node)
+        self._round[key] = found
+        self._nodes.append(node)
         return found
 
     def qualified(self, node: ast.AST, scope: CodeScope) -> str:
