@@ -79,6 +79,9 @@ def _action_groups(agent: ImportedAgent) -> list[Note]:
 
 
 def _action_group(group: ActionGroup) -> Note:
+    if group.executor == "none" and group.schema == "openapi" and group.tools:
+        called = "The code calls the API's own server, or a gateway at LOOM_GATEWAY_URL: supply it and its credentials."
+        return "needs you", f"{group.name}: nothing executes it in Bedrock Agents. {called}"
     if group.problem:
         return "needs you", f"{group.name}: {group.problem}."
     if group.built_in is not None:
@@ -121,8 +124,9 @@ def _knowledge_bases(agent: ImportedAgent) -> list[Note]:
         else:
             notes.append(("kept", "Each knowledge base is a tool that retrieves from it."))
     step = agent.prompt("knowledge_base_response")
-    if notes and step is not None and step.is_enabled and step.is_overridden:
-        notes.append(("approximated", "The prompt for answers from knowledge bases is a part of the system prompt."))
+    if notes and step is not None and step.is_enabled:
+        template = "with the same template" if step.is_overridden else "with a prompt that is like Bedrock's own"
+        notes.append(("approximated", f"A call of the model of its own answers from what was found, {template}."))
     return notes
 
 
@@ -151,7 +155,7 @@ def _pre_post_processing(agent: ImportedAgent) -> list[Note]:
         if step is None or not step.is_enabled:
             continue
         if step.parser_lambda:
-            notes.append(("needs you", f"A Lambda function parses the {shown}; it has to be called by the new agent."))
+            notes.append(("approximated", f"The Lambda function that parses the {shown} is called with the same event."))
         elif step.is_overridden:
             notes.append(("approximated", f"The {shown} is a call of the model of its own, with the same template."))
         else:

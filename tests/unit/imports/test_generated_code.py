@@ -12,6 +12,7 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -68,17 +69,31 @@ def full(framework: FrameworkName) -> GeneratedAgent:
 def modules(generated: GeneratedAgent) -> Iterator[tuple[str, ast.Module]]:
     for path, text in generated.files.items():
         if path.endswith(".py") and not path.startswith("tests/"):
-            yield path, ast.parse(text)
+            yield path, parsed(text)
 
 
+@cache
+def parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+@cache
 def calls(tree: ast.AST) -> set[str]:
     found = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return {func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in found}
 
 
 def test_ruff_accepts_code_of_every_shape(all_variants: Mapping[str, GeneratedAgent], tmp_path: Path) -> None:
+    seen: set[tuple[str, str]] = set()
     for name, generated in all_variants.items():
-        put(generated, tmp_path / re.sub(r"\W", "_", name))
+        # A text that another variant has under the same path is checked once; imports are sorted by what is there.
+        fresh = {path: text for path, text in generated.files.items() if (path, text) not in seen}
+        seen |= set(fresh.items())
+        names = {path: '"""Checked elsewhere."""\n' for path in generated.files if path.endswith(".py")}
+        put(
+            replace(generated, files={**names, **fresh, "pyproject.toml": generated.files["pyproject.toml"]}),
+            tmp_path / re.sub(r"\W", "_", name),
+        )
     assert "already formatted" in ran(VENV / "ruff", "format", "--check", ".", cwd=tmp_path)
     ran(VENV / "ruff", "check", "--no-cache", ".", cwd=tmp_path)
 
@@ -292,14 +307,14 @@ LITERALS = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(LITERALS)
 def test_literals_read_back_as_they_were(value: Any) -> None:
     assert ast.literal_eval(python_text(value)) == value
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.lists(LITERALS, min_size=10, max_size=20))
+@settings(max_examples=8, deadline=None)
+@given(st.lists(LITERALS, min_size=20, max_size=40))
 def test_literals_are_formatted_as_ruff_formats_them(values: list[Any]) -> None:
     lines = [
         f"VALUE = {python_text(PythonCall(name='Thing', arguments={'value': value}), before=8)}\n" for value in values
