@@ -155,7 +155,9 @@ def _pre_post_processing(agent: ImportedAgent) -> list[Note]:
         if step is None or not step.is_enabled:
             continue
         if step.parser_lambda:
-            notes.append(("approximated", f"The Lambda function that parses the {shown} is called with the same event."))
+            notes.append(
+                ("approximated", f"The Lambda function that parses the {shown} is called with the same event.")
+            )
         elif step.is_overridden:
             notes.append(("approximated", f"The {shown} is a call of the model of its own, with the same template."))
         else:
