@@ -215,3 +215,17 @@ def test_code_in_javascript_is_said_to_be_unread(tmp_path: Path) -> None:
     (found,) = find_uses(tmp_path).unresolved
     assert found.place == "agent.mjs"
     assert "[resources]" in found.try_
+
+
+@pytest.mark.timeout(60)  # each of 40 functions calls three others: without rounds, more paths than can be walked
+def test_code_whose_functions_all_call_each_other_is_read(tmp_path: Path) -> None:
+    functions = [
+        f"def f{n}(name=None):\n"
+        f"    return name or f{(n + 1) % 40}(name) or f{(n * 7 + 3) % 40}('s{n}') or f{(n * 11 + 5) % 40}(name)\n"
+        for n in range(40)
+    ]
+    (tmp_path / "agent.py").write_text(
+        "\n".join(["import boto3", *functions, "boto3.client('s3').get_object(Bucket=f0('mine'), Key='k')"])
+    )
+    (use,) = find_uses(tmp_path).uses
+    assert None in [text.resolved({}) for text in use.arguments["Bucket"]], "more buckets than can be listed"
