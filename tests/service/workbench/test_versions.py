@@ -10,7 +10,7 @@ from loomlib.errors import AwsError, ConflictError, LoomError, ResourceNotFoundE
 
 @pytest.fixture(scope="module")
 def agent(bench, tmp_path_factory):
-    """Three versions; the fourth cannot start."""
+    """Three versions; the fourth cannot be made, and the fifth is the third again, which its deployment restored."""
     folder = tmp_path_factory.mktemp("released")
     for version in ("one", "two", "three"):
         agent = deploy_version(bench, folder, "released", version)
@@ -27,10 +27,11 @@ def answer(agent, endpoint):
 def test_versions_say_what_serves_them_and_what_they_are_made_of(agent):
     agent.releases.promote("listed", version=2)
     table = agent.versions().set_index("version")
-    assert list(table.index) == ["4", "3", "2", "1"]
-    assert list(table["status"]) == ["UPDATE_FAILED", "READY", "READY", "READY"]
+    assert list(table.index) == ["5", "4", "3", "2", "1"]
+    assert list(table["status"]) == ["READY", "UPDATE_FAILED", "READY", "READY", "READY"]
     assert table.loc["2", "endpoints"] == "listed"
-    assert "DEFAULT" in table.loc["3", "endpoints"]
+    assert table.loc["5", "endpoints"] == "DEFAULT"
+    assert table.loc["5", "code"] == table.loc["3", "code"]
     assert len(set(table["code"])) == 4
     assert all(len(code) == 16 for code in table["code"])
     assert list(table["created"]) == sorted(table["created"], reverse=True)
@@ -62,11 +63,11 @@ def test_an_endpoint_never_serves_a_version_that_is_not_ready(agent):
     agent.releases.promote("careful", version=3)
     with pytest.raises(ConflictError, match="versions that are READY; version 4 is UPDATE_FAILED"):
         agent.releases.promote("careful", version=4)
-    with pytest.raises(ResourceNotFoundError, match=r"no version 77.*version 4, 3, 2 or 1"):
+    with pytest.raises(ResourceNotFoundError, match=r"no version 77.*version 5, 4, 3, 2 or 1"):
         agent.releases.promote("careful", version=77)
     assert agent.endpoint("careful").version == "3"
     assert list(agent.releases.history("careful")["action"]) == ["created"]
-    assert agent.releases.create("newest").version == "3"  # the newest one that is READY
+    assert agent.releases.create("newest").version == "5"  # the newest one that is READY
 
 
 def test_a_version_that_another_tool_chose_is_what_a_rollback_returns_to(agent, bench):
