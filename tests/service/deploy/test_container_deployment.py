@@ -107,3 +107,23 @@ def test_a_build_that_fails_says_why_and_leaves_nothing(
     assert "loom-broken_box" not in aws.client("codebuild").list_projects()["projects"]
     roles = [role["RoleName"] for role in aws.client("iam").list_roles()["Roles"]]
     assert not [name for name in roles if "broken_box" in name]
+
+
+def test_a_build_that_was_interrupted_is_continued_without_a_second_repository(
+    sent_by: tuple[Clients, list[SentRequest]], aws: Any, tmp_path: Path, folder: Path
+) -> None:
+    clients, _ = sent_by
+
+    def interrupt(line: str) -> None:
+        if line.startswith("building the image"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        deployment(clients, tmp_path, folder, "paused_box").apply(interrupt)
+    again = deployment(clients, tmp_path, folder, "paused_box")
+    assert any("was interrupted" in note for note in again.plan().notes)
+    result = again.apply(lambda line: None)
+    assert json.loads(aws.invoke(result.runtime.arn, b'{"prompt": "hi"}')[1])["echo"] == {"prompt": "hi"}
+    names = [item["repositoryName"] for item in aws.client("ecr").describe_repositories()["repositories"]]
+    assert names.count("loom-paused_box") == 1
+    assert deployment(clients, tmp_path, folder, "paused_box").plan().is_empty

@@ -190,3 +190,30 @@ def test_the_workbench_and_the_command_line_list_and_fire_what_the_file_describe
             assert wanted in ran.stdout
         ran = loom_command.run("--where", "aws", "trigger", "fire", str(code), "s3-9", environment=dict(os.environ))
         assert "The agent has no trigger 's3-9'" in ran.stderr
+
+
+@pytest.mark.parametrize("at", ["creating the role of schedule-1", "creating the schedule", "writing the rule"])
+def test_an_interrupted_deployment_of_triggers_is_rolled_back_to_nothing(
+    sent_by: tuple[Clients, list[SentRequest]], aws: Any, folder: Path, at: str
+) -> None:
+    clients, bucket = sent_by[0], "undone-in"
+    if not [item for item in aws.client("s3").list_buckets()["Buckets"] if item["Name"] == bucket]:
+        aws.client("s3").create_bucket(Bucket=bucket)
+    spec = replace(SPEC, name="undone", triggers=(SPEC.triggers[0], TriggerSpec(s3=bucket)))
+
+    def interrupt(line: str) -> None:
+        if line.startswith(at):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        deployment(clients, folder, spec).apply(interrupt)
+    deployment(clients, folder, spec).rollback(lambda line: None)
+    assert not aws.client("scheduler").list_schedules(NamePrefix="loom-undone-")["Schedules"]
+    assert not aws.client("events").list_rules(NamePrefix="loom-undone-")["Rules"]
+    functions = aws.client("lambda").list_functions()["Functions"]
+    assert not [item for item in functions if item["FunctionName"].startswith("loom-undone-")]
+    roles = [role["RoleName"] for role in aws.client("iam").list_roles()["Roles"]]
+    assert not [name for name in roles if name.startswith("loom-undone-")]
+    runtimes = aws.control.list_agent_runtimes(maxResults=100)["agentRuntimes"]
+    assert "undone" not in [item["agentRuntimeName"] for item in runtimes]
+    assert "EventBridgeConfiguration" not in aws.client("s3").get_bucket_notification_configuration(Bucket=bucket)
