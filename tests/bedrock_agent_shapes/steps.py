@@ -136,7 +136,6 @@ PARSER_LAMBDA = AgentShape(
             text="What is the status of order 4711?", contains=("shipped", "(checked)"), tools=("order_status",)
         ),
     ),
-    needs_you="a Lambda function parses the answers of the models of two steps",
 )
 
 SHAPES = (CODE_INTERPRETER, MEMORY, PROMPT_OVERRIDES, PARSER_LAMBDA)
