@@ -87,6 +87,8 @@ class DeployInput:
             names resources or secrets, else the local AgentCore's own role, which may do what most agents need.
         assumptions: How the agent is used, for the estimate of its cost.
         notes: What a reader of the plan should know about the package.
+        is_described: Whether the spec is that of a `loom-agent.toml`, so that triggers that it no longer has are
+            removed.
     """
 
     spec: AgentSpec
@@ -96,6 +98,7 @@ class DeployInput:
     role: str | None = None
     assumptions: UseAssumptions = field(default_factory=UseAssumptions)
     notes: tuple[str, ...] = ()
+    is_described: bool = False
 
 
 class Deployment:
@@ -136,7 +139,8 @@ class Deployment:
             self.request = replace(self.request, code=RuntimeCode(image=self._images.uri()))
         self._runtime = RuntimePart(clients, self.request)
         endpoints = [EndpointPart(clients, spec, name, purpose) for purpose, name in spec.endpoints.items()]
-        triggers = trigger_parts(clients, spec, self._agent_arn)
+        has_triggers = given.is_described or spec.triggers  # without a file there were none to remove either
+        triggers = trigger_parts(clients, spec, self._agent_arn) if has_triggers else ()
         self._parts: Sequence[Part] = (*parts, self._runtime, *endpoints, *triggers)
 
     def plan(self) -> DeployPlan:

@@ -241,7 +241,8 @@ class Workbench:
             authorizer: Whose bearer tokens may call the agent, instead of signed requests; "local" is the issuer of
                 `bench.identity.token`.
             role: ARN of the role that the agent runs as, or "own" for a role with only the permissions that it uses,
-                which Loom makes: the default on AWS. The local AgentCore's default may use everything there.
+                which Loom makes: the default on AWS, and where a `loom-agent.toml` names resources or secrets. The
+                local AgentCore's default may use everything there.
             progress: Called with a line at each step; a line in the notebook by default.
 
         Raises:

@@ -13,7 +13,7 @@ from ..aws.packages import runtime_name
 from ..deploy.agent_file import find_agent_file, read_agent_file
 from ..deploy.building import BuiltPackage
 from ..deploy.costs import UseAssumptions
-from ..deploy.deployment import DeployInput
+from ..deploy.deployment import OWN_ROLE, DeployInput
 from ..deploy.spec import AgentSpec, PlatformSpec, ResourceBinding
 from .bench_identity import BenchIdentity
 from .bench_memories import Memories, memory_variables
@@ -83,7 +83,8 @@ def read_source(context: Context, what: str | Path, options: DeployOptions) -> A
     if memory is not None:
         opened = Memories(context).get(memory) if isinstance(memory, str) else memory
         variables = {**memory_variables(opened, name), **variables}
-        resources = replace(resources, memories=(*resources.memories, ResourceBinding(resource=opened.id)))
+        if context.where == "aws" or options.get("role") == OWN_ROLE:  # whose role has to allow it
+            resources = replace(resources, memories=(*resources.memories, ResourceBinding(resource=opened.id)))
     spec = replace(
         spec,
         name=name,
@@ -111,6 +112,7 @@ def deploy_input(source: AgentSource, built: BuiltPackage, options: DeployOption
         role=options.get("role"),
         assumptions=options.get("assumptions") or UseAssumptions(),
         notes=built.notes,
+        is_described=source.file is not None,
     )
 
 
