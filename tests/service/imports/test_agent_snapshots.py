@@ -353,3 +353,28 @@ def test_the_command_line_lists_agents_and_writes_a_snapshot(
     assert (taken["digest"], taken["version"], taken["is_immutable"]) == (written.digest, "1", True)
     (tmp_path / "shop" / "mine.txt").write_text("mine")
     assert "would overwrite or remove: mine.txt" in loom_("snapshot", "loom-shop", "shop", code=1)[1]
+
+
+def test_reading_agents_asks_only_for_what_the_documentation_names(bench: loom.Workbench) -> None:
+    created = create_shape(bench.clients, SHAPES_BY_NAME["supervisor"])
+    create_shape(bench.clients, SHAPES_BY_NAME["openapi-s3-bearer"])
+    create_shape(bench.clients, SHAPES_BY_NAME["inference-profile"])
+    asked: set[str] = set()
+
+    def note(model: Any, **_: Any) -> None:
+        asked.add(model.name)
+
+    clients = [bench.clients.client(name) for name in ("bedrock-agent", "bedrock", "s3")]
+    for client in clients:
+        client.meta.events.register("before-call", note)
+    try:
+        bench.bedrock_agents()
+        bench.bedrock.agents.get(created.root.id).snapshot()
+    finally:
+        for client in clients:
+            client.meta.events.unregister("before-call", note)
+    assert {"GetInferenceProfile", "GetObject", "GetGuardrail", "ListTagsForResource"} <= asked
+    assert {name for name in asked if not name.startswith(("Get", "List"))} == set()
+    page = Path(loom.__file__).parents[1] / "docs" / "pages" / "how-to" / "bedrock-agents.md"
+    text = page.read_text(encoding="utf-8")
+    assert {name for name in asked if f"{name}`" not in text} == set()
