@@ -27,6 +27,7 @@ _SKIPPED_FOLDERS: Final = frozenset(
         "venv",
         ".ipynb_checkpoints",
         ".loom",
+        ".loom-import",
         ".mypy_cache",
         ".pytest_cache",
         ".ruff_cache",
