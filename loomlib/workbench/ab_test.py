@@ -23,6 +23,7 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..evals.registry import Choice
     from ..evals.runs import EvalRun
     from .ab_target import AbTarget
 
@@ -143,7 +144,7 @@ class AbTest:
         targets = {arm.endpoint: AgentTarget(self._context, entry, arm.endpoint) for arm in self.design.arms}
         return AbTarget(targets, self.route, f"{entry.name} ({self.design.endpoint}, A/B test)")
 
-    def result(self, *runs: EvalRun) -> AbResultView:
+    def result(self, *runs: EvalRun, evaluators: Sequence[Choice] = ()) -> AbResultView:
         """Compare the versions by scores, failures, latency and cost; each session counts once.
 
         Only the first sessions are evaluated, as many as were planned. Before that nothing is decided, and the result
@@ -151,13 +152,21 @@ class AbTest:
 
         Args:
             *runs: Evaluations of `test.target()`, for their scores.
+            evaluators: Evaluators, or their names, that score the stored conversations: those that need no expected
+                answer. A conversation with a failed request has no score.
         """
+        from .ab_scores import conversation_scores, run_scores
+
         store = self._context.store
         arms = store.releases.sessions(self.id)
         moved = [f"{one.name} serves version {one.version}" for one in self._tests.moved(self.design)]
         notes = [f"Since the test was started, {' and '.join(moved)}."] if moved and self.state == "running" else []
         calls = store.releases.calls(self.id, self._entry.id)
-        result = analyze(self.design, arms, calls, _scores(runs), notes=notes)
+        scores = run_scores(runs)
+        if evaluators:
+            planned = list(arms)[: self.design.sessions]
+            scores |= conversation_scores(self._context, self._entry, planned, evaluators)
+        result = analyze(self.design, arms, calls, scores, notes=notes)
         return AbResultView(result, self._entry.name, self._context.labels)
 
     def stop(self, *, promote: str | int | None = None, progress: Callable[[str], None] | None = None) -> AbTest:
@@ -239,16 +248,3 @@ class AbResultView:
             rows=[list(row.values()) for row in value.rows()],
             notes=value.notes,
         )
-
-
-def _scores(runs: Sequence[EvalRun]) -> dict[str, dict[str, list[float]]]:
-    """Return by evaluator the scores of each session of evaluations; what failed has none."""
-    scores: dict[str, dict[str, list[float]]] = {}
-    for run in runs:
-        for judgement in run.judgements():
-            session = next((turn.session_id for turn in judgement.answer.turns), "")
-            for evaluator, verdict in judgement.verdicts.items():
-                judged = scores.setdefault(evaluator, {})
-                if isinstance(verdict, tuple) and verdict:
-                    judged.setdefault(session, []).append(verdict[0].value)
-    return scores

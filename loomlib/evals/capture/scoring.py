@@ -13,7 +13,7 @@ from loomlib.presentation.formats import score
 from ..registry import Choice, make_evaluator
 from ..runs.verdicts import judged_of
 from ..values.answers import CaseAnswer, TurnAnswer
-from ..values.evaluator import Evaluator
+from ..values.evaluator import Evaluator, Score
 from .case_making import case_of
 from .conversation import Conversation
 
@@ -23,37 +23,54 @@ def failed_scores(conversations: Sequence[Conversation], evaluators: Sequence[Ch
 
     A failure to judge is ignored. Works inside a running event loop.
     """
+    return [
+        ", ".join(f"{name} {score(judged.value)}" for name, judged in scores.items() if judged.passed is False)
+        for scores in score_conversations(conversations, [make_evaluator(choice) for choice in evaluators])
+    ]
+
+
+def score_conversations(
+    conversations: Sequence[Conversation], evaluators: Sequence[Evaluator]
+) -> list[dict[str, Score]]:
+    """Return for each conversation the scores of the whole by the evaluators' names.
+
+    There is none of an evaluator that does not apply or fails, and none of a conversation with a failed request. Works
+    inside a running event loop.
+
+    Args:
+        conversations: The conversations.
+        evaluators: The evaluators, which know no expected answer.
+    """
     if not evaluators:
-        return [""] * len(conversations)
-    constructed = [make_evaluator(choice) for choice in evaluators]
+        return [{} for _ in conversations]
     with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(lambda: asyncio.run(_judge_all(conversations, constructed))).result()
+        return thread.submit(lambda: asyncio.run(_judge_all(conversations, evaluators))).result()
 
 
-async def _judge_all(conversations: Sequence[Conversation], evaluators: Sequence[Evaluator]) -> list[str]:
+async def _judge_all(conversations: Sequence[Conversation], evaluators: Sequence[Evaluator]) -> list[dict[str, Score]]:
     slots = asyncio.Semaphore(8)
 
-    async def one(conversation: Conversation) -> str:
+    async def one(conversation: Conversation) -> dict[str, Score]:
         async with slots:
             return await _judge(conversation, evaluators)
 
     return list(await asyncio.gather(*map(one, conversations)))
 
 
-async def _judge(conversation: Conversation, evaluators: Sequence[Evaluator]) -> str:
+async def _judge(conversation: Conversation, evaluators: Sequence[Evaluator]) -> dict[str, Score]:
     if conversation.failure is not None:
-        return ""
+        return {}
     case = case_of(conversation, redactor=None, expected=False)
     answer = CaseAnswer(
         turns=tuple(TurnAnswer(text=turn.answer or "", tools=turn.tools) for turn in conversation.turns)
     )
-    unpassed: list[str] = []
+    scores: dict[str, Score] = {}
     for evaluator in evaluators:
         try:
             verdict: Any = evaluator.judge(case, answer)
             judged = judged_of(await verdict if inspect.isawaitable(verdict) else verdict, evaluator.name)
         except Exception:  # noqa: BLE001, S112 - a user's evaluator: its exception says nothing about the conversation
             continue
-        if isinstance(judged, tuple) and judged and judged[0].passed is False:
-            unpassed.append(f"{evaluator.name} {score(judged[0].value)}")
-    return ", ".join(unpassed)
+        if isinstance(judged, tuple) and judged:
+            scores[evaluator.name] = judged[0]
+    return scores

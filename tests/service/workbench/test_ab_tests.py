@@ -7,6 +7,7 @@ from released_agent import deploy_version
 
 import loomlib as loom
 from loomlib.errors import LoomError
+from loomlib.evals.evaluators.functions import FunctionEvaluator
 from loomlib.evals.values.cases import Turn
 
 
@@ -53,7 +54,10 @@ def test_a_session_stays_with_its_version_and_both_versions_answer(test):
     assert sum(failure.sessions) == 12
     assert "A/B test" in result._repr_html_()
     assert {"latency", "cost", "failure rate"} == set(result.table()["metric"])
-    assert "12 sessions" in repr(result) or "n too small" in repr(result)
+    assert "12 sessions" in repr(result)
+    judged = test.result(evaluators=[FunctionEvaluator(function=says_two, name="two")]).value["two"]
+    assert sum(judged.sessions) == 12
+    assert sum(judged.unknown) == 0
 
 
 def test_scores_of_an_evaluation_are_compared_by_version(agent, bench):

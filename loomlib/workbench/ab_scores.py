@@ -1,0 +1,62 @@
+"""Scores of the sessions of an A/B test: of evaluations, and of the stored conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ..agents import AgentEntry
+from ..evals.capture.scoring import score_conversations
+from ..evals.evaluators.connecting import connected
+from ..evals.registry import Choice, make_evaluator
+from .capturing import add_tools
+from .context import Context
+from .conversations import conversation_of
+
+if TYPE_CHECKING:
+    from ..evals.runs import EvalRun
+
+SessionScores = dict[str, dict[str, list[float]]]
+"""By evaluator, the scores of each session."""
+
+
+def run_scores(runs: Iterable[EvalRun]) -> SessionScores:
+    """Return the scores of evaluations by session; what failed has none.
+
+    Args:
+        runs: Evaluations of the test.
+    """
+    scores: SessionScores = {}
+    for run in runs:
+        for judgement in run.judgements():
+            session = next((turn.session_id for turn in judgement.answer.turns), "")
+            for evaluator, verdict in judgement.verdicts.items():
+                judged = scores.setdefault(evaluator, {})
+                if isinstance(verdict, tuple) and verdict:
+                    judged.setdefault(session, []).append(verdict[0].value)
+    return scores
+
+
+def conversation_scores(
+    context: Context, entry: AgentEntry, sessions: Sequence[str], evaluators: Sequence[Choice]
+) -> SessionScores:
+    """Return the scores of stored conversations by session.
+
+    A conversation with a failed request has none, nor has one that an evaluator does not apply to or fails on.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent.
+        sessions: The sessions.
+        evaluators: Evaluators that need no expected answer, or their names.
+    """
+    made = [connected(make_evaluator(choice), context.clients, context.store) for choice in evaluators]
+    stored = [context.store.invocations.list(entry.id, session, limit=None)[::-1] for session in sessions]
+    talks = [conversation_of(rows, entry.name) for rows in stored if rows]
+    if any(evaluator.needs_tools for evaluator in made):
+        talks = add_tools(context, entry, talks)
+    scores: SessionScores = {evaluator.name: {} for evaluator in made}
+    for talk, judged in zip(talks, score_conversations(talks, made), strict=True):
+        for name, score in judged.items():
+            scores[name].setdefault(talk.session_id, []).append(score.value)
+    return scores
