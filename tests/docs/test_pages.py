@@ -15,7 +15,7 @@ PAGES = [
     ROOT / "README.md",
     *(ROOT / "docs" / "pages" / "how-to" / f"{name}.md" for name in (
         "add-blueprint", "add-evaluator", "add-local-operation", "add-panel", "add-report", "add-study",
-        "check-snapshots", "code-interpreter", "deploy-pipeline", "evaluate", "gateways", "measure-latency", "memory",
+        "bedrock-agents", "check-snapshots", "code-interpreter", "deploy", "deploy-pipeline", "evaluate", "gateways", "import-bedrock-agent", "measure-latency", "memory",
         "panels", "protocols", "versions",
     )),
 ]  # fmt: skip
