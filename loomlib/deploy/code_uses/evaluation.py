@@ -3,98 +3,34 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from .code_values import (
+    Arguments,
+    AwsClient,
+    AwsSession,
+    BoundOperation,
+    Entries,
+    Items,
+    OwnObject,
+    SdkObject,
+    Value,
+    texts_of,
+)
 from .program import CodeModule, CodeProgram, CodeScope, Function, NameBinding
 from .sdk_classes import SdkCallable, find_sdk_callable
 from .values import COMPUTED, CodeText, VariableRead
 
 _MOST_VALUES: Final = 16
+_MOST_NAMES: Final = 8
+_MOST_CALL_ROUNDS: Final = 4
 _MOST_ROUNDS: Final = 8
 _DEEPEST: Final = 80
 """Expressions inside one another; each takes about eight frames of the interpreter's stack."""
 _UNCHANGED: Final = frozenset({"contextlib.closing", "typing.cast", "str", "contextlib.aclosing", "json.dumps"})
 _SESSIONS: Final = frozenset({"boto3.Session", "boto3.session.Session", "aioboto3.Session"})
 _BOTO3: Final = frozenset({"boto3", "aioboto3"})
-
-
-@dataclass(frozen=True, slots=True)
-class AwsClient:
-    """A client or resource of boto3.
-
-    Attributes:
-        service: The service; "" if it is chosen at run time.
-        place: Where it is made: the file and line.
-        is_resource: Whether it is an object of boto3's resources.
-        path: The objects of the resource that lead to it, such as `("Table",)`.
-        bound: The parameters that these objects fix.
-    """
-
-    service: str
-    place: tuple[str, int]
-    is_resource: bool = False
-    path: tuple[str, ...] = ()
-    bound: tuple[tuple[str, CodeText], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AwsSession:
-    """A session of boto3."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoundOperation:
-    """A paginator, a waiter, or a method of a client that is not called yet; `kind` says which."""
-
-    client: AwsClient
-    name: str
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class SdkObject:
-    """What a class or function of an SDK returns, with the arguments of the call."""
-
-    sdk: SdkCallable
-    arguments: tuple[tuple[str, tuple[CodeText, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """A dictionary with known keys."""
-
-    items: tuple[tuple[str, tuple[Value, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """A list or tuple."""
-
-    items: tuple[Value, ...]
-
-
-Value = CodeText | AwsClient | AwsSession | BoundOperation | SdkObject | Entries | Items
-
-
-@dataclass(slots=True)
-class Arguments:
-    """The arguments of a call.
-
-    Attributes:
-        named: By name.
-        positional: By position.
-        is_partial: Whether more may be given by `*` or `**`.
-    """
-
-    named: dict[str, tuple[Value, ...]] = field(default_factory=dict[str, tuple[Value, ...]])
-    positional: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
-    is_partial: bool = False
-
-    def get(self, name: str, position: int) -> tuple[Value, ...]:
-        """Return the values of an argument by its name or position; empty where it is not given."""
-        return self.named.get(name) or (self.positional[position] if position < len(self.positional) else ())
 
 
 class ExpressionEvaluator:
@@ -112,7 +48,8 @@ class ExpressionEvaluator:
         self._before: dict[tuple[int, int], tuple[Value, ...]] = {}
         self._is_circular = False
         self._nodes: list[ast.AST] = []  # keeps alive what `_known` names by identity
-        self._sites: dict[int, list[tuple[ast.Call, CodeScope]]] | None = None
+        self._sites: dict[int, list[tuple[ast.Call, CodeScope]]] = {}
+        self._find_call_sites()
 
     def values(self, node: ast.AST, scope: CodeScope) -> tuple[Value, ...]:
         """Return the values of an expression; `COMPUTED` stands for those that are not known.
@@ -153,17 +90,27 @@ class ExpressionEvaluator:
         self._nodes.append(node)
         return found
 
-    def qualified(self, node: ast.AST, scope: CodeScope) -> str:
-        """Return the qualified name of an imported object, such as `boto3.client`; "" for anything else."""
+    def qualified(self, node: ast.AST, scope: CodeScope, *, depth: int = 0) -> str:
+        """Return the qualified name of an imported object, such as `boto3.client`; "" for anything else.
+
+        Args:
+            node: The expression.
+            scope: Where it stands.
+            depth: How many other names of the object were followed.
+        """
         if isinstance(node, ast.Attribute):
-            start = self.qualified(node.value, scope)
+            start = self.qualified(node.value, scope, depth=depth)
             return f"{start}.{node.attr}" if start else ""
         if isinstance(node, ast.Name):
             found = scope.find(node.id)
             if not found and node.id in ("str", "dict", "getattr", "list", "tuple"):
                 return node.id
-            imported = [binding.qualified for binding in found if binding.kind == "import"]
-            return imported[0] if imported else ""
+            if imported := [binding.qualified for binding in found if binding.kind == "import"]:
+                return imported[0]
+            if len(found) == 1 and found[0].kind == "value" and found[0].scope is not None and depth < _MOST_NAMES:
+                other = found[0].node  # another name of the object: make = boto3.client
+                if isinstance(other, ast.Name | ast.Attribute):
+                    return self.qualified(other, found[0].scope, depth=depth + 1)
         return ""
 
     def arguments(self, call: ast.Call, scope: CodeScope) -> Arguments:
@@ -284,6 +231,12 @@ class ExpressionEvaluator:
         for value in self.values(node.value, scope):
             if isinstance(value, AwsClient):
                 yield BoundOperation(value, node.attr, "method")
+            elif isinstance(value, OwnObject):
+                found = [*value.scope.attributes.get(node.attr, ()), *value.scope.names.get(node.attr, ())]
+                for binding in found:
+                    yield from self._bound(binding)
+                if not found:
+                    yield COMPUTED
             else:
                 yield COMPUTED
 
@@ -325,7 +278,7 @@ class ExpressionEvaluator:
         if scope.owner is scope and index >= 0 and positional[:1] in (["self"], ["cls"]):
             index -= 1  # the object is not among the arguments of a call
         default = _default(arguments, positional, name)
-        sites = self._call_sites().get(id(function), [])
+        sites = self._sites.get(id(function), [])
         has_default_use = not sites
         for call, outside in sites:
             given = self.arguments(call, outside)
@@ -342,17 +295,37 @@ class ExpressionEvaluator:
             else:
                 yield from self.values(default, scope)
 
-    def _call_sites(self) -> Mapping[int, list[tuple[ast.Call, CodeScope]]]:
-        if self._sites is None:
-            self._sites = {}
+    def _find_call_sites(self) -> None:
+        """Find the calls of each of the agent's own functions.
+
+        Which method a call is of depends on the object, and which object a parameter is on the calls: it is repeated
+        until nothing more is found.
+        """
+        seen: set[tuple[int, int]] = set()
+        for _ in range(_MOST_CALL_ROUNDS):
+            before = len(seen)
             for module in self._program.modules.values():
                 for call, scope in module.calls:
                     for function in self.functions(call.func, scope):
-                        self._sites.setdefault(id(function), []).append((call, scope))
-        return self._sites
+                        if (id(function), id(call)) not in seen:
+                            seen.add((id(function), id(call)))
+                            self._sites.setdefault(id(function), []).append((call, scope))
+            self._known.clear()  # what was evaluated knew fewer calls
+            if len(seen) == before:
+                return
 
     def functions(self, node: ast.AST, scope: CodeScope) -> Iterator[Function]:
         """Yield the functions of the agent's own code that a callee names; of a class, its `__init__`."""
+        for binding in self._named_bindings(node, scope):
+            if binding.kind == "function" and isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield binding.node
+            elif binding.kind == "class" and binding.node is not None:
+                for inner in self._program.scopes[id(binding.node)].names.get("__init__", []):
+                    if isinstance(inner.node, ast.FunctionDef):
+                        yield inner.node
+
+    def _named_bindings(self, node: ast.AST, scope: CodeScope) -> list[NameBinding]:
+        """Return what a callee names in the agent's own code."""
         bindings: list[NameBinding] = []
         if isinstance(node, ast.Name):
             bindings = scope.find(node.id)
@@ -361,21 +334,22 @@ class ExpressionEvaluator:
                 bindings = scope.owner.names.get(node.attr, [])
             elif qualified := self.qualified(node, scope):
                 bindings = self._bindings_of(qualified)
-        for binding in bindings:
-            if binding.kind == "import":
-                bindings = [*bindings, *self._bindings_of(binding.qualified)]
-        for binding in bindings:
-            if binding.kind == "function" and isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield binding.node
-            elif binding.kind == "class" and binding.node is not None:
-                for inner in self._program.scopes[id(binding.node)].names.get("__init__", []):
-                    if isinstance(inner.node, ast.FunctionDef):
-                        yield inner.node
+            else:
+                for value in self.values(node.value, scope):
+                    if isinstance(value, OwnObject):
+                        bindings = [*bindings, *value.scope.names.get(node.attr, [])]
+        imported = [binding for binding in bindings if binding.kind == "import"]
+        return [*bindings, *(other for binding in imported for other in self._bindings_of(binding.qualified))]
 
     def _call(self, node: ast.Call, scope: CodeScope) -> Iterator[Value]:
         qualified = self.qualified(node.func, scope)
         if qualified and (made := self._of_library(qualified, node, scope)) is not None:
             yield from made
+            return
+        classes = [binding for binding in self._named_bindings(node.func, scope) if binding.kind == "class"]
+        if classes:
+            for binding in classes:
+                yield OwnObject(self._program.scopes[id(binding.node)])
             return
         own = [function for function in self.functions(node.func, scope) if not isinstance(function, ast.Lambda)]
         if own and not any(function.name == "__init__" for function in own):
@@ -510,12 +484,6 @@ def _sdk_object(sdk: SdkCallable, arguments: Arguments) -> SdkObject:
         if name in sdk.parameters:
             given[name] = texts_of(values)
     return SdkObject(sdk, tuple((sdk.parameters[name], texts) for name, texts in given.items() if texts))
-
-
-def texts_of(values: Sequence[Value]) -> tuple[CodeText, ...]:
-    """Return the texts among values; what is no text is `COMPUTED`."""
-    texts = [value if isinstance(value, CodeText) else COMPUTED for value in values]
-    return tuple(dict.fromkeys(texts))
 
 
 def _distinct(values: Iterator[Value]) -> tuple[Value, ...]:

@@ -8,20 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from ...aws.service_models import service_operations
-from .evaluation import (
-    Arguments,
-    AwsClient,
-    BoundOperation,
-    Entries,
-    ExpressionEvaluator,
-    SdkObject,
-    Value,
-    texts_of,
-)
+from .code_values import Arguments, AwsClient, BoundOperation, Entries, SdkObject, Value, texts_of
+from .evaluation import ExpressionEvaluator
 from .program import CodeProgram, CodeScope, read_program
 from .resource_methods import ACTIONS_OF_RESOURCES, BOUND_PARAMETERS
 from .sdk_classes import SdkCallable, find_sdk_callable
-from .values import COMPUTED, SIGNED_REQUEST, CodeText, CodeUse, CodeUses, UnresolvedUse
+from .values import COMPUTED, SIGNED_REQUEST, UNSEEN_CALLS, CodeText, CodeUse, CodeUses, UnresolvedUse
 
 _NO_CALL: Final = frozenset({"close", "can_paginate", "get_paginator", "get_waiter", "meta", "exceptions"})
 _TRANSFERS: Final = {
@@ -56,7 +48,7 @@ def find_uses(folder: Path | str) -> CodeUses:
     for file in program.others:
         what = "Code in JavaScript is not read"
         finder.report(file, 0, what, "name what it uses under [resources] in loom-agent.toml")
-    finder.report_idle_clients()
+    finder.add_idle_clients()
     return CodeUses(
         uses=tuple(sorted(finder.uses, key=lambda use: (use.file, use.line, use.service, use.operation))),
         unresolved=tuple(dict.fromkeys(sorted(finder.unresolved, key=lambda open_: (open_.file, open_.line)))),
@@ -69,17 +61,16 @@ class _Finder:
         self._evaluator = ExpressionEvaluator(program)
         self.uses: list[CodeUse] = []
         self.unresolved: list[UnresolvedUse] = []
-        self._made: dict[tuple[str, int], str] = {}
+        self._made: dict[tuple[str, int], set[str]] = {}
         self._called: set[tuple[str, int]] = set()
 
     def report(self, file: str, line: int, what: str, try_: str) -> None:
         self.unresolved.append(UnresolvedUse(file=file, line=line, what=what, try_=try_))
 
-    def report_idle_clients(self) -> None:
-        for (file, line), service in self._made.items():
-            if service and (file, line) not in self._called:
-                what = f"No call of this client of {service} is visible: something else calls it"
-                self.report(file, line, what, f"call it where it is made, or {_WRITE_PERMISSION}")
+    def add_idle_clients(self) -> None:
+        for (file, line), services in self._made.items():
+            for service in sorted(services if (file, line) not in self._called else ()):
+                self.uses.append(CodeUse(service=service, operation=UNSEEN_CALLS, file=file, line=line))
 
     def look_at_attribute(self, node: ast.Attribute, scope: CodeScope) -> None:
         """Note clients of which the code reads the address or the errors: they need no permission for that."""
@@ -91,8 +82,9 @@ class _Finder:
         evaluator, file, line = self._evaluator, scope.module.file, call.lineno
         for value in evaluator.values(call, scope):
             if isinstance(value, AwsClient) and value.place == (file, line):
-                self._made[value.place] = value.service
-                if not value.service:
+                if value.service:
+                    self._made.setdefault(value.place, set()).add(value.service)
+                else:
                     what = "Which service this client is of is decided at run time"
                     self.report(file, line, what, f"name the service in the code, or {_WRITE_PERMISSION}")
         qualified = evaluator.qualified(call.func, scope)

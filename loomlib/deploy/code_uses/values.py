@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-SIGNED_REQUEST = "(signed request)"
+SIGNED_REQUEST: Final = "(signed request)"
 """The operation of a use that signs an HTTP request itself: which operation it calls is not visible."""
+
+UNSEEN_CALLS: Final = "(calls that are not visible)"
+"""The operation of a use that makes a client whose calls are not visible: something else makes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +68,7 @@ class CodeUse:
 
     Attributes:
         service: The service, as boto3 names it.
-        operation: The operation's name in AWS's API, such as `GetObject`, or `SIGNED_REQUEST`.
+        operation: The operation's name in AWS's API, such as `GetObject`; `SIGNED_REQUEST` or `UNSEEN_CALLS`.
         arguments: The parameters of the call that are texts, each with all values that the code can give it. A
             parameter inside another has a dotted name, such as `guardrailConfig.guardrailIdentifier`.
         is_partial: Whether the call has further parameters that are not visible (`**options`).

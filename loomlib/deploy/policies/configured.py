@@ -53,6 +53,15 @@ SIGNED_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The kinds of configured resources that a request signed for a service may be about."""
 
+UNSEEN_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "bedrock-runtime": ("models", "guardrails"),
+    "bedrock-agent-runtime": ("knowledge_bases", "guardrails"),
+    "bedrock-agentcore": ("memories", "gateways", "agents", "code_interpreters", "browsers"),
+    "lambda": ("functions",),
+    "s3": ("buckets",),
+}
+"""The kinds of configured resources that calls of a client which are not visible may be about."""
+
 CONFIGURED_KINDS: Final[Mapping[str, str]] = {
     "objects": "buckets",
     "copied_objects": "buckets",

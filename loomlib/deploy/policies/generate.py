@@ -9,10 +9,10 @@ from typing import Any, Final
 from ...aws.service_models import service_operations
 from ...errors import LoomError
 from ...presentation.formats import number
-from ..code_uses import COMPUTED, SIGNED_REQUEST, CodeText, CodeUse, CodeUses, VariableRead
+from ..code_uses import COMPUTED, SIGNED_REQUEST, UNSEEN_CALLS, CodeText, CodeUse, CodeUses, VariableRead
 from ..spec import RESOURCE_KINDS, AgentSpec
 from .arns import StatementTarget, namespace_target, targets
-from .configured import CONFIGURED_ACTIONS, CONFIGURED_KINDS, LABELS, SIGNED_ACTIONS, SIGNED_KINDS
+from .configured import CONFIGURED_ACTIONS, CONFIGURED_KINDS, LABELS, SIGNED_ACTIONS, SIGNED_KINDS, UNSEEN_KINDS
 from .operations import IAM_PREFIXES, OPERATIONS, PARAMETERS, WITHOUT_RESOURCES, ActionRule
 from .statements import StatementList
 from .values import (
@@ -81,7 +81,7 @@ def model_identifiers(spec: AgentSpec, uses: CodeUses) -> tuple[str, ...]:
     variables = _variables(spec, KnownResources())
     named = [binding.resource for binding in spec.resources.models]
     for use in uses.uses:
-        for rule in _rules(use) if use.operation != SIGNED_REQUEST else ():
+        for rule in _rules(use):
             if rule.kind == "models":
                 named += [text.resolved(variables) or "" for text in _texts(use, rule)]
     return tuple(dict.fromkeys(filter(None, named)))
@@ -164,18 +164,24 @@ class _Maker:
     def add_code(self, uses: CodeUses) -> None:
         self.open += [OpenPermission(place=item.place, what=item.what, try_=item.try_) for item in uses.unresolved]
         for use in uses.uses:
-            if use.operation == SIGNED_REQUEST:
-                self._signed(use)
+            if use.operation in (SIGNED_REQUEST, UNSEEN_CALLS):
+                self._unseen(use)
                 continue
             for rule in _rules(use):
                 self._rule(use, rule)
 
     def add_configuration(self, uses: CodeUses) -> None:
         signs = any(use.operation == SIGNED_REQUEST for use in uses.uses)
+        unseen = {
+            kind
+            for use in uses.uses
+            if use.operation in (SIGNED_REQUEST, UNSEEN_CALLS)
+            for kind in (SIGNED_KINDS if use.operation == SIGNED_REQUEST else UNSEEN_KINDS).get(use.service, ())
+        }
         for kind in RESOURCE_KINDS:
             for binding in self._spec.resources.of(kind):
                 where = f"[resources] {kind}"
-                if not signs and (kind, self._identity(kind, binding.resource)) in self._used:
+                if kind not in unseen and (kind, self._identity(kind, binding.resource)) in self._used:
                     continue  # the code shows what it calls on it
                 actions = CONFIGURED_ACTIONS[kind] + (SIGNED_ACTIONS.get(kind, ()) if signs else ())
                 for action, arn_kind in actions:
@@ -201,11 +207,17 @@ class _Maker:
             self._used.add((CONFIGURED_KINDS.get(kind, kind), name if kind != "objects" else name.partition("/")[0]))
         return bool(found)
 
-    def _signed(self, use: CodeUse) -> None:
-        kinds = SIGNED_KINDS.get(use.service, ())
+    def _unseen(self, use: CodeUse) -> None:
+        """Note a request that the code signs itself, or a client whose calls are not visible."""
+        is_signed = use.operation == SIGNED_REQUEST
+        kinds = (SIGNED_KINDS if is_signed else UNSEEN_KINDS).get(use.service, ())
         if any(self._spec.resources.of(kind) for kind in kinds):
             return
-        what = f"The code signs requests for {use.service} itself, so which resource they are about is not visible"
+        if self._spec.secrets and use.service in ("secretsmanager", "ssm"):
+            return
+        what = f"No call of this client of {use.service} is visible: something else calls it"
+        if is_signed:
+            what = f"The code signs requests for {use.service} itself, so which resource they are about is not visible"
         try_ = f"name it under [resources] {' or '.join(kinds)} in loom-agent.toml" if kinds else _OWN_POLICY
         self.open.append(OpenPermission(place=use.place, what=what, try_=try_))
 
@@ -294,6 +306,8 @@ def _variables(spec: AgentSpec, known: KnownResources) -> dict[str, str]:
 
 
 def _rules(use: CodeUse) -> tuple[ActionRule, ...]:
+    if use.operation in (SIGNED_REQUEST, UNSEEN_CALLS):
+        return ()
     key = f"{use.service}:{use.operation}"
     if key in OPERATIONS:
         return OPERATIONS[key]

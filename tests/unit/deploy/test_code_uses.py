@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from loomlib.deploy.code_uses import CodeUses, VariableRead, find_uses
+from loomlib.deploy.code_uses import UNSEEN_CALLS, CodeUses, VariableRead, find_uses
 
 Found = dict[str, dict[str, list[str | None]]]
 
@@ -163,7 +163,6 @@ def test_classes_of_sdks_are_the_operations_that_they_call(tmp_path: Path) -> No
     [
         ("import boto3, os\nboto3.client(os.environ['S']).list()", "Which service this client is of"),
         ("import boto3\ndef f(op):\n    getattr(boto3.client('s3'), op)()", "Which operation of s3 is called"),
-        ("import boto3\nclient = boto3.client('s3')", "No call of this client of s3 is visible"),
         ("import boto3\nboto3.client('s3').get_objekt(Bucket='b')", "has no operation 'get_objekt'"),
         ("import boto3\nboto3.client('s33').get_object()", "boto3 has no service 's33'"),
         ("from strands import Agent\nAgent(tools=[])", "Strands' default changes"),
@@ -177,6 +176,41 @@ def test_what_cannot_be_followed_is_unresolved_with_file_and_line(tmp_path: Path
     assert found.try_
     assert found.file == "agent.py"
     assert found.line or "cannot be read" in what
+
+
+def test_objects_of_the_agent_s_own_classes_and_other_names_of_functions_are_followed(tmp_path: Path) -> None:
+    found = uses_of(
+        tmp_path,
+        """
+        import boto3
+
+        class Clients:
+            def __init__(self, region):
+                self.region = region
+
+            def get(self, service):
+                make = boto3.client
+                return make(service, region_name=self.region)
+
+        class Orders:
+            def __init__(self, clients: Clients, function):
+                self.clients, self.function = clients, function
+
+            def call(self):
+                return self.clients.get("lambda").invoke(FunctionName=self.function)
+
+        orders = Orders(Clients("us-east-1"), function="orders-api")
+        orders.call()
+        """,
+    )
+    assert not found.unresolved
+    assert calls(found)["lambda:Invoke"]["FunctionName"] == ["orders-api"]
+
+
+def test_a_client_whose_calls_are_not_visible_is_a_use_without_an_operation(tmp_path: Path) -> None:
+    (use,) = uses_of(tmp_path, "import boto3\nclient = boto3.client('s3')\nprint(client)").uses
+    assert (use.service, use.operation, use.place) == ("s3", UNSEEN_CALLS, "agent.py:2")
+    assert not uses_of(tmp_path, "import boto3\nprint(boto3.client('s3').meta.endpoint_url)").uses
 
 
 def test_tests_hidden_folders_and_links_that_lead_outside_are_not_read(tmp_path: Path) -> None:

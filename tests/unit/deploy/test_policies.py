@@ -221,6 +221,11 @@ def test_a_name_that_is_computed_at_run_time_means_the_configured_resources(tmp_
             "role_arn",
         ),
         (
+            "import boto3\nclient = boto3.client('s3')\nprint(client)",
+            "No call of this client of s3 is visible",
+            "[resources] buckets",
+        ),
+        (
             "from botocore.auth import SigV4Auth\ndef f(c):\n    SigV4Auth(c, 'bedrock-agentcore', 'us-east-1')",
             "signs requests for bedrock-agentcore itself",
             "gateways or agents",
@@ -264,6 +269,13 @@ def test_code_that_signs_its_requests_may_call_the_configured_gateways_and_read_
         "bedrock-agentcore:InvokeAgentRuntime",
         "bedrock-agentcore:GetAgentCard",
     }
+
+
+def test_a_client_that_something_else_calls_may_use_what_the_configuration_names(tmp_path: Path) -> None:
+    code = "import boto3\nclient = boto3.client('lambda')\nprint(client)"
+    policy = policy_of(tmp_path, code, bound(functions="orders-api"))
+    assert not policy.open
+    assert list(allowed(policy)) == ["lambda:InvokeFunction"]
 
 
 def test_the_policy_is_the_same_each_time_and_has_unique_names(tmp_path: Path) -> None:

@@ -1,0 +1,100 @@
+"""What an expression of an agent's code can be: clients of AWS, objects of SDKs, texts, dictionaries and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .program import CodeScope
+from .sdk_classes import SdkCallable
+from .values import COMPUTED, CodeText
+
+
+@dataclass(frozen=True, slots=True)
+class AwsClient:
+    """A client or resource of boto3.
+
+    Attributes:
+        service: The service; "" if it is chosen at run time.
+        place: Where it is made: the file and line.
+        is_resource: Whether it is an object of boto3's resources.
+        path: The objects of the resource that lead to it, such as `("Table",)`.
+        bound: The parameters that these objects fix.
+    """
+
+    service: str
+    place: tuple[str, int]
+    is_resource: bool = False
+    path: tuple[str, ...] = ()
+    bound: tuple[tuple[str, CodeText], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AwsSession:
+    """A session of boto3."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOperation:
+    """A paginator, a waiter, or a method of a client that is not called yet; `kind` says which."""
+
+    client: AwsClient
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnObject:
+    """An object of a class of the agent's own code; `scope` is the inside of the class."""
+
+    scope: CodeScope
+
+
+@dataclass(frozen=True, slots=True)
+class SdkObject:
+    """What a class or function of an SDK returns, with the arguments of the call."""
+
+    sdk: SdkCallable
+    arguments: tuple[tuple[str, tuple[CodeText, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """A dictionary with known keys."""
+
+    items: tuple[tuple[str, tuple[Value, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list or tuple."""
+
+    items: tuple[Value, ...]
+
+
+Value = CodeText | AwsClient | AwsSession | BoundOperation | OwnObject | SdkObject | Entries | Items
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The arguments of a call.
+
+    Attributes:
+        named: By name.
+        positional: By position.
+        is_partial: Whether more may be given by `*` or `**`.
+    """
+
+    named: dict[str, tuple[Value, ...]] = field(default_factory=dict[str, tuple[Value, ...]])
+    positional: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
+    is_partial: bool = False
+
+    def get(self, name: str, position: int) -> tuple[Value, ...]:
+        """Return the values of an argument by its name or position; empty where it is not given."""
+        return self.named.get(name) or (self.positional[position] if position < len(self.positional) else ())
+
+
+def texts_of(values: Sequence[Value]) -> tuple[CodeText, ...]:
+    """Return the texts among values; what is no text is `COMPUTED`."""
+    texts = [value if isinstance(value, CodeText) else COMPUTED for value in values]
+    return tuple(dict.fromkeys(texts))
