@@ -275,6 +275,7 @@ class BedrockAgentTarget:
             tools += [
                 replace(self._names.tool_of_request(request), result=given.text_of(request))
                 for request in part.requests
+                if not request.agent
             ]
         return TurnAnswer(
             text=asked.parts[-1].text,

@@ -33,6 +33,7 @@ class ToolNames:
         code: The tool that runs code.
         question: The tool that asks the user.
         inner: Tools of collaborators, whose calls are not compared.
+        inner_actions: Of these the tools of action groups, as in `actions`.
 
     Examples:
         >>> ToolNames(actions={("orders", "get_order"): "orders_get_order"})  # doctest: +SKIP
@@ -44,6 +45,7 @@ class ToolNames:
     code: str = CODE_TOOL
     question: str = QUESTION_TOOL
     inner: frozenset[str] = frozenset()
+    inner_actions: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
     @classmethod
     def of(cls, agent: ImportedAgent) -> ToolNames:
@@ -58,9 +60,10 @@ class ToolNames:
             collaborators={item.name: tool_name(item.name) for item in agent.collaborators},
         )
         members = list(agent.walk())[1:]
-        inner = {name for member in members for name in _actions(member).values()}
+        inner_actions = {key: name for member in members for key, name in _actions(member).items()}
+        inner = set(inner_actions.values())
         inner |= {_search_tool(base.id) for member in members for base in member.enabled_knowledge_bases}
-        return replace(own, inner=frozenset(inner - own.known))
+        return replace(own, inner=frozenset(inner - own.known), inner_actions=inner_actions)
 
     @property
     def known(self) -> frozenset[str]:
