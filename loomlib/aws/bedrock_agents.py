@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -109,6 +110,7 @@ class BedrockAgentAnswer:
         ttft_ms: From the call to the first piece of text that botocore's event stream returned; None without text.
         chunk_offsets_ms: When each piece of text was returned, likewise.
         request_id: Bedrock's id of the request.
+        files: The files that the agent's code made, by name.
     """
 
     text: str
@@ -124,6 +126,7 @@ class BedrockAgentAnswer:
     ttft_ms: float | None = None
     chunk_offsets_ms: tuple[float, ...] = field(default=(), repr=False)
     request_id: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
 
 
 def list_bedrock_agents(clients: Clients, *, region: str | None = None) -> Iterator[BedrockAgent]:
@@ -266,6 +269,7 @@ def ask_bedrock_agent(
     trace: list[Mapping[str, Any]] = []
     control: Mapping[str, Any] = {}
     offsets_ms: list[float] = []
+    files: dict[str, bytes] = {}
     with translated("Asking a Bedrock agent", on=agent.name):
         wait_s = _READ_TIMEOUT_S if timeout_s is None else min(timeout_s, _READ_TIMEOUT_S)
         client = clients.client("bedrock-agent-runtime", agent.region, read_timeout_s=wait_s)
@@ -289,6 +293,8 @@ def ask_bedrock_agent(
                     citations += map(_citation, event["chunk"].get("attribution", {}).get("citations", ()))
                 elif "returnControl" in event:
                     control = event["returnControl"]
+                elif "files" in event:
+                    files |= {item["name"]: item["bytes"] for item in event["files"]["files"]}
                 elif "trace" in event:
                     trace.append(event["trace"])
     return BedrockAgentAnswer(
@@ -301,6 +307,7 @@ def ask_bedrock_agent(
         alias_id=alias_id,
         duration_ms=(time.perf_counter() - began) * 1_000,
         trace=tuple(trace),
+        files=files,
         began_at=began_at,
         ttft_ms=offsets_ms[0] if text else None,
         chunk_offsets_ms=tuple(offsets_ms),
@@ -353,6 +360,18 @@ def bedrock_agent_arn(clients: Clients, agent: BedrockAgent) -> str:
     """
     with translated("Reading a Bedrock agent", on=agent.name):
         return str(clients.client("bedrock-agent", agent.region).get_agent(agentId=agent.id)["agent"]["agentArn"])
+
+
+def code_file(name: str, content: bytes) -> dict[str, Any]:
+    """Return a file for an agent's code, as Bedrock's `sessionState.files` takes it.
+
+    Args:
+        name: The file's name.
+        content: Its content, at most 10 MB.
+    """
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    source = {"sourceType": "BYTE_CONTENT", "byteContent": {"mediaType": kind, "data": content}}
+    return {"name": name, "useCase": "CODE_INTERPRETER", "source": source}
 
 
 def _request(item: Mapping[str, Any]) -> ControlRequest:

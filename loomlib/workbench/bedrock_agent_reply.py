@@ -54,6 +54,11 @@ class BedrockAgentReply:
         """The passages that the answer cites: score, text, source, metadata."""
         return passage_frame(passage for _, passages in self.value.citations for passage in passages)
 
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """The files that the agent's code made, by name."""
+        return self.value.files
+
     def answer(self, results: str | Mapping[str, str] | None = None, *, confirm: bool = True) -> BedrockAgentReply:
         """Give the agent the results of the calls that it returned, and let it go on.
 

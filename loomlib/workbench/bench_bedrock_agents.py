@@ -60,6 +60,7 @@ class BedrockAgentView:
         attributes: Mapping[str, str] | None = None,
         prompt_attributes: Mapping[str, str] | None = None,
         memory_id: str = "",
+        files: Mapping[str, bytes] | None = None,
     ) -> BedrockAgentReply:
         """Ask the agent, with its trace.
 
@@ -70,6 +71,7 @@ class BedrockAgentView:
             attributes: Session attributes, which Lambda functions are given.
             prompt_attributes: Prompt session attributes, which the model reads in this turn as well.
             memory_id: The memory of the user, for an agent that remembers sessions; see `memory`.
+            files: Files for the code of an agent that executes some, by name; at most five.
 
         Raises:
             AgentFailedError: What the agent needs failed, such as a Lambda function.
@@ -78,6 +80,8 @@ class BedrockAgentView:
         """
         state: dict[str, Any] = {"sessionAttributes": dict(attributes)} if attributes else {}
         state |= {"promptSessionAttributes": dict(prompt_attributes)} if prompt_attributes else {}
+        if files:
+            state["files"] = [bedrock_agents.code_file(name, content) for name, content in files.items()]
         clients = self._context.clients
         value = bedrock_agents.ask_bedrock_agent(
             clients,

@@ -119,5 +119,9 @@ def test_steps_show_code_and_the_steps_around_the_orchestration(bench: loom.Work
     steps = agents.get("shape-code-interpreter").ask('Execute the Python code "print(6 * 7)"', alias="live").steps
     (code,) = steps[steps["name"] == "code"].to_dict("records")
     assert (code["input"], code["output"]) == ("print(6 * 7)", "42")
+    program = "open('sum.txt', 'w').write(str(sum(map(int, open('numbers.txt')))))"
+    coder = agents.get("shape-code-interpreter")
+    reply = coder.ask(f'Execute the Python code "{program}"', alias="live", files={"numbers.txt": b"1\n2\n"})
+    assert reply.files == {"sum.txt": b"3"}
     steps = agents.get("shape-prompt-overrides").ask("What is the status of order 4711?", alias="live").steps
     assert list(steps["kind"]) == ["model", "model", "action", "model", "answer", "model"]
