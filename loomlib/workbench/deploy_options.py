@@ -83,7 +83,8 @@ def read_source(context: Context, what: str | Path, options: DeployOptions) -> A
     if memory is not None:
         opened = Memories(context).get(memory) if isinstance(memory, str) else memory
         variables = {**memory_variables(opened, name), **variables}
-        if context.where == "aws" or options.get("role") == OWN_ROLE:  # whose role has to allow it
+        role, names_resources = options.get("role"), bool(spec.bindings() or spec.secrets)
+        if context.where == "aws" or role == OWN_ROLE or (role is None and names_resources):  # a role has to allow it
             resources = replace(resources, memories=(*resources.memories, ResourceBinding(resource=opened.id)))
     spec = replace(
         spec,
