@@ -404,6 +404,32 @@ def test_what_looks_like_a_secret_name_is_no_secret_in_a_schema() -> None:
     assert agent.action_groups[0].api_document == ORDERS_API
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Session token: $prompt_session_attributes$.",
+        "password = $password_value$, api_key={api_key}, token: ${API_TOKEN_VALUE}, secret: {{ client_secret }}",
+        "Reads arn:aws:secretsmanager:us-east-1:123456789012:secret:orders/ApiKey-AbC123 itself",
+        "First call GetCustomerOrderStatusV2ByIdAndDate2024.",
+        "id_token: string, refresh_token: optional string",
+        "Write to ann@example.org or call +49 30 901820.",
+    ],
+)
+def test_what_refers_to_a_secret_or_to_a_function_stays(text: str) -> None:
+    functions = {"functions": [{"name": "GetCustomerOrderStatusV2ByIdAndDate2024"}]}
+    agent = read({**BY_LAMBDA, "functionSchema": functions}, agent={"instruction": text})
+    assert (agent.instruction, agent.redactions) == (text, {})
+
+
+def test_a_known_form_of_a_secret_is_removed_even_from_an_arn_and_from_a_name() -> None:
+    agent = read(
+        {**BY_LAMBDA, "functionSchema": {"functions": [{"name": TOKEN}]}},
+        agent={"instruction": f"Reads arn:aws:s3:::bucket/{TOKEN} and calls {TOKEN}"},
+    )
+    assert agent.instruction == "Reads arn:aws:s3:::[api key] and calls [api key]"
+    assert TOKEN not in repr(agent)
+
+
 _SECRET_TEXT = st.sampled_from((TOKEN, f"use {TOKEN} here", f"Bearer {TOKEN}", f"https://x.example/?q={TOKEN}"))
 _PLANTED = st.recursive(
     _SECRET_TEXT | st.text(max_size=6) | st.integers(),

@@ -41,6 +41,7 @@ def read_action_group(given: Mapping[str, Any], reference: RelatedText | None, s
         scrubber: Removes secrets.
     """
     signature = as_text(given.get("parentActionSignature"))
+    scrubber.know([as_text(given.get("actionGroupName"))])
     common: dict[str, Any] = {
         "id": as_text(given.get("actionGroupId")),
         "name": scrubber.identifier(as_text(given.get("actionGroupName"))),
@@ -55,6 +56,7 @@ def read_action_group(given: Mapping[str, Any], reference: RelatedText | None, s
     try:
         functions = _functions(given.get("functionSchema"))
         if functions is not None:
+            scrubber.know(as_text(as_mapping(item).get("name")) for item in functions)
             document = scrubber.schema(plain_json({"functions": functions}))
             tools = tuple(function_tools(document["functions"], description=common["description"]))
             if not tools:
@@ -84,6 +86,11 @@ def _with_api(
         missing = "its schema is missing" if given is not None else "it has no schema of its functions"
         return ReadGroup(ActionGroup(**common, schema="missing", api_source=source, problem=missing))
     document = parse_document(inline) if isinstance(inline, str) else plain_json(inline)
+    scrubber.know(
+        as_text(as_mapping(operation).get("operationId"))
+        for item in as_mapping(document.get("paths")).values()
+        for operation in as_mapping(item).values()
+    )
     document = scrubber.schema(document)
     read = api_tools(document)
     problems = [*filter(None, [problem]), *read.problems]

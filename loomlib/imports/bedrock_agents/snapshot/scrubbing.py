@@ -6,7 +6,7 @@ Personal data stays: an address in an instruction is a part of what the agent do
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from loomlib.json_values import as_list, as_text, mapping_or_none
@@ -34,14 +34,25 @@ class Scrubber:
     """Replaces secrets by placeholders without numbers, so that the result does not depend on the order of reading."""
 
     def __init__(self) -> None:
-        from loomlib.redaction import KNOWN_FORMS, SECRETS, Redactor  # the rules take 20 ms to compile
+        from loomlib.redaction import KNOWN_FORMS, Redactor  # the rules take 20 ms to compile
         from loomlib.redaction.secrets import is_secret_name
+
+        from .text_redactor import TextRedactor
 
         self._is_secret_name = is_secret_name
         self._clean: set[str] = set()
-        self._texts = Redactor(SECRETS, numbered=False).document()
+        self._names: set[str] = set()
+        self._texts = TextRedactor(self._names).document()
         # What other things refer to must stay as it is, unless it has a form that means nothing but a secret.
         self._identifiers = Redactor(KNOWN_FORMS, numbered=False).document()
+
+    def know(self, names: Iterable[str]) -> None:
+        """Keep names in texts, however random they look.
+
+        Args:
+            names: The names of the agent's own functions, operations and action groups.
+        """
+        self._names.update(names)
 
     @property
     def counts(self) -> dict[str, int]:
