@@ -47,6 +47,17 @@ def test_an_agent_is_deployed_inspected_and_removed(page: Page, watched: Watched
     expect(panel.locator(".loom-code")).to_contain_text("bench.deploy('calculator')")
     screenshot(page, "build-deployed", tmp_path)
 
+    # An endpoint is made, and the table of endpoints stays open.
+    panel.get_by_text("Endpoints and versions", exact=True).click()
+    endpoints = panel.get_by_role("table", name="endpoints of calculator")
+    expect(endpoints).to_contain_text("always the newest version")
+    panel.get_by_label("Endpoint", exact=True).fill("prod")
+    panel.get_by_role("button", name="Promote", exact=True).click()
+    panel.get_by_role("button", name="Yes", exact=True).click()
+    expect(endpoints.get_by_role("row", name="prod")).to_contain_text("no earlier version is known")
+    expect(agents.locator("tr[data-index]")).to_contain_text("DEFAULT, prod")
+    screenshot(page, "build-endpoints", tmp_path)
+
     panel.get_by_label("ARN of a deployed runtime").fill("<img src=x onerror=alert(1)>")
     page.keyboard.press("Enter")
     expect(panel.get_by_role("alert").filter(has_text="Failed:")).to_contain_text("<img src=x onerror=alert(1)>")

@@ -189,3 +189,24 @@ def test_an_empty_catalog_teaches_and_a_stopped_service_is_a_sentence(tmp_path: 
             panel.close()
     finally:
         local.stop(home)
+
+
+def test_an_endpoint_is_promoted_and_rolled_back(watched: Watched, empty: loom.Workbench, tmp_path: Path) -> None:
+    for word in ("one", "two"):
+        (tmp_path / "agent.py").write_text(_AGENT.replace('"none"', repr(word)))
+        agent = empty.deploy(tmp_path, name="versioned", platform_version="V1")
+    opened = watched.ask("releases", arn=agent.arn)
+    assert [(row["endpoint"], row["version"]) for row in opened["endpoints"]] == [("DEFAULT", "2")]
+    assert opened["versions"] == ["2", "1"]
+    for version in ("1", "2"):
+        served = watched.ask("promote", arn=agent.arn, endpoint="prod", version=version)
+        compile(watched.panel.code, "copied", "exec")
+    assert served["endpoints"][1]["before"] == "1"
+    assert "prod serves version 2." in watched.panel.status
+    back = watched.ask("roll_back", arn=agent.arn, endpoint="prod")
+    assert (back["endpoints"][1]["version"], back["endpoints"][1]["before"]) == ("1", "")
+    assert "agent.releases.rollback('prod')" in watched.panel.code
+    row = next(row for row in watched.ask("page", table="agents")["rows"] if row["name"] == "versioned")
+    assert row["qualifiers"] == "DEFAULT, prod"
+    watched.ask("promote", arn=agent.arn, endpoint=" ", version="1")
+    assert watched.panel.error["on"] == "no name is given"

@@ -2,6 +2,32 @@
 
 const OWN_CODE = "file or folder";
 
+/** The endpoints of an agent with what each serves, and a form to promote one; read when it is opened. */
+function releases(model, agent) {
+  const content = h("div", null, h("p", { class: "loom-hint" }, "Reading the versions …"));
+  const endpoint = field("Endpoint", { placeholder: "prod" });
+  const version = select("Version", [], { none: "no version is READY" });
+  const fill = (reply) => {
+    if (!reply || !reply.endpoints) return;
+    version.options(reply.versions.map((item) => [item, item]), version.value || reply.versions[0]);
+    const rows = reply.endpoints.map((item) => h("tr", null,
+      h("th", { scope: "row" }, short(item.endpoint, 60)), h("td", null, item.version || "–"), h("td", null, statusDot(item.status)),
+      h("td", null, item.endpoint === "DEFAULT" ? h("span", { class: "loom-hint" }, "always the newest version")
+        : item.before ? confirmButton(`Roll back to ${item.before}`, `Let ${short(item.endpoint, 40)} serve version ${item.before} again?`,
+          async () => fill(await act(model, "roll_back", { arn: agent.arn, endpoint: item.endpoint })), { "aria-label": `Roll back ${short(item.endpoint, 40)} to version ${item.before}` })
+        : h("span", { class: "loom-hint" }, "no earlier version is known"))));
+    refill(content,
+      h("table", { class: "loom-endpoints", "aria-label": `endpoints of ${short(agent.name)}` },
+        h("thead", null, h("tr", null, ["endpoint", "version", "status", ""].map((title) => h("th", { scope: "col" }, title)))), h("tbody", null, rows)),
+      h("div", { class: "loom-row" }, endpoint, version,
+        confirmButton("Promote", "Let this endpoint serve the chosen version?",
+          async () => fill(await act(model, "promote", { arn: agent.arn, endpoint: endpoint.value, version: version.value })))));
+  };
+  const box = h("details", null, h("summary", null, "Endpoints and versions"), content);
+  box.addEventListener("toggle", async () => { if (box.open) fill(await act(model, "releases", { arn: agent.arn })); });
+  return box;
+}
+
 export default {
   render: (given) => panel(given, (body, model) => {
     const what = select("Blueprint");
@@ -44,7 +70,7 @@ export default {
       ],
     });
     agents.querySelector("table").style.setProperty("min-width", "940px");
-    let blueprints = [], chosen = "";
+    let blueprints = [], chosen = "", opened = { arn: "", node: null };
 
     const describe = () => {
       const own = what.value === OWN_CODE;
@@ -96,7 +122,7 @@ export default {
     const remove = async (key, runtimeToo) => {
       if (await act(model, "remove", { arn: key, delete_runtime: runtimeToo })) close();
     };
-    const close = () => { chosen = ""; detail.replaceChildren(); };
+    const close = () => { chosen = ""; opened = { arn: "", node: null }; detail.replaceChildren(); };
     // The open agent may have another version or state than when it was opened.
     const again = async () => {
       const key = chosen;
@@ -106,10 +132,12 @@ export default {
     };
     const show = (reply) => {
       chosen = reply.arn;
+      // The table of endpoints stays open while the agent's facts are shown again.
+      if (opened.arn !== reply.arn) opened = { arn: reply.arn, node: releases(model, reply) };
       const values = Object.entries(reply.facts).map(([key, value]) => [key, key === "status" ? statusDot(value) : value]);
       refill(detail, card(reply.name, {},
         facts(values),
-        !reply.gone && [h("p", { class: "loom-hint" }, "Invoke it in a cell or in the Test panel:"), h("pre", { tabindex: 0, "aria-label": "a first invocation as Python" }, reply.try)],
+        !reply.gone && [h("p", { class: "loom-hint" }, "Invoke it in a cell or in the Test panel:"), h("pre", { tabindex: 0, "aria-label": "a first invocation as Python" }, reply.try), opened.node],
         h("div", { class: "loom-row" },
           button("Refresh", () => refresh(reply.arn), { "aria-label": `Refresh ${short(reply.name)}` }),
           confirmButton("Remove from the catalog", `Remove ${short(reply.name, 40)} from the catalog? Its runtime stays deployed.`, () => remove(reply.arn, false)),
@@ -139,7 +167,7 @@ export default {
       planned, going);
     body.errorsOf(["plan", "deploy"], deployment.body);
     const list = h("div");
-    body.errorsOf(["refresh", "remove", "describe", "leave_aws"], list);
+    body.errorsOf(["refresh", "remove", "describe", "leave_aws", "releases", "promote", "roll_back"], list);
     put(body, [
       h("div", { class: "loom-row" }, labels, back),
       deployment,

@@ -20,6 +20,7 @@ from loomlib.presentation.formats import plural
 from ...kit import ActionCancelledError, Cancel, Form, Panel, action
 from ...kit.panel import static_summary
 from ...kit.source import connect_code, frame_rows
+from .release_actions import ReleaseActions
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -39,7 +40,8 @@ class BuildPanel(Panel):
 
     def __init__(self, bench: Workbench, **options: Any) -> None:
         self._given = bench
-        super().__init__(bench, **options)
+        releases = ReleaseActions(self, lambda: self.bench, self._put_agents)
+        super().__init__(bench, actions=(releases,), **options)
         self.show(
             blueprints=[
                 {"name": row["name"], "title": row["title"], "description": row["description"], "of": row["variant of"]}
