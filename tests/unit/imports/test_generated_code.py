@@ -23,9 +23,10 @@ from hypothesis import strategies as st
 from imported_agents import lambda_arn, orders_agent, support_supervisor
 
 from loomlib.errors import LoomError
-from loomlib.imports.bedrock_agents import ActionGroup, ImportedAgent
+from loomlib.imports.bedrock_agents import ActionGroup, ImportedAgent, assess_features
 from loomlib.imports.bedrock_agents.emit import FRAMEWORKS, FrameworkName, GeneratedAgent, generate_agent
 from loomlib.imports.bedrock_agents.emit.python_text import PythonCall, python_text
+from loomlib.imports.bedrock_agents.features import FEATURE_NAMES
 
 VENV = Path(sys.executable).parent
 
@@ -328,3 +329,14 @@ def test_literals_are_formatted_as_ruff_formats_them(values: list[Any]) -> None:
 
 def test_the_tools_of_a_reviewer_are_there() -> None:
     assert shutil.which("ruff", path=str(VENV))
+
+
+def test_the_page_on_importing_has_a_row_for_each_feature_and_a_column_for_each_framework() -> None:
+    page = Path(__file__).parents[3] / "docs" / "pages" / "how-to" / "import-bedrock-agent.md"
+    rows = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
+    assert rows[0] == ["Feature", *(framework.title for framework in FRAMEWORKS.values())]
+    assert [row[0].replace(" ", "_") for row in rows[2:]] == list(FEATURE_NAMES)
+    states = {feature.name: feature.state for feature in assess_features(everything())}
+    for name, strands, *_ in rows[2:]:
+        state = states[name.replace(" ", "_")]  # type: ignore[index]
+        assert state in ("needs you", "unused") or state in strands, name
