@@ -1,4 +1,4 @@
-"""The workshop: six lessons whose exercises check themselves (notebooks/workshop).
+"""The workshop: seven lessons whose exercises check themselves (notebooks/workshop).
 
 Examples:
     >>> from loomlib import workshop

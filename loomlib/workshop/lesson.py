@@ -22,6 +22,7 @@ TITLES: Final = {
     4: "What does it remember?",
     5: "Ship it",
     6: "Four protocols",
+    7: "Move a Bedrock agent",
 }
 """The lessons, by number."""
 
@@ -116,7 +117,7 @@ class Lesson:
 
 
 def lesson(number: int, bench: Workbench, *, keep: bool = True) -> Lesson:
-    """Return lesson 1 to 6; its exercises are checked against this workbench.
+    """Return lesson 1 to 7; its exercises are checked against this workbench.
 
         check = workshop.lesson(1, bench)
 

@@ -117,9 +117,9 @@ def test_a_file_of_progress_that_nobody_can_read_is_a_lesson_not_begun(content: 
     assert not any(done.right or done.tries for done in read_progress(file).values())
 
 
-def test_there_is_no_seventh_lesson(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="1, 2, 3, 4, 5, 6"):
-        workshop.lesson(7, bench_at(tmp_path))
+def test_there_is_no_eighth_lesson(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="1, 2, 3, 4, 5, 6, 7"):
+        workshop.lesson(8, bench_at(tmp_path))
 
 
 def test_a_home_starts_over_without_what_is_not_looms(tmp_path: Path) -> None:
