@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final, Literal, Self, cast
 
@@ -71,18 +71,13 @@ class DeployJournal:
             self._intents.append(intent)
             self._write()
 
-    def note(self, kind: str, name: str, **before: Any) -> None:
-        """Add to what restores a resource, such as an id that is known only once it is made."""
-        self._intents = [
-            replace(known, before={**known.before, **before}) if (known.kind, known.name) == (kind, name) else known
-            for known in self._intents
-        ]
-        self._write()
-
     def remove(self, intent: Intent) -> None:
         """Remove an intent that was undone."""
         self._intents = [known for known in self._intents if (known.kind, known.name) != (intent.kind, intent.name)]
-        self._write()
+        if self._intents:
+            self._write()
+        else:
+            self.clear()
 
     def clear(self) -> None:
         """Forget the intents: the deployment is complete, or all of it is undone."""
@@ -108,7 +103,11 @@ class DeployJournal:
         lock.write(str(os.getpid()))
         lock.flush()
         self._lock = lock
-        self._intents = self._read()
+        try:
+            self._intents = self._read()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -122,15 +121,23 @@ class DeployJournal:
 
     def _read(self) -> list[Intent]:
         try:
-            document = parse_object(self._file.read_bytes())
+            content = self._file.read_bytes()
         except FileNotFoundError:
             return []
+        entries = [as_mapping(entry) for entry in as_list(parse_object(content).get("intents"))]
+        actions = ("make", "change")
+        if not entries or any(not entry.get("name") or entry.get("action") not in actions for entry in entries):
+            raise DeployError(
+                "The journal of the deployment is damaged",
+                on=str(self._file),
+                try_="compare the account's loom: tags with the plan, then delete the file",
+            )
         return [
             Intent(
                 kind=as_text(entry.get("kind")),
                 name=as_text(entry.get("name")),
-                action=cast("Literal['make', 'change']", as_text(entry.get("action"))),
+                action=cast("Literal['make', 'change']", entry["action"]),
                 before=as_mapping(entry.get("before")),
             )
-            for entry in map(as_mapping, as_list(document.get("intents")))
+            for entry in entries
         ]

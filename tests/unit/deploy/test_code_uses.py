@@ -81,7 +81,7 @@ def test_environment_variables_stay_names_until_the_configuration_gives_them_val
         """,
     )
     (use,) = [use for use in found.uses if use.operation == "Retrieve"]
-    assert use.arguments["knowledgeBaseId"][0].parts == (VariableRead(name="BASE"),)
+    assert use.arguments["knowledgeBaseId"][0].parts == (VariableRead(name="BASE", is_required=True),)
     assert use.arguments["knowledgeBaseId"][0].unset({}) == ("BASE",)
     assert calls(found, BASE="KB12345678")["bedrock-agent-runtime:Retrieve"]["knowledgeBaseId"] == ["KB12345678"]
     assert calls(found)["lambda:Invoke"]["FunctionName"] == ["fallback"]
@@ -205,6 +205,65 @@ def test_objects_of_the_agent_s_own_classes_and_other_names_of_functions_are_fol
     )
     assert not found.unresolved
     assert calls(found)["lambda:Invoke"]["FunctionName"] == ["orders-api"]
+
+
+def test_clients_that_are_made_once_and_kept_are_known_by_their_annotations_and_methods(tmp_path: Path) -> None:
+    found = uses_of(
+        tmp_path,
+        """
+        from clients import AwsClients
+
+        def call(clients: AwsClients, name: str):
+            return clients.get("lambda").invoke(FunctionName=name)
+
+        def recall(clients: "AwsClients | None", memory: str):
+            return clients.get("bedrock-agentcore-control").get_memory(memoryId=memory)
+
+        def pages(clients: AwsClients, group: "Group"):
+            client = clients.get("bedrock-agentcore")
+            return client.get_paginator("list_memory_records").paginate(memoryId=group.memory)
+        """,
+        clients="""
+        import boto3
+
+        class AwsClients:
+            def __init__(self) -> None:
+                self._made: dict = {}
+
+            def get(self, service: str):
+                make = boto3.client
+                return self.once(service, lambda: make(service))
+
+            def once(self, key, make):
+                if key not in self._made:
+                    self._made[key] = make()
+                return self._made[key]
+        """,
+    )
+    assert not found.unresolved
+    assert [(use.service, use.operation) for use in found.uses] == [
+        ("lambda", "Invoke"),
+        ("bedrock-agentcore-control", "GetMemory"),
+        ("bedrock-agentcore", "ListMemoryRecords"),
+    ]
+
+
+def test_a_field_of_a_dataclass_may_have_another_value_than_its_default(tmp_path: Path) -> None:
+    found = uses_of(
+        tmp_path,
+        """
+        from dataclasses import dataclass
+        import boto3
+
+        @dataclass
+        class Action:
+            arn: str = ""
+
+        def call(action: Action):
+            boto3.client("lambda").invoke(FunctionName=action.arn)
+        """,
+    )
+    assert calls(found)["lambda:Invoke"]["FunctionName"] == ["", None]
 
 
 def test_a_client_whose_calls_are_not_visible_is_a_use_without_an_operation(tmp_path: Path) -> None:

@@ -1,0 +1,158 @@
+"""Requirements for AgentCore's machines: what pip installs, what is refused, and that no package runs code here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from loomlib import local
+from loomlib.deploy.building import build_package
+from loomlib.deploy.spec import AgentSpec
+from loomlib.deploy.wheels import install_wheels
+from loomlib.errors import DeployError
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "service"))
+from wheels import build_wheel
+
+SECRETS = {"AWS_SECRET_ACCESS_KEY": "hush-key", "GITHUB_TOKEN": "hush-token"}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of wheels: one for any machine, one for ARM64, one for this kind of machine only."""
+    folder = tmp_path_factory.mktemp("index")
+    build_wheel(folder, "anywhere", "1.0", "WORD = 'any'\n")
+    for name, tag in (("armed", "cp313-cp313-manylinux2014_aarch64"), ("intel", "cp313-cp313-manylinux2014_x86_64")):
+        build_wheel(folder, name, "1.0", "WORD = 'arm'\n")
+        (folder / f"{name}-1.0-py3-none-any.whl").rename(folder / f"{name}-1.0-{tag}.whl")
+    return folder
+
+
+@pytest.fixture
+def make_environment(index: Path) -> Callable[[Path], Mapping[str, str]]:
+    user = {**SECRETS, "PATH": os.environ["PATH"], "PIP_FIND_LINKS": str(index), "PIP_NO_INDEX": "1"}
+
+    def make(scratch: Path) -> Mapping[str, str]:
+        return local.installer_environment(local.service_environment(user), scratch)
+
+    return make
+
+
+def agent(folder: Path, requirements: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "agent.py").write_text("print('started')\n")
+    (folder / "requirements.txt").write_text(requirements)
+    return folder
+
+
+def installed(code: Path, target: Path, environment: Callable[[Path], Mapping[str, str]]) -> set[str]:
+    install_wheels(code, target, python="3.13", environment=environment)
+    return {path.name for path in target.glob("*.py")}
+
+
+def test_wheels_for_arm64_are_installed_whatever_this_machine_is(tmp_path: Path, make_environment) -> None:
+    code = agent(tmp_path / "code", "# what it needs\nanywhere==1.0\narmed >= 0.5  # with a comment\n")
+    assert installed(code, tmp_path / "target", make_environment) == {"anywhere.py", "armed.py"}
+    assert not list((tmp_path / "target").rglob("__pycache__"))
+
+
+def test_a_wheel_for_another_machine_is_refused(tmp_path: Path, make_environment) -> None:
+    code = agent(tmp_path / "code", "intel==1.0\n")
+    with pytest.raises(DeployError, match="pip cannot install the requirements for Linux on ARM64"):
+        installed(code, tmp_path / "target", make_environment)
+
+
+def test_markers_are_those_of_the_machine_that_runs_the_agent(tmp_path: Path, make_environment) -> None:
+    lines = "anywhere==1.0; platform_machine == 'aarch64' and python_version >= '3.13'\n"
+    code = agent(tmp_path / "code", lines)
+    assert installed(code, tmp_path / "target", make_environment) == {"anywhere.py"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-e .",
+        "--editable ./lib",
+        "./lib",
+        "/srv/lib",
+        "file:///srv/lib",
+        "git+https://example.com/lib.git",
+        "lib @ git+https://example.com/lib.git",
+        "lib @ https://example.com/lib.tar.gz",
+        "lib @ file:///srv/lib",
+        "--no-binary :all:",
+        "--only-binary=:none:",
+        "--config-settings x=y",
+    ],
+)
+@pytest.mark.parametrize("file", ["requirements.txt", "more.txt", "pins.txt"])
+def test_what_would_run_code_here_is_refused(tmp_path: Path, make_environment, line: str, file: str) -> None:
+    code = agent(tmp_path / "code", "-r more.txt\n-c pins.txt\n")
+    (code / "more.txt").write_text("")
+    (code / "pins.txt").write_text("")
+    (code / file).write_text(f"{line}\n")
+    with pytest.raises(DeployError, match=rf"A requirement must be a published package.*{file}, line 1"):
+        installed(code, tmp_path / "target", make_environment)
+
+
+def test_a_file_of_requirements_outside_the_folder_is_refused(tmp_path: Path, make_environment) -> None:
+    (tmp_path / "outside.txt").write_text("anywhere\n")
+    code = agent(tmp_path / "code", "-r ../outside.txt\n")
+    with pytest.raises(DeployError, match="must be one file in the agent's folder"):
+        installed(code, tmp_path / "target", make_environment)
+
+
+def test_neither_the_agents_pip_nor_a_source_distribution_runs(tmp_path: Path, make_environment, index: Path) -> None:
+    code, trap = agent(tmp_path / "code", "anywhere==1.0\n"), tmp_path / "ran"
+    spring = f"import os, pathlib\npathlib.Path({str(trap)!r}).write_text(repr(dict(os.environ)))\n"
+    (code / "pip").mkdir()
+    for name in ("pip/__main__.py", "pip/__init__.py", "sitecustomize.py", "setup.py"):
+        (code / name).write_text(spring)
+    assert installed(code, tmp_path / "target", make_environment) == {"anywhere.py"}
+    assert not trap.exists()
+
+
+def test_pip_gets_none_of_the_users_keys(tmp_path: Path, make_environment) -> None:
+    environment = make_environment(tmp_path)
+    assert not any(secret in str(environment) for secret in SECRETS.values())
+    assert environment["PIP_NO_INDEX"] == "1"
+
+
+def test_the_same_files_make_the_same_package(tmp_path: Path, make_environment) -> None:
+    digests = set()
+    for name in ("one", "two"):
+        code = agent(tmp_path / name, "anywhere==1.0\narmed==1.0\n")
+        built = build_package(code, AgentSpec(name="same"), where="aws", environment=make_environment)
+        digests.add(built.package.digest)
+        assert built.notes == ()
+    assert len(digests) == 1
+
+
+def test_on_aws_a_package_without_requirements_is_noted(tmp_path: Path, make_environment) -> None:
+    code = agent(tmp_path / "code", "")
+    (code / "requirements.txt").unlink()
+    on_aws = build_package(code, AgentSpec(name="bare"), where="aws", environment=make_environment)
+    assert "AgentCore on AWS installs nothing" in on_aws.notes[0]
+    here = build_package(code, AgentSpec(name="bare"), where="local", environment=make_environment)
+    assert here.notes == ()
+
+
+def test_an_agent_with_awss_distribution_of_opentelemetry_starts_with_it(
+    tmp_path: Path, make_environment, index: Path
+) -> None:
+    build_wheel(index, "aws_opentelemetry_distro", "0.12.1", "")
+    code = agent(tmp_path / "code", "aws-opentelemetry-distro\n")
+    built = build_package(code, AgentSpec(name="traced"), where="aws", environment=make_environment)
+    assert built.package.entry_point == "opentelemetry-instrument agent.py"
+    plain = AgentSpec(name="plain", entry_point="agent.py")
+    assert build_package(code, plain, where="aws", environment=make_environment).package.entry_point == "agent.py"
+
+
+def test_what_cannot_be_packaged_is_an_error_of_the_deployment(tmp_path: Path, make_environment) -> None:
+    code = agent(tmp_path / "code", "")
+    with pytest.raises(DeployError, match=r"The agent cannot be packaged: .* has no other\.py to start"):
+        build_package(code, AgentSpec(name="a", entry_point="other.py"), where="aws", environment=make_environment)
