@@ -87,7 +87,7 @@ class AgentSnapshotView:
         """Return its agent, version and features."""
         rows = [(item.name.replace("_", " "), item.state, item.reason) for item in self.value.features]
         notes = [one_line(note, 300) for note in self.value.notes]
-        return "\n".join((self._title(), text_table(("feature", "state", "why"), rows), *notes))
+        return "\n".join((self._title(), text_table(("feature", "state", "why"), rows, longest=120), *notes))
 
     def _repr_html_(self) -> str:
         agent = self.agent

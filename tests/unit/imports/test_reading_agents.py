@@ -443,7 +443,7 @@ _PLANTED = st.recursive(
 )  # fmt: skip
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.dictionaries(st.sampled_from(("paths", "components", "info", "x-more")), _PLANTED, min_size=1), _PLANTED)
 def test_a_secret_anywhere_in_a_schema_is_in_no_file_of_the_snapshot(document: dict[str, Any], parameters: Any) -> None:
     api = {"openapi": "3.0.0", "paths": {"/a": {"get": {"description": "x"}}}, **document}
@@ -483,7 +483,7 @@ _ANY = st.recursive(
 )  # fmt: skip
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(
     st.dictionaries(
         st.sampled_from(
