@@ -9,6 +9,7 @@ import pytest
 import loomlib as loom
 from loomlib.aws.bedrock_agent_examples import create_agents
 from loomlib.errors import ConflictError, ResourceNotFoundError
+from loomlib.workbench.bedrock_examples import read_example
 from tests.bedrock_agent_shapes import SHAPES_BY_NAME, create_shape
 from tests.bedrock_agent_shapes.parts import ORDER_STATUS, declaration, functions
 from tests.bedrock_agent_shapes.parts import agent as declare
@@ -42,6 +43,30 @@ def test_an_agent_that_is_left_half_made_is_made_again(bench: loom.Workbench) ->
     after = agents.create_example("shop")
     assert after.value.id != before.value.id
     assert list(agents.table()["name"]).count("loom-shop") == 1
+
+
+def test_a_creation_that_is_stopped_anywhere_is_completed_by_the_next(bench: loom.Workbench) -> None:
+    shop = read_example("shop")
+    for agent in shop["agents"]:
+        if agent["name"] in set(bench.bedrock.agents.table()["name"]):
+            bench.bedrock.agents.delete(agent["name"])
+    seen = list[str]()
+    for stop in range(len(shop["functions"]) + len(shop["knowledge_bases"]) + len(shop["agents"])):
+
+        def progress(line: str, *, stop: int = stop, begun: int = len(seen)) -> None:
+            seen.append(line)
+            if len(seen) - begun > stop:
+                raise InterruptedError
+
+        with pytest.raises(InterruptedError):
+            create_agents(bench.clients, shop, progress=progress)
+    created = create_agents(bench.clients, shop)
+    names = list(bench.bedrock.agents.table()["name"])
+    assert [names.count(name) for name in created.agents] == [1] * len(shop["agents"])
+    assert (
+        "shipped" in bench.bedrock.agents.get("loom-shop").ask("What is the status of order 4711?", alias="live").text
+    )
+    assert create_agents(bench.clients, shop) == created
 
 
 def test_an_agent_of_somebody_else_is_left_alone(bench: loom.Workbench) -> None:
