@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .program import CodeScope
+from .program import CodeScope, Function
 from .sdk_classes import SdkCallable
 from .values import COMPUTED, CodeText
 
@@ -51,6 +51,13 @@ class OwnObject:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnFunction:
+    """A function of the agent's own code, or a lambda, that is passed on."""
+
+    node: Function
+
+
+@dataclass(frozen=True, slots=True)
 class SdkObject:
     """What a class or function of an SDK returns, with the arguments of the call."""
 
@@ -72,7 +79,7 @@ class Items:
     items: tuple[Value, ...]
 
 
-Value = CodeText | AwsClient | AwsSession | BoundOperation | OwnObject | SdkObject | Entries | Items
+Value = CodeText | AwsClient | AwsSession | BoundOperation | OwnObject | OwnFunction | SdkObject | Entries | Items
 
 
 @dataclass(slots=True)

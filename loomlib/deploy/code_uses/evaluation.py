@@ -13,6 +13,7 @@ from .code_values import (
     BoundOperation,
     Entries,
     Items,
+    OwnFunction,
     OwnObject,
     SdkObject,
     Value,
@@ -155,6 +156,8 @@ class ExpressionEvaluator:
                 yield from self.values(node.value, scope)
             case ast.Dict():
                 yield self._entries(node, scope)
+            case ast.Lambda():
+                yield OwnFunction(node)
             case ast.List() | ast.Tuple() | ast.Set():
                 yield Items(tuple(value for item in node.elts for value in self.values(item, scope)))
             case _:
@@ -179,9 +182,8 @@ class ExpressionEvaluator:
                 if isinstance(part, VariableRead) and not part.default and isinstance(default, str):
                     yield CodeText(parts=(VariableRead(name=part.name, default=default),))
                     return
-        for values in alternatives[:-1]:
+        for values in alternatives:
             yield from (_optional(value) for value in values) if isinstance(node.op, ast.Or) else values
-        yield from alternatives[-1]
 
     def _entries(self, node: ast.Dict, scope: CodeScope) -> Value:
         items: list[tuple[str, tuple[Value, ...]]] = []
@@ -199,12 +201,18 @@ class ExpressionEvaluator:
         keys = self.values(node.slice, scope)
         key = keys[0].parts[0] if len(keys) == 1 and isinstance(keys[0], CodeText) and len(keys[0].parts) == 1 else None
         if self.qualified(node.value, scope) == "os.environ":
-            yield CodeText(parts=(VariableRead(name=key),)) if isinstance(key, str) else COMPUTED
+            read = CodeText(parts=(VariableRead(name=key, is_required=True),)) if isinstance(key, str) else COMPUTED
+            yield read
             return
-        for value in self.values(node.value, scope):
+        values = self.values(node.value, scope)
+        has_elements = any(isinstance(value, Items) for value in values)
+        for value in values:
             if isinstance(value, Entries):
                 chosen = dict(value.items)
-                yield from chosen.get(key, (COMPUTED,)) if isinstance(key, str) else (COMPUTED,)
+                if isinstance(key, str) and key in chosen:
+                    yield from chosen[key]
+                elif not has_elements:  # an empty dictionary that something is put into has nothing itself
+                    yield COMPUTED
             elif isinstance(value, Items) and not isinstance(node.slice, ast.Slice):
                 yield from value.items  # any of them
             else:
@@ -245,6 +253,10 @@ class ExpressionEvaluator:
             yield from self._imported(binding.qualified)
         elif binding.kind == "parameter" and binding.node is not None and binding.scope is not None:
             yield from self._parameter(binding.node, binding.qualified, binding.scope)
+        elif binding.kind == "function" and isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield OwnFunction(binding.node)
+        elif binding.kind == "element" and binding.node is not None and binding.scope is not None:
+            yield Items(self.values(binding.node, binding.scope))
         elif binding.kind in ("value", "item") and binding.node is not None and binding.scope is not None:
             for value in self.values(binding.node, binding.scope):
                 if binding.kind == "value":
@@ -277,6 +289,9 @@ class ExpressionEvaluator:
         index = positional.index(name) if name in positional else -1
         if scope.owner is scope and index >= 0 and positional[:1] in (["self"], ["cls"]):
             index -= 1  # the object is not among the arguments of a call
+        if annotated := list(self._annotated(arguments, name, scope)):
+            yield from annotated
+            return
         default = _default(arguments, positional, name)
         sites = self._sites.get(id(function), [])
         has_default_use = not sites
@@ -294,6 +309,17 @@ class ExpressionEvaluator:
                 yield COMPUTED
             else:
                 yield from self.values(default, scope)
+
+    def _annotated(self, arguments: ast.arguments, name: str, scope: CodeScope) -> Iterator[Value]:
+        """Yield objects of the agent's own classes that a parameter's annotation names."""
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            if argument.arg != name or argument.annotation is None:
+                continue
+            for node in ast.walk(_parsed(argument.annotation)):
+                if isinstance(node, ast.Name):
+                    for binding in self._named_bindings(node, scope):
+                        if binding.kind == "class":
+                            yield OwnObject(self._program.scopes[id(binding.node)])
 
     def _find_call_sites(self) -> None:
         """Find the calls of each of the agent's own functions.
@@ -358,8 +384,12 @@ class ExpressionEvaluator:
             return
         if isinstance(node.func, ast.Attribute):
             yield from self._method(node, node.func, scope)
-        else:
-            yield COMPUTED
+            return
+        for value in self.values(node.func, scope):
+            if isinstance(value, OwnFunction):
+                yield from self._returned(value.node)
+            else:
+                yield COMPUTED
 
     def _of_library(self, qualified: str, node: ast.Call, scope: CodeScope) -> list[Value] | None:
         """Return what a call of a known function of a library returns; None if it is not known."""
@@ -423,11 +453,24 @@ class ExpressionEvaluator:
             for values in (*(known.values() if name is None else ()), *arguments.positional[1:]):
                 yield from values
 
-    def _returned(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Value]:
+    def _returned(self, function: Function) -> Iterator[Value]:
         inside = self._program.scopes[id(function)]
+        if isinstance(function, ast.Lambda):
+            yield from self.values(function.body, inside)
+            return
         for node in _own_nodes(function):
             if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
                 yield from self.values(node.value, inside)
+
+
+def _parsed(annotation: ast.expr) -> ast.AST:
+    """Return an annotation as an expression, also when it is written as a text."""
+    if not isinstance(annotation, ast.Constant) or not isinstance(annotation.value, str):
+        return annotation
+    try:
+        return ast.parse(annotation.value, mode="eval")
+    except SyntaxError:
+        return annotation
 
 
 def _optional(value: Value) -> Value:
@@ -435,7 +478,9 @@ def _optional(value: Value) -> Value:
     if not isinstance(value, CodeText):
         return value
     parts = (
-        VariableRead(name=part.name, default="") if isinstance(part, VariableRead) and part.default is None else part
+        VariableRead(name=part.name, default="")
+        if isinstance(part, VariableRead) and part.default is None and not part.is_required
+        else part
         for part in value.parts
     )
     return CodeText(parts=tuple(parts))

@@ -62,20 +62,22 @@ class _Finder:
         self.uses: list[CodeUse] = []
         self.unresolved: list[UnresolvedUse] = []
         self._made: dict[tuple[str, int], set[str]] = {}
-        self._called: set[tuple[str, int]] = set()
+        self._called: set[tuple[str, int, str]] = set()
 
     def report(self, file: str, line: int, what: str, try_: str) -> None:
         self.unresolved.append(UnresolvedUse(file=file, line=line, what=what, try_=try_))
 
     def add_idle_clients(self) -> None:
         for (file, line), services in self._made.items():
-            for service in sorted(services if (file, line) not in self._called else ()):
+            for service in sorted(name for name in services if (file, line, name) not in self._called):
                 self.uses.append(CodeUse(service=service, operation=UNSEEN_CALLS, file=file, line=line))
 
     def look_at_attribute(self, node: ast.Attribute, scope: CodeScope) -> None:
         """Note clients of which the code reads the address or the errors: they need no permission for that."""
         self._called |= {
-            value.place for value in self._evaluator.values(node.value, scope) if isinstance(value, AwsClient)
+            (*value.place, value.service)
+            for value in self._evaluator.values(node.value, scope)
+            if isinstance(value, AwsClient)
         }
 
     def look(self, call: ast.Call, scope: CodeScope) -> None:
@@ -95,8 +97,10 @@ class _Finder:
         elif qualified in ("strands.Agent", "strands.agent.Agent"):
             self._default_model(call, scope)
         if isinstance(call.func, ast.Attribute):
-            for value in evaluator.values(call.func.value, scope):
-                self._method(value, call.func.attr, call, scope)
+            name, values = call.func.attr, evaluator.values(call.func.value, scope)
+            # Of several clients that one function makes, the method tells which one it is.
+            for value in [value for value in values if _has_method(value, name)] or values:
+                self._method(value, name, call, scope)
         for value in evaluator.values(call.func, scope) if not isinstance(call.func, ast.Attribute) else ():
             if isinstance(value, BoundOperation) and value.kind == "method":
                 self._client_method(value.client, value.name, call, scope)
@@ -108,7 +112,7 @@ class _Finder:
             else:
                 self._client_method(value, name, call, scope)
         elif isinstance(value, BoundOperation) and name in ("paginate", "wait"):
-            self._called.add(value.client.place)
+            self._called.add((*value.client.place, value.client.service))
             self._operation(value.client, value.name, call, scope, is_waiter=value.kind == "waiter")
         elif isinstance(value, BoundOperation) and value.client.is_resource:  # table.meta.client, bucket.objects.all()
             self._resource_method(value.client, f"{value.name}.{name}", call, scope)
@@ -118,7 +122,7 @@ class _Finder:
     def _client_method(self, client: AwsClient, name: str, call: ast.Call, scope: CodeScope) -> None:
         if name in _NO_CALL or not client.service:
             return
-        self._called.add(client.place)
+        self._called.add((*client.place, client.service))
         if client.service == "s3" and name in _TRANSFERS:
             operations, positions = _TRANSFERS[name]
             arguments = self._evaluator.arguments(call, scope)
@@ -168,7 +172,7 @@ class _Finder:
     def _resource_method(self, client: AwsClient, name: str, call: ast.Call, scope: CodeScope) -> None:
         if name[:1].isupper() or name in _NO_CALL:
             return
-        self._called.add(client.place)
+        self._called.add((*client.place, client.service))
         kind = f"{client.service}.{client.path[-1] if client.path else ''}"
         operations = ACTIONS_OF_RESOURCES.get(f"{kind}.{name}")
         if operations is None:
@@ -276,6 +280,18 @@ class _Finder:
         )
         if use not in self.uses:
             self.uses.append(use)
+
+
+def _has_method(value: Value, name: str) -> bool:
+    """Return whether a value may have a method; any value but a client may."""
+    if isinstance(value, BoundOperation) and value.kind in ("paginator", "waiter"):
+        served = service_operations(value.client.service)
+        return served is not None and value.name in (served.waiters if value.kind == "waiter" else served.methods)
+    if not isinstance(value, AwsClient) or value.is_resource:
+        return not isinstance(value, CodeText)
+    known = service_operations(value.service)
+    is_own = name in _NO_CALL or name == "generate_presigned_url" or (value.service == "s3" and name in _TRANSFERS)
+    return is_own or (known is not None and name in known.methods)
 
 
 def _of_litellm(text: CodeText) -> CodeText | None:

@@ -19,8 +19,8 @@ class NameBinding:
     """One meaning of a name.
 
     Attributes:
-        kind: "value" of an expression, "item" of one (loops), "import" of a qualified name, "function", "class",
-            "parameter", or "opaque" for what is not read.
+        kind: "value" of an expression, "item" of one (loops), "element" that is put into what has the name, "import" of
+            a qualified name, "function", "class", "parameter", or "opaque" for what is not read.
         node: The expression, function or class.
         scope: Where `node` is evaluated.
         qualified: The imported name.
@@ -180,8 +180,11 @@ class _Reader:
             case ast.Assign():
                 for target in node.targets:
                     self._assign(target, node.value, scope)
-            case ast.AnnAssign() if node.value is not None:
-                self._assign(node.target, node.value, scope)
+            case ast.AnnAssign():
+                if node.value is not None:
+                    self._assign(node.target, node.value, scope)
+                if scope.owner is scope:  # a field: its value may come from whoever makes the object
+                    self._opaque(node.target, scope)
             case ast.AugAssign():
                 self._opaque(node.target, scope)
             case ast.For() | ast.AsyncFor():
@@ -239,6 +242,8 @@ class _Reader:
             case ast.Attribute(value=ast.Name(id="self" | "cls")) if scope.owner is not None:
                 binding = NameBinding(kind=kind, node=value, scope=scope)
                 scope.owner.attributes.setdefault(target.attr, []).append(binding)
+            case ast.Subscript(value=ast.Name() | ast.Attribute()):
+                self._assign(target.value, value, scope, kind="element")
             case ast.Tuple() | ast.List():
                 pairs = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
                 for index, item in enumerate(target.elts):

@@ -20,10 +20,12 @@ class VariableRead:
     Attributes:
         name: The variable.
         default: What the code uses where the variable is not set; None where it has no default.
+        is_required: Whether the code fails without it (`os.environ["NAME"]`).
     """
 
     name: str
     default: str | None = None
+    is_required: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
