@@ -160,10 +160,10 @@ class AgentParity:
             "the runtime's CPU and memory where they are known.",
             "Answers that failed on either side are counted by class. They are part of no share and of no mean.",
         ]
-        if any(name.startswith("embedding") for name in self.rule.answers):
+        if self.rule.uses_embeddings:
             notes.append(
-                "Similarity by embeddings ignores word order and cannot tell a yes from a no. A judge model can: "
-                'answers="judge:correctness".'
+                "Similarity by embeddings ignores word order and cannot tell a yes from a no; of words that deny only "
+                "common ones of four languages are known. A judge model sees more: answers=judge:correctness."
             )
         if self.conditions.is_disturbed:
             notes.append("The machine was overloaded while the agents were asked: read the times with care.")

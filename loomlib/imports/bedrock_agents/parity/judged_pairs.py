@@ -68,6 +68,13 @@ def failure_counts(judged: Sequence[JudgedPair]) -> dict[str, int]:
     return dict(Counter(kind for item in judged for kind in item.kinds).most_common())
 
 
+def labels_of(judged: Sequence[JudgedPair]) -> tuple[str, ...]:
+    """Return the provenance labels of the verdicts, such as `simulated judge`."""
+    scores = (score for item in judged for verdict in item.verdicts.values() if isinstance(verdict, tuple)
+              for score in verdict)  # fmt: skip
+    return tuple(dict.fromkeys(label for score in scores for label in score.labels))
+
+
 def _judged(pair: AnswerPair, judgement: Judgement | None) -> JudgedPair:
     if not pair.is_answered:
         sides = [(side, answer.failure) for side, answer in (("old", pair.old), ("new", pair.new))]

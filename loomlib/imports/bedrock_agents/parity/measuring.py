@@ -19,7 +19,7 @@ from loomlib.presentation.formats import number
 from ..features import Feature
 from .agent_parity import AgentParity
 from .alike_gate import LEAST_ALIKE, alike_share
-from .judged_pairs import JudgedPair, judge_pairs
+from .judged_pairs import JudgedPair, judge_pairs, labels_of
 from .names import ToolNames
 from .pairs import AnswerPair, pairs_of_runs, pairs_with_itself
 from .recorded_answers import RecordedAnswers
@@ -131,7 +131,7 @@ def measure_parity(
             least=least,
             features=subject.features,
             itself=itself,
-            labels=tuple(dict.fromkeys((*runs[0].labels, *runs[1].labels))),
+            labels=tuple(dict.fromkeys((*runs[0].labels, *runs[1].labels, *labels_of(judged)))),
             conditions=runs[1].summary().conditions,
             run_ids=run_ids,
             notes=(*subject.notes, *_reused(runs)),
@@ -173,7 +173,7 @@ def judge_recorded(
         judged, run = await judging.judge(pairs, name=subject.name, part="judged", labels=labels)
         return AgentParity(
             id=id, name=subject.name, old=subject.old, new=subject.new, rule=rule, judged=judged, least=least,
-            features=subject.features, labels=tuple(labels), run_ids={} if run is None else {"judged": run.id},
+            features=subject.features, labels=(*labels, *labels_of(judged)), run_ids={} if run is None else {"judged": run.id},
             notes=subject.notes, noun=noun,
         )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from loomlib.errors import EvalError
 from loomlib.evals.registry import make_evaluator
@@ -12,10 +12,14 @@ from loomlib.evals.values.cases import EvaluatorChoice
 from loomlib.evals.values.evaluator import Evaluator
 from loomlib.presentation.formats import join
 
+from .negation import SameNegation
+
 ToolOrder = Literal["exact", "in_order", "any_order", "names", "ignored"]
 """How tool calls are compared: the same in the same order; the old agent's in their order, others between them; the
 same in any order; the same tools whatever their arguments, in any order; not at all."""
 
+THRESHOLD: Final = 0.75
+"""The least score of an answer that is alike, for evaluators without a threshold of their own."""
 DEFAULT_ANSWERS: Final = ("embedding(threshold=0.75)", "numeric")
 TOOLS: Final = "tools"
 """The name of the comparison of tool calls among a rule's evaluators."""
@@ -41,8 +45,9 @@ class AlikeRule:
     All parts must hold. The old agent's answer is what is expected, and its tool calls are the expected ones.
 
     Attributes:
-        answers: Evaluators with a threshold, each of which must pass the successor's answer: by default similar in
-            meaning by embeddings that are computed offline, and with the same numbers. A judge model, such as
+        answers: Evaluators, each of which must pass the successor's answer: by default similar in
+            meaning by embeddings that are computed offline, with a word that denies ("not", "unable") in both or in
+            neither, and with the same numbers. A judge model, such as
             "judge:correctness", can tell a yes from a no, which embeddings cannot.
         tools: How tool calls are compared.
         arguments: How single arguments are compared, such as {"note": "normalized"} or {"date": "ignore"}.
@@ -68,19 +73,20 @@ class AlikeRule:
                 "A rule needs at least one evaluator of answers", on="answers", try_=", ".join(DEFAULT_ANSWERS)
             )
 
+    @property
+    def uses_embeddings(self) -> bool:
+        """Whether answers are compared by embeddings; these do not see a "not", so words that deny are compared too."""
+        return any(choice.startswith("embedding") for choice in self.answers)
+
     def evaluators(self) -> list[Evaluator]:
-        """Return the evaluators, all of which must pass.
+        """Return the evaluators, all of which must pass; one without a threshold gets `THRESHOLD`.
 
         Raises:
             PluginError: There is no evaluator of a name.
-            EvalError: An evaluator has no threshold, so that it neither passes nor fails.
         """
-        evaluators = [make_evaluator(choice) for choice in self.answers]
-        for choice, evaluator in zip(self.answers, evaluators, strict=True):
-            if getattr(evaluator, "threshold", 1.0) is None:
-                raise EvalError(
-                    "An evaluator without a threshold cannot decide", on=choice, try_=f"{choice}(threshold=0.75)"
-                )
+        evaluators = [_with_threshold(choice) for choice in self.answers]
+        if self.uses_embeddings:
+            evaluators.append(cast("Evaluator", SameNegation()))
         if self.tools != "ignored":
             match, extra = _MATCH[self.tools]
             arguments: Any = False if self.tools == "names" else dict(self.arguments) or True
@@ -91,6 +97,7 @@ class AlikeRule:
     def sentence(self) -> str:
         """Return the rule in one sentence."""
         passes = f"its answer passes {join(self.answers)} against the old agent's answer"
+        passes += ", and both or neither of them deny something" if self.uses_embeddings else ""
         if self.tools == "ignored":
             return f"The successor behaves alike if {passes}. Tool calls are not compared."
         ways = "".join(f"; {name} is compared as {how}" for name, how in self.arguments.items())
@@ -99,3 +106,10 @@ class AlikeRule:
     def summary(self) -> dict[str, Any]:
         """Return the rule as JSON values."""
         return {"answers": list(self.answers), "tools": self.tools, "arguments": dict(self.arguments)}
+
+
+def _with_threshold(choice: str) -> Evaluator:
+    evaluator = make_evaluator(choice)
+    if getattr(evaluator, "threshold", THRESHOLD) is not None:
+        return evaluator
+    return make_evaluator(EvaluatorChoice(name=choice, threshold=THRESHOLD))

@@ -65,6 +65,32 @@ def test_the_default_rule_wants_the_same_tools_numbers_and_meaning(store: Store)
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "state"),
+    [
+        (
+            "I've cancelled your booking for the Hotel Lux.",
+            "I could not cancel your booking for the Hotel Lux.",
+            "differs",
+        ),
+        (
+            "I've cancelled your booking for the Hotel Lux.",
+            "I couldn't cancel your booking for the Hotel Lux.",
+            "differs",
+        ),
+        (
+            "Your booking for the Hotel Lux was not cancelled.",
+            "I did not cancel your booking for the Hotel Lux.",
+            "alike",
+        ),
+        ("Die Buchung wurde storniert.", "Die Buchung wurde leider nicht storniert.", "differs"),
+        ("Note the hotel's knot garden.", "Note the knot garden of the hotel.", "alike"),
+    ],
+)
+def test_an_answer_that_denies_is_not_alike_to_one_that_does_not(store: Store, old: str, new: str, state: str) -> None:
+    assert state_of(store, answer(old), answer(new)) == state
+
+
+@pytest.mark.parametrize(
     ("tools", "states"),
     [("exact", "differs differs"), ("in_order", "differs differs"), ("any_order", "alike differs"),
      ("names", "alike alike"), ("ignored", "alike alike")],
@@ -145,8 +171,8 @@ def test_a_rule_that_cannot_decide_is_refused() -> None:
         AlikeRule(tools="alphabetical")  # type: ignore[arg-type]
     with pytest.raises(EvalError, match="at least one evaluator"):
         AlikeRule(answers=())
-    with pytest.raises(EvalError, match="without a threshold cannot decide"):
-        AlikeRule(answers=("embedding",)).evaluators()
+    thresholds = [item.threshold for item in AlikeRule(answers=("rouge1:0.5", "judge:correctness")).evaluators()[:2]]  # type: ignore[attr-defined]
+    assert thresholds == [0.5, 0.75], "an evaluator that would only score gets a threshold"
     with pytest.raises(PluginError, match="embeding"):
         AlikeRule(answers=("embeding",)).evaluators()
     assert "in any order" in AlikeRule().sentence()
