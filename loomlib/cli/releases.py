@@ -1,4 +1,4 @@
-"""Commands about versions and endpoints: versions, endpoints, promote, rollback, diff."""
+"""Commands about versions and endpoints: versions, endpoints, promote, rollback, diff, ab-tests."""
 
 from __future__ import annotations
 
@@ -88,6 +88,24 @@ def diff(command: CommandContext, agent: str, before: str, after: str | None) ->
         click.echo(printable(repr(difference)))
 
 
+@click.command("ab-tests")
+@click.argument("agent")
+@click.argument("test", required=False)
+@pass_command_context
+def ab_tests(command: CommandContext, agent: str, test: str | None) -> None:
+    """List the A/B tests of AGENT, or compare the versions of TEST: an id, or the endpoint behind which it runs."""
+    with command.connect() as bench:
+        releases = bench.agent(agent).releases
+        if test is None:
+            _emit(command, releases.ab_tests(), empty="No A/B tests. In code: agent.releases.start_ab_test(…)")
+            return
+        result = releases.ab_test(test).result()
+    if command.as_json:
+        emit_json(result.to_dict())
+    else:
+        click.echo(printable(repr(result)))
+
+
 def _report(command: CommandContext, agent: str, endpoint: AgentEndpoint, before: str) -> None:
     if command.as_json:
         emit_json(
@@ -112,4 +130,4 @@ def _emit(command: CommandContext, table: pd.DataFrame, *, empty: str) -> None:
         emit_table(rows, empty=empty)
 
 
-COMMANDS = (versions, endpoints, promote, rollback, diff)
+COMMANDS = (versions, endpoints, promote, rollback, diff, ab_tests)

@@ -38,6 +38,8 @@ def test_an_environment_is_promoted_to_the_next_and_rolled_back(loom):
 
 
 def test_two_versions_are_compared(loom):
+    assert "No A/B tests." in loom("ab-tests", "typed").stdout
+    assert "no such A/B test" in loom("ab-tests", "typed", "nothing", code=1).stderr
     assert '+VERSION = "two"' in loom("diff", "typed", "1", "2").stdout
     assert json.loads(loom("--json", "diff", "typed", "1").stdout)["after"] == "2"
 

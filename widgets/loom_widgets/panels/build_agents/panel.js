@@ -11,13 +11,13 @@ function releases(model, agent) {
     if (!reply || !reply.endpoints) return;
     version.options(reply.versions.map((item) => [item, item]), version.value || reply.versions[0]);
     const rows = reply.endpoints.map((item) => h("tr", null,
-      h("th", { scope: "row" }, short(item.endpoint, 60)), h("td", null, item.version || "–"), h("td", null, statusDot(item.status)),
+      h("th", { scope: "row", style: { "text-align": "left" } }, short(item.endpoint, 60)), h("td", null, item.version || "–"), h("td", null, statusDot(item.status)),
       h("td", null, item.endpoint === "DEFAULT" ? h("span", { class: "loom-hint" }, "always the newest version")
         : item.before ? confirmButton(`Roll back to ${item.before}`, `Let ${short(item.endpoint, 40)} serve version ${item.before} again?`,
           async () => fill(await act(model, "roll_back", { arn: agent.arn, endpoint: item.endpoint })), { "aria-label": `Roll back ${short(item.endpoint, 40)} to version ${item.before}` })
         : h("span", { class: "loom-hint" }, "no earlier version is known"))));
     refill(content,
-      h("table", { class: "loom-endpoints", "aria-label": `endpoints of ${short(agent.name)}` },
+      h("table", { class: "loom-endpoints", style: { "text-align": "left", "border-spacing": "1em 2px", margin: "0 -1em" }, "aria-label": `endpoints of ${short(agent.name)}` },
         h("thead", null, h("tr", null, ["endpoint", "version", "status", ""].map((title) => h("th", { scope: "col" }, title)))), h("tbody", null, rows)),
       h("div", { class: "loom-row" }, endpoint, version,
         confirmButton("Promote", "Let this endpoint serve the chosen version?",
