@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from .program import CodeScope, Function
 from .sdk_classes import SdkCallable
-from .values import COMPUTED, CodeText
+from .values import COMPUTED, CodeText, VariableRead
+
+_MOST_VALUES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +108,22 @@ def texts_of(values: Sequence[Value]) -> tuple[CodeText, ...]:
     """Return the texts among values; what is no text is `COMPUTED`."""
     texts = [value if isinstance(value, CodeText) else COMPUTED for value in values]
     return tuple(dict.fromkeys(texts))
+
+
+def optional_value(value: Value) -> Value:
+    """Return a value with "" for variables without a value: another one is used in its place."""
+    if not isinstance(value, CodeText):
+        return value
+    parts = (
+        VariableRead(name=part.name, default="")
+        if isinstance(part, VariableRead) and part.default is None and not part.is_required
+        else part
+        for part in value.parts
+    )
+    return CodeText(parts=tuple(parts))
+
+
+def distinct_values(values: Iterable[Value]) -> tuple[Value, ...]:
+    """Return values without repetitions; of too many only the first, and `COMPUTED`."""
+    found = tuple(dict.fromkeys(values))
+    return found if len(found) <= _MOST_VALUES else (*found[:_MOST_VALUES], COMPUTED)

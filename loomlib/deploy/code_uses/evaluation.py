@@ -9,29 +9,32 @@ from typing import Final
 from .code_values import (
     Arguments,
     AwsClient,
-    AwsSession,
     BoundOperation,
     Entries,
     Items,
     OwnFunction,
     OwnObject,
-    SdkObject,
     Value,
-    texts_of,
+    distinct_values,
+    optional_value,
 )
-from .program import CodeModule, CodeProgram, CodeScope, Function, NameBinding
-from .sdk_classes import SdkCallable, find_sdk_callable
+from .library_calls import library_values, method_values
+from .program import (
+    CodeProgram,
+    CodeScope,
+    Function,
+    NameBinding,
+    default_of,
+    own_nodes,
+    parsed_annotation,
+)
 from .values import COMPUTED, CodeText, VariableRead
 
-_MOST_VALUES: Final = 16
 _MOST_NAMES: Final = 8
 _MOST_CALL_ROUNDS: Final = 4
 _MOST_ROUNDS: Final = 8
 _DEEPEST: Final = 80
 """Expressions inside one another; each takes about eight frames of the interpreter's stack."""
-_UNCHANGED: Final = frozenset({"contextlib.closing", "typing.cast", "str", "contextlib.aclosing", "json.dumps"})
-_SESSIONS: Final = frozenset({"boto3.Session", "boto3.session.Session", "aioboto3.Session"})
-_BOTO3: Final = frozenset({"boto3", "aioboto3"})
 
 
 class ExpressionEvaluator:
@@ -84,7 +87,7 @@ class ExpressionEvaluator:
             return self._before.get(key, ())
         self._running.add(key)
         try:
-            found = _distinct(self._evaluate(node, scope))
+            found = distinct_values(self._evaluate(node, scope))
         finally:
             self._running.discard(key)
         self._round[key] = found
@@ -183,7 +186,7 @@ class ExpressionEvaluator:
                     yield CodeText(parts=(VariableRead(name=part.name, default=default),))
                     return
         for values in alternatives:
-            yield from (_optional(value) for value in values) if isinstance(node.op, ast.Or) else values
+            yield from (optional_value(value) for value in values) if isinstance(node.op, ast.Or) else values
 
     def _entries(self, node: ast.Dict, scope: CodeScope) -> Value:
         items: list[tuple[str, tuple[Value, ...]]] = []
@@ -292,7 +295,7 @@ class ExpressionEvaluator:
         if annotated := list(self._annotated(arguments, name, scope)):
             yield from annotated
             return
-        default = _default(arguments, positional, name)
+        default = default_of(arguments, positional, name)
         sites = self._sites.get(id(function), [])
         has_default_use = not sites
         for call, outside in sites:
@@ -315,7 +318,7 @@ class ExpressionEvaluator:
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             if argument.arg != name or argument.annotation is None:
                 continue
-            for node in ast.walk(_parsed(argument.annotation)):
+            for node in ast.walk(parsed_annotation(argument.annotation)):
                 if isinstance(node, ast.Name):
                     for binding in self._named_bindings(node, scope):
                         if binding.kind == "class":
@@ -369,9 +372,12 @@ class ExpressionEvaluator:
 
     def _call(self, node: ast.Call, scope: CodeScope) -> Iterator[Value]:
         qualified = self.qualified(node.func, scope)
-        if qualified and (made := self._of_library(qualified, node, scope)) is not None:
-            yield from made
-            return
+        place = (scope.module.file, node.lineno)
+        if qualified:
+            made = library_values(qualified, self.arguments(node, scope), place)
+            if made is not None:
+                yield from made
+                return
         classes = [binding for binding in self._named_bindings(node.func, scope) if binding.kind == "class"]
         if classes:
             for binding in classes:
@@ -383,7 +389,9 @@ class ExpressionEvaluator:
                 yield from self._returned(function)
             return
         if isinstance(node.func, ast.Attribute):
-            yield from self._method(node, node.func, scope)
+            arguments = self.arguments(node, scope)
+            for value in self.values(node.func.value, scope):
+                yield from method_values(value, node.func.attr, arguments, place)
             return
         for value in self.values(node.func, scope):
             if isinstance(value, OwnFunction):
@@ -391,146 +399,11 @@ class ExpressionEvaluator:
             else:
                 yield COMPUTED
 
-    def _of_library(self, qualified: str, node: ast.Call, scope: CodeScope) -> list[Value] | None:
-        """Return what a call of a known function of a library returns; None if it is not known."""
-        arguments = self.arguments(node, scope)
-        if qualified in ("os.getenv", "os.environ.get", "os.environ.setdefault"):
-            return [_variable(arguments)]
-        if qualified in _SESSIONS:
-            return [AwsSession()]
-        package, _, name = qualified.rpartition(".")
-        if package in _BOTO3 and name in ("client", "resource"):
-            return [*self._clients(arguments, name, node, scope.module)]
-        if qualified in _UNCHANGED:
-            return [*(arguments.positional[-1] if arguments.positional else ())]
-        if qualified == "dict":
-            return [Entries(tuple(arguments.named.items()))] if not arguments.is_partial else [COMPUTED]
-        if qualified == "getattr":
-            return [*_attribute(arguments)]
-        if (sdk := find_sdk_callable(qualified)) is not None:
-            return [_sdk_object(sdk, arguments)]
-        return None
-
-    def _clients(self, arguments: Arguments, kind: str, node: ast.AST, module: CodeModule) -> Iterator[Value]:
-        place = (module.file, getattr(node, "lineno", 0))
-        for value in arguments.get("service_name", 0) or (COMPUTED,):
-            text = value.resolved({}) if isinstance(value, CodeText) else None
-            yield AwsClient(text or "", place, is_resource=kind == "resource")
-
-    def _method(self, node: ast.Call, callee: ast.Attribute, scope: CodeScope) -> Iterator[Value]:
-        arguments = self.arguments(node, scope)
-        for value in self.values(callee.value, scope):
-            if isinstance(value, AwsSession) and callee.attr in ("client", "resource"):
-                yield from self._clients(arguments, callee.attr, node, scope.module)
-            elif isinstance(value, AwsClient) and callee.attr in ("get_paginator", "get_waiter"):
-                names = arguments.get("operation_name", 0) or arguments.get("waiter_name", 0) or (COMPUTED,)
-                for name in names:
-                    text = name.resolved({}) if isinstance(name, CodeText) else None
-                    yield BoundOperation(value, text or "", callee.attr.removeprefix("get_"))
-            elif isinstance(value, AwsClient) and value.is_resource and callee.attr[:1].isupper():
-                given = [values[0] if len(values) == 1 else COMPUTED for values in arguments.positional]
-                given += [values[0] if len(values) == 1 else COMPUTED for values in arguments.named.values()]
-                texts = [text if isinstance(text, CodeText) else COMPUTED for text in given]
-                names = (f"{callee.attr}.{index}" for index in range(len(texts)))
-                bound = (*value.bound, *zip(names, texts, strict=True))
-                yield AwsClient(value.service, value.place, True, (*value.path, callee.attr), bound)
-            elif isinstance(value, SdkObject) and callee.attr in value.sdk.makes:
-                yield value
-            elif isinstance(value, CodeText) and callee.attr in ("strip", "rstrip", "lstrip", "format"):
-                yield value if callee.attr != "format" else COMPUTED
-            elif isinstance(value, Entries) and callee.attr == "get":
-                yield from self._got(value, arguments)
-            else:
-                yield COMPUTED
-
-    def _got(self, value: Entries, arguments: Arguments) -> Iterator[Value]:
-        keys = arguments.positional[0] if arguments.positional else ()
-        name = keys[0].resolved({}) if len(keys) == 1 and isinstance(keys[0], CodeText) else None
-        known = dict(value.items)
-        if name in known:
-            yield from known[name]
-        else:  # any of them, or the default
-            for values in (*(known.values() if name is None else ()), *arguments.positional[1:]):
-                yield from values
-
     def _returned(self, function: Function) -> Iterator[Value]:
         inside = self._program.scopes[id(function)]
         if isinstance(function, ast.Lambda):
             yield from self.values(function.body, inside)
             return
-        for node in _own_nodes(function):
+        for node in own_nodes(function):
             if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
                 yield from self.values(node.value, inside)
-
-
-def _parsed(annotation: ast.expr) -> ast.AST:
-    """Return an annotation as an expression, also when it is written as a text."""
-    if not isinstance(annotation, ast.Constant) or not isinstance(annotation.value, str):
-        return annotation
-    try:
-        return ast.parse(annotation.value, mode="eval")
-    except SyntaxError:
-        return annotation
-
-
-def _optional(value: Value) -> Value:
-    """Return a value with "" for variables without a value: another one is used in its place."""
-    if not isinstance(value, CodeText):
-        return value
-    parts = (
-        VariableRead(name=part.name, default="")
-        if isinstance(part, VariableRead) and part.default is None and not part.is_required
-        else part
-        for part in value.parts
-    )
-    return CodeText(parts=tuple(parts))
-
-
-def _own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a function without those of the functions inside it."""
-    for child in ast.iter_child_nodes(function):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            yield child
-            yield from _own_nodes(child)
-
-
-def _default(arguments: ast.arguments, positional: list[str], name: str) -> ast.expr | None:
-    if name in positional:
-        behind = positional.index(name) - len(positional) + len(arguments.defaults)
-        return arguments.defaults[behind] if behind >= 0 else None
-    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if argument.arg == name:
-            return default
-    return None
-
-
-def _variable(arguments: Arguments) -> Value:
-    names, defaults = arguments.get("key", 0), arguments.get("default", 1)
-    name = names[0].resolved({}) if len(names) == 1 and isinstance(names[0], CodeText) else None
-    if not name:
-        return COMPUTED
-    default = defaults[0].resolved({}) if len(defaults) == 1 and isinstance(defaults[0], CodeText) else None
-    return CodeText(parts=(VariableRead(name=name, default=default),))
-
-
-def _attribute(arguments: Arguments) -> Iterator[Value]:
-    names = arguments.positional[1] if len(arguments.positional) > 1 else ()
-    for value in arguments.positional[0] if arguments.positional else ():
-        for name in names or (COMPUTED,):
-            text = name.resolved({}) if isinstance(name, CodeText) else None
-            yield BoundOperation(value, text or "", "method") if isinstance(value, AwsClient) else COMPUTED
-
-
-def _sdk_object(sdk: SdkCallable, arguments: Arguments) -> SdkObject:
-    given: dict[str, tuple[CodeText, ...]] = {}
-    for index, values in enumerate(arguments.positional[: len(sdk.positional)]):
-        given[sdk.positional[index]] = texts_of(values)
-    for name, values in arguments.named.items():
-        if name in sdk.parameters:
-            given[name] = texts_of(values)
-    return SdkObject(sdk, tuple((sdk.parameters[name], texts) for name, texts in given.items() if texts))
-
-
-def _distinct(values: Iterator[Value]) -> tuple[Value, ...]:
-    found = tuple(dict.fromkeys(values))
-    return found if len(found) <= _MOST_VALUES else (*found[:_MOST_VALUES], COMPUTED)

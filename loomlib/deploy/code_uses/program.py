@@ -274,3 +274,38 @@ def _parameters(arguments: ast.arguments) -> Iterator[ast.arg]:
 def _defaults(arguments: ast.arguments) -> Iterator[ast.expr]:
     yield from arguments.defaults
     yield from (default for default in arguments.kw_defaults if default is not None)
+
+
+def default_of(arguments: ast.arguments, positional: list[str], name: str) -> ast.expr | None:
+    """Return the default of a parameter; None without one.
+
+    Args:
+        arguments: The function's parameters.
+        positional: The names of those that may be given by position.
+        name: The parameter.
+    """
+    if name in positional:
+        behind = positional.index(name) - len(positional) + len(arguments.defaults)
+        return arguments.defaults[behind] if behind >= 0 else None
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if argument.arg == name:
+            return default
+    return None
+
+
+def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function without those of the functions inside it."""
+    for child in ast.iter_child_nodes(function):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            yield child
+            yield from own_nodes(child)
+
+
+def parsed_annotation(annotation: ast.expr) -> ast.AST:
+    """Return an annotation as an expression, also when it is written as a text."""
+    if not isinstance(annotation, ast.Constant) or not isinstance(annotation.value, str):
+        return annotation
+    try:
+        return ast.parse(annotation.value, mode="eval")
+    except SyntaxError:
+        return annotation
