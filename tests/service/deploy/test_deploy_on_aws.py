@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
-import zipfile
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import deploy_scenario
 import pytest
 from aws_place import aws_at, leftovers
 from recording_proxy import SentRequest, operation_of
@@ -19,7 +19,6 @@ import loomlib as loom
 from loomlib import local
 from loomlib.aws.roles import POLICY_NAME
 from loomlib.errors import DeployError, LoomError
-from loomlib.workbench.agent_plan import AgentPlan
 
 SERVICES = ("bedrock-agentcore", "bedrock-agentcore-control", "events", "iam", "lambda", "s3", "scheduler", "sts")
 REGION = "us-west-2"
@@ -40,47 +39,18 @@ def answer(payload):
 
 app.run()
 """
-FILE = """
-[agent]
-name = "desk"
-description = "Answers at the desk"
-python = "3.11"
-
-[platform]
-version = "V1"
-idle_timeout_s = 300
-
-[environment]
-WORD = "lamp"
-
-[secrets]
-ORDERS_KEY = "orders/key"
-
-[resources]
-memories = {LOOM_MEMORY_ID = "desk"}
-models = ["amazon.nova-lite-v1:0"]
-
-[tags]
-team = "care"
-
-[endpoints]
-prod = "prod"
-"""
 
 
 @dataclasses.dataclass
 class Deploys:
-    """The deployments of this file's agent: the plans, the answers, the requests of each, and the package."""
+    """The scenario's outcome, and the requests of its first plan and of everything after it."""
 
     folder: Path
     bench: loom.Workbench
     memory_id: str
-    first_plan: AgentPlan
+    outcome: deploy_scenario.Outcome
     planning: list[SentRequest]
     applying: list[SentRequest]
-    answer: dict[str, Any]
-    second_plan: AgentPlan
-    package: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -90,24 +60,24 @@ def deploys(
     home, wheels = tmp_path_factory.mktemp("on_aws"), tmp_path_factory.mktemp("wheels")
     build_wheel(wheels, "greeting", "1.0", "WORD = 'good day'\n")
     folder = make_agent("desk", AGENT, requirements__txt="greeting==1.0\n")
-    (folder / "loom-agent.toml").write_text(FILE)
+    planning: list[SentRequest] = []
     with aws_at(service, home / "home") as sent, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_FIND_LINKS", str(wheels))
         patch.setenv("PIP_NO_INDEX", "1")
+
+        def planned() -> None:
+            planning.extend(sent)
+            sent.clear()
+
         with loom.connect("aws", region=REGION) as bench:
             memory = bench.memories.create("desk")
             sent.clear()
-            plan = bench.plan(folder)
-            planning = list(sent)
-            sent.clear()
-            agent = plan.apply()
-            applying = list(sent)
-            answer = json.loads(agent.at("prod").invoke("hello").text)
-            key = leftovers(bench, "desk").packages[0]
-            bucket = f"loom-code-{bench.clients.account_id()}-{REGION}"
-            packed = bench.clients.s3().get_object(Bucket=bucket, Key=key)["Body"].read()
-            names = zipfile.ZipFile(io.BytesIO(packed)).namelist()
-            yield Deploys(folder, bench, memory.id, plan, planning, applying, answer, bench.plan(folder), names)
+            outcome = deploy_scenario.run(bench, folder, planned)
+            (folder / "requirements.txt").unlink()  # the tests below need no pip
+            yield Deploys(folder, bench, memory.id, outcome, planning, list(sent))
+            deploy_scenario.clean_up(bench, memory.id)
+            left = leftovers(bench, "desk")
+            assert (left.runtimes, left.roles, left.packages) == ([], [], [])
 
 
 def operations(sent: list[SentRequest]) -> list[str]:
@@ -119,14 +89,14 @@ def test_a_plan_only_reads(deploys: Deploys) -> None:
     asked = [operation.partition(".")[2] for operation in operations(deploys.planning)]
     assert asked
     assert all(operation.startswith(reading) for operation in asked), asked
-    assert deploys.first_plan.value.counts() == {"make": 5, "change": 0, "keep": 0}
+    assert deploys.outcome.plan.value.counts() == {"make": 5, "change": 0, "keep": 0}
 
 
 def test_every_request_of_a_deployment_is_one_of_the_service_models(deploys: Deploys) -> None:
-    made = [
-        name for name in operations(deploys.applying) if not name.partition(".")[2].startswith(("Get", "Head", "List"))
-    ]
-    assert made == [
+    done = [name.partition(".") for name in operations(deploys.applying)]
+    assert [
+        f"{service}.{name}" for service, _, name in done if not name.startswith(("Get", "Head", "List", "Invoke"))
+    ] == [
         "s3.CreateBucket",
         "s3.PutPublicAccessBlock",
         "s3.PutBucketTagging",
@@ -135,17 +105,41 @@ def test_every_request_of_a_deployment_is_one_of_the_service_models(deploys: Dep
         "iam.PutRolePolicy",
         "bedrock-agentcore-control.CreateAgentRuntime",
         "bedrock-agentcore-control.CreateAgentRuntimeEndpoint",
+        "bedrock-agentcore-control.TagResource",
+        "bedrock-agentcore-control.UpdateAgentRuntime",
     ]
 
 
+def test_the_documented_policy_allows_every_request(deploys: Deploys) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "pages" / "how-to" / "deploy.md").read_text()
+    (text,) = re.findall(r"```json\n(\{.*?\n\})\n```", page, re.DOTALL)
+    allowed = {action for statement in json.loads(text)["Statement"] for action in statement["Action"]}
+    done = operations([*deploys.planning, *deploys.applying])
+    beside = {"sts.GetCallerIdentity", "scheduler.ListSchedules", "events.ListRules"}  # the page names them in words
+    memory = {"bedrock-agentcore-control.ListMemories", "bedrock-agentcore-control.GetMemory"}
+    actions = {action_of(name) for name in done if name not in beside | memory and "InvokeAgentRuntime" not in name}
+    assert actions <= allowed, actions - allowed
+
+
+def action_of(operation: str) -> str:
+    """IAM's name of the action that an operation needs."""
+    service, _, name = operation.partition(".")
+    named = {
+        "s3.HeadBucket": "s3:ListBucket",
+        "s3.HeadObject": "s3:GetObject",
+        "s3.PutPublicAccessBlock": "s3:PutBucketPublicAccessBlock",
+    }
+    return named.get(operation, f"{service.removesuffix('-control')}:{name}")
+
+
 def test_the_package_brings_its_requirements(deploys: Deploys) -> None:
-    assert {"agent.py", "greeting.py", "requirements.txt"} <= set(deploys.package)
-    assert "loom-agent.toml" not in deploys.package
-    assert deploys.answer["greeting"] == "good day"
+    assert {"agent.py", "greeting.py", "requirements.txt"} <= set(deploys.outcome.package)
+    assert "loom-agent.toml" not in deploys.outcome.package
+    assert deploys.outcome.answer["greeting"] == "good day"
 
 
 def test_resources_secrets_and_variables_reach_the_agent(deploys: Deploys) -> None:
-    assert deploys.answer == {
+    assert deploys.outcome.answer == {
         "greeting": "good day",
         "LOOM_MEMORY_ID": deploys.memory_id,
         "ORDERS_KEY": "orders/key",
@@ -159,7 +153,7 @@ def test_the_runtime_is_as_the_file_describes_it(deploys: Deploys) -> None:
     runtime = clients.control().get_agent_runtime(agentRuntimeId=runtime_id)
     assert runtime["description"] == "Answers at the desk"
     assert runtime["platformVersion"] == "V1"
-    assert runtime["lifecycleConfiguration"]["idleRuntimeSessionTimeout"] == 300
+    assert runtime["lifecycleConfiguration"]["idleRuntimeSessionTimeout"] == 900
     assert runtime["agentRuntimeArtifact"]["codeConfiguration"]["runtime"] == "PYTHON_3_11"
     assert runtime["roleArn"] == f"arn:aws:iam::{clients.account_id()}:role/loom-desk-{REGION}"
     tags = clients.control().list_tags_for_resource(resourceArn=runtime["agentRuntimeArn"])["tags"]
@@ -170,14 +164,15 @@ def test_the_runtime_is_as_the_file_describes_it(deploys: Deploys) -> None:
     assert f"memory/{deploys.memory_id}" in text
     assert "foundation-model/amazon.nova-lite-v1:0" in text
     assert "secret:orders/key-" in text
-    assert policy["PolicyDocument"] == deploys.first_plan.policy().document()
+    assert policy["PolicyDocument"] == deploys.outcome.plan.policy().document()
 
 
-def test_what_is_as_described_is_kept(deploys: Deploys) -> None:
-    assert deploys.second_plan.value.is_empty, repr(deploys.second_plan)
-    assert "nothing to do" in repr(deploys.second_plan)
-    agent = deploys.bench.deploy(deploys.folder)
-    assert agent.entry.raw_metadata["agentRuntimeVersion"] == "1"
+def test_what_is_as_described_is_kept_and_a_change_is_one_new_version(deploys: Deploys) -> None:
+    assert deploys.outcome.again.value.is_empty, repr(deploys.outcome.again)
+    assert "nothing to do" in repr(deploys.outcome.again)
+    assert deploys.outcome.versions == ["1", "1", "2"]
+    assert deploys.outcome.prod_version == "1"
+    assert len(leftovers(deploys.bench, "desk").packages) == 1
 
 
 def test_a_plan_shows_a_change_and_no_value_of_a_variable(deploys: Deploys) -> None:
@@ -185,21 +180,13 @@ def test_a_plan_shows_a_change_and_no_value_of_a_variable(deploys: Deploys) -> N
     (step,) = [step for step in plan.value.steps if step.action == "change"]
     changes = {change.setting: (change.before, change.after) for change in step.changes}
     assert changes.pop("tags.loom:spec")
+    assert changes.pop("code.key")  # its requirements are gone
     assert changes == {
-        "platform.idle_timeout_s": ("300", "600"),
+        "platform.idle_timeout_s": ("", "600"),
         "environment.WORD": ("(not shown)", "(not shown)"),
     }
     shown = (repr(plan), plan._repr_html_(), json.dumps(plan.to_dict()))
     assert not any("s3cret-word" in text or "lamp" in text for text in shown)
-
-
-def test_a_change_is_one_new_version_and_endpoints_stay_until_promoted(deploys: Deploys) -> None:
-    agent = deploys.bench.deploy(deploys.folder, name="desk", idle_timeout_s=900)
-    assert agent.entry.raw_metadata["agentRuntimeVersion"] == "2"
-    control = deploys.bench.clients.control()
-    prod = control.get_agent_runtime_endpoint(agentRuntimeId=agent.entry.runtime_id, endpointName="prod")
-    assert prod["liveVersion"] == "1"
-    assert len(leftovers(deploys.bench, "desk").packages) == 1
 
 
 def test_a_role_that_loom_did_not_make_is_not_changed(deploys: Deploys, make_agent: Any) -> None:
