@@ -16,7 +16,7 @@ PAGES = [
     *(ROOT / "docs" / "pages" / "how-to" / f"{name}.md" for name in (
         "add-blueprint", "add-evaluator", "add-local-operation", "add-panel", "add-report", "add-study",
         "bedrock-agents", "check-snapshots", "code-interpreter", "deploy", "deploy-pipeline", "evaluate", "gateways",
-        "import-bedrock-agent", "measure-latency", "memory", "panels", "protocols", "versions",
+        "import-bedrock-agent", "measure-latency", "memory", "other-frameworks", "panels", "protocols", "versions",
     )),
 ]  # fmt: skip
 FEWER = {
