@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.errors import LoomError, NotSupportedError, ReportError
-from loomlib.evals.compare.page import page, table
+from loomlib.evals.compare.page import page, quiet, table
 from loomlib.evals.values.choices import split_evaluators
 from loomlib.experiments import exit_code, new_id
 from loomlib.imports.bedrock_agents.parity.agent_parity import COLUMNS, AgentParity
@@ -114,7 +114,7 @@ class Migration:
             changes = [f"{item.name}: {item.sentences()[1]}" for item in self.parities[:_SHOWN]]
             sentences = [self.headline(), *others[:_SHOWN], *changes, *map(str, self.failed)]
         return Verdict(
-            title=title,
+            title=" · ".join((title, *self._labels())),
             sentences=sentences,
             gates=[(item.gate.outcome, self._gate(item)) for item in missed],
             summary=self.summary(),
@@ -132,8 +132,11 @@ class Migration:
                 {"name": item.name, **item.gate.summary(), "sentence": self._gate(item)} for item in self.parities
             ],
             "exit_code": exit_code([item.gate for item in self.parities]),
-            "labels": list(dict.fromkeys(label for item in self.parities for label in item.labels)),
+            "labels": self._labels(),
         }
+
+    def _labels(self) -> list[str]:
+        return list(dict.fromkeys(label for item in self.parities for label in item.labels))
 
     def _gate(self, parity: AgentParity) -> str:
         named = f"{parity.name}: " if len(self.parities) > 1 else ""
@@ -145,7 +148,7 @@ class Migration:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return page("", [self.headline()], table(COLUMNS, self.rows()))
+        return page("", [self.headline()], quiet(" · ".join(self._labels())), table(COLUMNS, self.rows()))
 
 
 def compared_agents(

@@ -173,8 +173,8 @@ def judge_recorded(
         judged, run = await judging.judge(pairs, name=subject.name, part="judged", labels=labels)
         return AgentParity(
             id=id, name=subject.name, old=subject.old, new=subject.new, rule=rule, judged=judged, least=least,
-            features=subject.features, labels=(*labels, *labels_of(judged)), run_ids={} if run is None else {"judged": run.id},
-            notes=subject.notes, noun=noun,
+            features=subject.features, labels=(*labels, *labels_of(judged)),
+            run_ids={} if run is None else {"judged": run.id}, notes=subject.notes, noun=noun,
         )  # fmt: skip
 
     return _in_own_thread(work, id)
