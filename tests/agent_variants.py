@@ -112,6 +112,7 @@ FEATURES: dict[str, dict[str, Any]] = {
             step("post_processing", parser_lambda=lambda_arn("parser")),
         )
     },
+    "parsed": {"prompts": (step("pre_processing", parser_lambda=lambda_arn("parser")), step("post_processing"))},
     "tagged": {
         "prompts": (
             step(

@@ -297,7 +297,7 @@ def test_an_unknown_framework_and_too_many_levels_are_refused() -> None:
 def test_a_group_that_nobody_executes_is_left_out_and_named(framework: FrameworkName) -> None:
     group = ActionGroup(id="MISSING001", name="missing", executor="none", schema="missing", problem="no schema")
     generated = generate_agent(shop_agent(action_groups=(group,)), framework)
-    assert "left out: missing" in generated.files["README.md"]
+    assert "are left out: missing" in generated.files["README.md"]
 
 
 TEXTS = st.text(max_size=300)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..model import ImportedAgent
-from .definitions import PARSED_STEPS, http_servers, model_identifiers
+from .definitions import http_servers, model_identifiers
 from .naming import runtime_name
-from .uses import Uses, callable_groups
+from .uses import Uses, callable_groups, used_steps
 
 _SHORTEST_IDLE_S, _LONGEST_IDLE_S = 60, 28_800  # AgentCore's limits of idleRuntimeSessionTimeout
 
@@ -30,13 +30,17 @@ def lambda_functions(root: ImportedAgent) -> list[str]:
         root: The agent.
     """
     arns = [group.lambda_arn for agent in root.walk() for group in callable_groups(agent)]
-    arns += [
-        step.parser_lambda
-        for agent in root.walk()
-        for step in agent.prompts
-        if step.is_enabled and step.name in PARSED_STEPS
-    ]
+    arns += [step.parser_lambda for agent in root.walk() for step in used_steps(agent)]
     return _once(arns)
+
+
+def memory_name(root: ImportedAgent) -> str:
+    """Return the name of the memory that an agent with long-term memory is bound to.
+
+    Args:
+        root: The agent.
+    """
+    return f"{runtime_name(root.name)[:41]}_memory"
 
 
 def agent_toml(root: ImportedAgent, uses: Uses) -> str:
@@ -53,7 +57,7 @@ def agent_toml(root: ImportedAgent, uses: Uses) -> str:
         "functions": lambda_functions(root),
         "knowledge_bases": _once(base.id for agent in agents for base in agent.enabled_knowledge_bases),
         "guardrails": _once(agent.guardrail.id for agent in agents if agent.guardrail is not None),
-        "memories": {"LOOM_MEMORY_ID": f"{name}_memory"[:48]} if uses.memory else {},
+        "memories": {"LOOM_MEMORY_ID": memory_name(root)} if uses.memory else {},
         "code_interpreters": {"CODE_INTERPRETER_ID": "aws.codeinterpreter.v1"} if uses.code else {},
     }
     tables: dict[str, Mapping[str, Any]] = {

@@ -16,6 +16,7 @@ from .uses import (
     distinct_agents,
     is_http,
     same_agent,
+    used_steps,
     writes_from_passages,
 )
 
@@ -25,10 +26,6 @@ _STEPS: Final = {
     "knowledge_base_response": "KNOWLEDGE_BASE_RESPONSE_GENERATION",
     "routing_classifier": "ROUTING_CLASSIFIER",
 }
-
-
-PARSED_STEPS: Final = tuple(_STEPS)
-"""The steps whose parser functions the generated code calls."""
 
 
 def definition_files(root: ImportedAgent) -> dict[str, str]:
@@ -71,10 +68,8 @@ def model_identifiers(root: ImportedAgent) -> list[str]:
     """
     named: dict[str, None] = {}
     for agent in root.walk():
-        named[agent.model.identifier] = None
-        for step in agent.prompts:
-            if step.is_enabled and step.name in _STEPS and step.model:
-                named[step.model] = None
+        named[_orchestration_model(agent)] = None
+        named |= {step.model: None for step in used_steps(agent) if step.model}
     return list(named)
 
 

@@ -13,7 +13,7 @@ import jinja2
 from ....errors import LoomError
 from ..features import assess_features
 from ..model import DEEPEST, ImportedAgent
-from .agent_toml import agent_toml, idle_seconds
+from .agent_toml import agent_toml, idle_seconds, memory_name
 from .definitions import collaborator_tools, definition_files, http_servers
 from .framework import Framework
 from .generated import FrameworkName, GeneratedAgent
@@ -92,6 +92,7 @@ def _template_values(agent: ImportedAgent, framework: Framework, uses: Uses) -> 
         "idle_s": idle_seconds(agent),
         "agents": [(member, assess_features(member)) for member in distinct_agents(agent)],
         "name": runtime_name(agent.name),
+        "memory_name": memory_name(agent),
         "notes": _notes(agent, framework),
         "base_models": _base_models(agent),
     }
@@ -144,7 +145,8 @@ def _notes(agent: ImportedAgent, framework: Framework) -> list[str]:
         if group not in callable_groups(member)
     ]
     if left_out:
-        notes.append(f"Action groups that nobody executes are left out: {', '.join(left_out)}.")
+        names = ", ".join(left_out)
+        notes.append(f"Action groups that nobody executes, or whose schema cannot be read, are left out: {names}.")
     if any(member.inference.top_k is not None for member in distinct_agents(agent)):
         notes.append("top_k is sent to models of Anthropic and Amazon Nova; Converse has no field for others.")
     return notes
@@ -192,7 +194,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _rendered(path: str, values: Mapping[str, Any]) -> str:
-    return _environment().get_template(f"{path}.j2").render(values)
+    return _environment().get_template(f"{path}.j2").render(values).rstrip("\n") + "\n"
 
 
 def _depth(agent: ImportedAgent) -> int:

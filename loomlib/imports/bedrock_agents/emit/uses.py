@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..model import ActionGroup, ImportedAgent, StepName
+from ..model import ActionGroup, ImportedAgent, PromptStep, StepName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +14,8 @@ class Uses:
 
     Attributes:
         actions: Action groups.
+        functions: Action groups with Lambda functions.
+        parsers: Steps whose answers a Lambda function parses.
         http: Action groups that are an API without a Lambda function.
         knowledge: Knowledge bases.
         code: A code interpreter.
@@ -29,6 +31,8 @@ class Uses:
     """
 
     actions: bool
+    functions: bool
+    parsers: bool
     http: bool
     knowledge: bool
     code: bool
@@ -61,6 +65,8 @@ def uses_of(root: ImportedAgent) -> Uses:
     waits = any(group.executor == "return_control" for group in groups)
     return Uses(
         actions=bool(tools),
+        functions=any(group.executor == "lambda" for group in groups),
+        parsers=any(step.parser_lambda for agent in agents for step in used_steps(agent)),
         http=any(is_http(group) for group in groups),
         knowledge=any(True for agent in agents for _ in agent.enabled_knowledge_bases),
         code=any(agent.runs_code for agent in agents),
@@ -77,12 +83,13 @@ def uses_of(root: ImportedAgent) -> Uses:
 
 
 def callable_groups(agent: ImportedAgent) -> tuple[ActionGroup, ...]:
-    """Return the action groups whose calls somebody executes.
+    """Return the action groups with tools whose calls somebody executes.
 
     Args:
         agent: The agent.
     """
-    return tuple(group for group in agent.enabled_action_groups if group.executor != "none" or is_http(group))
+    groups = (group for group in agent.enabled_action_groups if group.tools)
+    return tuple(group for group in groups if group.executor != "none" or is_http(group))
 
 
 def callable_collaborators(agent: ImportedAgent) -> tuple[tuple[str, ImportedAgent], ...]:
@@ -103,6 +110,22 @@ def is_http(group: ActionGroup) -> bool:
         group: The action group.
     """
     return group.executor == "none" and group.schema == "openapi" and bool(group.tools)
+
+
+def used_steps(agent: ImportedAgent) -> tuple[PromptStep, ...]:
+    """Return the steps around the orchestration that take place.
+
+    Args:
+        agent: The agent.
+    """
+    is_router = agent.collaboration == "router" and bool(callable_collaborators(agent))
+    is_used = {
+        "pre_processing": True,
+        "post_processing": True,
+        "knowledge_base_response": bool(agent.enabled_knowledge_bases),
+        "routing_classifier": is_router,
+    }
+    return tuple(step for step in agent.prompts if step.is_enabled and is_used.get(step.name, False))
 
 
 def writes_from_passages(agent: ImportedAgent) -> bool:
