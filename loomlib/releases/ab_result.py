@@ -13,6 +13,7 @@ BETTER: Final = "better"
 WORSE: Final = "worse"
 NO_DIFFERENCE: Final = "no difference shown"
 TOO_FEW_SESSIONS: Final = "too few sessions"
+NO_VARIATION: Final = "no variation"
 NOT_YET: Final = "not decided yet"
 LEVEL: Final = 0.05
 
@@ -48,13 +49,13 @@ class AbMetric:
     unknown: tuple[int, int]
 
     def verdict(self, *, is_early: bool) -> str:
-        """Return what the treatment is: better, worse, without a difference that is shown, or not decided.
+        """Return what the treatment is: better, worse, without a difference that is shown, or why that is not known.
 
         Args:
             is_early: Whether the test has fewer sessions than planned.
         """
         if self.adjusted_p is None:
-            return TOO_FEW_SESSIONS
+            return TOO_FEW_SESSIONS if self.difference.needed_n else NO_VARIATION
         if is_early:
             return NOT_YET
         if self.adjusted_p >= LEVEL or self.difference.value is None:
@@ -105,7 +106,7 @@ class AbResult:
             )
         named = f"version {treatment.version} against version {control.version}"
         found = [
-            f"{metric.name} {metric.verdict(is_early=False)} (p {p_value(metric.adjusted_p)})"
+            f"{metric.name} {metric.verdict(is_early=False)} ({p_value(metric.adjusted_p)})"
             for metric in self.metrics
             if metric.verdict(is_early=False) in (BETTER, WORSE)
         ]
@@ -150,9 +151,14 @@ class AbResult:
             metric.control.text(metric.kind),
             metric.treatment.text(metric.kind),
             metric.difference.text(metric.kind),
-            "" if metric.p_value is None else p_value(metric.p_value),
-            "" if metric.adjusted_p is None else p_value(metric.adjusted_p),
+            _p(metric.p_value),
+            _p(metric.adjusted_p),
             metric.verdict(is_early=self.is_early),
             " and ".join(number(count) for count in metric.sessions),
         )
         return dict(zip(AB_COLUMNS, cells, strict=True))
+
+
+def _p(value: float | None) -> str:
+    """Return a p-value for a column with that title."""
+    return "" if value is None else p_value(value).removeprefix("p ").removeprefix("= ")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..agents import AgentEntry
 from ..presentation.formats import plural
-from ..presentation.html import card, table
+from ..presentation.html import fragment
 from ..presentation.text import printable, text_table
 from ..releases.removal import Removal
 from ..releases.removal_plan import REMOVAL_COLUMNS, RemovalPlan
@@ -65,8 +65,14 @@ class AgentRemoval:
 
     def _repr_html_(self) -> str:
         rows = [[getattr(step, name) for name in REMOVAL_COLUMNS] for step in self.value.steps]
-        title = f"{self.value.agent} · removal"
-        return card(title, labels=self._labels, note=self.sentence(), body=table(REMOVAL_COLUMNS, rows))
+        return fragment(
+            "loomlib.workbench:removal.html.j2",
+            title=f"{self.value.agent} · removal",
+            labels=self._labels,
+            summary=self.sentence(),
+            head=REMOVAL_COLUMNS,
+            rows=rows,
+        )
 
 
 def plan_removal(context: Context, entry: AgentEntry) -> AgentRemoval:

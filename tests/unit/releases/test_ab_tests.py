@@ -113,7 +113,9 @@ def test_nothing_is_decided_before_the_planned_number_of_sessions():
     assert "Looked at 30 of 40 sessions that were planned: nothing is decided yet" in early.sentence()
     done = analyze(design(0.5, 30), arms, calls)
     assert done["latency"].verdict(is_early=done.is_early) == "worse"
-    assert "latency worse" in done.sentence()
+    assert "After 30 sessions, version 4 against version 3: latency worse (p < 0.001)." in done.sentence()
+    assert done["failure rate"].verdict(is_early=False) == "no variation"
+    assert done["cost"].verdict(is_early=False) == "no variation"
 
 
 def test_sessions_after_the_planned_number_do_not_change_the_result():
