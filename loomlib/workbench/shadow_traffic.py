@@ -21,7 +21,7 @@ from ..evals.values.answers import CaseAnswer, CaseFailure, TurnAnswer
 from ..evals.values.cases import Turn
 from ..imports.bedrock_agents.parity.agent_parity import AgentParity
 from ..imports.bedrock_agents.parity.measuring import ParitySubject, judge_recorded
-from ..imports.bedrock_agents.parity.pairs import without_inner_calls
+from ..imports.bedrock_agents.parity.pairs import as_compared
 from ..imports.bedrock_agents.parity.returned_calls import STATE_NAME
 from ..imports.bedrock_agents.parity.shadow_pairs import ShadowFile, ShadowPair, ShadowSide, is_sampled
 from ..presentation.formats import percent, plural
@@ -244,7 +244,7 @@ class ShadowTraffic:
                 prompt=prompt,
                 front=self.front,
                 old=both["old"],
-                new=without_inner_calls(both["new"], self._subject.names),
+                new=as_compared(both["new"], self._subject.names),
             )
             await asyncio.to_thread(self._file.add, pair.redacted(self._redactor))
             self.counts["pairs"] += 1

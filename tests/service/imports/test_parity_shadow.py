@@ -14,12 +14,11 @@ from parity_agents import PROMPTS, deploy_successor, make_weather_agent
 import loomlib as loom
 from loomlib import local
 from loomlib.errors import InvocationFailedError, LoomError, NotSupportedError
-from loomlib.imports.bedrock_agents.parity.names import ToolNames
 from loomlib.imports.bedrock_agents.parity.shadow_pairs import is_sampled
 from loomlib.workbench.bench_bedrock_agents import BedrockAgentView
 
-SAFE: dict[str, Any] = {"alias": "live", "safe": ["weather"], "names": ToolNames()}
-"""The function only reads, and the successor was written by hand with the old names of tools."""
+SAFE: dict[str, Any] = {"alias": "live", "safe": ["weather"]}
+"""The function only reads."""
 BROKEN = "What is the weather in Nowhere?"
 
 

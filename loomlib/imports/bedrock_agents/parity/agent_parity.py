@@ -151,7 +151,8 @@ class AgentParity:
             "The interval of the share is Wilson's; with repeats, of the effective sample size over cases. The gate is "
             "passed only if the whole interval is at or above the limit. Decide the number of cases beforehand: who "
             "adds cases until a gate passes gets more passes by chance.",
-            "Calls that a collaborator makes itself are not compared; that it was asked is.",
+            "Calls that a collaborator makes itself are not compared; that it was asked is. A tool of the successor "
+            "with the name that the old agent's function has by itself counts as that function.",
             "Times of the old agent begin before InvokeAgent is signed and end with the last event of botocore's event "
             "stream; those of the new one are taken at the socket. Both include connecting. The first text of the new "
             "agent is the first byte of its answer; the old one sends its answer whole unless streaming is asked for.",

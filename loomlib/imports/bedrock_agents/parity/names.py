@@ -127,13 +127,30 @@ class ToolNames:
         free = {self.code, self.question, *self.searches.values(), *self.collaborators.values()}
         return tool in free or _is_search(tool)
 
-    def without_inner(self, tools: Iterable[ToolUse]) -> tuple[ToolUse, ...]:
-        """Return the successor's calls without those of its collaborators' own tools.
+    def of_successor(self, tools: Iterable[ToolUse]) -> tuple[ToolUse, ...]:
+        """Return the successor's calls as they are compared.
+
+        Calls of collaborators' own tools are left out. A tool of a successor that was written by hand may have the name
+        that the old agent's function or operation has by itself; it counts as that one.
 
         Args:
             tools: The calls.
         """
-        return tuple(use for use in tools if use.name not in self.inner)
+        own = self._own_names
+        return tuple(
+            replace(use, name=own[use.name]) if use.name in own else use for use in tools if use.name not in self.inner
+        )
+
+    @cached_property
+    def _own_names(self) -> dict[str, str]:
+        """The imported tools by the old agent's own name, where that names one of them only."""
+        known, own = self.known, dict[str, str]()
+        twice: set[str] = set()
+        for (_, name), tool in self.actions.items():
+            plain = tool_name(name)
+            twice |= {plain} if plain in own else set()
+            own[plain] = tool
+        return {plain: tool for plain, tool in own.items() if plain not in known and plain not in twice}
 
 
 def _actions(agent: ImportedAgent) -> dict[tuple[str, str], str]:

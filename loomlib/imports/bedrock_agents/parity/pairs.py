@@ -84,24 +84,24 @@ def pairs_of_runs(old: EvalRun, new: EvalRun, names: ToolNames) -> Iterator[Answ
     Args:
         old: The old agent's run.
         new: The successor's.
-        names: The names of tools; calls of collaborators' own tools are left out.
+        names: The names of tools.
     """
-    answers = {(item.case_id, item.repeat): without_inner_calls(item.answer, names) for item in new.judgements()}
+    answers = {(item.case_id, item.repeat): as_compared(item.answer, names) for item in new.judgements()}
     cases = {case.id: case for case in old.evalset.cases}
     for item in old.judgements():
         if (answer := answers.get((item.case_id, item.repeat))) is not None:
             yield AnswerPair(case=cases[item.case_id], repeat=item.repeat, old=item.answer, new=answer)
 
 
-def without_inner_calls(answer: CaseAnswer, names: ToolNames) -> CaseAnswer:
-    """Return a successor's answer without the calls of its collaborators' own tools.
+def as_compared(answer: CaseAnswer, names: ToolNames) -> CaseAnswer:
+    """Return a successor's answer with its tool calls as they are compared (`ToolNames.of_successor`).
 
     Args:
         answer: The answer.
         names: The names of tools.
     """
     turns = tuple(
-        turn if turn.tools is None else replace(turn, tools=names.without_inner(turn.tools)) for turn in answer.turns
+        turn if turn.tools is None else replace(turn, tools=names.of_successor(turn.tools)) for turn in answer.turns
     )
     return replace(answer, turns=turns)
 

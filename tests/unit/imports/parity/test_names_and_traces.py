@@ -84,8 +84,15 @@ def test_calls_of_collaborators_own_tools_are_left_out() -> None:
     names = ToolNames.of(supervisor)
     inner = next(iter(names.inner))
     assert set(names.collaborators) == {item.name for item in supervisor.collaborators}
-    kept = names.without_inner([*ToolNames(actions={("g", inner): inner}).tools_of([]), *map(_use, (inner, "own"))])
-    assert [use.name for use in kept] == ["own"]
+    assert [use.name for use in names.of_successor(map(_use, (inner, "own")))] == ["own"]
+
+
+def test_a_tool_with_the_old_agents_own_name_counts_as_the_imported_one() -> None:
+    names = ToolNames(
+        actions={("travel", "find"): "travel__find", ("shop", "buy"): "shop__buy", ("x", "buy"): "x__buy"}
+    )
+    used = names.of_successor(map(_use, ("find", "travel__find", "buy", "other")))
+    assert [use.name for use in used] == ["travel__find", "travel__find", "buy", "other"], "buy could be one of two"
 
 
 def test_a_case_gives_results_refusals_and_confirmations() -> None:
