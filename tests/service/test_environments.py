@@ -249,6 +249,13 @@ def test_only_what_is_lacking_is_asked_for(tmp_path: Path, text: str, expected: 
     assert lacking(write(tmp_path, text)) == expected
 
 
+def test_a_requirement_that_the_package_brings_is_not_lacking(tmp_path: Path) -> None:
+    folder = write(tmp_path, "loom_missing==1.2\nloom-other>=2")
+    (folder / "loom_missing-1.2.dist-info").mkdir()
+    (folder / "loom_other-1.0.dist-info").mkdir()
+    assert lacking(folder) == ["loom-other>=2"]
+
+
 def test_an_extra_whose_packages_are_missing_is_lacking(tmp_path: Path) -> None:
     # moto's "proxy" extra needs py-partiql-parser and more; "botocore[crt]" needs awscrt, which nothing here installs.
     assert lacking(write(tmp_path, "botocore[crt]")) == ["botocore[crt]"]

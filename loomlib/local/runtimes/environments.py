@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from ..sandbox.bubblewrap import View, isolating
 from ..sandbox.cgroups import Cgroups
@@ -233,7 +234,7 @@ def _with_paths(lines: list[str], code: Path, source: Path) -> list[str]:
 
 
 def lacking(code: Path, *, of_workbench: bool = True) -> list[str]:
-    """Return pip's options and the requirements in requirements.txt that the interpreter lacks.
+    """Return pip's options and the requirements in requirements.txt that the package and the interpreter lack.
 
     Args:
         code: The extracted package.
@@ -247,7 +248,7 @@ def lacking(code: Path, *, of_workbench: bool = True) -> list[str]:
     for line in _lines(file, code, set()):
         if line.startswith("-") and not line.startswith(("-e", "--editable")):
             options.append(line)
-        elif not (of_workbench and _is_satisfied(line)):
+        elif not (of_workbench and _is_satisfied(line)) and not _is_packaged(line, code):
             missing.append(line)
     return options + missing if missing else []
 
@@ -269,6 +270,21 @@ def _lines(file: Path, code: Path, seen: set[Path]) -> Iterator[str]:
                 yield from _lines(other, code, seen)
         else:
             yield line
+
+
+def _is_packaged(line: str, code: Path) -> bool:
+    """Return whether the package brings a requirement itself, as packages for AWS do."""
+    try:
+        requirement = Requirement(line.split(" --hash")[0].strip())
+    except InvalidRequirement:
+        return False
+    if requirement.extras:
+        return False
+    for folder in code.glob("*.dist-info"):
+        name, _, version = folder.name.removesuffix(".dist-info").rpartition("-")
+        if canonicalize_name(name) == canonicalize_name(requirement.name):
+            return requirement.specifier.contains(version, prereleases=True)
+    return False
 
 
 def _is_satisfied(line: str) -> bool:
