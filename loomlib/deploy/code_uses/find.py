@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from ...aws.service_models import service_operations
-from .code_values import Arguments, AwsClient, BoundOperation, Entries, SdkObject, Value, texts_of
+from .code_values import Arguments, AwsClient, BoundOperation, Entries, Items, SdkObject, Value, texts_of
 from .evaluation import ExpressionEvaluator
 from .program import CodeProgram, CodeScope, read_program
 from .resource_methods import ACTIONS_OF_RESOURCES, BOUND_PARAMETERS
@@ -272,7 +272,7 @@ class _Finder:
         use = CodeUse(
             service=service,
             operation=operation,
-            arguments=dict(_flat(arguments.named)),
+            arguments=_merged(_flat(arguments.named)),
             is_partial=arguments.is_partial,
             file=scope.module.file,
             line=call.lineno,
@@ -310,5 +310,13 @@ def _flat(named: Mapping[str, tuple[Value, ...]], start: str = "") -> Iterator[t
         entries = [value for value in values if isinstance(value, Entries)]
         if texts := texts_of([value for value in values if not isinstance(value, Entries)]):
             yield f"{start}{name}", texts
-        for value in entries:
+        listed = [item for value in values if isinstance(value, Items) for item in value.items]
+        for value in (*entries, *(item for item in listed if isinstance(item, Entries))):
             yield from _flat(dict(value.items), f"{start}{name}.")
+
+
+def _merged(pairs: Iterable[tuple[str, tuple[CodeText, ...]]]) -> dict[str, tuple[CodeText, ...]]:
+    found: dict[str, tuple[CodeText, ...]] = {}
+    for name, texts in pairs:
+        found[name] = tuple(dict.fromkeys((*found.get(name, ()), *texts)))
+    return found

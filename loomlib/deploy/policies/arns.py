@@ -67,9 +67,11 @@ def targets(kind: str, name: str, place: AwsPlace, known: KnownResources) -> tup
 
 
 def namespace_target(namespace: str) -> StatementTarget:
-    """Return the target of actions on metrics, which AWS defines without resources, in one namespace."""
+    """Return the target of actions on metrics, which need name no resource, in one namespace."""
     condition = {"StringEquals": {"cloudwatch:namespace": namespace}}
-    return StatementTarget(resources=("*",), condition=condition, reason="AWS defines the action without resources")
+    return StatementTarget(
+        resources=("*",), condition=condition, reason="AWS has no resource that the action must name"
+    )
 
 
 def _models(name: str, place: AwsPlace, known: KnownResources) -> tuple[StatementTarget, ...] | None:
@@ -213,7 +215,8 @@ def _identities(name: str, place: AwsPlace) -> tuple[str, ...]:
 
 
 def _web_searches(name: str, place: AwsPlace) -> tuple[str, ...]:
-    return (place.arn("bedrock-agentcore", f"tool/{name}", account="aws"),)
+    tool = f"tool/{name}"  # AWS's list of ARNs has the caller's account, its guide the account `aws`
+    return (place.arn("bedrock-agentcore", tool), place.arn("bedrock-agentcore", tool, account="aws"))
 
 
 def _workload_identities(name: str, place: AwsPlace) -> tuple[str, ...]:

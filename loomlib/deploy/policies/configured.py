@@ -29,11 +29,9 @@ CONFIGURED_ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "StartCodeInterpreterSession GetCodeInterpreterSession StopCodeInterpreterSession InvokeCodeInterpreter"
         )
     ),
-    "browsers": tuple(
-        (action, "browsers")
-        for action in _agentcore(
-            "StartBrowserSession GetBrowserSession StopBrowserSession ConnectBrowserAutomationStream"
-        )
+    "browsers": (
+        *((action, "browsers") for action in _agentcore("StartBrowserSession GetBrowserSession StopBrowserSession")),
+        ("bedrock-agentcore:ConnectBrowserAutomationStream", ""),
     ),
     "buckets": (("s3:GetObject", "objects"), ("s3:ListBucket", "listed_buckets")),
     "agents": (("bedrock-agentcore:InvokeAgentRuntime", "agents"),),

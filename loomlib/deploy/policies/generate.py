@@ -125,7 +125,7 @@ def _platform_statements(spec: AgentSpec, place: AwsPlace, repository_arn: str) 
         sid="Traces",
         actions=tuple(f"xray:{name}" for name in _TELEMETRY),
         resources=("*",),
-        reason="the agent's traces; AWS defines these actions without resources",
+        reason="the agent's traces; AWS has no resource that these actions must name",
     )
     metrics = namespace_target("bedrock-agentcore")
     yield RoleStatement(
@@ -133,7 +133,7 @@ def _platform_statements(spec: AgentSpec, place: AwsPlace, repository_arn: str) 
         actions=("cloudwatch:PutMetricData",),
         resources=metrics.resources,
         condition=metrics.condition,
-        reason="the agent's metrics, in AgentCore's namespace only; AWS defines the action without resources",
+        reason="the agent's metrics, in AgentCore's namespace only; AWS has no resource that the action must name",
     )
     if repository_arn:
         yield RoleStatement(
@@ -146,7 +146,7 @@ def _platform_statements(spec: AgentSpec, place: AwsPlace, repository_arn: str) 
             sid="ImageLogin",
             actions=("ecr:GetAuthorizationToken",),
             resources=("*",),
-            reason="AgentCore signs in to ECR; AWS defines the action without resources",
+            reason="AgentCore signs in to ECR; AWS has no resource that the action must name",
         )
 
 
@@ -199,6 +199,9 @@ class _Maker:
         return self._known.ids.get((kind, resource), resource)
 
     def _add(self, action: str, kind: str, name: str, place: str) -> bool:
+        if not kind:
+            self._add_without_resource(action, "the agent uses what the configuration names", place)
+            return True
         found = targets(kind, name, self._place, self._known)
         for target in found or ():
             label, reason = LABELS[kind]
@@ -206,6 +209,10 @@ class _Maker:
         if found:
             self._used.add((CONFIGURED_KINDS.get(kind, kind), name if kind != "objects" else name.partition("/")[0]))
         return bool(found)
+
+    def _add_without_resource(self, action: str, reason: str, place: str) -> None:
+        target = StatementTarget(resources=("*",), reason="AWS has no resource that the action must name")
+        self.statements.add("NoResources", action, target, reason, place)
 
     def _unseen(self, use: CodeUse) -> None:
         """Note a request that the code signs itself, or a client whose calls are not visible."""
@@ -224,8 +231,7 @@ class _Maker:
     def _rule(self, use: CodeUse, rule: ActionRule) -> None:
         if not rule.kind:
             if rule.action in WITHOUT_RESOURCES:
-                target = StatementTarget(resources=("*",), reason="AWS defines the action without resources")
-                self.statements.add("NoResources", rule.action, target, f"the agent calls {use.operation}", use.place)
+                self._add_without_resource(rule.action, f"the agent calls {use.operation}", use.place)
             else:
                 what = f"Which resource {use.service}'s {use.operation} is about is not known"
                 self.open.append(OpenPermission(place=use.place, what=what, try_=_OWN_POLICY))
@@ -314,6 +320,8 @@ def _rules(use: CodeUse) -> tuple[ActionRule, ...]:
     known = service_operations(use.service)
     signing = known.signing_name if known is not None else use.service
     action = f"{IAM_PREFIXES.get(signing, signing)}:{use.operation}"
+    if action in WITHOUT_RESOURCES:
+        return (ActionRule(action),)
     named = [name for name in use.arguments if f"{use.service}.{name}" in PARAMETERS]
     if not named and known is not None:  # given by position or by `**`, or left to a default
         members = known.parameters.get(use.operation, ())
@@ -337,7 +345,10 @@ def _texts(use: CodeUse, rule: ActionRule) -> tuple[CodeText, ...]:
     if rule.parameters == ("RequestItems",):  # of DynamoDB: its keys are the tables
         keys = [name.split(".")[1] for name in use.arguments if name.startswith("RequestItems.")]
         return tuple(CodeText(parts=(key,)) for key in dict.fromkeys(keys))
-    return _first(use, rule)
+    found = _first(use, rule)
+    if not found and use.operation == "PutEvents" and any(name.startswith("Entries.") for name in use.arguments):
+        return (CodeText(parts=("default",)),)  # the bus of events that name none
+    return found
 
 
 def _first(use: CodeUse, rule: ActionRule) -> tuple[CodeText, ...]:

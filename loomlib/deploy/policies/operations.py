@@ -17,7 +17,7 @@ class ActionRule:
 
     Attributes:
         action: IAM's name of the action.
-        kind: The kind of the resource that it is about; "" for an action that AWS defines without resources.
+        kind: The kind of the resource that it is about; "" for an action that must name no resource.
         parameters: The parameters of the operation that name the resource, the first that is given decides.
         is_optional: Whether the action is needed only if one of `parameters` is given.
     """
@@ -99,6 +99,7 @@ OPERATIONS: Final[Mapping[str, tuple[ActionRule, ...]]] = {
     "cloudwatch:PutMetricData": (ActionRule("cloudwatch:PutMetricData", "metric_namespaces", ("Namespace",)),),
     "dynamodb:BatchGetItem": (ActionRule("dynamodb:BatchGetItem", "tables", ("RequestItems",)),),
     "dynamodb:BatchWriteItem": (ActionRule("dynamodb:BatchWriteItem", "tables", ("RequestItems",)),),
+    "events:PutEvents": (ActionRule("events:PutEvents", "event_buses", ("Entries.EventBusName",)),),
     "sesv2:SendEmail": (ActionRule("ses:SendEmail", "identities", ("FromEmailAddress",)),),
     "ses:SendEmail": (ActionRule("ses:SendEmail", "identities", ("Source",)),),
     "ssm:GetParametersByPath": (ActionRule("ssm:GetParametersByPath", "parameters", ("Path",)),),
@@ -137,7 +138,6 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "sns.TopicArn": "topics",
     "stepfunctions.stateMachineArn": "state_machines",
     "kms.KeyId": "keys",
-    "events.EventBusName": "event_buses",
     "sts.RoleArn": "roles",
     "logs.logGroupName": "log_groups",
     "logs.logGroupIdentifier": "log_groups",
@@ -151,11 +151,11 @@ PARAMETERS: Final[Mapping[str, str]] = {
 WITHOUT_RESOURCES: Final = frozenset(
     {
         *("bedrock:RetrieveAndGenerate", "bedrock:Rerank", "bedrock:GenerateQuery"),
-        *("bedrock:ListFoundationModels", "bedrock:ListInferenceProfiles", "bedrock:ListGuardrails"),
+        *("bedrock:ListFoundationModels", "bedrock:ListInferenceProfiles"),
         *("bedrock:ListKnowledgeBases", "bedrock:ListAgents"),
         *("bedrock-agentcore:ListMemories", "bedrock-agentcore:ListAgentRuntimes", "bedrock-agentcore:ListGateways"),
         *("bedrock-agentcore:ListCodeInterpreters", "bedrock-agentcore:ListBrowsers"),
-        "bedrock-agentcore:ListWorkloadIdentities",
+        *("bedrock-agentcore:ConnectBrowserAutomationStream", "bedrock-agentcore:ConnectBrowserLiveViewStream"),
         *("s3:ListAllMyBuckets", "lambda:ListFunctions", "dynamodb:ListTables", "secretsmanager:ListSecrets"),
         *("secretsmanager:GetRandomPassword", "ssm:DescribeParameters", "sqs:ListQueues", "sns:ListTopics"),
         *("states:ListStateMachines", "kms:ListKeys", "kms:GenerateRandom", "logs:DescribeQueries"),
@@ -170,4 +170,4 @@ WITHOUT_RESOURCES: Final = frozenset(
         *("ec2:DescribeRegions", "ec2:DescribeVpcs", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups"),
     }
 )
-"""Actions that AWS defines without resources: their statements name `*`."""
+"""Actions for which AWS has no resource that they must name: their statements name `*`."""

@@ -62,7 +62,7 @@ class RoleStatement:
     Attributes:
         sid: Its name in the document.
         actions: The actions.
-        resources: The ARNs; `*` only for actions that AWS defines without resources.
+        resources: The ARNs; `*` only for actions that need name no resource.
         condition: IAM's operators with their keys and values.
         reason: Why the agent needs it, and why a resource is no exact ARN where that is so.
         places: Files and lines of the code, and tables of loom-agent.toml, that ask for it.

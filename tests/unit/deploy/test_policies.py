@@ -83,6 +83,8 @@ def test_operations_become_actions_with_exact_resources(tmp_path: Path) -> None:
             agentRuntimeArn="arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/other-0123456789")
         boto3.client("bedrock-agent-runtime").invoke_agent(agentId="AGENT12345", agentAliasId="ALIAS12345")
         boto3.client("sts").get_caller_identity()
+        boto3.client("events").put_events(Entries=[{"EventBusName": "shop", "Source": "s"}, {"Source": "t"}])
+        boto3.client("events").put_events(Entries=[{"Source": "t"}])
         boto3.client("cloudwatch").put_metric_data(Namespace="Shop", MetricData=[])
         """,
     )
@@ -105,6 +107,7 @@ def test_operations_become_actions_with_exact_resources(tmp_path: Path) -> None:
         "dynamodb:BatchGetItem": [f"{arn}dynamodb:{here}:table/prices"],
         "dynamodb:Query": [table, f"{table}/index/*"],
         "ssm:GetParameter": [f"{arn}ssm:{here}:parameter/shop/limit"],
+        "events:PutEvents": [f"{arn}events:{here}:event-bus/default", f"{arn}events:{here}:event-bus/shop"],
         "cloudwatch:PutMetricData": ["*"],
     }
     own = next(statement for statement in policy.statements if statement.sid == "OwnMetrics")
