@@ -24,7 +24,7 @@ from .costs import UseAssumptions, estimate_cost
 from .journal import DeployJournal, Intent
 from .names import SPEC_TAG, agent_tags, spec_digest
 from .parts.endpoint import EndpointPart
-from .parts.part import Part, Report
+from .parts.part import DeployPart, Report
 from .parts.role import RolePart
 from .parts.runtime import RuntimePart
 from .parts.storage import BucketPart, PackagePart
@@ -116,7 +116,7 @@ class Deployment:
         self.policy: RolePolicy | None = None
         self._notes = (*given.notes, *resources.notes)
         self._images = ImageParts(clients, spec, image_source(spec, given.code)) if spec.build == "container" else None
-        parts: list[Part] = [BucketPart(clients)]
+        parts: list[DeployPart] = [BucketPart(clients)]
         parts += self._images.parts if self._images else [PackagePart(clients, spec.name, given.package)]
         role_arn = given.role
         names_resources = bool(spec.bindings() or spec.secrets)
@@ -141,7 +141,7 @@ class Deployment:
         endpoints = [EndpointPart(clients, spec, name, purpose) for purpose, name in spec.endpoints.items()]
         has_triggers = given.is_described or spec.triggers  # without a file there were none to remove either
         triggers = trigger_parts(clients, spec, self._agent_arn) if has_triggers else ()
-        self._parts: Sequence[Part] = (*parts, self._runtime, *endpoints, *triggers)
+        self._parts: Sequence[DeployPart] = (*parts, self._runtime, *endpoints, *triggers)
 
     def plan(self) -> DeployPlan:
         """Return what would be made and changed; only reads."""
@@ -230,7 +230,7 @@ class Deployment:
         journal.clear()
         return [sentence for sentence in sentences if sentence]
 
-    def _part_of(self, by_kind: Mapping[str, Part], intent: Intent) -> Part:
+    def _part_of(self, by_kind: Mapping[str, DeployPart], intent: Intent) -> DeployPart:
         if intent.kind in by_kind:
             return by_kind[intent.kind]
         clients, spec = self._target.clients, self._given.spec  # of a deployment with other options

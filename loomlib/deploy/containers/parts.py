@@ -26,7 +26,7 @@ from ...errors import AwsError, DeployError
 from ...presentation.formats import size
 from ..journal import DeployJournal, Intent
 from ..names import AGENT_TAG, agent_tags
-from ..parts.part import Part, Report
+from ..parts.part import DeployPart, Report
 from ..parts.service_role import ServiceRolePart
 from ..policies import AwsPlace
 from ..spec import AgentSpec
@@ -69,7 +69,7 @@ class ImageParts:
             tags=agent_tags(spec),
         )
         image = ImagePart(clients, spec, source, repository=self._name, project=project)
-        self.parts: tuple[Part, ...] = (RepositoryPart(clients, spec), role, ProjectPart(clients, project), image)
+        self.parts: tuple[DeployPart, ...] = (RepositoryPart(clients, spec), role, ProjectPart(clients, project), image)
 
     def uri(self) -> str:
         """Return the image by its digest; before it is built, by its tag."""
@@ -81,7 +81,7 @@ class ImageParts:
         return f"{self._registry}/{self._name}"
 
 
-def part_of_image(clients: Clients, spec: AgentSpec, kind: str) -> Part | None:
+def part_of_image(clients: Clients, spec: AgentSpec, kind: str) -> DeployPart | None:
     """Return the part of a kind, to undo what an interrupted deployment made; None if images have no such part.
 
     Args:

@@ -12,7 +12,7 @@ Report = Callable[[str], None]
 """Called with a line of progress."""
 
 
-class Part(Protocol):
+class DeployPart(Protocol):
     """A resource of a deployment."""
 
     @property

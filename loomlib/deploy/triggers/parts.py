@@ -25,7 +25,7 @@ from ...aws.schedules import ScheduleDescription, delete_schedule, find_schedule
 from ...errors import DeployError, ResourceNotFoundError
 from ..journal import DeployJournal, Intent
 from ..names import AGENT_TAG, agent_tags, role_name
-from ..parts.part import Part, Report
+from ..parts.part import DeployPart, Report
 from ..parts.service_role import ServiceRolePart
 from ..policies import AwsPlace, trust_document
 from ..spec import AgentSpec, TriggerSpec
@@ -52,7 +52,7 @@ AgentArn = Callable[[], str]
 """Returns the agent's ARN once its runtime exists; "" before."""
 
 
-def trigger_parts(clients: Clients, spec: AgentSpec, agent_arn: AgentArn) -> tuple[Part, ...]:
+def trigger_parts(clients: Clients, spec: AgentSpec, agent_arn: AgentArn) -> tuple[DeployPart, ...]:
     """Return the parts of an agent's triggers, which are made after its runtime, and of those that it no longer has.
 
     Args:
@@ -63,7 +63,7 @@ def trigger_parts(clients: Clients, spec: AgentSpec, agent_arn: AgentArn) -> tup
     Raises:
         LoomError: The agent cannot be called by triggers.
     """
-    parts: list[Part] = []
+    parts: list[DeployPart] = []
     for trigger in agent_triggers(spec):
         make = SchedulePart if trigger.kind == SCHEDULE else ObjectsPart
         role = TriggerRolePart(clients, spec, trigger, agent_arn)
@@ -71,7 +71,7 @@ def trigger_parts(clients: Clients, spec: AgentSpec, agent_arn: AgentArn) -> tup
     return (*parts, *removed_parts(clients, spec))
 
 
-def part_of_trigger(clients: Clients, spec: AgentSpec, kind: str) -> Part | None:
+def part_of_trigger(clients: Clients, spec: AgentSpec, kind: str) -> DeployPart | None:
     """Return the part of a kind, to undo what an interrupted deployment made; None if triggers have no such part.
 
     Args:
