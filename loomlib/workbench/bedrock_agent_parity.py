@@ -33,6 +33,7 @@ def compare_with_successor(
     alias: str = TEST_ALIAS,
     imported: ImportedAgent | None = None,
     names: ToolNames | None = None,
+    stream: bool = False,
     **options: Any,
 ) -> AgentParity:
     """Ask a Bedrock agent and its successor the same cases, and judge whether they behave alike.
@@ -45,6 +46,7 @@ def compare_with_successor(
         alias: The alias of the Bedrock agent.
         imported: The Bedrock agent as it was imported.
         names: The names of its tools; by default those of the import.
+        stream: Whether the Bedrock agent is asked for its final answer in pieces.
         **options: Those of `measure_parity`.
     """
     subject = parity_subject(agent, new, imported=imported, names=names)

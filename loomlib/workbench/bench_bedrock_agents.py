@@ -208,7 +208,7 @@ class BedrockAgentView:
             imported: This agent as it was imported: it has the successor's names of tools, and what became of each
                 feature.
             **options: `rule` (an `AlikeRule`), `least` (the share of cases that must behave alike, 0.95), `repeats`,
-                `parity_id` (of a comparison to resume), `concurrency`, `timeout_s`, `names` and `retries`.
+                `parity_id` (of a comparison to resume), `concurrency`, `timeout_s`, `stream`, `names` and `retries`.
         """
         from .bedrock_agent_parity import compare_with_successor
 

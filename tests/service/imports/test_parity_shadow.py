@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,13 @@ from parity_agents import PROMPTS, deploy_successor, make_weather_agent
 import loomlib as loom
 from loomlib import local
 from loomlib.errors import InvocationFailedError, LoomError, NotSupportedError
+from loomlib.evals import Turn
+from loomlib.evals.values.answers import TurnAnswer
+from loomlib.evals.values.evaluator import Evaluator
+from loomlib.imports.bedrock_agents.parity import ParitySubject
 from loomlib.imports.bedrock_agents.parity.shadow_pairs import is_sampled
 from loomlib.workbench.bench_bedrock_agents import BedrockAgentView
+from loomlib.workbench.shadow_traffic import MOST_WAITING, ShadowTraffic
 
 SAFE: dict[str, Any] = {"alias": "live", "safe": ["weather"]}
 """The function only reads."""
@@ -80,6 +87,69 @@ def test_the_successor_in_front_answers_and_its_failures_reach_the_caller_alone(
         with pytest.raises(InvocationFailedError) as failed:
             traffic.ask(BROKEN, session_id="caller-5")
         assert failed.value.failure == "agent_error"
+
+
+class Gated:
+    """A target that answers once its gate is open, and says what it was asked."""
+
+    labels, concurrency, key = ("gated",), 1, ""
+
+    def __init__(self, name: str, *, is_open: bool, failure: Exception | None = None) -> None:
+        self.name, self.asked, self._failure = name, list[tuple[str, str]](), failure
+        self.gate = threading.Event()
+        if is_open:
+            self.gate.set()
+
+    def new_session(self) -> str:
+        return "session"
+
+    async def ask(self, turn: Turn, *, session_id: str, timeout_s: float | None, state: Any = None) -> TurnAnswer:
+        self.asked.append((session_id, turn.prompt))
+        await asyncio.to_thread(self.gate.wait)
+        if self._failure is not None:
+            raise self._failure
+        return TurnAnswer(text=f"{self.name} answers {turn.prompt}", tools=(), tools_state="found")
+
+    async def collect_tools(self, answers: Sequence[TurnAnswer]) -> Sequence[TurnAnswer]:
+        return answers
+
+    async def end(self, session_id: str) -> None:
+        """End nothing."""
+
+    def connected(self, evaluator: Evaluator) -> Evaluator:
+        return evaluator
+
+
+def traffic_of(scene: Scene, old: Gated, new: Gated, id: str) -> ShadowTraffic:
+    subject = ParitySubject(name="gated", old="old", new="new")
+    return ShadowTraffic(scene.bench.context, subject, front="old", old=old, new=new, share=1.0, id=id)
+
+
+def test_an_agent_that_hangs_behind_delays_nobody_and_too_many_prompts_are_dropped(scene: Scene) -> None:
+    old, new = Gated("old", is_open=True), Gated("new", is_open=False)
+    with traffic_of(scene, old, new, "hanging") as traffic:
+        for number in range(MOST_WAITING + 5):
+            answer = traffic.ask(f"prompt {number}", session_id=f"caller-{number}")
+            assert answer.text == f"old answers prompt {number}"
+        assert (traffic.counts["prompts"], traffic.counts["dropped"], traffic.pairs()) == (MOST_WAITING + 5, 5, [])
+        new.gate.set()
+        assert traffic.drain()
+        assert traffic.counts["pairs"] == MOST_WAITING
+        assert "5 dropped" in repr(traffic)
+
+
+def test_prompts_of_a_session_are_asked_in_their_order_and_failures_behind_are_values(scene: Scene) -> None:
+    old, new = Gated("old", is_open=True), Gated("new", is_open=True, failure=RuntimeError("broken"))
+    with traffic_of(scene, old, new, "broken") as traffic:
+        for number in range(5):
+            traffic.ask(f"prompt {number}", session_id="caller")
+        assert traffic.drain()
+        assert [prompt for _, prompt in new.asked] == [f"prompt {number}" for number in range(5)]
+        assert len({session for session, _ in new.asked}) == 1
+        assert {session for session, _ in new.asked} == {session for session, _ in old.asked}
+        failures = [pair.new.failure for pair in traffic.pairs()]
+        assert {(failure.kind, failure.message) for failure in failures if failure} == {("exception", "broken")}
+        assert traffic.parity().gate.outcome == "unclear"
 
 
 def test_only_sampled_sessions_are_asked_of_the_other_agent(scene: Scene) -> None:
