@@ -45,6 +45,8 @@ def folder(bench: loom.Workbench, tmp_path_factory: pytest.TempPathFactory) -> P
     code = shop.generate(tmp_path_factory.mktemp("code") / "shop", "strands", alias="live")
     assert set(code.written.files.values()) == {"created"}
     assert code.conflicts == ()
+    assert f'Next: bench.deploy("{code.folder}")' in repr(code)
+    assert "created" in code._repr_html_()
     return code.folder
 
 

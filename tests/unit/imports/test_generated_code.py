@@ -261,6 +261,44 @@ def test_an_api_without_a_function_is_called_where_its_server_is(framework: Fram
     assert "STOCK\\_URL" in readme or "STOCK_URL" in readme
 
 
+RECALLING = """
+import os
+from datetime import UTC, datetime, timedelta
+from definition import LongTermMemory
+from long_term_memory import recall
+from sessions import Session
+
+os.environ["LOOM_MEMORY_ID"] = "memory-1"
+now = datetime.now(UTC)
+ages = {"current": 0, "newest": 1, "second": 2, "third": 3, "old": 40}
+
+
+class Clients:
+    def get(self, _): return self
+    def get_memory(self, memoryId):
+        other = {"type": "SEMANTIC", "strategyId": "x", "namespaces": ["/x/"]}
+        places = ["/{memoryStrategyId}/{actorId}/{sessionId}/"]
+        summaries = {"type": "SUMMARIZATION", "strategyId": "s1", "namespaces": places}
+        return {"memory": {"strategies": [other, summaries]}}
+    def get_paginator(self, _): return self
+    def paginate(self, memoryId, namespacePath):
+        assert (memoryId, namespacePath) == ("memory-1", "/s1/ada/")
+        for session, days in ages.items():
+            record = {"namespaces": [f"/s1/ada/{session}/"], "createdAt": now - timedelta(days=days)}
+            yield {"memoryRecordSummaries": [{**record, "content": {"text": f"about {session}"}}]}
+
+
+settings = LongTermMemory(storage_days=30, max_recent_sessions=2)
+print(recall(Clients(), Session(id="current", actor="ada"), settings))
+"""
+
+
+def test_the_newest_summaries_of_other_sessions_are_recalled(framework: FrameworkName, tmp_path: Path) -> None:
+    folder = put(generate_agent(with_features("memory"), framework), tmp_path)
+    recalled = ran(sys.executable, "-c", RECALLING, cwd=folder)
+    assert re.findall(r"about (\w+)", recalled) == ["newest", "second"]
+
+
 def test_the_readme_says_of_every_agent_what_became_of_its_features(framework: FrameworkName) -> None:
     readme = generate_agent(support_supervisor(), framework).files["README.md"]
     for name in ("support-supervisor", "order-desk", "billing-desk", "shop-rules"):
