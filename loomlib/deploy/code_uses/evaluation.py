@@ -335,7 +335,11 @@ class ExpressionEvaluator:
             before = len(seen)
             for module in self._program.modules.values():
                 for call, scope in module.calls:
-                    for function in self.functions(call.func, scope):
+                    try:
+                        called = list(self.functions(call.func, scope))
+                    except RecursionError:  # whoever looks at this call finds it too, and says so
+                        continue
+                    for function in called:
                         if (id(function), id(call)) not in seen:
                             seen.add((id(function), id(call)))
                             self._sites.setdefault(id(function), []).append((call, scope))

@@ -39,10 +39,14 @@ def find_uses(folder: Path | str) -> CodeUses:
     program = read_program(Path(folder))
     finder = _Finder(program)
     for module in program.modules.values():
-        for call, scope in module.calls:
-            finder.look(call, scope)
-        for attribute, scope in module.attributes:
-            finder.look_at_attribute(attribute, scope)
+        try:
+            for call, scope in module.calls:
+                finder.look(call, scope)
+            for attribute, scope in module.attributes:
+                finder.look_at_attribute(attribute, scope)
+        except RecursionError:
+            what = "The code is nested too deeply to be followed"
+            finder.report(module.file, 0, what, "name what it uses under [resources] in loom-agent.toml")
     for file, reason in program.unread:
         finder.report(file, 0, f"The file cannot be read as Python: {reason}", "correct the file")
     for file in program.others:

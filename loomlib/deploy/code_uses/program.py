@@ -123,13 +123,14 @@ def read_program(folder: Path) -> CodeProgram:
             if file.stat().st_size > _LARGEST_BYTES:
                 raise ValueError("it is larger than 1 MB")
             tree = ast.parse(file.read_bytes(), str(inside))
-        except (SyntaxError, ValueError, RecursionError, OSError) as error:
+            parts = inside.with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            module = CodeModule(name, inside.as_posix())
+            _Reader(module, scopes, is_package=parts[-1] == "__init__").read(tree.body, module.scope)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OSError) as error:
             unread.append((inside.as_posix(), str(error)))
             continue
-        parts = inside.with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        module = modules[name] = CodeModule(name, inside.as_posix())
-        _Reader(module, scopes, is_package=parts[-1] == "__init__").read(tree.body, module.scope)
+        modules[name] = module
     return CodeProgram(modules, tuple(unread), tuple(others), scopes)
 
 

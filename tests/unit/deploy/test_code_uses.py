@@ -303,6 +303,22 @@ def test_code_in_circles_ends(tmp_path: Path) -> None:
     assert [use.operation for use in found.uses] == ["Invoke"]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = " + " + ".join(["'a'"] * 5_000),
+        "import boto3\nx = boto3" + ".a" * 5_000 + "()",
+        "import boto3\nx = boto3" + ".a" * 300 + "()",
+        "x = " + "f(" * 80 + "1" + ")" * 80,
+        "x = " + "[" * 150 + "]" * 150,
+    ],
+    ids=["a long sum", "a long chain", "a shorter chain", "nested calls", "nested lists"],
+)
+def test_code_that_is_nested_deeply_ends_with_an_answer(tmp_path: Path, code: str) -> None:
+    found = uses_of(tmp_path, f"{code}\nimport boto3\nboto3.client('sts').get_caller_identity()\n")
+    assert found.unresolved or [use.operation for use in found.uses] == ["GetCallerIdentity"]
+
+
 def test_code_in_javascript_is_said_to_be_unread(tmp_path: Path) -> None:
     (tmp_path / "agent.mjs").write_text("export default 1")
     (found,) = find_uses(tmp_path).unresolved
