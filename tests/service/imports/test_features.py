@@ -565,6 +565,9 @@ def check_multi_agent(lab: Lab, framework: FrameworkName) -> None:
     (waiting,) = routed.ask("Cancel the order 17", session).named("pending")
     assert routed.ask(session=session, approval={"id": waiting["id"], "decision": "approve"}).lambda_event
     assert routed.ask("My name is Ada.", session).text == "Noted. Your name is Ada."
+    assert routed.ask("I live in Rome. What is the weather in Rome?", session).named("agent") == ["weather"]
+    # What a collaborator answered in place of the agent is a part of the agent's conversation.
+    assert "Rome" in routed.ask("Where do I live?", session).text
 
 
 CHECKS: Mapping[FeatureName, Callable[[Lab, FrameworkName], None]] = {
