@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import loomlib as loom
+from loomlib import local
+from loomlib.workbench.bench_bedrock_agents import BedrockAgentView
 
 ROLE = "arn:aws:iam::123456789012:role/agents"
 MODEL = "amazon.nova-pro-v1:0"
@@ -80,6 +84,27 @@ if __name__ == "__main__":
 '''
 
 CITY = {"city": {"type": "string", "description": "The city", "required": True}}
+
+
+@dataclass(frozen=True)
+class WeatherScene:
+    """A Bedrock agent, a successor that behaves alike, and one that asks for another city than Rome."""
+
+    bench: loom.Workbench
+    old: BedrockAgentView
+    new: loom.Agent
+    wrong: loom.Agent
+
+
+@contextlib.contextmanager
+def weather_scene(folder: Path) -> Iterator[WeatherScene]:
+    """Start a local AgentCore in `folder` with the agent and its successors."""
+    with loom.connect(home=folder / "home") as bench:
+        function = make_weather_agent(bench, "weather", folder)
+        new = deploy_successor(bench, "weather_new", folder, function)
+        wrong = deploy_successor(bench, "weather_wrong", folder, function, ASKS_FOR="Rome")
+        yield WeatherScene(bench, bench.bedrock.agents.get("weather"), new, wrong)
+    local.stop(folder / "home")
 
 
 def make_weather_agent(bench: loom.Workbench, name: str, folder: Path) -> str:

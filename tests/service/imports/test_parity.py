@@ -4,50 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 
 import pytest
-from parity_agents import CITIES, PROMPTS, deploy_successor, make_weather_agent
+from parity_agents import CITIES, PROMPTS, WeatherScene
 
-import loomlib as loom
-from loomlib import local
 from loomlib.errors import EvalError
 from loomlib.evals import EvalCase, EvalSet, Turn
 from loomlib.imports.bedrock_agents.parity.rule import AlikeRule
-from loomlib.workbench.bench_bedrock_agents import BedrockAgentView
 
 BROKEN = "What is the weather in Nowhere?"
 QUIET = EvalSet.from_rows([{"prompt": prompt} for prompt in PROMPTS[:6]], name="weather")
 
 
-@dataclass(frozen=True)
-class Scene:
-    bench: loom.Workbench
-    old: BedrockAgentView
-    new: loom.Agent
-    wrong: loom.Agent
-
-
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """One Bedrock agent, a successor that behaves alike, and one that asks for another city than Rome."""
-    folder = tmp_path_factory.mktemp("parity")
-    with loom.connect(home=folder / "home") as bench:
-        function = make_weather_agent(bench, "weather", folder)
-        new = deploy_successor(bench, "weather_new", folder, function)
-        wrong = deploy_successor(bench, "weather_wrong", folder, function, ASKS_FOR="Rome")
-        yield Scene(bench, bench.bedrock.agents.get("weather"), new, wrong)
-    local.stop(folder / "home")
-
-
-def invocations(scene: Scene) -> int:
+def invocations(scene: WeatherScene) -> int:
     return len(scene.bench.context.store.invocations.list(limit=None))
 
 
-def test_an_answer_has_its_tools_tokens_times_and_cost(scene: Scene) -> None:
+def test_an_answer_has_its_tools_tokens_times_and_cost(scene: WeatherScene) -> None:
     run = scene.old.evaluate(QUIET, ["contains(texts=['degrees'])"], alias="live")
     assert run.summary()["contains(texts=['degrees'])"].pass_rate.value == 1.0
     assert run.target.name == "weather (live)"
@@ -67,7 +42,7 @@ def test_an_answer_has_its_tools_tokens_times_and_cost(scene: Scene) -> None:
         assert (row.status, row.prompt, row.response) == ("complete", case.prompt, answer.text)
 
 
-def test_a_study_measures_it_like_any_agent(scene: Scene) -> None:
+def test_a_study_measures_it_like_any_agent(scene: WeatherScene) -> None:
     target = scene.old.study_target("live")
     record = asyncio.run(target.measure(PROMPTS[0], session_id=target.new_session(), labels=("study",)))
     assert record.ok
@@ -79,7 +54,7 @@ def test_a_study_measures_it_like_any_agent(scene: Scene) -> None:
     assert (failed.status, failed.failure) == ("error", "agent_error"), "a failed call is a record, not an exception"
 
 
-def test_a_successor_that_behaves_alike_is_not_said_to_differ(scene: Scene) -> None:
+def test_a_successor_that_behaves_alike_is_not_said_to_differ(scene: WeatherScene) -> None:
     parity = scene.old.parity(scene.new, QUIET, alias="live", repeats=2)
     assert parity.differing == ()
     assert (parity.share.alike, parity.share.judged, parity.share.cases) == (12, 12, 6)
@@ -96,7 +71,7 @@ def test_a_successor_that_behaves_alike_is_not_said_to_differ(scene: Scene) -> N
     assert json.dumps(parity.summary())
 
 
-def test_a_planted_difference_is_found_and_shown_side_by_side(scene: Scene) -> None:
+def test_a_planted_difference_is_found_and_shown_side_by_side(scene: WeatherScene) -> None:
     parity = scene.old.parity(scene.wrong, QUIET, alias="live")
     assert [item.pair.case.prompt for item in parity.differing] == ["What is the weather in Rome?"]
     assert parity.differing[0].parts == ("answer", "tools")
@@ -110,7 +85,7 @@ def test_a_planted_difference_is_found_and_shown_side_by_side(scene: Scene) -> N
     assert (missed.gate.outcome, missed.exit_code) == ("missed", 2)
 
 
-def test_a_comparison_resumes_and_asks_nothing_twice(scene: Scene) -> None:
+def test_a_comparison_resumes_and_asks_nothing_twice(scene: WeatherScene) -> None:
     cases = [f"What is the weather in {city}?" for city in CITIES[6:9]]
     first = scene.old.parity(scene.new, cases, alias="live", parity_id="parity-again")
     before = invocations(scene)
@@ -124,7 +99,7 @@ def test_a_comparison_resumes_and_asks_nothing_twice(scene: Scene) -> None:
         scene.old.parity(scene.new, [])
 
 
-def test_failures_are_counted_by_class_and_enter_no_mean(scene: Scene) -> None:
+def test_failures_are_counted_by_class_and_enter_no_mean(scene: WeatherScene) -> None:
     parity = scene.old.parity(scene.new, [*PROMPTS[:2], BROKEN], alias="live", timeout_s=60)
     failed = [item for item in parity.judged if item.state == "failed"]
     assert [item.pair.case.prompt for item in failed] == [BROKEN]
@@ -135,7 +110,7 @@ def test_failures_are_counted_by_class_and_enter_no_mean(scene: Scene) -> None:
     assert "no verdict on 1 (old: agent_error)" in parity.sentences()[-1]
 
 
-def test_its_answers_become_a_golden_set(scene: Scene, tmp_path: Path) -> None:
+def test_its_answers_become_a_golden_set(scene: WeatherScene, tmp_path: Path) -> None:
     file = tmp_path / "prompts.txt"
     file.write_text(f"# my prompts\n{PROMPTS[0]}\n\n{BROKEN}\nMail the weather in Oslo to ann@example.com\n")
     golden = scene.old.golden_set(file, alias="live")
@@ -161,7 +136,7 @@ def test_its_answers_become_a_golden_set(scene: Scene, tmp_path: Path) -> None:
     assert PROMPTS[0] in [case.prompt for case in stored.cases], "without cases, the prompts of stored invocations"
 
 
-def test_a_set_with_several_turns_is_asked_in_one_session(scene: Scene) -> None:
+def test_a_set_with_several_turns_is_asked_in_one_session(scene: WeatherScene) -> None:
     turns = (Turn(prompt=PROMPTS[0]), Turn(prompt=PROMPTS[1]))
     evalset = EvalSet(name="talk", cases=(EvalCase(id="talk", turns=turns),))
     parity = scene.old.parity(scene.new, evalset, alias="live")

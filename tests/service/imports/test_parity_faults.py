@@ -11,10 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import pytest
-from parity_agents import PROMPTS, make_weather_agent
+from parity_agents import PROMPTS, WeatherScene
 
 import loomlib as loom
-from loomlib import local
 from loomlib.aws import Clients, Connection
 from loomlib.evals import CaseAnswer, EvalSet
 from loomlib.workbench.bedrock_agent_target import BedrockAgentTarget
@@ -79,13 +78,9 @@ class Proxy:
         self._server.server_close()
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[loom.Workbench]:
-    folder = tmp_path_factory.mktemp("faults")
-    with loom.connect(home=folder / "home") as opened:
-        make_weather_agent(opened, "weather", folder)
-        yield opened
-    local.stop(folder / "home")
+@pytest.fixture
+def bench(scene: WeatherScene) -> loom.Workbench:
+    return scene.bench
 
 
 @contextmanager

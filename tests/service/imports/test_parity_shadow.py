@@ -5,23 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from parity_agents import PROMPTS, deploy_successor, make_weather_agent
+from parity_agents import PROMPTS, WeatherScene
 
-import loomlib as loom
-from loomlib import local
 from loomlib.errors import InvocationFailedError, LoomError, NotSupportedError
 from loomlib.evals import Turn
 from loomlib.evals.values.answers import TurnAnswer
 from loomlib.evals.values.evaluator import Evaluator
 from loomlib.imports.bedrock_agents.parity import ParitySubject
 from loomlib.imports.bedrock_agents.parity.shadow_pairs import is_sampled
-from loomlib.workbench.bench_bedrock_agents import BedrockAgentView
 from loomlib.workbench.shadow_traffic import MOST_WAITING, ShadowTraffic
 
 SAFE: dict[str, Any] = {"alias": "live", "safe": ["weather"]}
@@ -29,26 +24,7 @@ SAFE: dict[str, Any] = {"alias": "live", "safe": ["weather"]}
 BROKEN = "What is the weather in Nowhere?"
 
 
-@dataclass(frozen=True)
-class Scene:
-    bench: loom.Workbench
-    old: BedrockAgentView
-    wrong: loom.Agent
-    home: Path
-
-
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """A Bedrock agent, and a successor that asks for another city than Rome."""
-    folder = tmp_path_factory.mktemp("shadow")
-    with loom.connect(home=folder / "home") as bench:
-        function = make_weather_agent(bench, "weather", folder)
-        wrong = deploy_successor(bench, "weather_wrong", folder, function, ASKS_FOR="Rome")
-        yield Scene(bench, bench.bedrock.agents.get("weather"), wrong, folder / "home")
-    local.stop(folder / "home")
-
-
-def test_pairs_of_live_prompts_are_stored_redacted_and_judged(scene: Scene) -> None:
+def test_pairs_of_live_prompts_are_stored_redacted_and_judged(scene: WeatherScene) -> None:
     with scene.old.shadow(scene.wrong, share=1.0, **SAFE, id="shadow-one") as traffic:
         assert "21 degrees" in traffic.ask(PROMPTS[0], session_id="caller-1").text
         assert "27 degrees" in traffic.ask(PROMPTS[1], session_id="caller-1").text, "the old agent answers"
@@ -73,7 +49,7 @@ def test_pairs_of_live_prompts_are_stored_redacted_and_judged(scene: Scene) -> N
         assert len(again.pairs()) == 3, "the same id goes on with the same pairs"
 
 
-def test_the_successor_in_front_answers_and_its_failures_reach_the_caller_alone(scene: Scene) -> None:
+def test_the_successor_in_front_answers_and_its_failures_reach_the_caller_alone(scene: WeatherScene) -> None:
     with scene.old.shadow(scene.wrong, share=1.0, front="new", **SAFE) as traffic:
         assert "14 degrees" in traffic.ask(PROMPTS[1], session_id="caller-3").text, "the new agent answers"
         traffic.ask(BROKEN, session_id="caller-4")  # the old agent fails on it, which its caller never sees
@@ -120,12 +96,12 @@ class Gated:
         return evaluator
 
 
-def traffic_of(scene: Scene, old: Gated, new: Gated, id: str) -> ShadowTraffic:
+def traffic_of(scene: WeatherScene, old: Gated, new: Gated, id: str) -> ShadowTraffic:
     subject = ParitySubject(name="gated", old="old", new="new")
     return ShadowTraffic(scene.bench.context, subject, front="old", old=old, new=new, share=1.0, id=id)
 
 
-def test_an_agent_that_hangs_behind_delays_nobody_and_too_many_prompts_are_dropped(scene: Scene) -> None:
+def test_an_agent_that_hangs_behind_delays_nobody_and_too_many_prompts_are_dropped(scene: WeatherScene) -> None:
     old, new = Gated("old", is_open=True), Gated("new", is_open=False)
     with traffic_of(scene, old, new, "hanging") as traffic:
         for number in range(MOST_WAITING + 5):
@@ -138,7 +114,7 @@ def test_an_agent_that_hangs_behind_delays_nobody_and_too_many_prompts_are_dropp
         assert "5 dropped" in repr(traffic)
 
 
-def test_prompts_of_a_session_are_asked_in_their_order_and_failures_behind_are_values(scene: Scene) -> None:
+def test_prompts_of_a_session_are_asked_in_their_order_and_failures_behind_are_values(scene: WeatherScene) -> None:
     old, new = Gated("old", is_open=True), Gated("new", is_open=True, failure=RuntimeError("broken"))
     with traffic_of(scene, old, new, "broken") as traffic:
         for number in range(5):
@@ -152,7 +128,7 @@ def test_prompts_of_a_session_are_asked_in_their_order_and_failures_behind_are_v
         assert traffic.parity().gate.outcome == "unclear"
 
 
-def test_only_sampled_sessions_are_asked_of_the_other_agent(scene: Scene) -> None:
+def test_only_sampled_sessions_are_asked_of_the_other_agent(scene: WeatherScene) -> None:
     sessions = [f"session-{number}" for number in range(40)]
     chosen = [id for id in sessions if is_sampled(id, 0.1, salt="s")][:1]
     others = [id for id in sessions if not is_sampled(id, 0.1, salt="s")][:2]
@@ -164,7 +140,9 @@ def test_only_sampled_sessions_are_asked_of_the_other_agent(scene: Scene) -> Non
         assert len(traffic.pairs()) == 1
 
 
-def test_what_could_be_done_twice_is_refused_or_warned_about(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_could_be_done_twice_is_refused_or_warned_about(
+    scene: WeatherScene, caplog: pytest.LogCaptureFixture
+) -> None:
     with pytest.raises(NotSupportedError, match="the action group weather of weather calls a Lambda function"):
         scene.old.shadow(scene.wrong, alias="live")
     with (
