@@ -193,7 +193,13 @@ class Deployment:
                 self._undo_after(error, journal, report)
                 raise
             journal.clear()
+        report(runtime.status)
         return DeployResult(runtime=runtime, steps=tuple(done))
+
+    @property
+    def package(self) -> Package:
+        """The package that is uploaded."""
+        return self._given.package
 
     def rollback(self, report: Report) -> tuple[str, ...]:
         """Undo a deployment that was interrupted; return a sentence about each resource.

@@ -14,6 +14,7 @@ from ..deploy.deployment import Deployment
 from ..deploy.policies import AwsPlace
 from ..deploy.steps import DeployPlan
 from ..errors import LoomError
+from ..jobs import written
 from .agent import Agent
 from .blueprints import advising_folder
 from .context import Context
@@ -136,6 +137,17 @@ class AgentPlan:
                 "The agent runs as a role that is given", on=self._plan.agent, try_='bench.plan(…, role="own")'
             )
         return PolicyView(self._plan.policy)
+
+    def write_package(self, path: Path | str) -> Path:
+        """Write the package to a file, for a pipeline that uploads it itself, and return the file.
+
+        Raises:
+            LoomError: It cannot be written.
+        """
+        target = Path(path)
+        with written("The package", target):
+            target.write_bytes(self._deployment.package.data)
+        return target
 
     def template(self) -> TemplateView:
         """Return the same as a CloudFormation template, for teams who deploy by pipeline.

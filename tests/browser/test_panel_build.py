@@ -32,11 +32,16 @@ def test_an_agent_is_deployed_inspected_and_removed(page: Page, watched: Watched
     expect(panel.locator(".loom-tablebox .loom-empty")).to_contain_text("press Deploy")
     # By keyboard: the blueprint is chosen already.
     expect(panel.get_by_label("Blueprint", exact=True)).to_have_value("calculator")
+    panel.get_by_role("button", name="Show plan", exact=True).click()
+    plan = panel.get_by_label("the plan of calculator")
+    expect(plan).to_contain_text("runtime calculator", timeout=60_000)
+    expect(plan).to_be_focused()
+    expect(panel.locator(".loom-status").first).to_contain_text("Nothing was made")
     panel.get_by_role("button", name="Deploy", exact=True).focus()
     page.keyboard.press("Enter")
     going = panel.get_by_role("group", name="the last deployment")
     expect(going).to_contain_text("done", timeout=60_000)
-    for step in ("packing", "uploading", "READY"):
+    for step in ("packing", "READY"):
         expect(going).to_contain_text(step)
     agents = panel.get_by_role("grid", name="agents of the catalog")
     expect(agents.locator("tr[data-index]")).to_have_count(1)
