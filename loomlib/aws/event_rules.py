@@ -214,11 +214,22 @@ def delete_rule(clients: Clients, name: str) -> None:
 
 
 def announces_objects(clients: Clients, bucket: str) -> bool:
-    """Return whether a bucket of this account sends events about new objects to EventBridge."""
-    with translated("Reading the bucket's notifications", on=bucket):
-        found: Mapping[str, Any] = clients.s3().get_bucket_notification_configuration(
-            Bucket=bucket, ExpectedBucketOwner=clients.account_id()
-        )
+    """Return whether a bucket of this account sends events about new objects to EventBridge.
+
+    Raises:
+        ResourceNotFoundError: The account has no such bucket.
+    """
+    try:
+        with translated("Reading the bucket's notifications", on=bucket):
+            found: Mapping[str, Any] = clients.s3().get_bucket_notification_configuration(
+                Bucket=bucket, ExpectedBucketOwner=clients.account_id()
+            )
+    except ResourceNotFoundError as error:
+        raise ResourceNotFoundError(
+            "A trigger is about a bucket that does not exist",
+            on=bucket,
+            try_=f"create it first: aws s3 mb s3://{bucket}",
+        ) from error
     return "EventBridgeConfiguration" in found
 
 

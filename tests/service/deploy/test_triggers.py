@@ -22,7 +22,7 @@ from loomlib.deploy.deployment import DeployInput, Deployment, DeployTarget
 from loomlib.deploy.spec import AgentSpec, TriggerSpec
 from loomlib.deploy.triggers import agent_triggers, find_trigger
 from loomlib.deploy.triggers.firing import fire_trigger
-from loomlib.errors import LoomError
+from loomlib.errors import LoomError, ResourceNotFoundError
 
 SPEC = AgentSpec(
     name="triggered",
@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def deployment(clients: Clients, folder: Path, spec: AgentSpec = SPEC) -> Deployment:
-    given = DeployInput(spec=spec, package=make_package(folder), code=folder)
+    given = DeployInput(spec=spec, package=make_package(folder), code=folder, is_described=True)
     return Deployment(DeployTarget(clients=clients, where="local", home=folder.parent), given)
 
 
@@ -162,6 +162,12 @@ def test_triggers_that_the_file_no_longer_has_are_removed_with_their_roles(
     assert not [name for name in roles if name.startswith("loom-triggered-s")]
     with pytest.raises(LoomError, match="not deployed"):
         fire_trigger(deployed, agent_triggers(SPEC)[0])
+
+
+def test_a_trigger_about_a_bucket_that_does_not_exist_is_refused_by_the_plan(deployed: Clients, folder: Path) -> None:
+    spec = replace(SPEC, name="lost", triggers=(TriggerSpec(s3="no-such-bucket-of-ours"),))
+    with pytest.raises(ResourceNotFoundError, match="aws s3 mb s3://no-such-bucket-of-ours"):
+        deployment(deployed, folder, spec).plan()
 
 
 def test_the_workbench_and_the_command_line_list_and_fire_what_the_file_describes(
