@@ -72,7 +72,7 @@ def catalog_text(scope: str, entries: Iterable[AgentEntry], groups: Mapping[str,
             "name": entry.name,
             "protocol": entry.protocol,
             "endpoints": list(entry.qualifiers),
-            "tags": redactor.value(dict(sorted(entry.tags.items()))),
+            "tags": redactor.value(entry.own_tags),
             "message_format": None if entry.message_format is None else redactor.value(entry.message_format.members()),
         }
         for entry in sorted(entries, key=lambda entry: str(entry.arn))

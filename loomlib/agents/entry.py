@@ -69,6 +69,11 @@ class AgentEntry:
         return "customJWTAuthorizer" in configuration
 
     @property
+    def own_tags(self) -> dict[str, str]:
+        """The tags by name, without those that Loom and AWS set for themselves."""
+        return {name: value for name, value in sorted(self.tags.items()) if not name.startswith(("loom:", "aws:"))}
+
+    @property
     def is_deleted(self) -> bool:
         """Whether the runtime was gone at the last refresh."""
         return self.status == DELETED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
+_log = logging.getLogger(__name__)
 _GROUPS: Final = ("group", "agents", "names")
 _IMPORTED: Final = ("agent", "arn", "outcome", "reason")
 
@@ -118,6 +120,8 @@ class BenchCatalog:
     def export_file(self, path: str | Path, *, group: str | None = None) -> Path:
         """Write the catalog to a JSON file: ARNs, endpoints, tags, groups, and forms of messages; no secrets.
 
+        Tags are read from AgentCore first; where it cannot be asked, those that were read last are written.
+
         Args:
             path: The file; an existing one is replaced.
             group: Only the agents of this group.
@@ -127,6 +131,10 @@ class BenchCatalog:
         """
         catalog, file = self._context.catalog, Path(path).expanduser()
         entries = catalog.list() if group is None else catalog.group(group)
+        try:
+            entries = [entry if entry.is_deleted else catalog.read_tags(entry) for entry in entries]
+        except AwsError as error:
+            _log.warning("The tags are those that were read last: %s", error)
         groups = {name: members for name, members in catalog.groups().items() if members and group in (None, name)}
         with whole_file("catalog", file, private=False) as target:
             target.write(catalog_text(catalog.scope, entries, groups))

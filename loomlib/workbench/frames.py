@@ -69,7 +69,7 @@ def agent_frame(entries: Iterable[AgentEntry]) -> pd.DataFrame:
                 e.runtime_id,
                 e.region,
                 ", ".join(e.qualifiers),
-                ", ".join(f"{name}={value}" for name, value in sorted(e.tags.items()) if not name.startswith("loom:")),
+                ", ".join(f"{name}={value}" for name, value in e.own_tags.items()),
                 e.registered_at,
                 e.last_refreshed_at,
                 str(e.arn),

@@ -58,6 +58,7 @@ def test_an_exported_catalog_has_no_secrets_and_is_imported_elsewhere(bench, age
     bench.catalog.add_to_group("exported", *agents)
     form = MessageFormat(request={"message": "{prompt}"}, answer="result")
     bench.context.store.agents.set_message_format(first.entry.id, form.members())
+    bench.clients.control().tag_resource(resourceArn=agents[1].arn, tags={"unread": "yes"})
     file = bench.catalog.export_file(tmp_path / "catalog.json", group="exported")
     text = file.read_text()
     assert SECRET not in text
@@ -66,6 +67,7 @@ def test_an_exported_catalog_has_no_secrets_and_is_imported_elsewhere(bench, age
     document = json.loads(text)
     assert [agent["name"] for agent in document["agents"]] == ["first", "second"]
     assert list(document["groups"]) == ["exported"]
+    assert document["agents"][1]["tags"] == {"unread": "yes"}
     other = f"sqlite:///{tmp_path}/other.db"
     with loom.connect(home=home, database_url=other) as elsewhere:
         assert len(elsewhere.agents()) == 0
