@@ -109,20 +109,23 @@ class VersionDescription:
     failure_reason: str = ""
 
 
-def describe_versions(clients: Clients, runtime_id: str, *, region: str | None = None) -> list[VersionDescription]:
+def describe_versions(
+    clients: Clients, runtime_id: str, *, region: str | None = None, limit: int | None = None
+) -> list[VersionDescription]:
     """Return the versions of a runtime, newest first (ListAgentRuntimeVersions, GetAgentRuntime, HeadObject).
 
     Args:
         clients: The connection.
         runtime_id: The runtime's id.
         region: The region, if it is not the connection's.
+        limit: Only the newest versions, each of which is asked for; None for all.
 
     Raises:
         ResourceNotFoundError: There is no such runtime.
     """
     listing, query = clients.control(region).list_agent_runtime_versions, {"agentRuntimeId": runtime_id}
     shapes = pages(listing, "agentRuntimes", query, "Listing the runtime's versions", runtime_id)
-    numbers = sorted({str(shape["agentRuntimeVersion"]) for shape in shapes}, key=_order, reverse=True)
+    numbers = sorted({str(shape["agentRuntimeVersion"]) for shape in shapes}, key=_order, reverse=True)[:limit]
 
     def describe(number: str) -> VersionDescription:
         return describe_version(clients, runtime_id, number, region=region)

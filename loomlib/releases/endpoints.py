@@ -61,9 +61,9 @@ class EndpointReleases:
             )
         return endpoint
 
-    def versions(self) -> list[VersionDescription]:
-        """Return the agent's versions, newest first."""
-        return describe_versions(self._clients, self.arn.runtime_id, region=self.arn.region)
+    def versions(self, limit: int | None = None) -> list[VersionDescription]:
+        """Return the agent's versions, newest first, at most so many."""
+        return describe_versions(self._clients, self.arn.runtime_id, region=self.arn.region, limit=limit)
 
     def create(
         self, name: str, version: str | int | None = None, *, description: str = "", progress: Progress = None
@@ -196,7 +196,7 @@ class EndpointReleases:
                 self._clients, self.arn.runtime_id, version, region=self.arn.region, progress=progress
             ).version
         except ResourceNotFoundError as error:
-            known = join([known.version for known in self.versions()], "or", most=12)
+            known = join([known.version for known in self.versions(limit=12)], "or")
             raise ResourceNotFoundError(
                 f"The agent has no version {version}",
                 on=self.arn.runtime_id,
@@ -206,7 +206,7 @@ class EndpointReleases:
             ) from error
 
     def _newest_ready(self) -> str:
-        for version in self.versions():
+        for version in self.versions(limit=20):
             if version.status == "READY":
                 return version.version
         raise LoomError("No version is READY", on=self.arn.runtime_id, try_="agent.versions() says why")

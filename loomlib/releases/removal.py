@@ -179,7 +179,7 @@ class Removal:
         if read_tags(self._clients, str(self._entry.arn), region=self._entry.region).get(AGENT_TAG) == self._entry.name:
             return True
         bucket, folder = code_bucket(self._clients, self._entry.region), f"{self._entry.name}/"
-        versions = describe_versions(self._clients, self._entry.runtime_id, region=self._entry.region)
+        versions = describe_versions(self._clients, self._entry.runtime_id, region=self._entry.region, limit=20)
         places = [version.place for version in versions]
         return bool(places) and all(place.bucket == bucket and place.key.startswith(folder) for place in places)
 

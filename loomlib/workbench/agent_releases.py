@@ -46,10 +46,13 @@ class AgentReleases:
         self._endpoints = EndpointReleases(context.clients, context.store, context.where, entry.arn)
         self._tests = AbTests(self._endpoints, context.store, context.where)
 
-    def versions(self) -> pd.DataFrame:
+    def versions(self, *, limit: int = 50) -> pd.DataFrame:
         """Return the versions, newest first: when each was made, its state, its code, and the endpoints that serve it.
 
         `code` is the beginning of the package's SHA-256, or what S3 or the container image has in its place.
+
+        Args:
+            limit: The most versions; AgentCore is asked for each.
         """
         serving: dict[str, list[str]] = {}
         for endpoint in self._endpoints.list():
@@ -64,7 +67,7 @@ class AgentReleases:
                 "platform": version.platform,
                 "endpoints": ", ".join(serving.get(version.version, ())),
             }
-            for version in self._endpoints.versions()
+            for version in self._endpoints.versions(limit)
         ]
         return rows_frame(rows, _VERSIONS)
 
