@@ -110,3 +110,23 @@ def test_a_new_session_id_keeps_the_rule_and_is_new() -> None:
     ids = {new_session_id() for _ in range(100)}
     assert len(ids) == 100
     assert all(check_session_id(one) == one for one in ids)
+
+
+def test_a_package_that_is_too_large_unzipped_is_refused_before_it_is_read(tmp_path):
+    (tmp_path / "agent.py").write_text("")
+    (tmp_path / "weights.bin").touch()
+    os.truncate(tmp_path / "weights.bin", 750_000_001)  # a sparse file: it takes no space
+    with pytest.raises(ValueError, match="unzipped, above AgentCore's 750 000 000"):
+        make_package(tmp_path)
+
+
+def test_installed_dependencies_are_packaged_beside_the_agents_files_which_count_first(tmp_path):
+    (tmp_path / "code").mkdir()
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "code" / "agent.py").write_text("own")
+    (tmp_path / "installed" / "agent.py").write_text("another")
+    (tmp_path / "installed" / "tool.py").write_text("tool")
+    package = make_package(tmp_path / "code", installed=tmp_path / "installed")
+    with zipfile.ZipFile(io.BytesIO(package.data)) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == {"agent.py": b"own", "tool.py": b"tool"}
+    assert package.unzipped_bytes == 7
