@@ -116,7 +116,7 @@ def test_a_package_that_is_too_large_unzipped_is_refused_before_it_is_read(tmp_p
     (tmp_path / "agent.py").write_text("")
     (tmp_path / "weights.bin").touch()
     os.truncate(tmp_path / "weights.bin", 750_000_001)  # a sparse file: it takes no space
-    with pytest.raises(ValueError, match="unzipped, above AgentCore's 750 000 000"):
+    with pytest.raises(ValueError, match=r"750.000.001 bytes unzipped, above AgentCore's 750.000.000"):
         make_package(tmp_path)
 
 
