@@ -61,7 +61,8 @@ def agent_toml(root: ImportedAgent, uses: Uses) -> str:
         "code_interpreters": {"CODE_INTERPRETER_ID": "aws.codeinterpreter.v1"} if uses.code else {},
     }
     tables: dict[str, Mapping[str, Any]] = {
-        "agent": {"name": name, "entry_point": "agent.py", "description": root.description, "protocol": "HTTP"},
+        # Without an entry point agent.py is started, on AWS by opentelemetry-instrument (requirements.txt).
+        "agent": {"name": name, "description": root.description, "protocol": "HTTP"},
         "platform": {"idle_timeout_s": idle_seconds(root)},
         "environment": {variable: url for variable, url in http_servers(root).items() if url},
         "resources": resources,

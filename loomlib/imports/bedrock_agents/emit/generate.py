@@ -26,7 +26,12 @@ from .uses import Uses, callable_collaborators, callable_groups, distinct_agents
 FRAMEWORKS: Final[Mapping[FrameworkName, Framework]] = {framework.name: framework for framework in (STRANDS, LANGGRAPH)}
 """The frameworks by name."""
 
-_REQUIREMENTS: Final = ("bedrock-agentcore>=1.25", "boto3>=1.44")
+_REQUIREMENTS: Final = (
+    # Sends the spans on AWS, whose machines are ARM64 with Linux; the local AgentCore records them itself.
+    'aws-opentelemetry-distro>=0.21; sys_platform == "linux" and platform_machine == "aarch64"',
+    "bedrock-agentcore>=1.25",
+    "boto3>=1.44",
+)
 _SHARED: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "agent.py": lambda _: True,
     "actions.py": lambda _: True,
