@@ -112,7 +112,7 @@ class Deployment:
     def __init__(self, target: DeployTarget, given: DeployInput) -> None:
         self._target, self._given = target, given
         clients, spec = target.clients, given.spec
-        resources = locate_resources(clients, spec)
+        self._resources = resources = locate_resources(clients, spec)
         self.policy: RolePolicy | None = None
         self._notes = (*given.notes, *resources.notes)
         self._images = ImageParts(clients, spec, image_source(spec, given.code)) if spec.build == "container" else None
@@ -121,16 +121,7 @@ class Deployment:
         role_arn = given.role
         names_resources = bool(spec.bindings() or spec.secrets)
         if role_arn == OWN_ROLE or (role_arn is None and (target.where == "aws" or names_resources)):
-            place = AwsPlace(account=clients.account_id(), region=clients.region)
-            uses = find_uses(given.code)
-            models = profile_models(clients, model_identifiers(spec, uses))
-            self.policy = role_policy(
-                spec,
-                uses,
-                place,
-                known=KnownResources(ids=resources.ids, profile_models=models),
-                repository_arn=self._images.repository_arn if self._images else "",
-            )
+            self.policy = self._own_policy()
             role = RolePart(clients, spec, self.policy)
             parts.append(role)
             role_arn = role.arn
@@ -163,6 +154,15 @@ class Deployment:
             policy=self.policy,
             notes=((_INTERRUPTED,) if journal.is_interrupted else ()) + self._notes,
         )
+
+    def template_policy(self) -> RolePolicy | None:
+        """Return the policy of the agent's role in a template, which makes one also where this deployment does not.
+
+        None for a role that is given.
+        """
+        if self.policy is not None or self._given.role not in (None, OWN_ROLE):
+            return self.policy
+        return self._own_policy()
 
     def apply(self, report: Report) -> DeployResult:
         """Make and change what the plan says; what is as it should be is kept, so it may be called again.
@@ -213,6 +213,18 @@ class Deployment:
         """
         with self._journal() as journal:
             return tuple(self._undo(journal, report))
+
+    def _own_policy(self) -> RolePolicy:
+        """Return the policy of a role with only the permissions that the code and the description use."""
+        clients, spec, uses = self._target.clients, self._given.spec, find_uses(self._given.code)
+        models = profile_models(clients, model_identifiers(spec, uses))
+        return role_policy(
+            spec,
+            uses,
+            AwsPlace(account=clients.account_id(), region=clients.region),
+            known=KnownResources(ids=self._resources.ids, profile_models=models),
+            repository_arn=self._images.repository_arn if self._images else "",
+        )
 
     def _undo_after(self, error: LoomError, journal: DeployJournal, report: Report) -> None:
         """Undo everything after a step has failed; when that fails too, the journal keeps what is left."""

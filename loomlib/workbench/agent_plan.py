@@ -152,6 +152,8 @@ class AgentPlan:
     def template(self) -> TemplateView:
         """Return the same as a CloudFormation template, for teams who deploy by pipeline.
 
+        It has a role of the agent's own unless a role is given, also where the local AgentCore needs none.
+
             print(plan.template().yaml())
 
         Raises:
@@ -159,7 +161,7 @@ class AgentPlan:
         """
         place = AwsPlace(account=self._plan.account_id, region=self._plan.region)
         request = self._deployment.request
-        return TemplateView(stack_template(self.spec, request, place, policy=self._plan.policy))
+        return TemplateView(stack_template(self.spec, request, place, policy=self._deployment.template_policy()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan ready for JSON."""

@@ -91,6 +91,22 @@ def test_an_image_is_built_deployed_by_its_digest_and_kept_until_the_code_change
     assert "changed" in json.loads(aws.invoke(again.runtime.arn, b'{"prompt": "hi"}')[1])
 
 
+def test_the_template_has_a_role_of_the_agent_s_own_where_the_local_agentcore_needs_none(
+    sent_by: tuple[Clients, list[SentRequest]], tmp_path: Path, folder: Path
+) -> None:
+    clients, _ = sent_by
+    given = DeployInput(
+        spec=AgentSpec(name="plain_box", build="container"),
+        package=Package(data=b"", digest="0" * 64, entry_point="agent.py", unzipped_bytes=0),
+        code=folder,
+    )
+    plain = Deployment(DeployTarget(clients=clients, where="local", home=tmp_path), given)
+    assert plain.policy is None
+    policy = plain.template_policy()
+    assert policy is not None
+    assert "ecr:BatchGetImage" in policy.actions()
+
+
 def test_a_build_that_fails_says_why_and_leaves_nothing(
     sent_by: tuple[Clients, list[SentRequest]], aws: Any, tmp_path: Path, folder: Path
 ) -> None:

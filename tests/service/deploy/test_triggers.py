@@ -182,6 +182,8 @@ def test_the_workbench_and_the_command_line_list_and_fire_what_the_file_describe
     with aws_at(service, tmp_path / "home"), loom.connect("aws", region=service.region) as bench:
         triggers = bench.triggers(code)
         assert list(triggers.table()["is_deployed"]) == [False]
+        template = bench.plan(code, role="arn:aws:iam::123456789012:role/given").template().value.content
+        assert "Role" not in template["Resources"]
         bench.plan(code).apply()
         assert list(triggers.table()["is_deployed"]) == [True]
         assert json.loads(triggers.fire("schedule-1").answer)["echo"] == {"prompt": "good evening"}
