@@ -20,6 +20,9 @@ from .runtimes import FAILED_STATES
 DEFAULT_ENDPOINT: Final = "DEFAULT"
 """The endpoint that AgentCore makes with a runtime, and that always serves the newest version."""
 
+_SEEN_WITHIN_S: Final = 20.0
+"""How long a description may be of the time before a change: AWS's reads lag behind its writes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointDescription:
@@ -186,12 +189,12 @@ def wait_until_served(
     on, began, pause_s = f"{runtime_id}/{name}", time.monotonic(), 0.05
     while True:
         now = describe_endpoint(clients, runtime_id, name, region=region)
-        if now is None:
-            raise failure(ResourceNotFoundError, "The endpoint was deleted while it was changed", on=on)
         waited_s = time.monotonic() - began
-        if progress is not None:
+        if now is None and waited_s > _SEEN_WITHIN_S:
+            raise failure(ResourceNotFoundError, "The endpoint was deleted while it was changed", on=on)
+        if progress is not None and now is not None:
             progress(f"endpoint {name}: {now.status}, serves version {now.version or '–'}")
-        if now.status in FAILED_STATES:
+        if now is not None and now.status in FAILED_STATES:
             reason = now.failure_reason or "AWS gives no reason"
             raise AwsError(
                 f"The endpoint is {now.status}: {reason}",
@@ -199,10 +202,10 @@ def wait_until_served(
                 try_="fix the stated cause and promote again",
                 code=now.status,
             )
-        if now.status == "READY":
+        if now is not None and now.status == "READY":
             if now.version == version:
                 return now
-            if now.target_version not in ("", version):
+            if now.target_version not in ("", version) and waited_s > _SEEN_WITHIN_S:
                 raise AwsError(
                     f"Another change let the endpoint serve version {now.version or now.target_version}",
                     on=on,
@@ -210,7 +213,8 @@ def wait_until_served(
                     code="ConcurrentChange",
                 )
         if waited_s + pause_s > timeout_s:
-            message = f"The endpoint does not serve version {version} after {time_limit(timeout_s)}; it is {now.status}"
+            status = "not there" if now is None else now.status
+            message = f"The endpoint does not serve version {version} after {time_limit(timeout_s)}; it is {status}"
             raise failure(RequestTimeoutError, message, on=on)
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 5.0, max(0.1, waited_s / 10))  # a wait is at most a tenth longer than it has to be
