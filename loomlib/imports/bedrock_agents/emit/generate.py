@@ -27,8 +27,7 @@ FRAMEWORKS: Final[Mapping[FrameworkName, Framework]] = {framework.name: framewor
 """The frameworks by name."""
 
 _REQUIREMENTS: Final = (
-    # Sends the spans on AWS, whose machines are ARM64 with Linux; the local AgentCore records them itself.
-    'aws-opentelemetry-distro>=0.21; sys_platform == "linux" and platform_machine == "aarch64"',
+    "aws-opentelemetry-distro>=0.21",  # records spans on AWS; the local AgentCore has its own recorder
     "bedrock-agentcore>=1.25",
     "boto3>=1.44",
 )
