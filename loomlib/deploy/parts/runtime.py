@@ -99,7 +99,9 @@ class RuntimePart:
             runtime_id = self._created()
         else:
             self._update(runtime_id, journal, report)
-        self.deployed = wait_until_ready(self._clients, runtime_id, timeout_s=self._timeout_s, progress=report)
+        ready = wait_until_ready(self._clients, runtime_id, timeout_s=self._timeout_s, progress=report)
+        self._write_tags(ready)  # last, so that they do not describe an update that failed
+        self.deployed = ready
 
     def undo(self, intent: Intent, report: Report) -> str:
         """Delete the runtime, or restore the version that it had."""
@@ -113,7 +115,9 @@ class RuntimePart:
             delete_runtime(self._clients, runtime_id)
             wait_until_gone(self._clients, runtime_id)
             return f"deleted the runtime {intent.name}"
-        version = str(intent.before["version"])
+        version = str(intent.before.get("version") or "")
+        if not version:
+            return f"kept the runtime {intent.name}, which had no version that worked"
         if self._settled(runtime_id, report).version == version:
             return ""
         report(f"restoring version {version} of the runtime")
@@ -124,15 +128,17 @@ class RuntimePart:
     def _update(self, runtime_id: str, journal: DeployJournal, report: Report) -> None:
         settled = self._settled(runtime_id, report)
         runtime, changes = runtime_changes(self._clients, runtime_id, self._request)
-        tags = read_tags(self._clients, runtime.arn)
-        if new_tags := self._tag_changes(tags, is_own=tags.get(AGENT_TAG) == self._request.name):
-            names = {change.setting.removeprefix("tags.") for change in new_tags}
-            write_tags(self._clients, runtime.arn, {name: self._request.tags[name] for name in names})
         if changes or settled.status != "READY":
-            before = {"version": runtime.version}
+            before = {"version": runtime.version} if settled.status == "READY" else {}
             journal.add(Intent(kind=self.kind, name=self._request.name, action="change", before=before))
             report("updating the runtime")
             update_runtime(self._clients, runtime_id, self._request)
+
+    def _write_tags(self, runtime: RuntimeDescription) -> None:
+        tags = read_tags(self._clients, runtime.arn)
+        if changes := self._tag_changes(tags, is_own=tags.get(AGENT_TAG) == self._request.name):
+            names = {change.setting.removeprefix("tags.") for change in changes}
+            write_tags(self._clients, runtime.arn, {name: self._request.tags[name] for name in names})
 
     def _created(self) -> str:
         """Create the runtime; wait until AgentCore knows a role that was just created."""

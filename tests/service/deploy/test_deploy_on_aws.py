@@ -105,8 +105,8 @@ def test_every_request_of_a_deployment_is_one_of_the_service_models(deploys: Dep
         "iam.PutRolePolicy",
         "bedrock-agentcore-control.CreateAgentRuntime",
         "bedrock-agentcore-control.CreateAgentRuntimeEndpoint",
-        "bedrock-agentcore-control.TagResource",
         "bedrock-agentcore-control.UpdateAgentRuntime",
+        "bedrock-agentcore-control.TagResource",
     ]
 
 
