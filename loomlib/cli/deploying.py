@@ -88,6 +88,7 @@ def deploy(
     """
     command = replace(command, where=where or command.where, as_json=as_json or command.as_json)
     environment = dict(_pair(text) for text in variables)
+    progress = ChangedLines() if command.where == "aws" else None
     with command.connect() as bench:
         start = time.perf_counter()
         plan = bench.plan(
@@ -102,7 +103,7 @@ def deploy(
             storage=storage,
             authorizer=_authorizer(authorizer, clients, audience, scopes),
             role=role,
-            progress=say if command.where == "aws" else None,
+            progress=progress,
         )
         if rollback:
             _print_rollback(command, plan)
@@ -112,13 +113,26 @@ def deploy(
         elif only_plan:
             _print_plan(command, plan)
         else:
-            agent = plan.apply(progress=say if command.where == "aws" else None)
+            agent = plan.apply(progress=progress)
             if not no_file:
                 _write_file(plan, environment)
             if command.as_json:
                 emit_json(about_agent(agent))
             else:
                 say(f"deployed {what} → {agent.entry.runtime_id}  ({agent.status} in {seconds_since(start)})")
+
+
+class ChangedLines:
+    """Prints lines of progress, a line that repeats once."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, line: str) -> None:
+        """Print a line that differs from the last one."""
+        if line != self._last:
+            self._last = line
+            say(line)
 
 
 def _print_plan(command: CommandContext, plan: AgentPlan) -> None:
@@ -129,7 +143,7 @@ def _print_plan(command: CommandContext, plan: AgentPlan) -> None:
 
 
 def _print_rollback(command: CommandContext, plan: AgentPlan) -> None:
-    sentences = plan.rollback(progress=say)
+    sentences = plan.rollback(progress=ChangedLines())
     if command.as_json:
         emit_json({"agent": plan.spec.name, "undone": sentences})
         return
