@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -38,8 +39,13 @@ _OPTIONS: Final = frozenset(
     {"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--no-index", "--pre"}
     | {"--prefer-binary", "--require-hashes", "--trusted-host"}
 )
+_OPTIONS_OF_ONE: Final = frozenset({"--hash"})
 _NESTED: Final = re.compile(r"(-r|--requirement|-c|--constraint)[\s=]*(\S+)")
-_DIRECT: Final = re.compile(r"[a-z+]+:|\.{0,2}/|~/|[^@;]*@\s*(?!https?://\S+\.whl(#\S*)?\s*(;|$))\S", re.IGNORECASE)
+_DIRECT: Final = re.compile(
+    r"[a-z+]+:|\.{0,2}/|~/|[^@;]*@\s*(?!https?://[^\s?#]+\.whl(#\S*)?\s*(;|$))\S", re.IGNORECASE
+)
+_COMMENT: Final = re.compile(r"(^|\s+)#.*$")
+_ENCODING: Final = re.compile(rb"\s*#.*?coding[:=]\s*([-\w.]+)")
 _SHEBANG: Final = re.compile(rb"\A#!.*python[^\n]*\n")
 
 
@@ -109,25 +115,61 @@ def _run_pip(what: Sequence[str], target: Path, scratch: Path, python: str, envi
 
 
 def _requirement_lines(file: Path, root: Path, seen: frozenset[Path] = frozenset()) -> Iterator[str]:
-    """Yield the requirements of a file and of the files that it names; refuse what would run code here."""
+    """Yield the requirements of a file and of the files that it names; refuse what would run code here.
+
+    Lines are joined, and options found, as pip does it: what is read otherwise here could hide from the checks.
+    """
     real = file.resolve()
     if real in seen or not real.is_relative_to(root.resolve()) or not real.is_file():
         raise DeployError("A file of requirements must be one file in the agent's folder", on=str(file), try_="move it")
-    text = re.sub(r"\\\r?\n", " ", real.read_text("utf-8", errors="replace"))
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = re.sub(r"(^|\s)#.*$", "", raw).strip()
+    for number, raw in _joined_lines(_utf8_text(real)):
+        line = _COMMENT.sub("", raw).strip()
         if not line:
             continue
-        if nested := _NESTED.match(line):
+        arguments, options = _split_line(line, file, number)
+        if nested := _NESTED.fullmatch(line):
             named = list(_requirement_lines(file.parent / nested[2], root, seen | {real}))
             yield from named if nested[1] in ("-r", "--requirement") else ()
-        elif line.startswith("-"):
-            if re.split(r"[\s=]", line, maxsplit=1)[0] not in _OPTIONS:
-                raise _not_published(line, file, number)
-        elif _DIRECT.match(line):
+        elif not set(options) <= (_OPTIONS if not arguments else _OPTIONS_OF_ONE):
             raise _not_published(line, file, number)
-        else:
-            yield re.split(r"\s--", line, maxsplit=1)[0].strip()
+        elif arguments:
+            if _DIRECT.match(arguments) or "${" in arguments:  # pip puts environment variables there
+                raise _not_published(line, file, number)
+            yield arguments
+
+
+def _utf8_text(file: Path) -> str:
+    content = file.read_bytes()
+    named = [found[1].lower() for line in content.split(b"\n")[:2] if (found := _ENCODING.match(line))]
+    if any(name not in (b"utf-8", b"utf8", b"ascii", b"us-ascii") for name in named):
+        raise DeployError("A file of requirements must be in UTF-8", on=file.name, try_="save it as UTF-8")
+    return content.decode("utf-8-sig", errors="replace")
+
+
+def _joined_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines with those that a backslash continues, as pip joins them: a comment continues in no other line."""
+    start, parts = 1, list[str]()
+    for number, line in enumerate(text.splitlines(), 1):
+        start = start if parts else number
+        is_comment = bool(_COMMENT.match(line))
+        if line.endswith("\\") and not is_comment:
+            parts.append(line.strip("\\"))
+            continue
+        yield start, "".join([*parts, f" {line}" if is_comment else line])
+        parts = []
+    if parts:
+        yield start, "".join(parts)
+
+
+def _split_line(line: str, file: Path, number: int) -> tuple[str, list[str]]:
+    """Return what stands before the options of a line, and the options without their values."""
+    words = line.split(" ")
+    first = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
+    try:
+        rest = shlex.split(" ".join(words[first:]))
+    except ValueError as error:
+        raise _not_published(line, file, number) from error
+    return " ".join(words[:first]).strip(), [word.partition("=")[0] for word in rest if word.startswith("-")]
 
 
 def _not_published(line: str, file: Path, number: int) -> DeployError:
@@ -178,6 +220,12 @@ def _missing(wanted: Sequence[Requirement], target: Path, markers: Mapping[str, 
         seen.add(key)
         folder = there.get(canonicalize_name(requirement.name))
         if folder is None:
+            if requirement.url and _DIRECT.match(f"{requirement.name} @ {requirement.url}"):
+                raise DeployError(
+                    f"A package needs another one that is not published: {str(requirement)[:120]}",
+                    on=requirement.name,
+                    try_='build = "container"',
+                )
             requirement.marker = None
             yield str(requirement)
             continue

@@ -12,7 +12,7 @@ import pytest
 from loomlib import local
 from loomlib.deploy.building import build_package
 from loomlib.deploy.spec import AgentSpec
-from loomlib.deploy.wheels import install_wheels
+from loomlib.deploy.wheels import _requirement_lines, install_wheels
 from loomlib.errors import DeployError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "service"))
@@ -97,6 +97,40 @@ def test_what_would_run_code_here_is_refused(tmp_path: Path, make_environment, l
     (code / file).write_text(f"{line}\n")
     with pytest.raises(DeployError, match=rf"A requirement must be a published package.*{file}, line 1"):
         installed(code, tmp_path / "target", make_environment)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a comment that continues for pip in no line \\\n./lib\n",
+        "--pre --no-binary lib\nlib\n",
+        "--pre -e ./lib\n",
+        "lib==1 --no-binary lib\n",
+        "-r more.txt --no-binary :all:\n",
+        '--pre "--no-binary" :all:\n',
+        "lib @ https://example.com/lib.tar.gz?name=.whl\n",
+        "lib @ https://example.com/lib.tar.gz#.whl\n",
+        "lib @ ${HOME}/lib.whl\n",
+    ],
+)
+def test_what_pip_reads_otherwise_than_a_line_looks_is_refused(tmp_path: Path, make_environment, text: str) -> None:
+    code = agent(tmp_path / "code", text)
+    (code / "more.txt").write_text("anywhere\n")
+    with pytest.raises(DeployError, match="A requirement must be a published package"):
+        installed(code, tmp_path / "target", make_environment)
+
+
+def test_a_file_of_requirements_in_another_encoding_is_refused(tmp_path: Path, make_environment) -> None:
+    code = agent(tmp_path / "code", "# coding: utf-7\nanywhere # +AAo-./lib\n")
+    with pytest.raises(DeployError, match="must be in UTF-8"):
+        installed(code, tmp_path / "target", make_environment)
+
+
+def test_hashes_continued_lines_and_options_of_the_index_are_accepted(tmp_path: Path) -> None:
+    hashed = "one==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n"
+    text = f"--index-url https://example.com/simple --pre\n{hashed}two[a] >= 2 # why\n"
+    code = agent(tmp_path / "code", text)
+    assert list(_requirement_lines(code / "requirements.txt", code)) == ["one==1", "two[a] >= 2"]
 
 
 def test_a_file_of_requirements_outside_the_folder_is_refused(tmp_path: Path, make_environment) -> None:
