@@ -491,9 +491,11 @@ def check_user_input(lab: Lab, framework: FrameworkName) -> None:
     (rejected,) = new.ask("Cancel the order 18", session).named("pending")
     reason = {"id": rejected["id"], "decision": "reject", "note": "too late"}
     assert "The user denied this call: too late" in new.ask(session=session, approval=reason).text
-    (late,) = new.ask("Cancel the order 19", session, ttl_s=0.01).named("pending")
+    (late,) = new.ask("Cancel the order 19", session, ttl_s=1e-6).named("pending")
     given = {"id": late["id"], "decision": "approve"}
     assert "expired before anybody decided" in new.ask(session=session, approval=given).text
+    new.ask('Ask the user for the missing argument "How many?"', session, ttl_s=1e-6)
+    assert new.ask("I live in Rome.", session).text == "Noted. You live in Rome."  # no answer to an expired question
     (dropped,) = new.ask("Cancel the order 20", session).named("pending")
     assert new.ask("My name is Ada.", session).text == "Noted. Your name is Ada."
     states = {kind: recorded(lab, item["id"]) for kind, item in (("a", approved), ("r", rejected), ("l", late))}
@@ -516,19 +518,18 @@ def check_traces(lab: Lab, framework: FrameworkName) -> None:
     new.ask("What is the weather in Paris?", session, sessionAttributes={"tier": "gold"})
     logs = lab.aws.client("logs")
 
-    def spans() -> list[dict[str, Any]]:
+    def arrived() -> bool:
         try:
             pages = logs.get_paginator("filter_log_events").paginate(
                 logGroupName="aws/spans", filterPattern=f'"{session}"'
             )
-            found = [json.loads(event["message"]) for page in pages for event in page["events"]]
+            spans = [json.loads(event["message"]) for page in pages for event in page["events"]]
         except ClientError:
-            return []
-        named = [span["name"] for span in found if span["attributes"].get("session.id") == session]
-        return found if any("weather__get_weather" in name for name in named) else []
+            return False
+        has_tool = any("weather__get_weather" in span["name"] for span in spans)
+        return has_tool and any(span["attributes"].get("session.attribute.tier") == "gold" for span in spans)
 
-    found = wait_until(spans, what="the spans of the tool")
-    assert any(span["attributes"].get("session.attribute.tier") == "gold" for span in found or [])
+    assert wait_until(arrived, what="the span of the tool, and one with the session's attribute")
 
 
 def check_multi_agent(lab: Lab, framework: FrameworkName) -> None:
