@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..aws.bedrock_agents import TEST_ALIAS, BedrockAgent
 from ..evals import EvalSet, evaluate
 from ..evals.targets import Target
-from ..imports.bedrock_agents import ImportedAgent, assess_features
+from ..imports.bedrock_agents import ImportedAgent, assess_all_features
 from ..imports.bedrock_agents.parity.agent_parity import AgentParity
 from ..imports.bedrock_agents.parity.golden import AnswerSource, golden_set
 from ..imports.bedrock_agents.parity.measuring import ParitySubject, answered, measure_parity
@@ -128,7 +128,7 @@ def parity_subject(
         old="Bedrock Agent",
         new=" ".join(filter(None, (new.name, "on AgentCore", version and f"v{version}"))),
         names=known,
-        features=() if imported is None else assess_features(imported),
+        features=() if imported is None else assess_all_features(imported),
         notes=notes,
     )
 

@@ -76,7 +76,8 @@ def _found(answer: object, bench: Workbench) -> str:
     differing = {item.pair.case.id: item for item in compared.differing}
     expect(bool(differing), "nothing differs: is the changed agent deployed, and is it the one that was asked?")
     expect(name in differing, f"{quoted(name)} behaves alike. parity.differing has those that differ.")
-    return f"in the case {name}, {join(list(differing[name].parts))} differ: {' '.join(differing[name].reasons)}"
+    what, why = join([f"the {part}" for part in differing[name].parts]), "; ".join(differing[name].reasons)
+    return f"in the case {name}, {what} changed ({why})."
 
 
 EXERCISES: Final = (

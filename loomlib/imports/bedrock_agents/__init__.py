@@ -1,6 +1,6 @@
 """Agents of Bedrock Agents ("Classic"): an intermediate model, and what becomes of each feature."""
 
-from .features import Feature, FeatureName, FeatureState, assess_features
+from .features import Feature, FeatureName, FeatureState, assess_all_features, assess_features
 from .model import (
     DEEPEST,
     ActionGroup,
@@ -32,5 +32,6 @@ __all__ = [
     "ModelChoice",
     "PromptStep",
     "ToolParameter",
+    "assess_all_features",
     "assess_features",
 ]

@@ -69,6 +69,23 @@ def assess_features(agent: ImportedAgent) -> tuple[Feature, ...]:
     return tuple(assessed)
 
 
+def assess_all_features(agent: ImportedAgent) -> tuple[Feature, ...]:
+    """Return the eleven features of an agent and its collaborators taken together.
+
+    Each feature has the state that needs most attention, and the reasons of the agents that are in that state.
+
+    Args:
+        agent: The agent, with its collaborators at every level.
+    """
+    assessed = [assess_features(member) for member in agent.walk()]
+    together: list[Feature] = []
+    for features in zip(*assessed, strict=True):
+        state = max((feature.state for feature in features), key=_ORDER.index)
+        reasons = dict.fromkeys(feature.reason for feature in features if feature.state == state and feature.reason)
+        together.append(Feature(name=features[0].name, state=state, reason=" ".join(reasons)))
+    return tuple(together)
+
+
 def _action_groups(agent: ImportedAgent) -> list[Note]:
     notes: list[Note] = []
     for group in agent.action_groups:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from loomlib.imports.bedrock_agents import AgentKnowledgeBase, assess_features
+from loomlib.imports.bedrock_agents import AgentKnowledgeBase, assess_all_features, assess_features
 from tests.imported_agents import billing_agent, orders_agent, support_supervisor
 
 
@@ -65,3 +65,17 @@ def test_a_tool_has_one_schema_of_its_arguments() -> None:
     assert [agent.name for agent in support_supervisor().walk()] == [
         "support-supervisor", "order-desk", "billing-desk", "shop-rules",
     ]  # fmt: skip
+
+
+def test_the_features_of_an_agent_and_its_collaborators_are_taken_together() -> None:
+    agent = support_supervisor()
+    together = {feature.name: feature for feature in assess_all_features(agent)}
+    own = {feature.name: feature for feature in assess_features(agent)}
+    each = [feature for member in agent.walk() for feature in assess_features(member)]
+    assert list(together) == list(own)
+    assert all(
+        feature.reason in together[feature.name].reason
+        for feature in each
+        if feature.state == together[feature.name].state
+    )
+    assert together["action_groups"].state != "unused", "a collaborator has some"

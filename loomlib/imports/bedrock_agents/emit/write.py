@@ -127,7 +127,7 @@ def _step(base: str | None, mine: str | None, theirs: str | None) -> _Step:
             return _Step(change="created", before=None, after=theirs)
         return _Step(change="kept" if theirs == base else "conflict", before=None, after=None)
     if mine == theirs or theirs == base:
-        return _Step(change="unchanged", before=mine, after=mine)
+        return _Step(change="unchanged" if mine == theirs else "kept", before=mine, after=mine)
     if mine == base:
         return _Step(change="updated", before=mine, after=theirs)
     merged = merge_texts(base or "", mine, theirs)

@@ -100,9 +100,8 @@ class GivenResults:
         Args:
             tool: The tool's name.
         """
-        old = [
-            name for known, name in self.names.actions.items() if name == tool for name in ("/".join(known), known[1])
-        ]
+        actions = {**self.names.inner_actions, **self.names.actions}
+        old = [name for known, own in actions.items() if own == tool for name in ("/".join(known), known[1])]
         return next((self.by_name[name] for name in (*old, tool) if name in self.by_name), None)
 
     def _given(self, request: ControlRequest) -> GivenResult | None:
