@@ -11,6 +11,12 @@ from .sdk_classes import SdkCallable
 from .values import COMPUTED, CodeText, VariableRead
 
 _MOST_VALUES: Final = 16
+_LARGEST_VALUE: Final = 2_000
+"""Values inside one list or dictionary at most: each is compared with others as a whole."""
+
+
+class CodeTooLargeError(Exception):
+    """Following the code takes too long, as when thousands of lines give one name a meaning and read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +76,24 @@ class SdkObject:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """A dictionary with known keys."""
+    """A dictionary with known keys; `size` is how many values it has inside, at any depth."""
 
     items: tuple[tuple[str, tuple[Value, ...]], ...]
+    size: int = field(init=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", sum(_size(value) for _, values in self.items for value in values))
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list or tuple."""
+    """A list or tuple; `size` is how many values it has inside, at any depth."""
 
     items: tuple[Value, ...]
+    size: int = field(init=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", sum(map(_size, self.items)))
 
 
 Value = CodeText | AwsClient | AwsSession | BoundOperation | OwnObject | OwnFunction | SdkObject | Entries | Items
@@ -124,6 +138,10 @@ def optional_value(value: Value) -> Value:
 
 
 def distinct_values(values: Iterable[Value]) -> tuple[Value, ...]:
-    """Return values without repetitions; of too many only the first, and `COMPUTED`."""
-    found = tuple(dict.fromkeys(values))
+    """Return values without repetitions; of too many only the first, and `COMPUTED`, which stands for large ones."""
+    found = tuple(dict.fromkeys(value if _size(value) <= _LARGEST_VALUE else COMPUTED for value in values))
     return found if len(found) <= _MOST_VALUES else (*found[:_MOST_VALUES], COMPUTED)
+
+
+def _size(value: Value) -> int:
+    return 1 + value.size if isinstance(value, Items | Entries) else 1

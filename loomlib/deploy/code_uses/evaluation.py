@@ -10,6 +10,7 @@ from .code_values import (
     Arguments,
     AwsClient,
     BoundOperation,
+    CodeTooLargeError,
     Entries,
     Items,
     OwnFunction,
@@ -35,6 +36,10 @@ _MOST_CALL_ROUNDS: Final = 4
 _MOST_ROUNDS: Final = 8
 _DEEPEST: Final = 80
 """Expressions inside one another; each takes about eight frames of the interpreter's stack."""
+_MOST_PARTS: Final = 64
+"""Parts of one text: a text that is put together of itself again and again doubles them each time."""
+_MOST_STEPS: Final = 500_000
+"""Meanings of names that are followed in one program: a few seconds, and far above what agents need."""
 
 
 class ExpressionEvaluator:
@@ -51,6 +56,7 @@ class ExpressionEvaluator:
         self._round: dict[tuple[int, int], tuple[Value, ...]] = {}
         self._before: dict[tuple[int, int], tuple[Value, ...]] = {}
         self._is_circular = False
+        self._steps = 0
         self._nodes: list[ast.AST] = []  # keeps alive what `_known` names by identity
         self._sites: dict[int, list[tuple[ast.Call, CodeScope]]] = {}
         self._find_call_sites()
@@ -173,6 +179,8 @@ class ExpressionEvaluator:
             values = self.values(inner, scope)
             only = values[0] if len(values) == 1 else COMPUTED
             parts += only.parts if isinstance(only, CodeText) else (None,)
+            if len(parts) > _MOST_PARTS:
+                return COMPUTED
         return CodeText(parts=tuple(parts))
 
     def _either(self, node: ast.BoolOp, scope: CodeScope) -> Iterator[Value]:
@@ -252,6 +260,9 @@ class ExpressionEvaluator:
                 yield COMPUTED
 
     def _bound(self, binding: NameBinding) -> Iterator[Value]:
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise CodeTooLargeError
         if binding.kind == "import":
             yield from self._imported(binding.qualified)
         elif binding.kind == "parameter" and binding.node is not None and binding.scope is not None:
@@ -337,7 +348,7 @@ class ExpressionEvaluator:
                 for call, scope in module.calls:
                     try:
                         called = list(self.functions(call.func, scope))
-                    except RecursionError:  # whoever looks at this call finds it too, and says so
+                    except (RecursionError, CodeTooLargeError):  # whoever looks at this call finds it too, and says so
                         continue
                     for function in called:
                         if (id(function), id(call)) not in seen:

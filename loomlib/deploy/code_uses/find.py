@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import Final
 
 from ...aws.service_models import service_operations
-from .code_values import Arguments, AwsClient, BoundOperation, Entries, Items, SdkObject, Value, texts_of
+from .code_values import (
+    Arguments,
+    AwsClient,
+    BoundOperation,
+    CodeTooLargeError,
+    Entries,
+    Items,
+    SdkObject,
+    Value,
+    texts_of,
+)
 from .evaluation import ExpressionEvaluator
 from .program import CodeProgram, CodeScope, read_program
 from .resource_methods import ACTIONS_OF_RESOURCES, BOUND_PARAMETERS
@@ -47,6 +57,9 @@ def find_uses(folder: Path | str) -> CodeUses:
         except RecursionError:
             what = "The code is nested too deeply to be followed"
             finder.report(module.file, 0, what, "name what it uses under [resources] in loom-agent.toml")
+        except CodeTooLargeError:
+            what = "The code is too large to be followed"
+            finder.report(module.file, 0, what, "name what it uses under [resources] in loom-agent.toml")
     for file, reason in program.unread:
         finder.report(file, 0, f"The file cannot be read as Python: {reason}", "correct the file")
     for file in program.others:
@@ -64,6 +77,7 @@ class _Finder:
     def __init__(self, program: CodeProgram) -> None:
         self._evaluator = ExpressionEvaluator(program)
         self.uses: list[CodeUse] = []
+        self._by_place: dict[tuple[str, str, str], list[CodeUse]] = {}
         self.unresolved: list[UnresolvedUse] = []
         self._made: dict[tuple[str, int], set[str]] = {}
         self._called: set[tuple[str, int, str]] = set()
@@ -282,7 +296,9 @@ class _Finder:
             line=call.lineno,
             via=via,
         )
-        if use not in self.uses:
+        alike = self._by_place.setdefault((use.place, service, operation), [])
+        if use not in alike:
+            alike.append(use)
             self.uses.append(use)
 
 

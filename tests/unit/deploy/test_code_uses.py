@@ -338,3 +338,18 @@ def test_code_whose_functions_all_call_each_other_is_read(tmp_path: Path) -> Non
     )
     (use,) = find_uses(tmp_path).uses
     assert None in [text.resolved({}) for text in use.arguments["Bucket"]], "more buckets than can be listed"
+
+
+@pytest.mark.parametrize("line", ["{0} = {1} + {1}", "{0} = [{1}, [{1}]]", '{0} = {{"a": {1}, "b": {{"c": {1}}}}}'])
+def test_values_that_grow_with_every_line_end_as_computed(tmp_path: Path, line: str) -> None:
+    lines = "\n".join(line.format(f"a{number + 1}", f"a{number}") for number in range(70))
+    code = f'import boto3\na0 = "x"\n{lines}\nboto3.client("s3").get_object(Bucket=a70, Key="k")\n'
+    (use,) = uses_of(tmp_path, code).uses
+    assert len(use.arguments["Key"]) == 1
+    assert all(text.resolved({}) is None for text in use.arguments.get("Bucket", ()))
+
+
+def test_code_that_takes_too_long_to_follow_is_reported(tmp_path: Path) -> None:
+    line = 'name = name + "y"\nboto3.client("s3").get_object(Bucket=name, Key="k")\n'
+    found = uses_of(tmp_path, 'import boto3\nname = "x"\n' + line * 4_000)
+    assert [item.what for item in found.unresolved] == ["The code is too large to be followed"]
