@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -26,6 +26,7 @@ from .spec import (
     check_choice,
     check_variable,
 )
+from .toml_table import TomlTable
 
 AGENT_FILE: Final = "loom-agent.toml"
 
@@ -83,7 +84,7 @@ def parse_agent(document: Mapping[str, Any], where: str = AGENT_FILE) -> AgentSp
     Raises:
         SettingsError: A key is unknown, or a value has another type or looks like a secret.
     """
-    root = _Table(document, "", where)
+    root = TomlTable(document, "", where)
     root.check_keys(_TABLES)
     agent = root.table("agent", _AGENT_KEYS)
     if not agent.text("name"):
@@ -187,92 +188,7 @@ def looks_like_secret(name: str, value: str) -> bool:
     return is_secret_name(name) or bool(redact(value, SECRETS).found)
 
 
-class _Table:
-    """A table of the file, whose values are read by type."""
-
-    def __init__(self, values: Mapping[str, Any], name: str, where: str) -> None:
-        self._values, self._name, self._where = values, name, where
-
-    def error(self, key: str, problem: str) -> SettingsError:
-        path = f"{self._name}.{key}" if self._name else key
-        return SettingsError(f"{path} {problem}", on=self._where, try_="correct that value")
-
-    def made(self, key: str, make: Callable[[], T]) -> T:
-        """Return what `make` returns, with its ValueError as a SettingsError."""
-        try:
-            return make()
-        except ValueError as error:
-            on = f"[{key}] in {self._where}" if key else self._where
-            raise SettingsError(str(error), on=on, try_="correct that value") from error
-
-    def check_keys(self, allowed: Iterable[str]) -> None:
-        known = tuple(allowed)
-        if unknown := [key for key in self._values if key not in known]:
-            on = f"[{self._name}] in {self._where}" if self._name else self._where
-            raise SettingsError(f"Unknown key: {', '.join(sorted(unknown))}", on=on, try_=", ".join(known))
-
-    def table(self, key: str, allowed: Iterable[str] | None = None) -> _Table:
-        value: object = self._values.get(key, {})
-        if not isinstance(value, Mapping):
-            raise self.error(key, f"must be a table: [{key}]")
-        table = _Table(cast("Mapping[str, Any]", value), key, self._where)
-        if allowed is not None:
-            table.check_keys(allowed)
-        return table
-
-    def tables(self, key: str, allowed: Iterable[str]) -> list[_Table]:
-        value: object = self._values.get(key, [])
-        items = cast("list[object]", value) if isinstance(value, list) else [None]
-        if not all(isinstance(item, Mapping) for item in items):
-            raise self.error(key, f"must be an array of tables: [[{key}]]")
-        tables = [
-            _Table(cast("Mapping[str, Any]", item), f"{key}[{number}]", self._where)
-            for number, item in enumerate(items, 1)
-        ]
-        for table in tables:
-            table.check_keys(allowed)
-        return tables
-
-    def text(self, key: str) -> str:
-        value: object = self._values.get(key, "")
-        if not isinstance(value, str):
-            raise self.error(key, 'must be a text in quotes, such as "value"')
-        return value
-
-    def texts(self) -> dict[str, str]:
-        return {key: self.text(key) for key in self._values}
-
-    def whole_number(self, key: str) -> int | None:
-        value: object = self._values.get(key)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise self.error(key, "must be a whole number of seconds, such as 900")
-        return value
-
-    def list_of_texts(self, key: str) -> tuple[str, ...]:
-        value: object = self._values.get(key, [])
-        items = cast("list[object]", value) if isinstance(value, list) else [None]
-        if not all(isinstance(item, str) and item for item in items):
-            raise self.error(key, 'must be a list of texts, such as ["first", "second"]')
-        return tuple(cast("list[str]", items))
-
-    def bindings(self, key: str) -> tuple[ResourceBinding, ...]:
-        """Return a list of resources, or a table of variables and the resource of each."""
-        if isinstance(self._values.get(key), Mapping):
-            bound = self.table(key).texts()
-            return tuple(
-                self.made(key, lambda name=name, resource=resource: _bound(name, resource))
-                for name, resource in bound.items()
-            )
-        return tuple(ResourceBinding(resource=resource) for resource in self.list_of_texts(key))
-
-    def mapping(self, key: str) -> Mapping[str, Any]:
-        value: object = self._values.get(key, {})
-        if not isinstance(value, Mapping):
-            raise self.error(key, 'must be a table, such as {prompt = "…"}')
-        return cast("Mapping[str, Any]", value)
-
-
-def _platform(table: _Table) -> PlatformSpec:
+def _platform(table: TomlTable) -> PlatformSpec:
     version = table.text("version") or None
     check_choice("platform version", version, PLATFORM_VERSIONS)
     return PlatformSpec(
@@ -289,11 +205,22 @@ def _bound(variable: str, resource: str) -> ResourceBinding:
     return ResourceBinding(resource=resource, variable=variable)
 
 
-def _resources(table: _Table) -> ResourceSpec:
-    return ResourceSpec(**{kind: table.bindings(kind) for kind in RESOURCE_KINDS})
+def _resources(table: TomlTable) -> ResourceSpec:
+    return ResourceSpec(**{kind: _bindings(table, kind) for kind in RESOURCE_KINDS})
 
 
-def _authorizer(root: _Table) -> JwtAuthorizer | None:
+def _bindings(table: TomlTable, kind: str) -> tuple[ResourceBinding, ...]:
+    """Return a list of resources, or a table of variables and the resource of each."""
+    if table.is_table(kind):
+        bound = table.table(kind).texts()
+        return tuple(
+            table.made(kind, lambda name=name, resource=resource: _bound(name, resource))
+            for name, resource in bound.items()
+        )
+    return tuple(ResourceBinding(resource=resource) for resource in table.list_of_texts(kind))
+
+
+def _authorizer(root: TomlTable) -> JwtAuthorizer | None:
     table = root.table("authorizer", _AUTHORIZER_KEYS)
     values = {key: table.list_of_texts(key) for key in _AUTHORIZER_KEYS[1:]}
     url = table.text("discovery_url")
@@ -312,7 +239,7 @@ def _authorizer(root: _Table) -> JwtAuthorizer | None:
     )
 
 
-def _trigger(table: _Table) -> TriggerSpec:
+def _trigger(table: TomlTable) -> TriggerSpec:
     return table.made(
         "trigger",
         lambda: TriggerSpec(
@@ -325,7 +252,7 @@ def _trigger(table: _Table) -> TriggerSpec:
     )
 
 
-def _json_ready(table: _Table) -> Mapping[str, Any]:
+def _json_ready(table: TomlTable) -> Mapping[str, Any]:
     payload = table.mapping("payload")
     try:
         json.dumps(payload, allow_nan=False)

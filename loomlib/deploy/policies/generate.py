@@ -25,7 +25,7 @@ from .values import (
 )
 
 LOG_GROUPS: Final = "/aws/bedrock-agentcore/runtimes/"
-_OWN_POLICY: Final = "write its permission into a policy of your own and deploy with role_arn"
+_OWN_POLICY: Final = "write its permission into a policy of your own and deploy with role='arn:…'"
 _TELEMETRY: Final = ("PutTraceSegments", "PutTelemetryRecords", "GetSamplingRules", "GetSamplingTargets")
 
 
@@ -66,7 +66,7 @@ def role_policy(
         raise LoomError(
             f"The role's policy has {number(length)} characters, above IAM's {number(LONGEST_INLINE_POLICY)}",
             on=spec.name,
-            try_="use fewer resources in one agent, or a role with managed policies: role_arn",
+            try_="use fewer resources in one agent, or a role of yours with managed policies: role='arn:…'",
         )
     return policy
 
@@ -255,7 +255,7 @@ class _Maker:
         name = text.resolved(self._variables)
         if name is None and not text.unset(self._variables):
             name = text.pattern(self._variables)
-        if name is None:
+        if name is None or text.has_wildcard():
             return False
         if rule.kind in ("objects", "listed_buckets") and name.count("/") == 1 and name.endswith("/*"):
             narrowed = [

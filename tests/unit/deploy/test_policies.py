@@ -221,7 +221,7 @@ def test_a_name_that_is_computed_at_run_time_means_the_configured_resources(tmp_
         (
             "import boto3\nboto3.client('ec2').terminate_instances(InstanceIds=['i-1'])",
             "TerminateInstances is about is not known",
-            "role_arn",
+            "role='arn:…'",
         ),
         (
             "import boto3\nclient = boto3.client('s3')\nprint(client)",
