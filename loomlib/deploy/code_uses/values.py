@@ -50,9 +50,14 @@ class CodeText:
     def pattern(self, variables: Mapping[str, str]) -> str | None:
         """Return the text with `*` for what is computed at run time; None if nothing is known at its start."""
         found = [_part(part, variables) for part in self.parts]
-        if not found or not found[0]:
+        if not found or not found[0] or self.has_wildcard():
             return None
         return "".join("*" if part is None else part for part in found)
+
+    def has_wildcard(self) -> bool:
+        """Return whether the code itself writes what IAM takes for other texts: `*`, `?` or a variable of policies."""
+        written = [part.default if isinstance(part, VariableRead) else part for part in self.parts]
+        return any(sign in text for text in written if text for sign in ("*", "?", "${"))
 
     def unset(self, variables: Mapping[str, str]) -> tuple[str, ...]:
         """Return the environment variables that the text needs and that have no value."""

@@ -55,7 +55,8 @@ def targets(kind: str, name: str, place: AwsPlace, known: KnownResources) -> tup
     if make is None:
         return None
     if text.startswith("arn:"):
-        found: tuple[str, ...] = (text, *_inside(kind, text))
+        arn = _narrowed(text, place)
+        found: tuple[str, ...] = (arn, *_inside(kind, arn)) if arn else ()
     else:
         found = make(text, place)
     if not found:
@@ -64,6 +65,18 @@ def targets(kind: str, name: str, place: AwsPlace, known: KnownResources) -> tup
     if not reason and "*" in name:
         reason = "a part of the name is computed at run time"
     return (StatementTarget(resources=found, reason=reason),)
+
+
+def _narrowed(arn: str, place: AwsPlace) -> str:
+    """Return an ARN whose region and account are this place's where they are computed; "" if its name is not known."""
+    parts = arn.split(":", 5)
+    if len(parts) < 6 or "*" in parts[2]:
+        return ""
+    here = {1: place.partition, 3: place.region, 4: place.account}
+    parts = [here.get(index, part) if "*" in part and index < 5 else part for index, part in enumerate(parts)]
+    typed = re.match(r"[a-z-]+[:/]/?(?=.)", parts[5])  # secret:name, role/name; topics have a name alone
+    name = parts[5][typed.end() :] if typed else parts[5]
+    return "" if name.startswith(("*", "?")) else ":".join(parts)
 
 
 def namespace_target(namespace: str) -> StatementTarget:
@@ -110,7 +123,7 @@ def _models(name: str, place: AwsPlace, known: KnownResources) -> tuple[Statemen
 
 def _objects(name: str, place: AwsPlace) -> tuple[StatementTarget, ...] | None:
     bucket, _, key = name.partition("/")
-    if not bucket or "*" in bucket:
+    if not bucket or set("*?$") & set(bucket):
         return None
     computed = not key or key.endswith("/") or "*" in key
     ending = key if "*" in key else f"{key}*" if computed else key
@@ -120,7 +133,7 @@ def _objects(name: str, place: AwsPlace) -> tuple[StatementTarget, ...] | None:
 
 def _listed(name: str, place: AwsPlace) -> tuple[StatementTarget, ...] | None:
     bucket, _, prefix = name.partition("/")
-    if not bucket or "*" in bucket:
+    if not bucket or set("*?$") & set(bucket):
         return None
     arn = f"arn:{place.partition}:s3:::{bucket}"
     condition = {"StringLike": {"s3:prefix": prefix if prefix.endswith("*") else f"{prefix}*"}} if prefix else {}

@@ -328,3 +328,27 @@ def test_a_service_that_boto3_does_not_have_has_no_operations() -> None:
     assert known is not None
     assert known.methods["get_object"] == "GetObject"
     assert set(known.methods) <= set(dir(boto3.client("s3", region_name="us-east-1")))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'boto3.client("secretsmanager").get_secret_value(SecretId="arn:aws:secretsmanager:*:*:secret:*")',
+        'boto3.client("secretsmanager").get_secret_value(SecretId="?*")',
+        'boto3.client("s3").put_object(Bucket="????????", Key="report")',
+        'boto3.client("s3").get_object(Bucket="docs", Key="${aws:username}")',
+        'boto3.client("dynamodb").delete_table(TableName="shop*")',
+        'boto3.client("sts").assume_role(RoleArn=f"arn:aws:iam::{input()}:role/{input()}", RoleSessionName="a")',
+        'boto3.client("lambda").invoke(FunctionName=f"arn:{input()}")',
+    ],
+)
+def test_wildcards_that_the_code_writes_into_names_allow_nothing(tmp_path: Path, call: str) -> None:
+    policy = policy_of(tmp_path, f"import boto3\n{call}\n")
+    assert len(policy.open) == 1
+    assert {statement.sid for statement in policy.statements} == {"OwnLogs", "FindLogGroups", "Traces", "Metrics"}
+
+
+def test_a_region_and_account_that_are_computed_are_those_of_the_deployment(tmp_path: Path) -> None:
+    code = 'import boto3\nboto3.client("lambda").invoke(FunctionName=f"arn:aws:lambda:{f()}:{g()}:function:orders")\n'
+    statement = policy_of(tmp_path, code).statements[-1]
+    assert statement.resources == ("arn:aws:lambda:eu-central-1:123456789012:function:orders",)
