@@ -15,6 +15,7 @@ from .command_context import CommandContext, pass_command_context
 from .output import emit_json, printable, say, seconds_since
 
 if TYPE_CHECKING:
+    from ..workbench import Workbench
     from ..workbench.agent_plan import AgentPlan
 
 
@@ -90,6 +91,9 @@ def deploy(
     environment = dict(_pair(text) for text in variables)
     progress = ChangedLines() if command.where == "aws" else None
     with command.connect() as bench:
+        if rollback:
+            _roll_back(command, bench, what, name)
+            return
         start = time.perf_counter()
         plan = bench.plan(
             what,
@@ -105,9 +109,7 @@ def deploy(
             role=role,
             progress=progress,
         )
-        if rollback:
-            _print_rollback(command, plan)
-        elif template:
+        if template:
             document = plan.template()
             click.echo(document.json() if command.as_json else document.yaml(), nl=False)
         elif only_plan:
@@ -142,10 +144,12 @@ def _print_plan(command: CommandContext, plan: AgentPlan) -> None:
         click.echo(printable(repr(plan)))
 
 
-def _print_rollback(command: CommandContext, plan: AgentPlan) -> None:
-    sentences = plan.rollback(progress=ChangedLines())
+def _roll_back(command: CommandContext, bench: Workbench, what: str, name: str | None) -> None:
+    from ..workbench.planning import roll_back
+
+    sentences = roll_back(bench.context, what, {"name": name}, report=ChangedLines())
     if command.as_json:
-        emit_json({"agent": plan.spec.name, "undone": sentences})
+        emit_json({"undone": sentences})
         return
     for sentence in sentences or ["there is nothing to undo: no deployment of this agent was interrupted"]:
         say(sentence)

@@ -18,10 +18,10 @@ from ..errors import DeployError, LoomError
 from ..presentation.formats import join
 from ..telemetry.cost import price_table
 from .code_uses import find_uses
-from .containers.parts import ImageParts, part_of_image
+from .containers.parts import ImageParts
 from .containers.source import image_source
 from .costs import UseAssumptions, estimate_cost
-from .journal import DeployJournal, Intent
+from .journal import DeployJournal
 from .names import SPEC_TAG, agent_tags, spec_digest
 from .parts.endpoint import EndpointPart
 from .parts.part import DeployPart, Report
@@ -32,7 +32,8 @@ from .policies import AwsPlace, KnownResources, RolePolicy, model_identifiers, r
 from .resources import locate_resources
 from .spec import AgentSpec
 from .steps import DeployPlan, PlanStep
-from .triggers.parts import part_of_trigger, trigger_parts
+from .triggers.parts import trigger_parts
+from .undoing import part_to_undo
 
 _log = logging.getLogger(__name__)
 
@@ -53,6 +54,10 @@ class DeployTarget:
     clients: Clients
     where: str
     home: Path
+
+    def journal(self, agent: str) -> DeployJournal:
+        """Return the journal of an agent's deployments to here."""
+        return DeployJournal(self.home, self.scope, agent)
 
     @property
     def scope(self) -> str:
@@ -243,27 +248,11 @@ class Deployment:
         by_kind = {part.kind: part for part in self._parts}
         sentences: list[str] = []
         for intent in reversed(journal.intents):
-            sentences.append(self._part_of(by_kind, intent).undo(intent, report))
+            part = by_kind.get(intent.kind) or part_to_undo(self._target.clients, self._given.spec, intent)
+            sentences.append(part.undo(intent, report))
             journal.remove(intent)
         journal.clear()
         return [sentence for sentence in sentences if sentence]
-
-    def _part_of(self, by_kind: Mapping[str, DeployPart], intent: Intent) -> DeployPart:
-        if intent.kind in by_kind:
-            return by_kind[intent.kind]
-        clients, spec = self._target.clients, self._given.spec  # of a deployment with other options
-        if intent.kind == RolePart.kind:
-            return RolePart(clients, spec, None)
-        if intent.kind == EndpointPart.kind:
-            return EndpointPart(clients, spec, intent.name, intent.name)
-        part = part_of_image(clients, spec, intent.kind) or part_of_trigger(clients, spec, intent.kind)
-        if part is not None:
-            return part
-        raise DeployError(
-            "The journal names a resource that this release does not know",
-            on=f"{intent.kind} {intent.name}",
-            try_="the release of Loom that was interrupted",
-        )
 
     def _agent_arn(self) -> str:
         """Return the runtime's ARN; "" before it exists."""
@@ -275,7 +264,7 @@ class Deployment:
         return place.arn("bedrock-agentcore", f"runtime/{runtime_id}") if runtime_id else ""
 
     def _journal(self) -> DeployJournal:
-        return DeployJournal(self._target.home, self._target.scope, self._given.spec.name)
+        return self._target.journal(self._given.spec.name)
 
 
 _INTERRUPTED: Final = (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .. import local
 from ..deploy.building import build_package
 from ..deploy.deployment import Deployment, DeployTarget
+from ..deploy.undoing import undo_interrupted
 from .agent_plan import AgentPlan
 from .context import Context
 from .deploy_options import DeployOptions, deploy_input, read_source
@@ -30,6 +31,27 @@ def plan_agent(context: Context, what: str | Path, options: DeployOptions) -> Ag
     target = DeployTarget(clients=context.clients, where=context.where, home=context.settings.home)
     deployment = Deployment(target, deploy_input(source, built, options))
     return AgentPlan(context, source, deployment, deployment.plan())
+
+
+def roll_back(
+    context: Context, what: str | Path, options: DeployOptions, *, report: Callable[[str], None]
+) -> list[str]:
+    """Undo an interrupted deployment of an agent, without planning or packaging it, and return a sentence about each.
+
+    Args:
+        context: The workbench's resources.
+        what: A blueprint's name, or the path of an `agent.py` or of its folder.
+        options: Of which `name` counts.
+        report: Called with lines of progress.
+
+    Raises:
+        DeployError: Another process deploys the agent.
+        LoomError: A resource cannot be deleted or restored.
+    """
+    spec = read_source(context, what, options).spec
+    target = DeployTarget(clients=context.clients, where=context.where, home=context.settings.home)
+    with target.journal(spec.name) as journal:
+        return undo_interrupted(context.clients, spec, journal, report)
 
 
 def _installer_environment(scratch: Path) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from recording_proxy import SentRequest
 
 import loomlib as loom
 from loomlib import local
+from loomlib.workbench.planning import roll_back
 
 _REGIONS = ("eu-west-1", "eu-west-2", "eu-west-3")
 """Each test has a region of its own, where no other agent keeps the bucket."""
@@ -83,6 +84,21 @@ def test_rolling_back_a_killed_deploy_leaves_nothing(
     assert is_gone(found)
     assert not found.has_bucket
     assert plan.rollback() == []
+
+
+def test_a_killed_deploy_is_undone_without_a_package_or_its_resources(
+    killed: KilledDeploys, aws: Callable[[str], loom.Workbench], make_agent: Callable[..., Path]
+) -> None:
+    folder, region = make_agent(), _REGIONS[1]
+    killed.run(folder, "undone_only", region, at=lambda _number, request: creates_runtime(request))
+    bench = aws(region)
+    (folder / "requirements.txt").write_text("./not-published\n")
+    file = '[agent]\nname = "undone_only"\n[resources]\nmemories = {M = "gone"}\n'
+    (folder / "loom-agent.toml").write_text(file)
+    with pytest.raises(loom.errors.DeployError):
+        bench.plan(folder)
+    assert len(roll_back(bench.context, folder, {}, report=lambda _line: None)) == 4
+    assert is_gone(leftovers(bench, "undone_only"))
 
 
 @pytest.mark.long
