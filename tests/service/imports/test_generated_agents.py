@@ -141,9 +141,9 @@ def called(folder: Path, state: local.ServiceState, arguments: dict[str, Any], *
 def test_an_api_is_called_directly_or_through_a_gateway(aws: Aws, server: str, tmp_path: Path) -> None:
     group = stock_group(server=server)
     write_agent(generate_agent(shop_agent(action_groups=(group,)), "strands"), tmp_path)
-    direct = called(tmp_path, aws.state, {"sku": "a/1", "X-Shop": "north", "colours": ["red"]})
+    direct = called(tmp_path, aws.state, {"sku": "a/1", "X-Shop": "north", "colours": ["red"]}, STOCK_URL=server)
     assert json.loads(direct) == {"path": "/items/a%2F1?colours=red", "shop": "north"}
-    assert "refused: the server answered 404" in called(tmp_path, aws.state, {"sku": "missing"})
+    assert "refused: the server answered 404" in called(tmp_path, aws.state, {"sku": "missing"}, STOCK_URL=server)
 
     document = {
         "openapi": "3.0.0",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_variants import everything, member, shop_agent, stock_group, variants, weather_group, with_features
+from agent_variants import everything, member, shop_agent, step, stock_group, variants, weather_group, with_features
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from imported_agents import lambda_arn, orders_agent, support_supervisor
@@ -259,6 +259,83 @@ def test_an_api_without_a_function_is_called_where_its_server_is(framework: Fram
     assert (other, verb, json.loads(body)) == ("https://stock.example.com/v1/items", "POST", {"sku": "a", "count": 2})
     readme = generate_agent(shop_agent(action_groups=(stock_group(server=""),)), framework).files["README.md"]
     assert "STOCK\\_URL" in readme or "STOCK_URL" in readme
+
+
+@pytest.mark.parametrize("server", ["http://169.254.169.254", "http://localhost:8080", "https://[::1]/v1", "file:///"])
+def test_an_api_at_an_address_of_the_machine_needs_you(server: str) -> None:
+    files = generate_agent(shop_agent(action_groups=(stock_group(server=server),)), "strands").files
+    assert server not in "".join(files.values())
+    assert "STOCK" in files["README.md"]
+
+
+def test_a_described_server_is_called_on_no_address_of_the_machine_and_redirects_to_no_other(tmp_path: Path) -> None:
+    folder = put(generate_agent(shop_agent(action_groups=(stock_group(),)), "strands"), tmp_path)
+    code = """
+import os
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from definitions import ROOT
+from http_actions import call_server
+
+class Moved(BaseHTTPRequestHandler):
+    def do_GET(self):
+        asked.append(self.path)
+        self.send_response(302)
+        self.send_header("Location", "http://127.0.0.2:9/latest/meta-data")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+asked = []
+with HTTPServer(("127.0.0.1", 0), Moved) as server:
+    Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    find = replace(ROOT.actions[0], server_url=url)
+    for variable, sku in (("", "a"), (url + "/v1", "a"), (url + "/v1", "..")):
+        if variable:
+            os.environ[find.server_variable] = variable
+        try:
+            call_server(find, {"sku": sku})
+        except ValueError as error:
+            print(error)
+    print(asked)
+    server.shutdown()
+"""
+    refused, moved, dots, asked = ran(sys.executable, "-c", code, cwd=folder).splitlines()
+    assert "127.0.0.1 is an address of this machine" in refused
+    assert moved.startswith("the server answered 302")
+    assert "cannot be '..'" in dots
+    assert asked == "['/v1/items/a']"
+
+
+def test_the_variable_of_a_server_is_one_that_no_sdk_reads_and_names_one_server() -> None:
+    group = stock_group()
+    other = replace(group, api_document={"servers": [{"url": "https://other.example.com"}]})
+    named = replace(group, name="aws-endpoint")
+    agent = shop_agent(
+        action_groups=(group, named),
+        collaboration="supervisor",
+        collaborators=(member("other", shop_agent(id="OTHER00001", name="other", action_groups=(other,))),),
+    )
+    files = generate_agent(agent, "strands").files
+    assert list(tomllib.loads(files["loom-agent.toml"])["environment"]) == ["API_AWS_ENDPOINT_URL"]
+    assert "https://stock.example.com/v1" in files["definitions/shop_agent.py"]
+    assert "https://other.example.com" in files["definitions/other.py"]
+
+
+@pytest.mark.parametrize("name", ["class", "Import", "root", "lambda", 'x"""\r\nimport os\x00', "…"])
+def test_any_name_of_an_agent_gives_modules_that_can_be_imported(name: str, tmp_path: Path) -> None:
+    folder = put(generate_agent(shop_agent(name=name, alias_name=name), "strands"), tmp_path)
+    assert "ROOT" in ran(sys.executable, "-c", "import definitions; print(definitions.__all__)", cwd=folder)
+    assert all(ast.parse(file.read_text("utf-8")) for file in folder.glob("*.py"))
+
+
+@pytest.mark.parametrize("template", ['{"messages": 5}', '{"messages": ["hello", null]}', '{"system": 1}', "[]", "{"])
+def test_a_prompt_in_another_form_is_no_error(template: str) -> None:
+    assert generate_agent(shop_agent(prompts=(step("pre_processing", template),)), "strands").files
 
 
 RECALLING = """

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Any, Final, cast
+from urllib.parse import urlsplit
 
 from ..model import ActionGroup, Collaborator, ImportedAgent, ImportedTool, InferenceParameters, PromptStep
-from .naming import distinct, module_name, tool_name, variable_name
+from .naming import distinct, module_name, one_line, tool_name, variable_name
 from .prompt_templates import orchestration_template, step_template
 from .python_text import WIDTH, PythonCall, PythonName, python_text
 from .uses import (
@@ -42,7 +44,7 @@ def definition_files(root: ImportedAgent) -> dict[str, str]:
     }
     constant = modules[0].upper()
     imported = _imported(f".{modules[0]}", [constant])
-    about = f'"""The agent {_plain(root.name)}, and its collaborators."""'
+    about = f'"""The agent {one_line(root.name)}, and its collaborators."""'
     files["definitions/__init__.py"] = (
         f"{about}\n\nfrom __future__ import annotations\n\nfrom typing import Final\n\n{imported}\n\n"
         f'ROOT: Final = {constant}\n"""The agent that is asked."""\n\n__all__ = ["ROOT"]\n'
@@ -53,11 +55,16 @@ def definition_files(root: ImportedAgent) -> dict[str, str]:
 def http_servers(root: ImportedAgent) -> dict[str, str]:
     """Return the environment variables that name servers of APIs, each with the server that the API itself names.
 
+    A variable of two action groups, of which each has another server, is not among them: their code knows these.
+
     Args:
         root: The agent.
     """
     groups = [group for agent in root.walk() for group in callable_groups(agent) if is_http(group)]
-    return {variable_name(group.name, "URL"): _server(group) for group in groups}
+    servers: dict[str, set[str]] = {}
+    for group in groups:
+        servers.setdefault(variable_name(group.name, "URL"), set()).add(_server(group))
+    return {variable: urls.pop() for variable, urls in servers.items() if len(urls) == 1}
 
 
 def model_identifiers(root: ImportedAgent) -> list[str]:
@@ -88,7 +95,7 @@ def _module(agent: ImportedAgent, agents: list[ImportedAgent], modules: list[str
     head = f"{name}: Final = "
     version = f"version {agent.version}" + (f", alias {agent.alias_name}" if agent.alias_name else "")
     parts = [
-        f'"""The agent {_plain(agent.name)}, imported at {_plain(version)}."""',
+        f'"""The agent {one_line(agent.name)}, imported at {one_line(version)}."""',
         "from __future__ import annotations",
         "from typing import Final",
         imports[0],
@@ -267,7 +274,23 @@ def _server(group: ActionGroup) -> str:
     servers: object = document.get("servers")
     first: object = cast("list[object]", servers)[0] if isinstance(servers, list) and servers else None
     url = cast("Mapping[str, object]", first).get("url") if isinstance(first, Mapping) else None
-    return url if isinstance(url, str) and url.startswith(("https://", "http://")) and "{" not in url else ""
+    return url if isinstance(url, str) and "{" not in url and _is_elsewhere(url) else ""
+
+
+def _is_elsewhere(url: str) -> bool:
+    """Return whether a URL names a server that is not this machine or its metadata, as far as its text tells."""
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    if parts.scheme not in ("https", "http") or not host or host == "localhost" or host.endswith(".localhost"):
+        return False
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return True
+    return not (address.is_loopback or address.is_link_local or address.is_unspecified)
 
 
 def _is_set(value: Any) -> bool:
@@ -291,8 +314,3 @@ def _imported(module: str, names: list[str]) -> str:
     if len(flat) <= WIDTH:
         return flat
     return "\n".join([f"from {module} import (", *(f"    {name}," for name in names), ")"])
-
-
-def _plain(text: str) -> str:
-    """Return a text that can stand in a docstring's first line."""
-    return text.replace("\\", "/").replace('"', "'").replace("\n", " ").strip()

@@ -18,7 +18,7 @@ from .definitions import collaborator_tools, definition_files, http_servers
 from .framework import Framework
 from .generated import FrameworkName, GeneratedAgent
 from .langgraph import LANGGRAPH
-from .naming import runtime_name
+from .naming import one_line, runtime_name
 from .python_text import python_text
 from .strands import STRANDS
 from .uses import Uses, callable_collaborators, callable_groups, distinct_agents, uses_of
@@ -92,7 +92,7 @@ def _template_values(agent: ImportedAgent, framework: Framework, uses: Uses) -> 
         "step_functions": _step_functions(uses),
         "framework": framework,
         "root": agent,
-        "title": f"The agent {_plain(agent.name)}, imported from Bedrock Agents.",
+        "title": f"The agent {one_line(agent.name)}, imported from Bedrock Agents.",
         "idle_s": idle_seconds(agent),
         "agents": [(member, assess_features(member)) for member in distinct_agents(agent)],
         "name": runtime_name(agent.name),
@@ -194,6 +194,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["md"] = _markdown
+    environment.filters["code"] = lambda text: " ".join(str(text).split()).replace("`", "'")
     return environment
 
 
@@ -211,7 +212,3 @@ def _markdown(text: str) -> str:
     for character in "|`<>*[]":
         plain = plain.replace(character, f"\\{character}")
     return plain
-
-
-def _plain(text: str) -> str:
-    return text.replace("\\", "/").replace('"', "'").replace("\n", " ").strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import keyword
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -10,16 +11,20 @@ from typing import Final
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_RUNTIME: Final = 48  # AgentCore's limit of agentRuntimeName
 _LONGEST_TOOL: Final = 64  # Converse's limit of a tool's name
+_OF_OTHERS: Final = frozenset(("aws", "loom", "otel", "openai", "anthropic", "langchain", "langsmith", "python"))
+"""First words of environment variables that SDKs read: an action group must not set AWS_ENDPOINT_URL."""
 _NOT_IN_TOOLS: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
 def module_name(name: str) -> str:
-    """Return a name of lower-case letters, digits and underscores, which begins with a letter.
+    """Return a name of lower-case letters, digits and underscores, which begins with a letter and is no keyword.
 
     Args:
         name: An agent's name.
     """
     plain = _NOT_IN_NAMES.sub("_", name.lower()).strip("_")
+    if keyword.iskeyword(plain) or plain == "root":  # `from .root import ROOT` would hide the constant ROOT
+        return f"agent_{plain}"
     return plain if plain[:1].isalpha() else f"agent_{plain}".rstrip("_")
 
 
@@ -43,7 +48,9 @@ def variable_name(name: str, ending: str) -> str:
         name: What it is about, such as an action group.
         ending: Its last word, such as "URL".
     """
-    return f"{module_name(name)}_{ending}".upper()
+    plain = module_name(name)
+    start = "api_" if plain.partition("_")[0] in _OF_OTHERS else ""
+    return f"{start}{plain}_{ending}".upper()
 
 
 def tool_name(name: str) -> str:
@@ -71,3 +78,13 @@ def distinct(names: Iterable[str]) -> list[str]:
         used.add(candidate)
         result.append(candidate)
     return result
+
+
+def one_line(text: str) -> str:
+    """Return a text that can stand in a docstring's first line.
+
+    Args:
+        text: Any text.
+    """
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    return " ".join(printable.replace("\\", "/").replace('"', "'").split())

@@ -102,7 +102,11 @@ def _parts(template: str) -> StepTemplate:
         return StepTemplate(messages=(("user", template),))
     members = cast("dict[str, Any]", document)
     messages: list[tuple[str, str]] = []
-    for message in members.get("messages") or ():
+    given: object = members.get("messages")
+    for message in cast("list[object]", given) if isinstance(given, list) else ():
+        if not isinstance(message, Mapping):
+            continue
+        message = cast("Mapping[str, Any]", message)
         role, text = str(message.get("role") or "user"), _text_of(message.get("content"))
         if messages and messages[-1][0] == role:
             messages[-1] = (role, f"{messages[-1][1]}\n\n{text}")
