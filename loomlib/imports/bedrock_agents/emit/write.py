@@ -179,6 +179,12 @@ class _FolderState:
         if not staged:
             return
         for path, write in cast("dict[str, dict[str, str | None]]", staged["writes"]).items():
+            if not (self.folder / path).resolve().is_relative_to(self.folder.resolve()):
+                raise LoomError(
+                    "What was last generated names a file outside the folder",
+                    on=path,
+                    try_=f"delete {self._own / _STAGED}",
+                )
             now, after = self.read(path), write["after"]
             if (None if now is None else _digest(now)) != write["before"]:
                 continue
