@@ -94,7 +94,9 @@ def _run_pip(what: Sequence[str], target: Path, scratch: Path, python: str, envi
         done = subprocess.run(
             command,
             cwd=scratch,
-            env=dict(environment),
+            # A wheel may require a source distribution by its URL, whatever --only-binary says. pip itself is isolated
+            # and does not read PYTHONHOME; the Python that would build one does, and ends before it runs any code.
+            env={**environment, "PYTHONHOME": str(scratch)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -8,12 +8,13 @@ import zipfile
 from pathlib import Path
 
 
-def build_wheel(folder: Path, name: str, version: str, source: str) -> None:
+def build_wheel(folder: Path, name: str, version: str, source: str, *, requires: str = "") -> None:
     """The smallest wheel that pip installs."""
     info = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": source,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        + (f"Requires-Dist: {requires}\n" if requires else ""),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -147,6 +149,27 @@ def test_neither_the_agents_pip_nor_a_source_distribution_runs(tmp_path: Path, m
     for name in ("pip/__main__.py", "pip/__init__.py", "sitecustomize.py", "setup.py"):
         (code / name).write_text(spring)
     assert installed(code, tmp_path / "target", make_environment) == {"anywhere.py"}
+    assert not trap.exists()
+
+
+def test_a_source_distribution_that_a_wheel_requires_by_url_is_not_built(tmp_path: Path, make_environment) -> None:
+    trap, source = tmp_path / "ran", tmp_path / "spring-1.0.tar.gz"
+    files = {
+        "PKG-INFO": "Metadata-Version: 2.1\nName: spring\nVersion: 1.0\n",
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "back"\nbackend-path = ["."]\n',
+        "back.py": f"import pathlib\npathlib.Path({str(trap)!r}).touch()\n",
+    }
+    with tarfile.open(source, "w:gz") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(f"spring-1.0/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    links = tmp_path / "links"
+    links.mkdir()
+    build_wheel(links, "carrier", "1.0", "WORD = 'any'\n", requires=f"spring @ {source.as_uri()}")
+    code = agent(tmp_path / "code", f"--find-links {links}\ncarrier\n")
+    with pytest.raises(DeployError, match="pip cannot install the requirements"):
+        installed(code, tmp_path / "target", make_environment)
     assert not trap.exists()
 
 
