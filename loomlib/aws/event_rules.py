@@ -21,6 +21,7 @@ _ROLE_WAIT_S: Final = 30.0
 _READY_S: Final = 120.0
 _STATEMENT: Final = "loom-rule"
 _TARGET: Final = "agent"
+_RULE_TEXT: Final = "New objects for an agent; made by Loom"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +58,19 @@ class RuleDescription:
         arn: Its ARN.
         pattern: The events that it is about.
         targets: The ARNs of what it calls.
+        description: Its description.
     """
 
     name: str
     arn: str
     pattern: Mapping[str, Any]
     targets: tuple[str, ...] = ()
+    description: str = ""
+
+    @property
+    def is_made_by_loom(self) -> bool:
+        """Whether Loom wrote it (`put_rule`)."""
+        return self.description == _RULE_TEXT
 
 
 def function_differences(clients: Clients, function: TriggerFunction) -> tuple[str, ...] | None:
@@ -166,6 +174,7 @@ def find_rule(clients: Clients, name: str) -> RuleDescription | None:
         arn=str(found["Arn"]),
         pattern=json.loads(found.get("EventPattern") or "{}"),
         targets=tuple(str(target["Arn"]) for target in targets),
+        description=str(found.get("Description") or ""),
     )
 
 
@@ -186,7 +195,7 @@ def put_rule(
     if find_rule(clients, name) is None and tags:  # an update takes no tags
         request["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
     with translated("Writing the rule", on=name):
-        arn = str(events.put_rule(**request, Description="New objects for an agent; made by Loom")["RuleArn"])
+        arn = str(events.put_rule(**request, Description=_RULE_TEXT)["RuleArn"])
     try:
         with translated("Allowing the rule to call the function", on=function.name):
             clients.client("lambda").add_permission(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..aws import Clients
-from ..aws.event_rules import function_tags
+from ..aws.event_rules import find_rule, function_tags
 from ..aws.image_builds import delete_project, delete_repository, find_project, find_repository
 from ..aws.roles import delete_role, describe_role
 from ..aws.schedules import find_schedule
@@ -87,6 +87,9 @@ class DeployedBeside:
         if name.startswith(SCHEDULE):
             found = find_schedule(self._clients, resource)
             return found is not None and found.description.endswith("made by Loom")
+        rule = find_rule(self._clients, resource)
+        if rule is not None and not rule.is_made_by_loom:
+            return False
         try:
             return function_tags(self._clients, resource).get(AGENT_TAG) == self._agent
         except ResourceNotFoundError:

@@ -289,6 +289,9 @@ class ObjectsPart:
             tags = {AGENT_TAG: self._spec.name}
         if tags.get(AGENT_TAG) != self._spec.name:
             return f"kept the function {intent.name}, which Loom did not make"
+        rule = find_rule(self._clients, intent.name)
+        if rule is not None and not rule.is_made_by_loom:
+            return f"kept the rule {intent.name}, which Loom did not make"
         report("deleting the trigger")
         delete_rule(self._clients, intent.name)
         delete_trigger_function(self._clients, intent.name)
@@ -309,6 +312,9 @@ class ObjectsPart:
         )
 
     def _check_own(self) -> None:
+        rule = find_rule(self._clients, self._trigger.resource_name)
+        if rule is not None and not rule.is_made_by_loom:
+            raise _foreign("rule", rule.name)
         try:
             name = find_function(self._clients, self._trigger.resource_name).name
         except ResourceNotFoundError:

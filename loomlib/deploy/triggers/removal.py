@@ -52,7 +52,8 @@ def remove_trigger(clients: Clients, agent: str, name: str) -> bool:
             tags = function_tags(clients, resource)
         except ResourceNotFoundError:
             tags = {AGENT_TAG: agent}
-        if tags.get(AGENT_TAG) != agent:
+        rule = find_rule(clients, resource)
+        if tags.get(AGENT_TAG) != agent or (rule is not None and not rule.is_made_by_loom):
             return False
         delete_rule(clients, resource)
         delete_trigger_function(clients, resource)
@@ -97,7 +98,8 @@ class RemovedTriggerPart:
         """Look whether it is still there."""
         is_schedule = self._name.startswith(SCHEDULE)
         find = find_schedule if is_schedule else find_rule
-        is_there = find(self._clients, self._resource) is not None
+        found = find(self._clients, self._resource)
+        is_there = found is not None and found.description.endswith("made by Loom")
         change = SettingChange(setting="trigger", before=self._name, after="")
         changes = (change,) if is_there else ()
         return PlanStep(kind=self.kind, name=self._resource, action="change" if is_there else "keep", changes=changes)

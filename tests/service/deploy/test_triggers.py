@@ -22,7 +22,8 @@ from loomlib.deploy.deployment import DeployInput, Deployment, DeployTarget
 from loomlib.deploy.spec import AgentSpec, TriggerSpec
 from loomlib.deploy.triggers import agent_triggers, find_trigger
 from loomlib.deploy.triggers.firing import fire_trigger
-from loomlib.errors import LoomError, ResourceNotFoundError
+from loomlib.deploy.triggers.removal import remove_trigger
+from loomlib.errors import DeployError, LoomError, ResourceNotFoundError
 
 SPEC = AgentSpec(
     name="triggered",
@@ -168,6 +169,21 @@ def test_a_trigger_about_a_bucket_that_does_not_exist_is_refused_by_the_plan(dep
     spec = replace(SPEC, name="lost", triggers=(TriggerSpec(s3="no-such-bucket-of-ours"),))
     with pytest.raises(ResourceNotFoundError, match="aws s3 mb s3://no-such-bucket-of-ours"):
         deployment(deployed, folder, spec).plan()
+
+
+def test_a_rule_of_the_triggers_name_that_loom_did_not_make_is_neither_changed_nor_removed(
+    deployed: Clients, aws: Any, folder: Path
+) -> None:
+    events, name, pattern = aws.client("events"), "loom-guest-s3-1", '{"source": ["mine"]}'
+    events.put_rule(Name=name, EventPattern=pattern)
+    spec = replace(SPEC, name="guest", triggers=(SPEC.triggers[1],))
+    with pytest.raises(DeployError, match="a rule of the trigger's name that Loom did not make"):
+        deployment(deployed, folder, spec).plan()
+    bare = deployment(deployed, folder, replace(spec, triggers=()))
+    assert [step.action for step in bare.plan().steps if step.kind.startswith("removed")] == ["keep"]
+    assert not remove_trigger(deployed, "guest", "s3-1")
+    assert events.describe_rule(Name=name)["EventPattern"] == pattern
+    events.delete_rule(Name=name)
 
 
 def test_the_workbench_and_the_command_line_list_and_fire_what_the_file_describes(
