@@ -171,6 +171,7 @@ def _redacted(answer: CaseAnswer, document: Document) -> CaseAnswer:
         replace(
             turn,
             text=document.text(turn.text),
+            texts=tuple(map(document.text, turn.texts)),
             tools=None
             if turn.tools is None
             else tuple(

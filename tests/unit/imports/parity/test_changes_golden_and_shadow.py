@@ -112,7 +112,8 @@ def test_pairs_survive_a_killed_process_and_hold_no_secrets(tmp_path: Path) -> N
     secret = "AKIAIOSFODNN7EXAMPLE"
     shadow = ShadowPair(
         session_id="s", number=0, prompt=f"My key is {secret}", front="old",
-        old=answer(f"Your key {secret}", use("store", key=secret), duration_ms=5.0), new=failed("timeout"),
+        old=answer(f"Your key {secret}", use("store", key=secret), duration_ms=5.0, texts=(f"I look for {secret}",)),
+        new=failed("timeout"),
     )  # fmt: skip
     file.add(shadow.redacted(Redactor(DEFAULT_RULES)))
     file.add(replace(shadow, number=1, prompt="Hello").redacted(Redactor(DEFAULT_RULES)))
