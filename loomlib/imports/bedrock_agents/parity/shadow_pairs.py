@@ -141,13 +141,21 @@ class ShadowFile:
                 os.close(descriptor)
 
     def pairs(self) -> Iterator[ShadowPair]:
-        """Yield the pairs; a line that a killed process left incomplete is passed over."""
+        """Yield the pairs; a line that a killed process left incomplete is passed over.
+
+        A session that went on in another process has its numbers once more: they are counted on.
+        """
         if not self.path.exists():
             return
+        taken: set[tuple[str, int]] = set()
         with self.path.open(encoding="utf-8") as lines:
             for line in lines:
                 with suppress(ValueError, KeyError, TypeError):
-                    yield _pair(json.loads(line))
+                    pair = _pair(json.loads(line))
+                    while (pair.session_id, pair.number) in taken:
+                        pair = replace(pair, number=pair.number + 1)
+                    taken.add((pair.session_id, pair.number))
+                    yield pair
 
 
 def _pair(line: Mapping[str, Any]) -> ShadowPair:

@@ -132,6 +132,8 @@ def test_pairs_survive_a_killed_process_and_hold_no_secrets(tmp_path: Path) -> N
     assert json.loads(file.path.read_text().splitlines()[0])["front"] == "old"
     file.add(replace(shadow, number=3, prompt="After").redacted(Redactor(DEFAULT_RULES)))
     assert [item.number for item in file.pairs()] == [0, 1, 3], "an incomplete line does not swallow the next one"
+    file.add(replace(shadow, number=0, prompt="In another process").redacted(Redactor(DEFAULT_RULES)))
+    assert [item.number for item in file.pairs()] == [0, 1, 3, 2], "each pair of a session has a number of its own"
 
 
 def test_what_could_happen_twice_is_named() -> None:
