@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 from ...aws.runtime_requests import RuntimeRequest
 from ...errors import NotSupportedError
+from ..agent_file import looks_like_secret
 from ..policies import AwsPlace, RolePolicy
 from ..spec import AgentSpec
 from ..triggers import agent_triggers
@@ -62,7 +63,7 @@ def stack_template(
     if "ProtocolConfiguration" in properties:  # the property is a text
         properties["ProtocolConfiguration"] = members["protocolConfiguration"]["serverProtocol"]
     if variables := members.get("environmentVariables"):
-        properties["EnvironmentVariables"] = dict(variables)
+        properties["EnvironmentVariables"] = _variables(spec, variables, parameters)
     if request.tags:
         properties["Tags"] = dict(request.tags)
     resources: dict[str, Any] = {}
@@ -104,6 +105,20 @@ def _artifact(request: RuntimeRequest) -> tuple[dict[str, Any], dict[str, Any]]:
         "Runtime": code.python,
     }
     return parameters, {"CodeConfiguration": configuration}
+
+
+def _variables(spec: AgentSpec, variables: Mapping[str, str], parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the environment variables; a value that looks like a secret is a parameter that the stack is given."""
+    made: dict[str, Any] = {}
+    for name, value in variables.items():
+        made[name] = value
+        if name not in spec.secrets and looks_like_secret(name, value):
+            start = f"Variable{''.join(part.title() for part in name.split('_'))}"
+            number = sum(key.startswith(start) for key in parameters)
+            key = f"{start}{number + 1}" if number else start
+            parameters[key] = {"Type": "String", "NoEcho": True, "Description": f"The environment variable {name}"}
+            made[name] = {"Ref": key}
+    return made
 
 
 def _role(policy: RolePolicy, place: AwsPlace, tags: Mapping[str, str]) -> dict[str, Any]:

@@ -52,6 +52,18 @@ def properties(template: StackTemplate, name: str) -> dict[str, Any]:
     return template.content["Resources"][name]["Properties"]
 
 
+def test_a_value_that_looks_like_a_secret_is_a_parameter_of_the_stack() -> None:
+    spec = AgentSpec(name="shop", secrets={"DB_PASSWORD": "prod/db"})
+    given = {"LIMIT": "5", "API_KEY": "hush-1", "Api_Key": "hush-2", "DB_PASSWORD": "prod/db"}
+    request = RuntimeRequest(name="shop", code=CODE, role_arn="arn:aws:iam::123456789012:role/given", environment=given)
+    template = stack_template(spec, request, PLACE, policy=None)
+    assert "hush" not in template.yaml()
+    keys = ({"Ref": "VariableApiKey"}, {"Ref": "VariableApiKey2"})
+    assert list(properties(template, "Runtime")["EnvironmentVariables"].values()) == ["5", *keys, "prod/db"]
+    assert template.content["Parameters"]["VariableApiKey"]["NoEcho"] is True
+    assert not problems(template)
+
+
 FULL = AgentSpec(
     name="shop",
     resources=ResourceSpec(
