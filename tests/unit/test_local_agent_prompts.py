@@ -77,3 +77,9 @@ def test_a_routing_names_a_collaborator_the_same_as_before_or_none() -> None:
     assert routing_of("<a>keep_previous_agent</a>", names).kind == "last agent"
     assert routing_of("<a>undecidable</a>", names).kind == "undecided"
     assert routing_of("<a>somebody</a>", names).kind == "undecided"
+
+
+@pytest.mark.parametrize("text", ["<a>" * 200_000, "<a" * 200_000, "<answer_part>" + "<text>" * 200_000])
+def test_a_model_that_writes_tags_without_end_holds_nothing_up(text: str) -> None:
+    assert routing_of(text, frozenset()).kind == "undecided"
+    assert answer_of(text) == text

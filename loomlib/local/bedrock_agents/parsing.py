@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, cast
 
 from .actions import dependency_failed
 
-_TAG: Final = r"<{0}\b[^>]*>(.*?)</{0}>"
+_TAG: Final = r"<{0}\b[^<>]*>"
 _VALID: Final = ("D", "E")
 """The categories of requests that an agent acts on (Bedrock user guide, "advanced prompts": pre-processing)."""
 
@@ -51,8 +51,9 @@ def check_of(raw: str) -> RequestCheck:
 
 def answer_of(raw: str) -> str:
     """Read the answer of the post-processing, or of a knowledge base's: what is in its tag, else all of it."""
-    parts = re.findall(_TAG.format("text"), raw, re.DOTALL) if "<answer_part>" in raw else []
-    tagged = "\n".join(map(str.strip, parts)) or _tagged(raw, "final_response") or _tagged(raw, "answer")
+    pieces = re.split(_TAG.format("text"), raw)[1:] if "<answer_part>" in raw else []
+    parts = [inside.strip() for inside, closing, _ in (piece.partition("</text>") for piece in pieces) if closing]
+    tagged = "\n".join(parts) or _tagged(raw, "final_response") or _tagged(raw, "answer")
     return (tagged or raw).strip()
 
 
@@ -97,8 +98,10 @@ def parsed_answer(payload: str, kind: str) -> str:
 
 
 def _tagged(text: str, tag: str) -> str:
-    match = re.search(_TAG.format(tag), text, re.DOTALL)
-    return match[1] if match else ""
+    """Return what stands in a tag; a text with many tags that never end takes no longer than another one."""
+    opening = re.search(_TAG.format(tag), text)
+    inside, closing, _ = text[opening.end() if opening else len(text) :].partition(f"</{tag}>")
+    return inside if closing else ""
 
 
 def _parsed(payload: str, member: str) -> dict[str, Any]:

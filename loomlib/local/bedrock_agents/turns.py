@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -28,7 +27,6 @@ _MOST_MODEL_CALLS: Final = 25
 _MOST_LEVELS: Final = 5
 _MOST_WAITING: Final = 5  # the service model's limit of a return of control
 _UNABLE: Final = "Sorry, I am unable to assist you with this request."
-_ANSWER: Final = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 class AgentTurn:
@@ -198,8 +196,9 @@ class AgentTurn:
             yield self.tracing.orchestration("observation", _final(text, begun))
             self._end(text, keeps=False)  # a blocked turn is forgotten: it would block all that follow
             return
-        if settings.is_overridden and (answered := _ANSWER.search(text)):  # as Bedrock's templates ask for it
-            text = answered[1].strip()
+        inside, closing, _ = text.partition("<answer>")[2].partition("</answer>")
+        if settings.is_overridden and closing:  # as Bedrock's templates ask for it
+            text = inside.strip()
         yield self.tracing.orchestration("observation", _final(text, begun))
         async for frame in self._steps.postprocess(text, self._calls.texts):
             yield frame
