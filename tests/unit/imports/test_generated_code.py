@@ -24,7 +24,7 @@ from imported_agents import lambda_arn, orders_agent, support_supervisor
 
 from loomlib.errors import LoomError
 from loomlib.imports.bedrock_agents import ActionGroup, ImportedAgent, assess_features
-from loomlib.imports.bedrock_agents.emit import FRAMEWORKS, FrameworkName, GeneratedAgent, generate_agent
+from loomlib.imports.bedrock_agents.emit import FRAMEWORKS, FrameworkName, GeneratedAgent, generate_agent, write_agent
 from loomlib.imports.bedrock_agents.emit.python_text import PythonCall, python_text
 from loomlib.imports.bedrock_agents.features import FEATURE_NAMES
 
@@ -331,6 +331,23 @@ def test_any_name_of_an_agent_gives_modules_that_can_be_imported(name: str, tmp_
     folder = put(generate_agent(shop_agent(name=name, alias_name=name), "strands"), tmp_path)
     assert "ROOT" in ran(sys.executable, "-c", "import definitions; print(definitions.__all__)", cwd=folder)
     assert all(ast.parse(file.read_text("utf-8")) for file in folder.glob("*.py"))
+
+
+def test_texts_of_any_characters_stay_texts(framework: FrameworkName, tmp_path: Path) -> None:
+    text = 'x"""\n\'\'\'{{ 7*7 }}{% raw %} ${a} \\N{BULLET} \ud800 \x00 \x7f \u2028 \r\n]]\n[agent]\nname="other"'
+    named = {"name": text, "description": text, "instruction": text, "alias_name": text, "version": text}
+    agent = shop_agent(**named, tags={text: text}, action_groups=(replace(weather_group(), name=text),))
+    generated = generate_agent(agent, framework)
+    written = write_agent(generated, tmp_path)
+    for path in written.files:
+        content = (tmp_path / path).read_text("utf-8")
+        if path.endswith(".py"):
+            ast.parse(content)
+    read = tomllib.loads(generated.files["loom-agent.toml"])
+    assert read["agent"]["description"] == text.replace("\ud800", "?")
+    assert read["agent"]["name"] == generated.name
+    assert "49" not in generated.files["README.md"]
+    assert not write_agent(generate_agent(agent, framework), tmp_path).is_changed
 
 
 @pytest.mark.parametrize("template", ['{"messages": 5}', '{"messages": ["hello", null]}', '{"system": 1}', "[]", "{"])

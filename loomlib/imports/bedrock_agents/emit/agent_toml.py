@@ -89,7 +89,7 @@ def _value(value: str | int | Sequence[str] | Mapping[str, str]) -> str:
 
 def _key(key: str) -> str:
     is_bare = key.isascii() and key.replace("-", "_").replace("_", "a").isalnum()
-    return key if is_bare else json.dumps(key, ensure_ascii=False)
+    return key if is_bare else _value(key)
 
 
 def _once(names: Iterable[str]) -> list[str]:

@@ -82,8 +82,16 @@ def generate_agent(agent: ImportedAgent, framework: FrameworkName) -> GeneratedA
     files |= definition_files(agent)
     files["requirements.txt"] = "\n".join(sorted({*_REQUIREMENTS, *chosen.requirements})) + "\n"
     files["loom-agent.toml"] = agent_toml(agent, uses)
-    files["import.json"] = json.dumps(_import_record(agent, framework, files), indent=2, ensure_ascii=False) + "\n"
+    files = {path: _writable(text) for path, text in files.items()}
+    files["import.json"] = (
+        _writable(json.dumps(_import_record(agent, framework, files), indent=2, ensure_ascii=False)) + "\n"
+    )
     return GeneratedAgent(name=runtime_name(agent.name), framework=framework, files=dict(sorted(files.items())))
+
+
+def _writable(text: str) -> str:
+    """Return a text that UTF-8 can hold, and TOML and Markdown can show: JSON has halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _template_values(agent: ImportedAgent, framework: Framework, uses: Uses) -> dict[str, Any]:
