@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...aws import Clients
+from ...aws.endpoints import DEFAULT_ENDPOINT, describe_endpoints
 from ...aws.runtime_requests import (
     RuntimeCode,
     RuntimeRequest,
@@ -27,7 +28,8 @@ from ...aws.runtimes import (
     wait_until_ready,
 )
 from ...aws.tags import read_tags, write_tags
-from ...errors import AwsError, ConflictError, RequestRejectedError, ResourceNotFoundError
+from ...errors import AwsError, ConflictError, DeployError, RequestRejectedError, ResourceNotFoundError
+from ...presentation.formats import join
 from ..journal import DeployJournal, Intent
 from ..names import AGENT_TAG
 from ..steps import PlanStep
@@ -111,6 +113,7 @@ class RuntimePart:
         if intent.action == "make":
             if not self._owns(runtime_id):
                 return f"kept the runtime {intent.name}, which Loom did not make"
+            self._check_unused(runtime_id)
             report("deleting the runtime")
             delete_runtime(self._clients, runtime_id)
             wait_until_gone(self._clients, runtime_id)
@@ -171,6 +174,20 @@ class RuntimePart:
     def _owns(self, runtime_id: str) -> bool:
         runtime = describe_runtime(self._clients, runtime_id)
         return read_tags(self._clients, runtime.arn).get(AGENT_TAG) == self._request.name
+
+    def _check_unused(self, runtime_id: str) -> None:
+        """Refuse to delete a runtime that somebody has released since: this deployment's endpoints are gone already.
+
+        The journal is a file of one machine, and a later deployment from another one does not know it.
+        """
+        found = describe_endpoints(self._clients, runtime_id)
+        names = [endpoint.name for endpoint in found if endpoint.name != DEFAULT_ENDPOINT]
+        if names:
+            raise DeployError(
+                f"The runtime has endpoints that this deployment did not make: {join(names)}",
+                on=self._request.name,
+                try_="apply(), which completes the deployment, or delete these endpoints first",
+            )
 
     @staticmethod
     def _starts_anew(runtime: RuntimeDescription, *, is_own: bool) -> bool:

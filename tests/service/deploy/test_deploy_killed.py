@@ -101,6 +101,24 @@ def test_a_killed_deploy_is_undone_without_a_package_or_its_resources(
     assert is_gone(leftovers(bench, "undone_only"))
 
 
+def test_an_old_journal_does_not_delete_a_runtime_that_has_been_released_since(
+    killed: KilledDeploys, aws: Callable[[str], loom.Workbench], make_agent: Callable[..., Path]
+) -> None:
+    folder, region = make_agent(), _REGIONS[1]
+    killed.run(folder, "released", region, at=lambda _number, request: creates_runtime(request))
+    bench = aws(region)
+    (runtime_id,) = leftovers(bench, "released").runtimes
+    place = f"arn:aws:bedrock-agentcore:{region}:{bench.clients.account_id()}:runtime"
+    # from another machine, which has no such journal
+    bench.register(f"{place}/{runtime_id}").releases.create("prod", 1)
+    plan = bench.plan(folder, name="released", platform_version="V1")
+    with pytest.raises(loom.errors.DeployError, match="endpoints that this deployment did not make: prod"):
+        plan.rollback()
+    assert is_there_once(leftovers(bench, "released"))
+    assert plan.apply().status == "READY"
+    assert plan.rollback() == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("series", range(5))
 def test_six_kills_at_random_requests_leave_nothing_half_made(
