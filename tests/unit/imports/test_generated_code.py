@@ -333,6 +333,17 @@ def test_any_name_of_an_agent_gives_modules_that_can_be_imported(name: str, tmp_
     assert all(ast.parse(file.read_text("utf-8")) for file in folder.glob("*.py"))
 
 
+def test_a_slow_function_is_not_called_twice(tmp_path: Path) -> None:
+    folder = put(generate_agent(shop_agent(action_groups=(weather_group(),)), "strands"), tmp_path)
+    code = (
+        "from aws_clients import AwsClients\n"
+        "config = AwsClients().get('lambda').meta.config\n"
+        "print(config.retries['total_max_attempts'], config.read_timeout)\n"
+    )
+    made = ran("env", "AWS_DEFAULT_REGION=us-east-1", sys.executable, "-c", code, cwd=folder)
+    assert made.split() == ["1", "900"]
+
+
 def test_texts_of_any_characters_stay_texts(framework: FrameworkName, tmp_path: Path) -> None:
     text = 'x"""\n\'\'\'{{ 7*7 }}{% raw %} ${a} \\N{BULLET} \ud800 \x00 \x7f \u2028 \r\n]]\n[agent]\nname="other"'
     named = {"name": text, "description": text, "instruction": text, "alias_name": text, "version": text}
