@@ -333,6 +333,19 @@ def test_any_name_of_an_agent_gives_modules_that_can_be_imported(name: str, tmp_
     assert all(ast.parse(file.read_text("utf-8")) for file in folder.glob("*.py"))
 
 
+def test_long_term_memory_is_that_of_a_user_whom_the_payload_names(framework: FrameworkName, tmp_path: Path) -> None:
+    generated = generate_agent(with_features("memory"), framework)
+    folder = put(generated, tmp_path)
+    code = (
+        "from payloads import read_request\n"
+        "for named in ({}, {'actor': 'ada'}, {'memoryId': 'ada'}):\n"
+        "    print(read_request({'prompt': 'Hello', **named}, longest_wait_s=60).remembers)\n"
+    )
+    assert ran(sys.executable, "-c", code, cwd=folder).split() == ["False", "True", "True"]
+    assert generated.files["agent.py"].count("request.remembers") == 2
+    assert "means the same. Without it long-term memory is not used.\n\nThe answer" in generated.files["README.md"]
+
+
 def test_a_slow_function_is_not_called_twice(tmp_path: Path) -> None:
     folder = put(generate_agent(shop_agent(action_groups=(weather_group(),)), "strands"), tmp_path)
     code = (
