@@ -107,7 +107,8 @@ def _parts(template: str) -> StepTemplate:
         if not isinstance(message, Mapping):
             continue
         message = cast("Mapping[str, Any]", message)
-        role, text = str(message.get("role") or "user"), _text_of(message.get("content"))
+        role = "assistant" if message.get("role") == "assistant" else "user"  # Converse knows no other
+        text = _text_of(message.get("content"))
         if messages and messages[-1][0] == role:
             messages[-1] = (role, f"{messages[-1][1]}\n\n{text}")
         else:
