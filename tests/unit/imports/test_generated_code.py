@@ -346,6 +346,20 @@ def test_long_term_memory_is_that_of_a_user_whom_the_payload_names(framework: Fr
     assert "means the same. Without it long-term memory is not used.\n\nThe answer" in generated.files["README.md"]
 
 
+def test_spans_have_no_session_attribute_that_is_named_like_a_secret(framework: FrameworkName, tmp_path: Path) -> None:
+    folder = put(generate_agent(shop_agent(), framework), tmp_path)
+    code = (
+        "from definitions import ROOT\n"
+        "from model_loop import _trace_attributes\n"
+        "from sessions import Session\n"
+        "given = {'tier': 'gold', 'accessToken': 'hush', 'x-api-key': 'hush'}\n"
+        "print(_trace_attributes(ROOT, Session(id='s', actor='ada', attributes=given)))\n"
+    )
+    shown = ran(sys.executable, "-c", code, cwd=folder)
+    assert "gold" in shown
+    assert "hush" not in shown
+
+
 def test_a_slow_function_is_not_called_twice(tmp_path: Path) -> None:
     folder = put(generate_agent(shop_agent(action_groups=(weather_group(),)), "strands"), tmp_path)
     code = (
