@@ -34,7 +34,9 @@ _SKIPPED_FOLDERS: Final = frozenset(
     }
 )
 _SKIPPED_SUFFIXES: Final = frozenset({".pyc", ".pyo"})
-_SKIPPED_NAMES: Final = frozenset({".DS_Store", ".env", "loom-agent.toml"})
+_SKIPPED_NAMES: Final = frozenset({".DS_Store", "loom-agent.toml"})
+_SECRETS_FILE: Final = ".env"
+"""The name of files with secrets, and the beginning of the names of their variants, such as `.env.local`."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
@@ -112,6 +114,8 @@ def _files(source: Path) -> Iterator[tuple[str, Path]]:
             _SKIPPED_FOLDERS & set(inside.parts[:-1])
             or file.suffix in _SKIPPED_SUFFIXES
             or file.name in _SKIPPED_NAMES
+            or file.name == _SECRETS_FILE
+            or file.name.startswith(f"{_SECRETS_FILE}.")
             or not file.is_file()
             or not file.resolve().is_relative_to(root)
         )

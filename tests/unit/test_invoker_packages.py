@@ -29,7 +29,8 @@ def names(data: bytes) -> list[str]:
 
 def test_a_folder_is_packed_without_caches_secrets_and_version_control(tmp_path: Path) -> None:
     write(tmp_path, "agent.py", "tools/sum.py", "requirements.txt", "data.json")
-    write(tmp_path, ".git/config", ".venv/lib/x.py", "tools/__pycache__/sum.pyc", ".ipynb_checkpoints/a.py", ".env")
+    write(tmp_path, ".git/config", ".venv/lib/x.py", "tools/__pycache__/sum.pyc", ".ipynb_checkpoints/a.py")
+    write(tmp_path, ".env", ".env.local")
     package = make_package(tmp_path)
     assert names(package.data) == ["agent.py", "data.json", "requirements.txt", "tools/sum.py"]
     assert package.entry_point == "agent.py"

@@ -27,7 +27,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 _ASKED: Final = (
     "Both agents are asked the same cases in the same minutes; an answer is compared with the one that the other agent "
-    "gave to the same case and repeat.",
+    "gave to the same case and repeat. Both really call their functions: what one of them writes, each of them writes.",
     "Each case begins a session of its own. On AgentCore the first call of a session starts it, and its time has that "
     "start; Bedrock Agents has none.",
 )
