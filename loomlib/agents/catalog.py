@@ -106,7 +106,7 @@ class Catalog:
         """
         groups = self._store.groups.list(self.scope)
         if name not in groups:
-            known = f"one of {', '.join(list(groups)[:10])}" if groups else 'bench.catalog.add_to_group("team-a", …)'
+            known = f"one of {', '.join(list(groups)[:10])}" if groups else 'bench.groups.add("team-a", …)'
             raise LoomError("There is no such group of agents", on=name, try_=known)
         return tuple(entry for entry in self.list() if str(entry.arn) in groups[name])
 

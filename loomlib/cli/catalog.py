@@ -41,7 +41,7 @@ def agents(context: click.Context, refresh: bool, group: str | None, tags: tuple
 def export(command: CommandContext, file: Path, group: str | None) -> None:
     """Write the catalog to FILE as JSON: ARNs, endpoints, tags, groups, forms of messages; no secrets."""
     with command.connect() as bench:
-        bench.catalog.export_file(file, group=group)
+        bench.groups.export_file(file, group=group)
         count = len(bench.agents(group=group))
     if command.as_json:
         emit_json({"file": str(file), "agents": count})
@@ -55,7 +55,7 @@ def export(command: CommandContext, file: Path, group: str | None) -> None:
 def import_(command: CommandContext, file: Path) -> int:
     """Register the agents of FILE, which `loom agents export` wrote; exit code 1 when one cannot be registered."""
     with command.connect() as bench:
-        done = bench.catalog.import_file(file, progress=say)
+        done = bench.groups.import_file(file, progress=say)
     rows = records(done.table())
     if command.as_json:
         emit_json(rows)
@@ -70,7 +70,7 @@ def import_(command: CommandContext, file: Path) -> int:
 def groups(command: CommandContext) -> None:
     """List the groups of agents."""
     with command.connect() as bench:
-        rows = records(bench.catalog.groups())
+        rows = records(bench.groups.table())
     if command.as_json:
         emit_json(rows)
     else:
@@ -86,10 +86,10 @@ def group(command: CommandContext, name: str, members: tuple[str, ...], remove: 
     """Put agents into the group NAME, or take them out of it."""
     with command.connect() as bench:
         if remove:
-            bench.catalog.remove_from_group(name, *members)
+            bench.groups.remove(name, *members)
         else:
-            bench.catalog.add_to_group(name, *members)
-        rows = [row for row in records(bench.catalog.groups()) if row["group"] == name]
+            bench.groups.add(name, *members)
+        rows = [row for row in records(bench.groups.table()) if row["group"] == name]
     if command.as_json:
         emit_json(rows[0] if rows else {"group": name, "agents": 0, "names": ""})
     else:

@@ -19,9 +19,9 @@ from ..plugins import find_plugins
 from .agent import Agent
 from .bench_alerts import BenchAlerts
 from .bench_bedrock import BenchBedrock
-from .bench_catalog import BenchCatalog, choose_agents
 from .bench_evals import BenchEvals
 from .bench_gateways import BenchGateways
+from .bench_groups import BenchGroups, choose_agents
 from .bench_identity import BenchIdentity
 from .bench_memories import Memories
 from .bench_telemetry import BenchTelemetry
@@ -80,9 +80,9 @@ class Workbench:
         return BenchBedrock(self.context)
 
     @property
-    def catalog(self) -> BenchCatalog:
+    def groups(self) -> BenchGroups:
         """Groups of agents, and the catalog as a file."""
-        return BenchCatalog(self.context)
+        return BenchGroups(self.context)
 
     @property
     def evals(self) -> BenchEvals:
@@ -134,7 +134,7 @@ class Workbench:
             bench.agents(group="team-a", tags={"stage": "prod"})
 
         Args:
-            group: Only the agents of this group (`bench.catalog.add_to_group`).
+            group: Only the agents of this group (`bench.groups.add`).
             tags: Only agents that have all of these tags.
             refresh: Read each agent's current state and tags from the service first.
 

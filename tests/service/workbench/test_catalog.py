@@ -38,28 +38,28 @@ def test_tags_reach_the_runtime_and_choose_agents(bench, agents):
 
 
 def test_a_group_chooses_agents_for_the_table_for_reports_and_for_the_overview(bench, agents):
-    bench.catalog.add_to_group("team-a", *agents)
-    bench.catalog.add_to_group("team-b", "second")
+    bench.groups.add("team-a", *agents)
+    bench.groups.add("team-b", "second")
     assert set(bench.agents(group="team-a")["name"]) == {"first", "second"}
     assert list(bench.agents(group="team-b")["name"]) == ["second"]
     assert [agent.name for agent in chosen_agents(bench, "group:team-b", otherwise="echo")] == ["second"]
     assert len(bench.telemetry.overview(agents=["group:team-a", "second"]).entries) == 2
-    assert bench.catalog.groups().set_index("group").loc["team-a", "agents"] == 2
-    assert bench.catalog.remove_from_group("team-b", "second") == 1
+    assert bench.groups.table().set_index("group").loc["team-a", "agents"] == 2
+    assert bench.groups.remove("team-b", "second") == 1
     with pytest.raises(LoomError, match=r"no such group of agents.*team-b.*team-a"):
         bench.agents(group="team-b")
     with pytest.raises(ValueError, match="a group's name has letters"):
-        bench.catalog.add_to_group("no spaces", "first")
+        bench.groups.add("no spaces", "first")
 
 
 def test_an_exported_catalog_has_no_secrets_and_is_imported_elsewhere(bench, agents, home, tmp_path):
     first = agents[0]
     first.tags.set({"key": SECRET})
-    bench.catalog.add_to_group("exported", *agents)
+    bench.groups.add("exported", *agents)
     form = MessageFormat(request={"message": "{prompt}"}, answer="result")
     bench.context.store.agents.set_message_format(first.entry.id, form.members())
     bench.clients.control().tag_resource(resourceArn=agents[1].arn, tags={"unread": "yes"})
-    file = bench.catalog.export_file(tmp_path / "catalog.json", group="exported")
+    file = bench.groups.export_file(tmp_path / "catalog.json", group="exported")
     text = file.read_text()
     assert SECRET not in text
     assert "value-that-is-secret" not in text
@@ -83,14 +83,14 @@ def test_an_exported_catalog_has_no_secrets_and_is_imported_elsewhere(bench, age
 
 
 def test_an_agent_that_is_gone_does_not_stop_the_import_of_the_others(bench, agents, tmp_path):
-    file = bench.catalog.export_file(tmp_path / "catalog.json")
+    file = bench.groups.export_file(tmp_path / "catalog.json")
     document = json.loads(file.read_text())
     gone = json.loads(json.dumps(document["agents"][0]))
     gone["arn"] = gone["arn"][:-10] + "AAAAAAAAAA"
     gone["name"] = "gone"
     document["agents"].insert(0, gone)
     file.write_text(json.dumps(document))
-    done = bench.catalog.import_file(file)
+    done = bench.groups.import_file(file)
     assert [entry.agent for entry in done.failed] == ["gone"]
     assert "not found" in done.failed[0].reason.lower()
     assert len(done.entries) == len(document["agents"])
@@ -109,7 +109,7 @@ def test_an_agent_that_is_gone_does_not_stop_the_import_of_the_others(bench, age
 def test_a_file_that_is_no_catalog_gets_one_clear_error(bench, tmp_path, content, complaint):
     (tmp_path / "file.json").write_text(content)
     with pytest.raises(LoomError, match=f"This is no catalog file.*{complaint}"):
-        bench.catalog.import_file(tmp_path / "file.json")
+        bench.groups.import_file(tmp_path / "file.json")
 
 
 def test_the_command_line_exports_imports_groups_tags_and_removes(loom_command, bench, agents, home, tmp_path):

@@ -38,7 +38,7 @@ class ImportedEntry:
 
 
 class CatalogImport:
-    """What importing a catalog file did; made by `bench.catalog.import_file(path)`.
+    """What importing a catalog file did; made by `bench.groups.import_file(path)`.
 
     Args:
         entries: The agents of the file.
@@ -74,12 +74,12 @@ class CatalogImport:
         return card("Catalog import", note=self.sentence(), body=table(_IMPORTED, rows))
 
 
-class BenchCatalog:
-    """Groups of agents, and the catalog as a file; `bench.catalog`.
+class BenchGroups:
+    """Groups of agents, and the catalog as a file; `bench.groups`.
 
-        bench.catalog.add_to_group("team-a", "support", "orders")
+        bench.groups.add("team-a", "support", "orders")
         bench.agents(group="team-a")
-        bench.catalog.export_file("catalog.json")
+        bench.groups.export_file("catalog.json")
 
     Args:
         context: The workbench's resources.
@@ -88,7 +88,7 @@ class BenchCatalog:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def groups(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """Return the groups: how many agents each has, and their names."""
         rows = [
             {"group": name, "agents": len(entries), "names": ", ".join(entry.name for entry in entries)}
@@ -96,7 +96,7 @@ class BenchCatalog:
         ]
         return rows_frame(rows, _GROUPS)
 
-    def add_to_group(self, group: str, *agents: str | Agent) -> None:
+    def add(self, group: str, *agents: str | Agent) -> None:
         """Put agents into a group, which is made when it does not exist. An agent may be in several.
 
         Args:
@@ -108,7 +108,7 @@ class BenchCatalog:
         """
         self._context.catalog.add_to_group(group, map(_key, agents))
 
-    def remove_from_group(self, group: str, *agents: str | Agent) -> int:
+    def remove(self, group: str, *agents: str | Agent) -> int:
         """Take agents out of a group, and return how many were in it; a group without agents is gone.
 
         Args:
