@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import uuid
@@ -67,8 +68,9 @@ def test_the_successor_answers_with_exactly_the_permissions_that_it_needs(bench:
 
 
 def test_generating_again_on_the_command_line_changes_nothing_and_keeps_edits(
-    home: Path, folder: Path, loom_command: LoomCommand
+    home: Path, folder: Path, loom_command: LoomCommand, tmp_path: Path
 ) -> None:
+    folder = shutil.copytree(folder, tmp_path / "shop")
     command = ("bedrock-agents", "generate", "loom-shop", str(folder), "--alias", "live")
     environment = {**os.environ, "LOOM_HOME": str(home)}
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
