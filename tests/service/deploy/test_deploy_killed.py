@@ -15,7 +15,7 @@ import loomlib as loom
 from loomlib import local
 from loomlib.workbench.planning import roll_back
 
-_REGIONS = ("eu-west-1", "eu-west-2", "eu-west-3")
+_REGIONS = ("eu-west-1", "eu-west-2", "eu-west-3", "eu-central-1", "eu-north-1")
 """Each test has a region of its own, where no other agent keeps the bucket."""
 
 
@@ -89,7 +89,7 @@ def test_rolling_back_a_killed_deploy_leaves_nothing(
 def test_a_killed_deploy_is_undone_without_a_package_or_its_resources(
     killed: KilledDeploys, aws: Callable[[str], loom.Workbench], make_agent: Callable[..., Path]
 ) -> None:
-    folder, region = make_agent(), _REGIONS[1]
+    folder, region = make_agent(), _REGIONS[3]
     killed.run(folder, "undone_only", region, at=lambda _number, request: creates_runtime(request))
     bench = aws(region)
     (folder / "requirements.txt").write_text("./not-published\n")
@@ -104,7 +104,7 @@ def test_a_killed_deploy_is_undone_without_a_package_or_its_resources(
 def test_an_old_journal_does_not_delete_a_runtime_that_has_been_released_since(
     killed: KilledDeploys, aws: Callable[[str], loom.Workbench], make_agent: Callable[..., Path]
 ) -> None:
-    folder, region = make_agent(), _REGIONS[1]
+    folder, region = make_agent(), _REGIONS[4]
     killed.run(folder, "released", region, at=lambda _number, request: creates_runtime(request))
     bench = aws(region)
     (runtime_id,) = leftovers(bench, "released").runtimes

@@ -16,7 +16,7 @@ SERVICES = (
     *("bedrock-agentcore-control", "codebuild", "ecr", "events", "iam", "lambda", "s3", "scheduler", "sts"),
     "bedrock-agentcore",
 )
-REGION = "us-west-2"
+REGION = "us-east-2"
 READING = ("Get", "Head", "List", "Describe", "BatchGet")
 
 
@@ -27,13 +27,18 @@ def sent(service: local.ServiceState, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="module")
-def agent(sent: list[SentRequest], make_agent: Callable[..., Path]) -> Iterator[loom.Agent]:
+def bench(sent: list[SentRequest]) -> Iterator[loom.Workbench]:
+    with loom.connect("aws", region=REGION) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def agent(bench: loom.Workbench, make_agent: Callable[..., Path]) -> loom.Agent:
     folder = make_agent("released")
-    with loom.connect("aws", region=REGION) as bench:
-        for version in ("one", "two"):
-            (folder / "version.txt").write_text(version)
-            agent = bench.deploy(folder, platform_version="V1")
-        yield agent
+    for version in ("one", "two"):
+        (folder / "version.txt").write_text(version)
+        agent = bench.deploy(folder, platform_version="V1")
+    return agent
 
 
 def asked(sent: list[SentRequest], do: Callable[[], object]) -> tuple[list[str], list[str]]:
@@ -56,9 +61,11 @@ def test_promotion_and_rollback_change_nothing_but_the_endpoint(agent: loom.Agen
 
 
 def test_versions_endpoints_and_differences_only_read(agent: loom.Agent, sent: list[SentRequest]) -> None:
+    agent.releases.promote("seen", version=1)
+
     def look() -> None:
         assert list(agent.versions()["version"]) == ["2", "1"]
-        assert "prod" in list(agent.releases.endpoints()["endpoint"])
+        assert "seen" in list(agent.releases.endpoints()["endpoint"])
         assert "+two" in agent.releases.diff(1, 2).text
 
     reads, changes = asked(sent, look)
@@ -67,13 +74,14 @@ def test_versions_endpoints_and_differences_only_read(agent: loom.Agent, sent: l
 
 
 def test_an_ab_test_makes_one_endpoint_and_deletes_it(agent: loom.Agent, sent: list[SentRequest]) -> None:
-    _, changes = asked(sent, lambda: agent.releases.start_ab_test("prod", {1: 0.9, 2: 0.1}, sessions=12))
+    agent.releases.promote("tested", version=1)
+    _, changes = asked(sent, lambda: agent.releases.start_ab_test("tested", {1: 0.9, 2: 0.1}, sessions=12))
     assert changes == ["bedrock-agentcore-control.CreateAgentRuntimeEndpoint"]
-    test = agent.releases.ab_test("prod")
-    session = next(f"session-{number:030}" for number in range(99) if test.route(f"session-{number:030}") != "prod")
+    test = agent.releases.ab_test("tested")
+    session = next(f"session-{number:030}" for number in range(99) if test.route(f"session-{number:030}") != "tested")
     _, changes = asked(sent, lambda: test.invoke("hello", session_id=session))
     assert changes == ["bedrock-agentcore.InvokeAgentRuntime"]
-    assert "qualifier=prod_v2" in sent[-1].target
+    assert "qualifier=tested_v2" in sent[-1].target
     _, changes = asked(sent, lambda: test.stop(promote=2))
     assert changes == [
         "bedrock-agentcore-control.UpdateAgentRuntimeEndpoint",
@@ -88,14 +96,15 @@ def test_tags_are_written_to_the_runtime(agent: loom.Agent, sent: list[SentReque
 
 
 def test_a_removal_is_planned_by_reading_and_deletes_what_the_deployment_made(
-    agent: loom.Agent, sent: list[SentRequest]
+    bench: loom.Workbench, make_agent: Callable[..., Path], sent: list[SentRequest]
 ) -> None:
-    bench = loom.Workbench(agent.context)
+    agent = bench.deploy(make_agent("removed"), platform_version="V1")
+    agent.releases.promote("prod", version=1)
     plans = []
     _, changes = asked(sent, lambda: plans.append(agent.removal_plan()))
     assert changes == []
     deleted = {(step.kind, step.name) for step in plans[0].value.deleted}
-    assert {("endpoint", "prod"), ("role", f"loom-released-{REGION}")} <= deleted
+    assert {("endpoint", "prod"), ("role", f"loom-removed-{REGION}")} <= deleted
     _, changes = asked(sent, plans[0].apply)
     assert changes == [
         "bedrock-agentcore-control.DeleteAgentRuntimeEndpoint",
@@ -104,5 +113,5 @@ def test_a_removal_is_planned_by_reading_and_deletes_what_the_deployment_made(
         "iam.DeleteRolePolicy",
         "iam.DeleteRole",
     ]
-    found = leftovers(bench, "released")
+    found = leftovers(bench, "removed")
     assert (found.runtimes, found.roles, found.packages, found.has_bucket) == ([], [], [], True)

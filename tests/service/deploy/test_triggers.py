@@ -133,36 +133,46 @@ def test_the_bucket_keeps_its_other_notifications(deployed: Clients, aws: Any) -
     assert found["EventBridgeConfiguration"] == {}
 
 
-def test_a_schedule_that_is_switched_off_stays_so_when_it_changes(deployed: Clients, aws: Any, folder: Path) -> None:
+def test_a_schedule_that_is_switched_off_stays_so_when_it_changes(
+    sent_by: tuple[Clients, list[SentRequest]], aws: Any, folder: Path
+) -> None:
+    clients, spec = sent_by[0], replace(SPEC, name="paused", triggers=SPEC.triggers[:1])
+    deployment(clients, folder, spec).apply(lambda line: None)
     scheduler = aws.client("scheduler")
-    found = scheduler.get_schedule(Name="loom-triggered-schedule-1")
+    found = scheduler.get_schedule(Name="loom-paused-schedule-1")
     kept = {name: found[name] for name in ("Name", "ScheduleExpression", "FlexibleTimeWindow", "Target", "Description")}
     scheduler.update_schedule(**kept, State="DISABLED")
-    daily = replace(SPEC, triggers=(replace(SPEC.triggers[0], schedule="cron(0 8 * * ? *)"), SPEC.triggers[1]))
-    plan = deployment(deployed, folder, daily).plan()
+    daily = replace(spec, triggers=(replace(spec.triggers[0], schedule="cron(0 8 * * ? *)"),))
+    plan = deployment(clients, folder, daily).plan()
     (step,) = [step for step in plan.steps if step.kind == "trigger schedule-1"]
     assert (step.action, step.note) == ("change", "it is switched off, and stays so")
-    deployment(deployed, folder, daily).apply(lambda line: None)
-    changed = scheduler.get_schedule(Name="loom-triggered-schedule-1")
+    deployment(clients, folder, daily).apply(lambda line: None)
+    changed = scheduler.get_schedule(Name="loom-paused-schedule-1")
     assert (changed["ScheduleExpression"], changed["State"]) == ("cron(0 8 * * ? *)", "DISABLED")
 
 
 def test_triggers_that_the_file_no_longer_has_are_removed_with_their_roles(
-    deployed: Clients, aws: Any, folder: Path
+    sent_by: tuple[Clients, list[SentRequest]], aws: Any, folder: Path
 ) -> None:
-    bare = replace(SPEC, triggers=())
-    plan = deployment(deployed, folder, bare).plan()
+    clients, bucket = sent_by[0], "retired-in"
+    aws.client("s3").create_bucket(Bucket=bucket)
+    spec = replace(SPEC, name="retired", triggers=(SPEC.triggers[0], TriggerSpec(s3=bucket)))
+    deployment(clients, folder, spec).apply(lambda line: None)
+    roles = [role["RoleName"] for role in aws.client("iam").list_roles()["Roles"]]
+    assert [name for name in roles if name.startswith("loom-retired-s")]
+    bare = replace(spec, triggers=())
+    plan = deployment(clients, folder, bare).plan()
     assert [step.kind for step in plan.steps if step.kind.startswith("removed")] == [
         "removed trigger schedule-1",
         "removed trigger s3-1",
     ]
-    deployment(deployed, folder, bare).apply(lambda line: None)
-    assert not aws.client("scheduler").list_schedules(NamePrefix="loom-triggered-")["Schedules"]
-    assert not aws.client("events").list_rules(NamePrefix="loom-triggered-")["Rules"]
+    deployment(clients, folder, bare).apply(lambda line: None)
+    assert not aws.client("scheduler").list_schedules(NamePrefix="loom-retired-")["Schedules"]
+    assert not aws.client("events").list_rules(NamePrefix="loom-retired-")["Rules"]
     roles = [role["RoleName"] for role in aws.client("iam").list_roles()["Roles"]]
-    assert not [name for name in roles if name.startswith("loom-triggered-s")]
+    assert not [name for name in roles if name.startswith("loom-retired-s")]
     with pytest.raises(LoomError, match="not deployed"):
-        fire_trigger(deployed, agent_triggers(SPEC)[0])
+        fire_trigger(clients, agent_triggers(spec)[0])
 
 
 def test_a_trigger_about_a_bucket_that_does_not_exist_is_refused_by_the_plan(deployed: Clients, folder: Path) -> None:

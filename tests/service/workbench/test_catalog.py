@@ -23,18 +23,18 @@ def agents(bench, tmp_path_factory):
     return [deploy_version(bench, folder, name, name, environment=environment) for name in ("first", "second")]
 
 
-def test_tags_reach_the_runtime_and_choose_agents(bench, agents):
-    first, _second = agents
-    assert first.tags.set({"team": "search", "stage": "prod"})["team"] == "search"
-    stored = bench.clients.control().list_tags_for_resource(resourceArn=first.arn)["tags"]
+def test_tags_reach_the_runtime_and_choose_agents(bench, tmp_path):
+    agent = deploy_version(bench, tmp_path, "labelled", "one")
+    assert agent.tags.set({"team": "search", "stage": "prod"})["team"] == "search"
+    stored = bench.clients.control().list_tags_for_resource(resourceArn=agent.arn)["tags"]
     assert stored.items() >= {"team": "search", "stage": "prod"}.items()
-    assert list(bench.agents(tags={"team": "search"})["name"]) == ["first"]
+    assert list(bench.agents(tags={"team": "search"})["name"]) == ["labelled"]
     assert bench.agents(tags={"team": "search"})["tags"].tolist() == ["stage=prod, team=search"]
-    assert "stage" not in first.tags.remove("stage", "absent")
-    bench.clients.control().tag_resource(resourceArn=first.arn, tags={"by": "hand"})
-    assert list(bench.agents(tags={"by": "hand"}, refresh=True)["name"]) == ["first"]
+    assert "stage" not in agent.tags.remove("stage", "absent")
+    bench.clients.control().tag_resource(resourceArn=agent.arn, tags={"by": "hand"})
+    assert list(bench.agents(tags={"by": "hand"}, refresh=True)["name"]) == ["labelled"]
     with pytest.raises(ValueError, match="the tag loom:agent is reserved"):
-        first.tags.remove("loom:agent")
+        agent.tags.remove("loom:agent")
 
 
 def test_a_group_chooses_agents_for_the_table_for_reports_and_for_the_overview(bench, agents):
@@ -71,19 +71,20 @@ def test_an_exported_catalog_has_no_secrets_and_is_imported_elsewhere(bench, age
     other = f"sqlite:///{tmp_path}/other.db"
     with loom.connect(home=home, database_url=other) as elsewhere:
         assert len(elsewhere.agents()) == 0
-        done = elsewhere.catalog.import_file(file)
+        done = elsewhere.groups.import_file(file)
         assert [entry.outcome for entry in done.entries] == ["added", "added"]
         assert set(elsewhere.agents(group="exported")["name"]) == {"first", "second"}
         assert elsewhere.agent("first").entry.message_format == form
         assert elsewhere.agent("first").entry.tags["key"] == SECRET  # from the runtime, not from the file
-        again = elsewhere.catalog.import_file(file)
+        again = elsewhere.groups.import_file(file)
         assert again.sentence() == "2 agents: 2 known · 1 group"
-        assert elsewhere.catalog.export_file(tmp_path / "again.json").read_text() == text
+        assert elsewhere.groups.export_file(tmp_path / "again.json").read_text() == text
     bench.context.store.agents.set_message_format(first.entry.id, None)
 
 
 def test_an_agent_that_is_gone_does_not_stop_the_import_of_the_others(bench, agents, tmp_path):
-    file = bench.groups.export_file(tmp_path / "catalog.json")
+    bench.groups.add("with-one-gone", *agents)
+    file = bench.groups.export_file(tmp_path / "catalog.json", group="with-one-gone")
     document = json.loads(file.read_text())
     gone = json.loads(json.dumps(document["agents"][0]))
     gone["arn"] = gone["arn"][:-10] + "AAAAAAAAAA"
@@ -93,7 +94,7 @@ def test_an_agent_that_is_gone_does_not_stop_the_import_of_the_others(bench, age
     done = bench.groups.import_file(file)
     assert [entry.agent for entry in done.failed] == ["gone"]
     assert "not found" in done.failed[0].reason.lower()
-    assert len(done.entries) == len(document["agents"])
+    assert len(done.entries) == len(document["agents"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -112,22 +113,23 @@ def test_a_file_that_is_no_catalog_gets_one_clear_error(bench, tmp_path, content
         bench.groups.import_file(tmp_path / "file.json")
 
 
-def test_the_command_line_exports_imports_groups_tags_and_removes(loom_command, bench, agents, home, tmp_path):
+def test_the_command_line_exports_imports_groups_tags_and_removes(loom_command, bench, home, tmp_path):
     def call(*arguments, code=0):
         ran = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(home)})
         assert ran.returncode == code, ran.stdout + ran.stderr
         return ran
 
+    deploy_version(bench, tmp_path / "code", "commanded", "one")
     file = tmp_path / "typed.json"
-    assert "team-c: second" in call("agents", "group", "team-c", "second").stderr
+    assert "team-c: commanded" in call("agents", "group", "team-c", "commanded").stderr
     assert json.loads(call("--json", "agents", "export", str(file), "--group", "team-c").stdout)["agents"] == 1
     assert [row["outcome"] for row in json.loads(call("--json", "agents", "import", str(file)).stdout)] == ["known"]
-    assert [row["name"] for row in json.loads(call("--json", "agents", "--group", "team-c").stdout)] == ["second"]
-    assert json.loads(call("--json", "tag", "second", "owner=ann").stdout)["owner"] == "ann"
-    assert "second" in call("agents", "--tag", "owner=ann").stdout
-    assert "no agents" in call("agents", "group", "team-c", "second", "--remove").stderr
-    plan = json.loads(call("--json", "remove", "second", "--everything", "--plan").stdout)
+    assert [row["name"] for row in json.loads(call("--json", "agents", "--group", "team-c").stdout)] == ["commanded"]
+    assert json.loads(call("--json", "tag", "commanded", "owner=ann").stdout)["owner"] == "ann"
+    assert "commanded" in call("agents", "--tag", "owner=ann").stdout
+    assert "no agents" in call("agents", "group", "team-c", "commanded", "--remove").stderr
+    plan = json.loads(call("--json", "remove", "commanded", "--everything", "--plan").stdout)
     assert {"delete", "keep"} == {step["action"] for step in plan["steps"]}
-    assert "second" in call("agents").stdout
-    call("remove", "second", "--everything")
-    assert "second" not in [row["name"] for row in json.loads(call("--json", "agents").stdout)]
+    assert "commanded" in call("agents").stdout
+    call("remove", "commanded", "--everything")
+    assert "commanded" not in [row["name"] for row in json.loads(call("--json", "agents").stdout)]
