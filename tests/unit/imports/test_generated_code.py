@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from agent_variants import everything, member, shop_agent, step, stock_group, variants, weather_group, with_features
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from imported_agents import lambda_arn, orders_agent, support_supervisor
 
@@ -484,6 +484,7 @@ def test_literals_read_back_as_they_were(value: Any) -> None:
     assert ast.literal_eval(python_text(value)) == value
 
 
+@example([{"k" * 80: "\n0"}])
 @settings(max_examples=8, deadline=None)
 @given(st.lists(LITERALS, min_size=20, max_size=40))
 def test_literals_are_formatted_as_ruff_formats_them(values: list[Any]) -> None:

@@ -78,6 +78,8 @@ def _long_text(text: str, indent: int) -> str:
     """Return a text as parts below each other, each of which ends after a space or a line break."""
     pad, end = " " * (indent + _INDENT), " " * indent
     room = WIDTH - indent - _INDENT - 2
+    if _width(_text(text)) - 2 <= room:
+        return _text(text)  # ruff joins parts that fit in a line
     parts: list[str] = []
     for line in text.splitlines(keepends=True) if "\n" in text else [text]:
         part = ""
