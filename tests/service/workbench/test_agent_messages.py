@@ -10,7 +10,7 @@ import loomlib as loom
 from loomlib.errors import LoomError
 from loomlib.workbench import Agent, Workbench
 
-AGENT = '''
+AGENT = """
 import os
 
 from bedrock_agentcore import BedrockAgentCoreApp
@@ -41,7 +41,7 @@ def invoke(payload, context):
 
 
 app.run()
-'''
+"""
 
 
 @pytest.fixture(scope="module")
