@@ -23,7 +23,7 @@ _DATABASES: Final = (
 OWN: Final = (
     *(f"{name}{journal}" for name in _DATABASES for journal in ("", "-wal", "-shm", "-journal")),
     "service.json", "service.log*", "service.lock", "start.lock", "runtimes", "sessions", "environments",
-    "aws-names", "browser-profiles", "deployments", "shadow", "loom_lab", FOLDER,
+    "aws-names", "identity", "images", "browser-profiles", "deployments", "shadow", "loom_lab", FOLDER,
 )  # fmt: skip
 """Names of Loom's own files in a home folder. Other files belong to the learner and stay."""
 _SIGNS: Final = ("loom.db", "service.lock")

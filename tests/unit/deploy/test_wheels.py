@@ -130,7 +130,8 @@ def test_a_file_of_requirements_in_another_encoding_is_refused(tmp_path: Path, m
 
 def test_hashes_continued_lines_and_options_of_the_index_are_accepted(tmp_path: Path) -> None:
     hashed = "one==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n"
-    text = f"--index-url https://example.com/simple --pre\n{hashed}two[a] >= 2 # why\n"
+    index = "https://example.com/simple"
+    text = f"--index-url {index} --pre\n{hashed}two[a] >= 2 # why\n"
     code = agent(tmp_path / "code", text)
     assert list(_requirement_lines(code / "requirements.txt", code)) == ["one==1", "two[a] >= 2"]
 
