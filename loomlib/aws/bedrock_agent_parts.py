@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from loomlib.errors import LoomError, RequestRejectedError, ResourceNotFoundError
+from loomlib.presentation.formats import size
 
 from .bedrock_agents import TEST_ALIAS
 from .bedrock_models import IdentifiedModel, identify_model
@@ -218,7 +219,7 @@ def read_schema(clients: Clients, bucket: str, key: str, *, region: str | None =
         return RelatedText(source=where, problem=f"the schema {where} cannot be read: {error.what}")
     content: bytes = answer["content"]
     if len(content) > LARGEST_SCHEMA:
-        limit = f"{LARGEST_SCHEMA:,} bytes"
+        limit = size(LARGEST_SCHEMA)
         return RelatedText(source=where, problem=f"the schema {where} is larger than {limit}")
     text = _decoded(content)
     if text is None:

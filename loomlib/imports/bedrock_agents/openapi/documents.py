@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn, cast
 
 from loomlib.errors import LoomError
 from loomlib.json_values import as_list, mapping_or_none
+from loomlib.presentation.formats import number
 
 from .yaml_nodes import parse_yaml
 
@@ -60,7 +61,7 @@ def plain_json(document: object) -> dict[str, Any]:
 def _plain(value: object, depth: int, left: list[int]) -> Any:
     left[0] -= 1
     if left[0] < 0:
-        raise ApiDocumentError(f"The document has more than {MOST_VALUES:,} values")
+        raise ApiDocumentError(f"The document has more than {number(MOST_VALUES)} values")
     if depth > DEEPEST:
         raise ApiDocumentError(f"The document is nested more than {DEEPEST} levels deep")
     if isinstance(value, str):

@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 from urllib.parse import unquote
 
 from loomlib.json_values import as_list, as_mapping, as_text, mapping_or_none
+from loomlib.presentation.formats import number
 
 from .documents import ApiDocumentError
 
@@ -64,7 +65,7 @@ class References:
     def _schema(self, value: object, above: tuple[str, ...], depth: int) -> dict[str, Any]:
         self._left -= 1
         if self._left < 0:
-            self.problems[f"its schemas have more than {_MOST_VALUES:,} values, references followed"] = None
+            self.problems[f"its schemas have more than {number(_MOST_VALUES)} values, references followed"] = None
             return {}
         if depth > _DEEPEST:
             self.notes[f"a schema is cut below {_DEEPEST} levels"] = None
