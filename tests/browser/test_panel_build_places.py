@@ -93,7 +93,7 @@ def test_errors_stand_beside_their_field_and_panels_follow_what_others_change(
     build.get_by_role("grid", name="agents of the catalog").locator("tr[data-index]").first.click()
     details = build.get_by_role("region", name="calculator", exact=True)
     expect(details.locator("dd").nth(4)).to_have_text("1")
-    run_cell(page, "bench.deploy('calculator'); bench.deploy('echo'); None")
+    run_cell(page, "bench.deploy('calculator', environment={'TONE': 'kind'}); bench.deploy('echo'); None")
     build.get_by_role("button", name="Refresh all").click()
     expect(details.locator("dd").nth(4)).to_have_text("2", timeout=60_000)
     screenshot(page, "build-details", tmp_path)

@@ -92,7 +92,7 @@ function short(text, longest = 80) {
 
 // ---- the kernel's other end ----
 
-const ANSWER_S = 5;
+const ANSWER_S = 5, KERNEL_S = 1;
 const CALLS = new WeakMap();
 
 /** Calls `f` for each message of that kind; returns what stops it. */
@@ -117,7 +117,7 @@ function onState(model, names, f) {
 function callsOf(model) {
   let calls = CALLS.get(model);
   if (calls) return calls;
-  calls = { waiting: new Map(), silent: new Set(), failed: new Set(), isLost: false };
+  calls = { waiting: new Map(), silent: new Set(), failed: new Set(), isLost: false, watching: null };
   CALLS.set(model, calls);
   model.on("msg:custom", (message) => {
     const call = message && calls.waiting.get(message.id);
@@ -128,13 +128,30 @@ function callsOf(model) {
     if (message.is === "failed") for (const listener of calls.failed) listener();
     call.resolve(message.is === "done" ? message.value ?? {} : null);
   });
-  model.on("comm_live_update", () => {
+  calls.lose = () => {
     calls.isLost = true;
     for (const listener of calls.silent) listener("lost");
     for (const call of calls.waiting.values()) { call.heard("lost"); call.resolve(null); }
     calls.waiting.clear();
-  });
+  };
+  model.on("comm_live_update", calls.lose);
   return calls;
+}
+
+/** Whether the kernel has ended while the page stays, as after a shutdown. A host that tells no kernel is not judged. */
+function hasEnded(model) {
+  const manager = model.widget_manager;
+  if (!manager || !("kernel" in manager)) return false;
+  return !manager.kernel || manager.kernel.isDisposed || manager.kernel.status === "dead";
+}
+
+/** Lets the calls that wait fail when the kernel ends before it answers: no message tells it. */
+function watchKernel(model, calls) {
+  if (calls.watching) return;
+  calls.watching = setInterval(() => {
+    if (calls.waiting.size && hasEnded(model)) calls.lose();
+    if (!calls.waiting.size) { clearInterval(calls.watching); calls.watching = null; }
+  }, KERNEL_S * 1000);
 }
 
 /** Whether the kernel runs something else, so that it answers later. */
@@ -156,6 +173,7 @@ function act(model, name, form = {}) {
     if (calls.isLost) { say("lost"); return void resolve(null); }
     const timer = setTimeout(() => say(isBusy(model) ? "busy" : "lost"), ANSWER_S * 1000);
     calls.waiting.set(id, { resolve, heard: (word = "") => { clearTimeout(timer); say(word); } });
+    watchKernel(model, calls);
     try {
       model.send({ do: name, with: form, id });
     } catch {
