@@ -2,6 +2,7 @@
 
 from .amount import Amount
 from .cost import Cost, CostLine, cost_of, cost_of_calls
+from .host_prices import FargatePrice, LambdaPrice, ManagedAgentPrice
 from .prices import KINDS, ModelPrice, PriceTable, RuntimePrice, model_key, price_table
 from .runtime_use import RuntimeUse
 from .totals import CostTotal, cost_by, total_cost
@@ -16,6 +17,9 @@ __all__ = [
     "CostLine",
     "CostTotal",
     "CountTokens",
+    "FargatePrice",
+    "LambdaPrice",
+    "ManagedAgentPrice",
     "ModelPrice",
     "PriceTable",
     "RuntimePrice",

@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
 from importlib import resources
@@ -16,13 +16,14 @@ from typing import Any, cast
 from loomlib.errors import SettingsError
 from loomlib.toml_files import read_toml
 
+from .host_prices import HOSTS, NOT_PRICES, FargatePrice, LambdaPrice, ManagedAgentPrice
+
 FILE = "prices.toml"
 KINDS = ("input", "output", "cache_read", "cache_write")
 _REGION = re.compile(r"^(?:us-gov|us|eu|apac|ap|jp|au|ca|sa|me|global)\.")
 _VENDOR = re.compile(r"^(?:anthropic|amazon)\.")
 _VERSION = re.compile(r"(?:[-@]\d{8})?(?:-latest)?(?:-v\d+)?(?::\d+k?)*(?:@[\w-]+)?$")
 _MODEL_KEYS = {"ids", *KINDS, "up_to_prompt_tokens", "long", "source", "as_of"}
-_RUNTIME_KEYS = {"cpu_per_vcpu_hour", "memory_per_gb_hour", "minimum_memory_gb", "source", "as_of"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,7 @@ class RuntimePrice:
         cpu_per_vcpu_hour: The price of a vCPU-hour.
         memory_per_gb_hour: The price of a GB-hour.
         minimum_memory_gb: The least memory that is billed.
+        region: The AWS region.
         source: Where the prices come from.
         as_of: Their date.
     """
@@ -71,23 +73,30 @@ class RuntimePrice:
     cpu_per_vcpu_hour: Decimal | None = None
     memory_per_gb_hour: Decimal | None = None
     minimum_memory_gb: Decimal = Decimal(0)
+    region: str = ""
     source: str = ""
     as_of: date | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable:
-    """Prices of models and of the runtime; made by `price_table`.
+    """Prices of models, of the runtime and of other services that run agents; made by `price_table`.
 
     Attributes:
         models: The models by key (`model_key`).
         runtime: The runtime's prices.
         currency: ISO 4217 code.
+        functions: Lambda's prices.
+        fargate: Fargate's prices.
+        managed_agents: The price of managed agents.
     """
 
     models: Mapping[str, ModelPrice]
     runtime: RuntimePrice
     currency: str = "USD"
+    functions: LambdaPrice = field(default_factory=LambdaPrice)
+    fargate: FargatePrice = field(default_factory=FargatePrice)
+    managed_agents: ManagedAgentPrice = field(default_factory=ManagedAgentPrice)
 
     def model(self, model_id: str | None) -> ModelPrice | None:
         """Return the price of a model by its id, inference profile or ARN; None where the table has none."""
@@ -141,44 +150,58 @@ def price_table(
     return _table(shipped, own)
 
 
+_SERVICES = {"runtime": RuntimePrice, **HOSTS}
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     models: list[ModelPrice]
-    runtime: Mapping[str, Any]
+    services: Mapping[str, Mapping[str, Any]]
     currency: str | None
 
 
 def _table(*files: _File) -> PriceTable:
     models: dict[str, ModelPrice] = {}
-    runtime: dict[str, Any] = {}
+    services: dict[str, dict[str, Any]] = {name: {} for name in _SERVICES}
     currency = "USD"
-    for file in files:
-        models |= {id: price for price in file.models for id in price.ids}
-        runtime |= file.runtime
-        currency = file.currency or currency
     if len({file.currency for file in files if file.currency}) > 1:
         # Prices in another currency cannot be added to the shipped ones, so these are left out.
-        models = {id: price for price in files[-1].models for id in price.ids}
-        runtime = dict(files[-1].runtime)
-    return PriceTable(models=models, runtime=RuntimePrice(**runtime), currency=currency)
+        files = files[-1:]
+    for file in files:
+        models |= {id: price for price in file.models for id in price.ids}
+        for name, given in file.services.items():
+            services[name] |= given
+        currency = file.currency or currency
+    return PriceTable(
+        models=models,
+        runtime=RuntimePrice(**services["runtime"]),
+        currency=currency,
+        functions=LambdaPrice(**services["lambda"]),
+        fargate=FargatePrice(**services["fargate"]),
+        managed_agents=ManagedAgentPrice(**services["managed_agents"]),
+    )
 
 
 def _parse(document: Mapping[str, Any], where: str) -> _File:
-    _check_keys(document, {"currency", "runtime", "model"}, where)
-    runtime = _mapping(document.get("runtime", {}), f"runtime in {where}")
-    _check_keys(runtime, _RUNTIME_KEYS, f"runtime in {where}")
+    _check_keys(document, {"currency", "model", *_SERVICES}, where)
+    services = {name: _service(document.get(name, {}), name, where) for name in _SERVICES}
     entries: object = document.get("model", [])
     if not isinstance(entries, list):
         raise SettingsError("model must be an array of tables", on=where, try_="[[model]]")
     currency: object = document.get("currency")
     return _File(
         [_model(_mapping(entry, where), where) for entry in cast("list[object]", entries)],
-        {
-            key: value if key in ("source", "as_of") else _price(value, f"runtime.{key} in {where}")
-            for key, value in runtime.items()
-        },
+        services,
         None if currency is None else str(currency),
     )
+
+
+def _service(given: object, name: str, where: str) -> Mapping[str, Any]:
+    table = _mapping(given, f"{name} in {where}")
+    _check_keys(table, (field.name for field in fields(_SERVICES[name])), f"{name} in {where}")
+    return {
+        key: value if key in NOT_PRICES else _price(value, f"{name}.{key} in {where}") for key, value in table.items()
+    }
 
 
 def _model(entry: Mapping[str, Any], where: str) -> ModelPrice:

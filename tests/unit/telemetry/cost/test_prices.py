@@ -115,3 +115,26 @@ def test_a_wrong_price_file_is_refused_with_its_name(tmp_path: Path, text: str, 
 def test_a_price_file_that_is_named_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         price_table(tmp_path / "missing.toml")
+
+
+def test_every_service_that_runs_agents_has_dated_prices_with_a_region_and_a_source() -> None:
+    table = price_table()
+    for price in (table.runtime, table.functions, table.fargate, table.managed_agents):
+        assert isinstance(price.as_of, date)
+        assert price.region
+        assert price.source
+    assert table.functions.per_gb_second == Decimal("0.0000133334")
+    assert table.fargate.per_vcpu_hour == Decimal("0.03238")
+    assert table.managed_agents.per_session_hour == Decimal("0.08")
+
+
+def test_a_single_price_of_another_service_can_be_replaced(tmp_path: Path) -> None:
+    own = tmp_path / "prices.toml"
+    own.write_text("[lambda]\nper_gb_second = 0.00001\n[fargate]\nper_gb_hour = 0.001\n")
+    table = price_table(own)
+    assert table.functions.per_gb_second == Decimal("0.00001")
+    assert table.functions.per_million_requests == Decimal("0.20")
+    assert table.fargate.per_gb_hour == Decimal("0.001")
+    own.write_text("[lambda]\nper_gb = 1\n")
+    with pytest.raises(SettingsError, match="Unknown keys: per_gb"):
+        price_table(own)
