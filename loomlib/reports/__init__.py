@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .run import ReportOutcome, run_report
     from .session_story import SessionStory
     from .snapshot_report import snapshot_notes, snapshot_verdict
+    from .start_economics import economics_notes, economics_verdict, given_starts, number_list
     from .summary import SUMMARY_MIME
     from .time_spent import TimeSpent
     from .tool_scaling import ToolScaling
@@ -76,6 +77,8 @@ __all__ = [
     "compared_agents",
     "comparison_verdict",
     "describe_parameters",
+    "economics_notes",
+    "economics_verdict",
     "eval_gates",
     "eval_notes",
     "eval_verdict",
@@ -83,12 +86,14 @@ __all__ = [
     "find_report",
     "findings",
     "gate_list",
+    "given_starts",
     "inspected_memory",
     "memory_notes",
     "memory_study_subjects",
     "memory_verdict",
     "method",
     "newest_sessions",
+    "number_list",
     "read_parameters",
     "report_notebooks",
     "run_report",
@@ -133,6 +138,7 @@ __getattr__ = names_on_use(
         "run": "ReportOutcome run_report",
         "session_story": "SessionStory",
         "snapshot_report": "snapshot_notes snapshot_verdict",
+        "start_economics": "economics_notes economics_verdict given_starts number_list",
         "summary": "SUMMARY_MIME",
         "time_spent": "TimeSpent",
         "tool_scaling": "ToolScaling",

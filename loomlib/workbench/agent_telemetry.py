@@ -18,6 +18,7 @@ from .tracing import find_traces
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..latency.economics import SessionTraffic
     from .overview import AgentOverview
     from .traces import Traces
 
@@ -95,6 +96,21 @@ class AgentTelemetry:
         start = datetime.now(UTC) - timedelta(hours=hours)
         processes = list_processes(self._context.clients, self._entry.arn, self._qualifier, start=start)
         return ProcessesView(processes, title=f"{self._entry.name} · {self._qualifier}")
+
+    def traffic(self, since: datetime | timedelta | None = None) -> SessionTraffic:
+        """Return the traffic of the stored calls without those of studies, for `bench.telemetry.start_economics`.
+
+        Sessions are spread evenly over the time from the first call to the last one.
+
+        Args:
+            since: The first call's earliest time, or how long ago that was; the beginning by default.
+
+        Raises:
+            ValueError: No session has two calls, so no think time is known.
+        """
+        from .start_economics import observed_traffic
+
+        return observed_traffic(self._context, self._entry, since)
 
     def overview(
         self,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..agents import AgentEntry
@@ -16,6 +17,14 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..latency.economics import (
+        MeasuredStarts,
+        Moment,
+        SessionTraffic,
+        StartAssumptions,
+        StartEconomics,
+        StartPolicy,
+    )
     from ..metrics import AgentFigures
     from .catching_up import CaughtUp
     from .overview import Overview
@@ -121,6 +130,57 @@ class BenchTelemetry:
         A `prices.toml` in the home folder overrides the shipped ones.
         """
         return rows_frame(self._context.prices.table())
+
+    def start_economics(
+        self,
+        calls: str | Sequence[MeasuredStarts],
+        traffic: SessionTraffic,
+        *,
+        policies: Iterable[StartPolicy] | None = None,
+        assumptions: StartAssumptions | None = None,
+        prices: str | Path | None = None,
+        max_p90_ms: float = 0.0,
+        moment: Moment = "answer",
+        seed: int = 0,
+    ) -> StartEconomics:
+        """Return what it costs to keep sessions warm, and what that does to latency, from a stored study.
+
+        Durations come from the study, CPU time and memory from the usage logs of its calls. Other hosts are priced too.
+
+            from loomlib.latency.economics import SessionTraffic, ThinkTimes
+
+            traffic = SessionTraffic(sessions_per_day=2000, calls_per_session=5, think=ThinkTimes.exponential(60))
+            bench.telemetry.start_economics(study.study_id, traffic, max_p90_ms=1000)
+
+        Args:
+            calls: The id of a latency study, a study of pre-warmed sessions, or a study of session starts (V1 and V2);
+                or calls that were measured elsewhere (`MeasuredStarts.given`).
+            traffic: The traffic; `agent.telemetry.traffic()` is that of an agent's stored calls.
+            policies: The policies; by default those of `loomlib.latency.economics.usual_policies`.
+            assumptions: What is assumed beside measurements and prices.
+            prices: A file of your own prices; by default `prices.toml` in the home folder, if it exists.
+            max_p90_ms: The latency that 9 of 10 calls must not exceed, in milliseconds; 0 for no limit.
+            moment: The moment up to which latency is counted.
+            seed: Seed of the bootstrap.
+
+        Raises:
+            StudyError: No study of this id is stored, or it has no cold and warm calls.
+            SettingsError: The price file is wrong.
+        """
+        from ..latency.economics import compare_policies
+        from ..telemetry.cost import price_table
+        from .start_economics import study_starts
+
+        return compare_policies(
+            study_starts(self._context, calls) if isinstance(calls, str) else calls,
+            traffic,
+            policies=policies,
+            assumptions=assumptions,
+            prices=self._context.prices if prices is None else price_table(prices),
+            max_p90_ms=max_p90_ms,
+            moment=moment,
+            seed=seed,
+        )
 
     def find_traces(
         self,

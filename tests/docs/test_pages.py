@@ -16,13 +16,15 @@ PAGES = [
     *(ROOT / "docs" / "pages" / "how-to" / f"{name}.md" for name in (
         "add-blueprint", "add-evaluator", "add-local-operation", "add-panel", "add-report", "add-study",
         "bedrock-agents", "check-snapshots", "code-interpreter", "deploy", "deploy-pipeline", "evaluate", "gateways",
-        "import-bedrock-agent", "measure-latency", "memory", "other-frameworks", "panels", "protocols", "versions",
+        "import-bedrock-agent", "measure-latency", "memory", "other-frameworks", "panels", "protocols",
+        "start-economics", "versions",
     )),
 ]  # fmt: skip
 FEWER = {
     "README": ("cold=10, warm=10, sticky=10", "cold=2, warm=2, sticky=2"),
     "versions": ("range(24)", "range(3)"),
     "measure-latency": ("sessions=10", "sessions=3"),
+    "start-economics": ("sessions=10", "sessions=3"),
     "evaluate": ('EvalSet.read("calculator")', 'EvalSet.read("calculator").where(tags=["percent"])'),
 }
 """What a page does many times: here it is done a few times."""
