@@ -14,6 +14,9 @@ import pytest
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
+# Services of tests keep one frozen process without a session: dozens of services run at once, and each process counts.
+os.environ.setdefault("LOOM_KEPT_SNAPSHOTS", "1")
+
 
 # Thousands of tests and modules come into being while they are collected, and stay: looking for garbage among them all
 # the time took a third of it. `pytest_collection_finish` looks once.

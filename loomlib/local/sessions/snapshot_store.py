@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 
 from ..contract import RuntimeVersion
@@ -14,7 +15,10 @@ from .warming import name_of_hook
 _log = logging.getLogger(__name__)
 
 KEPT_UNUSED = 8
-"""Frozen processes without a session that are kept; a Strands agent's takes 80 to 90 MB (`bench_snapshots`)."""
+"""Frozen processes without a session that are kept; a Strands agent's takes 80 to 90 MB (`bench_snapshots`).
+
+`LOOM_KEPT_SNAPSHOTS` takes precedence, such as 1 on a machine that many users share.
+"""
 
 _SnapshotKey = tuple[str, str]
 
@@ -43,6 +47,7 @@ class Snapshots:
 
     def __init__(self, place: SessionPlace) -> None:
         self._place = place
+        self._most_unused = _kept_unused()
         self._snapshots: dict[_SnapshotKey, asyncio.Task[Snapshot]] = {}  # the one that was used last is the last
         self._stopped: set[_SnapshotKey] = set()
         self._users: dict[_SnapshotKey, set[str]] = {}
@@ -144,7 +149,7 @@ class Snapshots:
             and task.exception() is None
             and task.result().holds_memory
         ]
-        for key, snapshot in unused[: max(0, len(unused) - KEPT_UNUSED)]:
+        for key, snapshot in unused[: max(0, len(unused) - self._most_unused)]:
             del self._snapshots[key]
             self._stopped.add(key)
             _log.info(
@@ -152,8 +157,13 @@ class Snapshots:
                 "since; the next session starts it again",
                 key[1],
                 key[0],
-                KEPT_UNUSED,
+                self._most_unused,
             )
             ending = asyncio.get_running_loop().create_task(snapshot.end())
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
+
+
+def _kept_unused() -> int:
+    given = os.environ.get("LOOM_KEPT_SNAPSHOTS", "")
+    return max(1, int(given)) if given.isdecimal() else KEPT_UNUSED

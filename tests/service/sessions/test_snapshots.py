@@ -17,8 +17,6 @@ import pytest
 from botocore.exceptions import ClientError
 from waiting import wait_until
 
-from loomlib.local.sessions.snapshot_store import KEPT_UNUSED
-
 AGENT = """
 import os, random, socket, subprocess, sys, threading, time, uuid
 from bedrock_agentcore import BedrockAgentCoreApp
@@ -400,17 +398,20 @@ uvicorn.run(app, host="0.0.0.0", port=8080, lifespan="off", log_level="warning")
 """
 
 
-def test_frozen_processes_without_sessions_are_stopped_but_for_the_last_ones(start_service: Callable[..., Any]) -> None:
+def test_frozen_processes_without_sessions_are_stopped_but_for_the_last_ones(
+    start_service: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOM_KEPT_SNAPSHOTS", "3")
     aws = start_service()
     sessions = aws.state.home / "sessions"
     in_use = deploy(aws, "in_use", SMALL)
     process = ask(aws, in_use, 1)
-    arns = [deploy(aws, f"small_{number}", SMALL, hooksConfiguration=WARM_UP) for number in range(KEPT_UNUSED + 2)]
+    arns = [deploy(aws, f"small_{number}", SMALL, hooksConfiguration=WARM_UP) for number in range(5)]
     kept = wait_until(
-        lambda: (found := list(sessions.glob("*.sessions"))) and len(found) == KEPT_UNUSED + 1 and found,
+        lambda: (found := list(sessions.glob("*.sessions"))) and len(found) == 4 and found,
         what="the end of two frozen processes",
     )
-    assert len(kept) == KEPT_UNUSED + 1  # with the one that has a session
+    assert len(kept) == 4  # with the one that has a session
     assert ask(aws, in_use, 1) == process
     log = (aws.state.home / "service.log").read_text()
     stopped = [arn for arn in (in_use, *arns) if f"of {arn.rpartition('/')[2]} was stopped" in log]
