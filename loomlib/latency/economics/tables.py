@@ -123,8 +123,8 @@ def assumption_table(economics: StartEconomics) -> pd.DataFrame:
         ("Lambda, memory", f"{exact(assumed.lambda_memory_gb)} GB", "assumed: as much as has one vCPU"),
         (
             "Lambda, calls that initialize",
-            "one of each session" if assumed.lambda_cold_share is None else percent(assumed.lambda_cold_share),
-            "assumed: the most there can be while sessions do not share",
+            "the first of each session" if assumed.lambda_cold_share is None else percent(assumed.lambda_cold_share),
+            "assumed: sessions share no environment",
         ),
         ("Lambda, provisioned concurrency", number(assumed.lambda_provisioned), "assumed"),
         ("Fargate, vCPUs of a task", exact(assumed.fargate_vcpu), "assumed"),
