@@ -8,6 +8,7 @@ from typing import Final
 COMPLETE: Final = "complete"
 FAILED: Final = "failed"
 INTERRUPTED: Final = "interrupted"
+NOT_SENT: Final = "not_sent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +21,9 @@ class OfferedCall:
         body: The request's body.
         at_s: The intended start, in seconds from the start of the step. None in a closed loop: the call starts when its
             user's former call has ended and `think_s` have passed.
-        user: The user of a closed loop, or the conversation of a replay, whose calls are made one after another.
+        user: The user of a closed loop, or the conversation of a replay. The calls of one user are made one after
+            another in the order of their indexes, by one process: a call with `at_s` whose former call is not over
+            waits, and the waiting counts in its latency. None for a call that waits for no other.
         think_s: Seconds between the end of the user's former call and the intended start of this one.
     """
 
@@ -28,8 +31,14 @@ class OfferedCall:
     session_id: str
     body: bytes = field(repr=False)
     at_s: float | None = None
-    user: int = 0
+    user: int | None = None
     think_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.at_s is None and self.user is None:
+            raise ValueError("a call without at_s belongs to a closed loop and needs its user")
+        if (self.at_s or 0) < 0 or self.think_s < 0 or self.index < 0:
+            raise ValueError("index, at_s and think_s are 0 or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +50,10 @@ class LoadCall:
     Attributes:
         index: Its number within the step.
         session_id: The runtime session.
-        state: "complete", "failed", or "interrupted" when the engine was killed before the end was known.
+        state: "complete", "failed", "interrupted" when the engine was killed before the end was known, or "not_sent"
+            when the step was stopped before.
         intended_s: When it was to start. In a closed loop: when its user was ready to send.
+        waited_ms: How long after `intended_s` the user's former call ended; 0 in a closed loop.
         sent_s: When the request was handed to the socket; None when it never was.
         first_byte_s: When the first byte of the response's body arrived.
         done_s: When the last byte arrived, or when the call failed.
@@ -53,12 +64,14 @@ class LoadCall:
         bytes_received: Bytes of the body.
         chunks: Reads of the socket that brought bytes of the body.
         longest_gap_ms: The longest time between two of them.
+        arrivals_s: The time of each of them, when the engine keeps them.
     """
 
     index: int
     session_id: str
     state: str
     intended_s: float
+    waited_ms: float = 0.0
     sent_s: float | None = None
     first_byte_s: float | None = None
     done_s: float | None = None
@@ -69,6 +82,7 @@ class LoadCall:
     bytes_received: int = 0
     chunks: int = 0
     longest_gap_ms: float | None = None
+    arrivals_s: tuple[float, ...] = field(default=(), repr=False)
 
     @property
     def is_complete(self) -> bool:
@@ -77,8 +91,11 @@ class LoadCall:
 
     @property
     def lag_ms(self) -> float | None:
-        """How late the engine sent the call: schedule lag, the engine's own error."""
-        return None if self.sent_s is None else (self.sent_s - self.intended_s) * 1e3
+        """How late the engine sent the call: schedule lag, the engine's own error.
+
+        Waiting for the user's former call is no part of it.
+        """
+        return None if self.sent_s is None else (self.sent_s - self.intended_s) * 1e3 - self.waited_ms
 
     @property
     def ttft_ms(self) -> float | None:

@@ -1,0 +1,264 @@
+"""A lean HTTP/1.1 client: requests that are ready as bytes, responses that are stamped where the socket gives them.
+
+Nothing is sent twice: a request whose connection broke has failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import urlsplit
+
+from .evidence import Evidence
+from .form import RequestForm
+from .journal import COMPLETE, HTTP_ERROR, Ended
+from .response import FramingError, ResponseReader
+
+KEEP_ALIVE_NS: Final = 15_000_000_000
+"""How long an idle connection is used again, as in `loomlib.aws.transport`."""
+
+
+class Flight:
+    """A call from its sending to its end.
+
+    Attributes:
+        call: Its number in the process's plan.
+        ended: What the journal will get.
+        request: The bytes of the request.
+    """
+
+    __slots__ = ("arrivals", "call", "connection", "ended", "evidence", "last_ns", "reader", "request")
+
+    def __init__(self, call: int, ended: Ended, request: bytes) -> None:
+        self.call, self.ended, self.request = call, ended, request
+        self.reader = ResponseReader()
+        self.evidence: Evidence | None = None
+        self.last_ns = -1
+        self.arrivals: list[int] = []
+        self.connection: _Connection | None = None
+
+
+class LoadClient:
+    """Sends calls over connections that it keeps open, as many as there are calls at once.
+
+    Args:
+        loop: The running loop.
+        form: The form of the requests.
+        origin_ns: The start of the step's time scale, a reading of `time.perf_counter_ns`.
+        on_end: Called with each call that has ended.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        form: RequestForm,
+        *,
+        origin_ns: int,
+        on_end: Callable[[Flight], None],
+    ) -> None:
+        url = urlsplit(form.url)
+        self._loop, self._on_end = loop, on_end
+        self.origin_ns = origin_ns
+        self.keep_arrivals = form.keep_arrivals
+        self._host, self._port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+        self._tls = ssl.create_default_context(cafile=form.ca_bundle) if url.scheme == "https" else None
+        self._timeout_ns = int(form.timeout_s * 1e9)
+        self._timeout_text = f"the response was not complete within {form.timeout_s:g} s"
+        self._idle: list[_Connection] = []
+        self._opening: set[asyncio.Task[None]] = set()
+        self._flights: dict[int, Flight] = {}
+        self._watch: asyncio.TimerHandle | None = None
+
+    @property
+    def flights(self) -> int:
+        """How many calls have been sent and have not ended."""
+        return len(self._flights)
+
+    def send(self, flight: Flight) -> None:
+        """Send a call over an open connection, or over one that is opened now."""
+        self._flights[flight.call] = flight
+        if self._watch is None:
+            self._watch = self._loop.call_later(self._timeout_ns / 1e9, self._expire)
+        now_ns = time.perf_counter_ns()
+        if (connection := self._idle_connection(now_ns)) is not None:
+            flight.ended.connect_ns = 0
+            flight.ended.sent_ns = time.perf_counter_ns() - self.origin_ns
+            connection.send(flight)
+            return
+        flight.ended.sent_ns = now_ns - self.origin_ns
+        task = self._loop.create_task(self._open(flight, now_ns))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    def cancel_all(self) -> None:
+        """End all calls as cancelled."""
+        for flight in list(self._flights.values()):
+            self.end(flight, "cancelled", "the load step was stopped before the response was complete")
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._watch is not None:
+            self._watch.cancel()
+        for connection in self._idle:
+            connection.abort()
+        self._idle.clear()
+
+    def end(self, flight: Flight, end: str, message: str = "", done_ns: int | None = None) -> None:
+        """End a call, once.
+
+        Args:
+            flight: The call.
+            end: How it ended, as in `Ended.end`.
+            message: What failed.
+            done_ns: When, a reading of `time.perf_counter_ns`; now by default.
+        """
+        if self._flights.pop(flight.call, None) is None:
+            return
+        ended, reader, evidence = flight.ended, flight.reader, flight.evidence
+        ended.done_ns = (done_ns or time.perf_counter_ns()) - self.origin_ns
+        ended.status, ended.end, ended.message = reader.status, end, message[:200]
+        if evidence is not None:
+            ended.evidence, is_malformed = evidence.found()
+            if end == COMPLETE and is_malformed:
+                ended.end, ended.message = "malformed_stream", "the body is not JSON, as its content type says"
+            if ended.evidence:
+                ended.content_type = reader.headers.get("content-type", "")
+                ended.error_type = reader.headers.get("x-amzn-errortype", "")
+        ended.arrivals_ns = flight.arrivals
+        connection, flight.connection = flight.connection, None
+        if connection is not None:
+            if reader.complete and reader.reusable:
+                connection.free()
+                self._idle.append(connection)
+            else:
+                connection.abort()
+        self._on_end(flight)
+
+    def forget(self, connection: _Connection) -> None:
+        """Use a connection no more."""
+        if connection in self._idle:
+            self._idle.remove(connection)
+
+    def _idle_connection(self, now_ns: int) -> _Connection | None:
+        if not self._idle:
+            return None
+        connection = self._idle.pop()
+        if now_ns - connection.free_ns <= KEEP_ALIVE_NS:
+            return connection
+        # The last one is the youngest: the others are too old as well.
+        for old in (connection, *self._idle):
+            old.abort()
+        self._idle.clear()
+        return None
+
+    async def _open(self, flight: Flight, begun_ns: int) -> None:
+        try:
+            _, connection = await self._loop.create_connection(
+                lambda: _Connection(self), self._host, self._port, ssl=self._tls
+            )
+        except OSError as error:  # ssl.SSLError is one
+            reason = error.strerror or str(error)
+            self.end(flight, "transport", f"No connection: {reason}")
+            return
+        if flight.call not in self._flights:  # it timed out meanwhile
+            connection.free()
+            self._idle.append(connection)
+            return
+        flight.ended.connect_ns = time.perf_counter_ns() - begun_ns
+        connection.send(flight)
+
+    def _expire(self) -> None:
+        """End the calls whose time is over; they are in the order of their sending."""
+        self._watch = None
+        now_ns = time.perf_counter_ns() - self.origin_ns
+        while self._flights:
+            flight = next(iter(self._flights.values()))
+            left_ns = flight.ended.sent_ns + self._timeout_ns - now_ns
+            if left_ns > 0:
+                self._watch = self._loop.call_later(left_ns / 1e9, self._expire)
+                return
+            self.end(flight, "timeout", self._timeout_text)
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, which carries one call at a time."""
+
+    __slots__ = ("_client", "_flight", "_transport", "free_ns")
+
+    def __init__(self, client: LoadClient) -> None:
+        self._client = client
+        self._flight: Flight | None = None
+        self._transport: asyncio.Transport | None = None
+        self.free_ns = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def send(self, flight: Flight) -> None:
+        """Send a call's request."""
+        assert self._transport is not None
+        self._flight, flight.connection = flight, self
+        self._transport.write(flight.request)
+        flight.request = b""
+
+    def free(self) -> None:
+        """Note that the connection carries no call."""
+        self._flight, self.free_ns = None, time.perf_counter_ns()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._flight = None
+        if self._transport is not None:
+            self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        now_ns = time.perf_counter_ns()
+        flight = self._flight
+        if flight is None:  # nothing was asked
+            self._client.forget(self)
+            self.abort()
+            return
+        reader = flight.reader
+        try:
+            body = reader.feed(data)
+        except FramingError as error:
+            self._client.end(flight, "transport", f"The response cannot be read: {error}")
+            return
+        if body:
+            ended = flight.ended
+            ended.bytes += len(body)
+            ended.chunks += 1
+            if flight.last_ns < 0:
+                ended.first_ns = now_ns - self._client.origin_ns
+                flight.evidence = Evidence(reader.status, reader.headers)
+            elif now_ns - flight.last_ns > ended.gap_ns:
+                ended.gap_ns = now_ns - flight.last_ns
+            flight.last_ns = now_ns
+            if self._client.keep_arrivals:
+                flight.arrivals.append(now_ns - self._client.origin_ns)
+            assert flight.evidence is not None
+            flight.evidence.feed(body)
+        if reader.complete:
+            self._client.end(flight, HTTP_ERROR if reader.status >= 300 else COMPLETE, done_ns=now_ns)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        now_ns = time.perf_counter_ns()
+        self._client.forget(self)
+        flight, self._flight = self._flight, None
+        if flight is None:
+            return
+        flight.connection = None
+        if flight.reader.close():
+            end = HTTP_ERROR if flight.reader.status >= 300 else COMPLETE
+            self._client.end(flight, end, done_ns=now_ns)
+            return
+        begun = "before the response was complete" if flight.reader.status >= 0 else "without a response"
+        reason = f": {exc}" if exc else ""
+        self._client.end(flight, "transport", f"The connection closed {begun}{reason}", now_ns)

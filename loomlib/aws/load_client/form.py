@@ -1,0 +1,36 @@
+"""The form of all requests of a load step, as the parent process describes it to the processes that send them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestForm:
+    """What all requests of a step have in common. It holds no secret: keys and tokens follow on the process's input.
+
+    Attributes:
+        url: The address, percent-encoded as it is sent.
+        headers: The headers of every request; the session's, the signature and the body's length are added.
+        session_header: The header that carries the session's id.
+        region: The region of the signature (SigV4); None for unsigned requests and for those with a token.
+        service: The service of the signature.
+        timeout_s: Seconds from sending a request until its response must be complete.
+        ca_bundle: File of certificate authorities; None for the system's.
+        keep_arrivals: Whether the journal gets the time of every read of a response's body.
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    session_header: str
+    region: str | None = None
+    service: str = ""
+    timeout_s: float
+    ca_bundle: str | None = None
+    keep_arrivals: bool = False
+
+    def members(self) -> dict[str, Any]:
+        """Return the form as JSON."""
+        return {**asdict(self), "headers": dict(self.headers)}
