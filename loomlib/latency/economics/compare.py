@@ -174,6 +174,7 @@ def _hosts(
             usd=unknown_cost(starts) if host.usd is None else estimate_from(host.usd, starts.n, is_given=is_given),
             basis=host.basis,
             difference=host.difference,
+            as_of=host.as_of,
         )
         for host in other_hosts(traffic, starts, prices, assumptions)
     ]

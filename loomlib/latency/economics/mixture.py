@@ -63,7 +63,7 @@ def estimate_mixture(starts: StartReplicates, cold_share: FloatArray, p: float, 
     """
     share = float(cold_share[0])
     kinds = [
-        (kind.latency_ms[0], weight)
+        (kind.latency_ms, weight)
         for kind, weight in ((starts.cold, share), (starts.warm, 1 - share))
         if weight > _NOTHING
     ]
@@ -71,7 +71,7 @@ def estimate_mixture(starts: StartReplicates, cold_share: FloatArray, p: float, 
     method = GIVEN_METHOD if is_given else MIXTURE_METHOD
     if n < SMALLEST_N:
         return Estimate.missing(TOO_SMALL, n=n, confidence=CONFIDENCE, method=method, needed_n=SMALLEST_N)
-    values, places = _places(starts.cold.latency_ms[0], starts.warm.latency_ms[0], share)
+    values, places = _places(starts.cold.latency_ms, starts.warm.latency_ms, share)
     if p >= places[-1]:
         return Estimate.missing(TOO_SMALL, n=n, confidence=CONFIDENCE, method=method)
     value = float(np.interp(p, places, values))

@@ -41,7 +41,7 @@ class CallReplicates:
     """Replicates of cold or of warm calls.
 
     Attributes:
-        latency_ms: The latency of every call, one row a replicate.
+        latency_ms: The latency of every call of the sample.
         duration_s: The mean duration of each replicate, in seconds.
         vcpu_s: The mean vCPU-seconds of each replicate; None when they were not measured.
         memory_gb: The mean memory during calls of each replicate, in GB; None when it was not measured.
@@ -198,7 +198,7 @@ def _replicate(
             raise ValueError('the calls have no time to the first byte: choose the moment "answer"')
         latency = np.array(bytes_ms, dtype=np.float64)
     return CallReplicates(
-        latency_ms=latency[rows],
+        latency_ms=latency,
         duration_s=durations[rows].mean(axis=1) / 1000,
         vcpu_s=_mean([call.vcpu_s for call in calls], rows),
         memory_gb=_memory(calls, rows),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.dispatch import call
@@ -78,12 +79,14 @@ class HostOutcome:
         usd: Dollars a month.
         basis: What is paid for.
         difference: How it differs from a session on AgentCore Runtime.
+        as_of: The date of its prices.
     """
 
     host: str
     usd: Estimate
     basis: str
     difference: str
+    as_of: date | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

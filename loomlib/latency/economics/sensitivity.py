@@ -56,7 +56,7 @@ class _Case:
                 )
                 if cost is None:
                     continue
-                cold, warm = starts.cold.latency_ms[0], starts.warm.latency_ms[0]
+                cold, warm = starts.cold.latency_ms, starts.warm.latency_ms
                 p90 = mixture_percentile(cold, warm, float(shares.cold[0]), 0.9)
                 if not self.limit_ms or p90 <= self.limit_ms:
                     found.append((float(cost.total[0]), policy_on(policy, platform)))

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from .measured import MeasuredStarts
 from .policy import StartPolicy
 from .traffic import SessionTraffic
-
-_FEWEST: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +66,8 @@ def simulate_starts(
         sessions: Sessions to simulate.
         seed: Seed of the simulation.
     """
-    if sessions < _FEWEST:
-        raise ValueError(f"sessions must be at least {_FEWEST}, not {sessions}")
+    if sessions < 1:
+        raise ValueError(f"sessions must be at least 1, not {sessions}")
     random = np.random.Generator(np.random.PCG64(seed))
     begins = random.exponential(1 / traffic.sessions_per_second, size=sessions).cumsum()
     cold_s = random.choice(np.array([call.duration_ms for call in measured.cold]) / 1000, size=sessions)

@@ -61,18 +61,13 @@ def host_table(economics: StartEconomics) -> pd.DataFrame:
                 "prices of": _day(economics.prices.runtime.as_of),
             }
         )
-    dates = {
-        "Lambda": economics.prices.functions.as_of,
-        "ECS Fargate": economics.prices.fargate.as_of,
-        "managed agents": economics.prices.managed_agents.as_of,
-    }
     rows += [
         {
             "host": host.host,
             "$ a month [95 %]": figure_text(host.usd, "USD"),
             "what is paid for": host.basis,
             "difference": host.difference,
-            "prices of": _day(dates.get(host.host)),
+            "prices of": _day(host.as_of),
         }
         for host in economics.hosts
     ]

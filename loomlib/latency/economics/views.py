@@ -86,8 +86,8 @@ def html(economics: StartEconomics) -> str:
 def notes(economics: StartEconomics) -> list[str]:
     """Return how the figures came about, and what they leave out."""
     return [
-        f"Intervals ({percent(CONFIDENCE)}) come from resampling the measured calls; traffic, prices and assumptions "
-        "have none.",
+        f"Intervals ({percent(CONFIDENCE)}) are those of the measured calls: of means by the bootstrap, of percentiles "
+        "by Woodruff's method. Prices and assumptions have none, and traffic only where think times were observed.",
         "A first call is cold unless the pool has a session ready: Erlang's B formula for Poisson arrivals, whatever "
         "the distribution of the start times. A later call is cold when the person thinks for longer than the session "
         "is kept.",
