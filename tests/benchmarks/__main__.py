@@ -1,9 +1,9 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, truth, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways, arrivals,
-ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox, code,
-functions, knowledge, starts.
+them: import, traces, lookup, truth, coverage, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways,
+arrivals, ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox,
+code, functions, knowledge, starts.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from . import (
     bench_adk,
     bench_agui,
     bench_code_interpreter,
+    bench_coverage,
     bench_deploy,
     bench_evals,
     bench_functions,
@@ -74,6 +75,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "traces": bench_traces.rows,
     "lookup": bench_intake.lookup,
     "truth": bench_truth.rows,
+    "coverage": bench_coverage.rows,
     "evals": bench_evals.rows,
     "adk": bench_adk.rows,
     "memory": bench_memory.rows,

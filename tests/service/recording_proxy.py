@@ -42,10 +42,14 @@ class SentRequest:
 
 @contextmanager
 def recording_proxy(
-    to: str, *, before_answer: Callable[[SentRequest], None] | None = None
+    to: str,
+    *,
+    before_request: Callable[[Mapping[str, str]], None] | None = None,
+    before_answer: Callable[[SentRequest], None] | None = None,
 ) -> Iterator[tuple[str, list[SentRequest]]]:
     """Serve on a free port; yield the address and the list of requests, oldest first.
 
+    `before_request` is called with the headers of a request before it is passed on.
     `before_answer` is called once the service has answered a request, and its client has no answer yet.
     """
     sent: list[SentRequest] = []
@@ -53,9 +57,12 @@ def recording_proxy(
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else the body waits up to 40 ms for the client to acknowledge the head
 
         def _pass_on(self) -> None:
             body = self._body()
+            if before_request is not None:
+                before_request({name.lower(): value for name, value in self.headers.items()})
             connection = HTTPConnection(host, timeout=120)
             connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
             for name, value in self.headers.items():

@@ -1,0 +1,230 @@
+"""Real latency studies of an agent with injected times, over HTTP."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from random import SystemRandom
+from typing import Any
+from uuid import uuid4
+
+import loomlib as loom
+from loomlib import local
+from loomlib.aws.connection import Clients, Connection
+from loomlib.latency import LatencyStudy, Silent
+from loomlib.reports import study_traces
+from loomlib.workbench.study_target import StudyTarget
+
+from ...recording_proxy import recording_proxy
+from .injection import COLD, INJECTED, NOTHING, WARM, Coverage, Law, Rest, check_study
+
+AGENT = Path(__file__).with_name("injected")
+NEIGHBOURS = 4
+"""Studies on each side of one whose calls without injected times tell its rest, too."""
+BETWEEN_ENDS, NULL_WARM = 4, 3
+"""A session without injected times begins at every so many ends of the study's sessions, with so many warm calls."""
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """The calls of each study."""
+
+    cold: int = 12
+    warm: int = 12
+    sticky: int = 24
+
+
+class Interleaved(StudyTarget):
+    """A study's agent; between the study's calls, which are timed one by one, other calls are made.
+
+    Args:
+        agent: The agent.
+        between: Called when the study ends one of its sessions.
+    """
+
+    def __init__(self, agent: loom.Agent, between: Callable[[], None]) -> None:
+        super().__init__(agent.context, agent.entry, agent.qualifier)
+        self._between = between
+
+    def end_session(self, session_id: str) -> bool:
+        """End a session, and make the other calls."""
+        ended = super().end_session(session_id)
+        self._between()
+        return ended
+
+
+@dataclass
+class Lane:
+    """One study after the other, with calls without injected times between their calls."""
+
+    bench: loom.Workbench
+    platform: str
+    agent: loom.Agent
+    null: loom.Agent
+    rests: list[list[Rest]] = field(default_factory=list[list[Rest]])
+    studies: list[tuple[int, Any, Any]] = field(default_factory=list[tuple[int, Any, Any]])
+    _sent: float = 0.0
+    _sent_ns: int = 0
+    _ends: int = 0
+
+    def __post_init__(self) -> None:
+        self._client = self.bench.context.clients.data()
+        self._client.meta.events.register("before-send.bedrock-agentcore", self._note_send)
+
+    def run(self, seeds: Sequence[int], design: Design) -> Lane:
+        """Run a study for each seed."""
+        self._null_session()  # what is only slow once
+        for seed in seeds:
+            self.rests.append([])
+            study = LatencyStudy(
+                Interleaved(self.agent, self._between),
+                cold=design.cold,
+                warm=design.warm,
+                sticky=design.sticky,
+                seed=seed,
+                prompt="Wait.",
+            )
+            result = study.run(Silent())
+            self.studies.append((seed, result, self._inside(result)))
+        return self
+
+    def coverage(self) -> Iterator[Coverage]:
+        """Whether each interval contained the truth, study by study."""
+        for place, (seed, result, inside) in enumerate(self.studies):
+            near = self.rests[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]
+            yield check_study(result, inside, [*itertools.chain(*near)], self.platform, seed)
+
+    def _inside(self, result: loom.StudyResult) -> Any:
+        until = time.monotonic() + PATIENCE_S
+        views = study_traces(self.agent, result)
+        while set(views.states()) != {"found"}:
+            if time.monotonic() > until:
+                raise TimeoutError(f"the traces of study {result.study_id} were not found: {views.states()}")
+            time.sleep(0.05)
+            views = study_traces(self.agent, result)
+        return result.inside(views)
+
+    def _between(self) -> None:
+        self._ends += 1
+        if self._ends % BETWEEN_ENDS == 0:
+            self.rests[-1] += self._null_session()
+
+    def _null_session(self) -> list[Rest]:
+        session = f"{_NULL}{uuid4().hex}"
+        rests = [self._null_call(kind, session) for kind in (COLD, *[WARM] * NULL_WARM)]
+        self.null.end_session(session)
+        return rests
+
+    def _note_send(self, **_: object) -> None:
+        """Read the clocks once the request is signed: boto3 takes as long for that as for all the rest."""
+        self._sent, self._sent_ns = time.time(), time.monotonic_ns()
+
+    def _null_call(self, kind: str, session: str) -> Rest:
+        answer = self._client.invoke_agent_runtime(
+            agentRuntimeArn=self.null.arn, runtimeSessionId=session, payload=_NULL_PAYLOAD
+        )
+        noted = json.loads(answer["response"].read())
+        took_ms = (time.monotonic_ns() - self._sent_ns) / 1e6
+        return Rest.of(kind, is_restored=self.platform == "V2", sent=self._sent, whole_ms=took_ms, noted=noted)
+
+
+def _as_read(laws: Mapping[str, Law]) -> dict[str, list[float]]:
+    return {name: law.given() for name, law in laws.items()}
+
+
+_NULL_PAYLOAD = json.dumps({"prompt": "Wait.", "instead": _as_read(NOTHING)})
+_SESSION, _NULL = "x-amzn-bedrock-agentcore-runtime-session-id", "null-"
+
+
+def _delay(name: str, headers: Mapping[str, str]) -> None:
+    """Delay what belongs to an invocation, as the network does."""
+    if session := headers.get(_SESSION):
+        law = (NOTHING if session.startswith(_NULL) else INJECTED)[name]
+        drawn = SystemRandom().gammavariate(law.shape, law.scale) if law.scale else 0.0
+        time.sleep((law.offset + drawn) / 1000)
+
+
+@contextmanager
+def _lane(bench: loom.Workbench, platform: str) -> Iterator[Lane]:
+    """A lane: its agents, and a connection to AgentCore through a network that delays requests and answers.
+
+    On V2 the agent itself can be called with nothing injected; on V1 that takes another one, which starts at once.
+    """
+
+    def deploy(name: str, laws: Mapping[str, Law]) -> str:
+        variables = {"INJECTED": json.dumps(_as_read(laws)), "PLATFORM": platform}
+        bench.deploy(AGENT, name=name, environment=variables, platform_version=platform)
+        return name
+
+    agent = deploy("injected", INJECTED)
+    null = deploy("nothing_injected", NOTHING) if platform == "V1" else agent
+    variables = bench.context.environment.environment()
+    with recording_proxy(
+        variables["AWS_ENDPOINT_URL"],
+        before_request=lambda headers: _delay("request", headers),
+        before_answer=lambda sent: _delay("response", sent.headers),
+    ) as (url, _):
+        given = bench.context
+        clients = Clients(
+            Connection(
+                region=given.clients.region, environment={**variables, "AWS_ENDPOINT_URL_BEDROCK_AGENTCORE": url}
+            )
+        )
+        behind = loom.Workbench(
+            type(given)(
+                where=given.where,
+                settings=given.settings,
+                store=given.store,
+                clients=clients,
+                environment=given.environment,
+            )
+        )
+        yield Lane(bench=behind, platform=platform, agent=behind.agent(agent), null=behind.agent(null))
+
+
+def run_studies(platform: str, seeds: Sequence[int], home: Path, design: Design | None = None) -> Coverage:
+    """Run a study for each seed, one after the other, and return which intervals contained the truth.
+
+    Args:
+        platform: "V1" or "V2".
+        seeds: A seed for each study.
+        home: A home folder of its own; its service ends.
+        design: The calls of each study.
+    """
+    found = Coverage()
+    with loom.connect(home=home) as bench, _lane(bench, platform) as lane:
+        for coverage in lane.run(seeds, design or Design()).coverage():
+            found.add(coverage)
+    local.stop(home)
+    return found
+
+
+def run_at_once(
+    platform: str, seeds: Sequence[int], folder: Path, *, lanes: int = 2, design: Design | None = None
+) -> Coverage:
+    """Run studies in several processes: threads of one process would wait for each other's Python.
+
+    Args:
+        platform: "V1" or "V2".
+        seeds: A seed for each study.
+        folder: Where the lanes' home folders go.
+        lanes: Studies that run at the same time, each with a local AgentCore of its own.
+        design: The calls of each study.
+    """
+    found = Coverage()
+    with ProcessPoolExecutor(lanes, mp_context=get_context("spawn")) as pool:
+        started = [
+            pool.submit(run_studies, platform, seeds[lane::lanes], folder / f"{platform}-{lane}", design)
+            for lane in range(lanes)
+        ]
+        for lane in started:
+            found.add(lane.result())
+    return found

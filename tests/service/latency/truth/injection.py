@@ -1,0 +1,205 @@
+"""What is injected into a study's calls, and what every interval of its result should then contain.
+
+**The truth.** A call takes what is injected into it and what it takes anyhow: the client, the connection, the service,
+the start of a process, the SDK. The injected part has a known distribution. The rest is measured by calls that are no
+part of the study: between the study's calls, another agent of the same code, with a constant millisecond for each
+injected time, is called through the same network by boto3, with Python's clock read when the request is sent and when
+its answer was read. The agent's own clock says when the request reached it and how long its model and its tool took.
+So no figure of Loom's enters the truth, and a bias of its client's clock, of its start lines or of its traces shows as
+lost coverage. A true percentile is that of sums of an injected time and a measured rest, by simulation.
+
+The rest is taken from the calls during the study and during those next to it, so that a machine that becomes busier
+moves both. The injected times vary by tens of milliseconds, so that an error of a millisecond in the rest matters
+little to an interval; that also means that a bias of less than about a millisecond is not found here
+(`tests/benchmarks/bench_truth.py` is for that).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loomlib.latency import StudyResult
+from loomlib.statistics import Estimate
+
+Draws = NDArray[np.float64]
+
+SIMULATED = 40_000
+NULL_MS = 1.0
+COLD, WARM = "cold", "warm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Law:
+    """A gamma distribution above an offset, in milliseconds."""
+
+    offset: float
+    shape: float = 2.0
+    scale: float = 0.0
+
+    def draw(self, random: np.random.Generator) -> Draws:
+        return self.offset + random.gamma(self.shape, self.scale or 1e-9, SIMULATED)
+
+    def given(self) -> list[float]:
+        """As the agent reads it."""
+        return [self.offset, self.shape, self.scale]
+
+
+INJECTED: Mapping[str, Law] = {
+    "start": Law(offset=20, scale=60),
+    "model": Law(offset=8, scale=12),
+    "tool": Law(offset=5, scale=10),
+    "request": Law(offset=2, scale=6),
+    "response": Law(offset=2, scale=8),
+}
+NOTHING: Mapping[str, Law] = dict.fromkeys(INJECTED, Law(offset=NULL_MS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """What one call took beside its injected times, in milliseconds.
+
+    `start` is up to the agent's start and `before` until the request reached the agent. `outside` is the time outside
+    the agent, of a cold call only that after it, as in the breakdown of a trace: the time before it is its cold start.
+    """
+
+    kind: str
+    whole: float
+    start: float
+    before: float
+    outside: float
+    model: float
+    tool: float
+
+    @classmethod
+    def of(cls, kind: str, *, is_restored: bool, sent: float, whole_ms: float, noted: Mapping[str, Any]) -> Rest:
+        """The rest of a call to the agent into which nothing but a constant was injected.
+
+        Args:
+            kind: "cold" or "warm".
+            is_restored: Whether the agent waits for its start after the request reached it.
+            sent: Unix time at which boto3 was called.
+            whole_ms: How long boto3 took, the answer's body included.
+            noted: What the agent's clock says.
+        """
+        start = NULL_MS if kind == COLD else 0.0
+        before = (noted["received"] - sent) * 1e3
+        inside = (noted["ended"] - noted["received"]) * 1e3
+        return cls(
+            kind=kind,
+            whole=whole_ms - start - 4 * NULL_MS,
+            start=(noted["began"] - sent) * 1e3 - NULL_MS - start,
+            before=before - NULL_MS - (0.0 if is_restored else start),
+            outside=whole_ms - inside - NULL_MS - (before if kind == COLD else NULL_MS),
+            model=noted["model"] - NULL_MS,
+            tool=noted["tool"] - NULL_MS,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Simulated calls of one kind: the injected times and the rest, added up."""
+
+    whole: Draws
+    start: Draws
+    cold_start: Draws
+    network: Draws
+    model: Draws
+    tools: Draws
+
+    @classmethod
+    def simulate(cls, kind: str, platform: str, rests: Sequence[Rest], random: np.random.Generator) -> Sums:
+        drawn = {name: law.draw(random) for name, law in INJECTED.items()}
+        if kind == WARM:
+            drawn["start"] = np.zeros(SIMULATED)
+        pool = [rest for rest in rests if rest.kind == kind]
+        picked = random.integers(len(pool), size=SIMULATED)
+
+        def rest(name: str) -> Draws:
+            return np.array([getattr(call, name) for call in pool])[picked]
+
+        return cls(
+            whole=sum(drawn.values(), rest("whole")),
+            start=drawn["request"] + drawn["start"] + rest("start"),
+            cold_start=drawn["request"] + (drawn["start"] if platform == "V1" else 0.0) + rest("before"),
+            network=drawn["response"] + (drawn["request"] if kind == WARM else 0.0) + rest("outside"),
+            model=drawn["model"] + rest("model"),
+            tools=drawn["tool"] + rest("tool"),
+        )
+
+
+@dataclass
+class Coverage:
+    """For each interval of a study's result, whether it contained the truth: one entry for each run."""
+
+    hits: dict[str, list[bool]] = field(default_factory=dict[str, list[bool]])
+    misses: list[str] = field(default_factory=list[str])
+
+    def check(self, name: str, estimate: Estimate, truth: float) -> None:
+        """Note whether an interval contains the truth; one that is open above ends nowhere."""
+        if estimate.low is None or estimate.high is None:
+            return  # the result gives no interval: too few calls
+        hit = estimate.low <= truth and (estimate.open_above or truth <= estimate.high)
+        self.hits.setdefault(name, []).append(hit)
+        if not hit:
+            self.misses.append(f"{name}: {estimate} against {truth:.3g}")
+
+    def add(self, other: Coverage) -> None:
+        """Take over the entries of another one."""
+        for name, hits in other.hits.items():
+            self.hits.setdefault(name, []).extend(hits)
+        self.misses.extend(other.misses)
+
+    @property
+    def pooled(self) -> tuple[int, int]:
+        """Intervals that contained the truth, of how many."""
+        entries = [hit for hits in self.hits.values() for hit in hits]
+        return sum(entries), len(entries)
+
+
+def check_study(result: StudyResult, inside: Any, rests: Sequence[Rest], platform: str, seed: int) -> Coverage:
+    """Hold every interval of a study against the truth.
+
+    Args:
+        result: The study's result.
+        inside: Its parts by its traces (`result.inside`).
+        rests: The rest of the calls around the study.
+        platform: "V1" or "V2".
+        seed: Seed of the simulation.
+    """
+    random = np.random.default_rng(seed)
+    cold, warm = (Sums.simulate(kind, platform, rests, random) for kind in (COLD, WARM))
+    found, summary = Coverage(), result.estimates()
+
+    def median(values: Draws) -> float:
+        return float(np.median(values))
+
+    def ratio(values: Draws, wholes: Draws) -> float:
+        return float(values.sum() / wholes.sum())
+
+    for scenario in summary.scenarios:
+        name, sums = scenario.scenario.value, cold if scenario.scenario == COLD else warm
+        for share, estimate in ((0.5, scenario.p50), (0.9, scenario.p90), (0.99, scenario.p99)):
+            found.check(f"{name} p{share * 100:.0f}", estimate, float(np.quantile(sums.whole, share)))
+        # The proxy sends an answer at once, so its first byte comes when its last one does.
+        found.check(f"{name} first byte p50", scenario.ttft_p50, median(sums.whole))
+        found.check(f"{name} first byte p90", scenario.ttft_p90, float(np.quantile(sums.whole, 0.9)))
+        found.check(f"{name} start p50", scenario.start, median(sums.start))
+        parts = inside.inside[scenario.scenario]
+        for part, values in (("model", sums.model), ("tools", sums.tools), ("service_network", sums.network)):
+            found.check(f"{name} {part} p50", parts[part].p50_ms, median(values))
+            found.check(f"{name} {part} share", parts[part].share, ratio(values, sums.whole))
+            found.check(f"{name} {part} share p50", parts[part].p50_share, median(values / sums.whole))
+    if summary.session_cost is not None:
+        found.check("cost of a new session", summary.session_cost.estimate, median(cold.start - warm.start))
+    found.check("answers begin p90", summary.answers_begin_p90, float(np.quantile(warm.whole, 0.9)))
+    found.check("cold cold_start p50", inside.inside[COLD]["cold_start"].p50_ms, median(cold.cold_start))
+    found.check("cold cold_start share", inside.inside[COLD]["cold_start"].share, ratio(cold.cold_start, cold.whole))
+    found.check("cold start, cold − warm", inside.extra["cold_start"], median(cold.cold_start))
+    for part, first, second in (("model", cold.model, warm.model), ("tools", cold.tools, warm.tools)):
+        found.check(f"{part}, cold − warm", inside.extra[part], median(first - second))
+    return found
