@@ -218,6 +218,16 @@ class Study(ABC, Generic[U, R]):
         """Return the outcome of a unit that a killed process left running, if it is stored elsewhere."""
         return None
 
+    def enough(self, unit: U) -> str | None:
+        """Return why nothing more need be measured, None to go on; asked before each unit.
+
+        The answer must follow from the stored units before this one, so that a resumed study stops at the same unit.
+
+        Args:
+            unit: The next unit of the plan.
+        """
+        return None
+
     async def finish(self, run: StudyRun) -> None:
         """Collect late data, such as logs and traces. Running a complete study again calls this again."""
 
@@ -292,6 +302,9 @@ class Study(ABC, Generic[U, R]):
             try:
                 for unit in pending:
                     self._check_budget(run, budget_s)
+                    if (reason := self.enough(unit)) is not None:
+                        run.ledger.save(RUNNING_STATE, stopped=reason)
+                        break
                     await self._measure_unit(unit, procedure, run)
                     run.report()
                     record.save_when_due()

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from loomlib.experiments import design_values, randomized_blocks
+from loomlib.statistics.stopping import StoppingRule
 
 from .scenarios import Scenario
 
@@ -37,6 +38,8 @@ class StudyDesign:
         timeout_s: Limit of each call in seconds; None for the agent's own setting.
         find_starts: Whether to read from the logs when the agent started.
         name: Name of the study.
+        until: When to stop before the last planned call, such as "p90 within 10 %"; every scenario must meet it,
+            each with an interval that holds at every look (see `loomlib.statistics.sequential`). None for all calls.
     """
 
     cold: int = 20
@@ -48,6 +51,7 @@ class StudyDesign:
     timeout_s: float | None = None
     find_starts: bool = True
     name: str = ""
+    until: str | None = None
 
     def __post_init__(self) -> None:
         if self.sticky_length is not None and self.sticky_length < 1:
@@ -60,11 +64,17 @@ class StudyDesign:
             raise ValueError(f"a scenario cannot have fewer than 0 calls: {', '.join(negative)}")
         if not any(self.counts.values()):
             raise ValueError("a study needs at least one call: set cold, warm or sticky above 0")
+        _ = self.stopping_rule
 
     @property
     def counts(self) -> dict[Scenario, int]:
         """Timed calls of each scenario."""
         return {Scenario.COLD: self.cold, Scenario.WARM: self.warm, Scenario.STICKY: self.sticky}
+
+    @property
+    def stopping_rule(self) -> StoppingRule | None:
+        """The rule that `until` states."""
+        return None if self.until is None else StoppingRule.parse(self.until)
 
     def calls(self) -> tuple[PlannedCall, ...]:
         """Return every timed call in order: randomized complete blocks (see `randomized_blocks`)."""

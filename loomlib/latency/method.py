@@ -76,7 +76,7 @@ def _run_again(result: StudyResult) -> str:
     design = result.design
     arguments = [f"{scenario.value}={design.counts[scenario]}" for scenario in Scenario]
     arguments += [f"prompt={design.prompt!r}", f"seed={design.seed}"]
-    optional = {"sticky_length": design.sticky_length, "timeout_s": design.timeout_s}
+    optional = {"sticky_length": design.sticky_length, "timeout_s": design.timeout_s, "until": design.until}
     arguments += [f"{name}={value!r}" for name, value in optional.items() if value is not None]
     if not design.find_starts:
         arguments.append("find_starts=False")

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
-from loomlib.experiments import StudyLedger, StudyRecord, record_fields
+from loomlib.experiments import PLANNED, StudyLedger, StudyRecord, record_fields
 
 from .design import StudyDesign
 from .floor import Floor
@@ -43,6 +43,7 @@ class StudyResult(StudyRecord):
     floor: Floor = field(repr=False)
     client: dict[str, Any] = field(repr=False)
     store: Store = field(repr=False, compare=False)
+    stopped: str = ""
 
     @classmethod
     def load(cls, store: Store, study_id: str) -> StudyResult:
@@ -57,6 +58,7 @@ class StudyResult(StudyRecord):
         """
         ledger = StudyLedger(store, study_id)
         study = ledger.stored
+        stopped: str = study.environment.get("stopped", "")
         pauses: dict[str, float] = study.environment.get("garbage_collections_ms", {})
         return cls(
             **record_fields(study),
@@ -65,8 +67,11 @@ class StudyResult(StudyRecord):
             qualifier=str(study.environment.get("qualifier", "DEFAULT")),
             design=StudyDesign.read(study.design),
             calls=tuple(
-                Measurement.read(row, garbage_collection_ms=pauses.get(str(row.position))) for row in ledger.rows()
+                Measurement.read(row, garbage_collection_ms=pauses.get(str(row.position)))
+                for row in ledger.rows()
+                if not stopped or row.state != PLANNED
             ),
+            stopped=stopped,
             floor=Floor.read(study.environment.get("floor")),
             client=dict(study.environment.get("client", {})),
             store=store,

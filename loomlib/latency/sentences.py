@@ -28,6 +28,8 @@ def sentences(result: StudyResult) -> list[str]:
     """Return the cost of a new session, how soon responses begin, what failed, and where the time goes."""
     summary = result.estimates()
     texts = [_session_cost(summary), _answers_begin(summary), _garbage_collections(result), _failures(result)]
+    if result.stopped:
+        texts.append(result.stopped)
     if pending := pending_count(result.calls):
         texts.append(f"This study is not finished: {plural(pending, 'call')} pending.")
     texts.append(share_sentence(split_time(result.calls, result.floor, Scenario.COLD), Scenario.COLD))

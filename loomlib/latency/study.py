@@ -18,6 +18,7 @@ from .measured_agent import AgentWithPauses, AgentWithStudyTarget, MeasuredAgent
 from .measurements import Measurement
 from .result import StudyResult
 from .starts import find_starts
+from .stopping import enough_calls
 from .theme import SCENARIO_STYLES
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         name: Name of the study.
         find_starts: Whether to read from the logs when the agent started.
         start_deadline_s: Limit of that reading, in seconds for the whole study.
+        until: When to stop before the last planned call, such as "p90 within 10 %" or "failures within 2 %".
     """
 
     kind: ClassVar[str] = "latency"
@@ -76,6 +78,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         name: str = "",
         find_starts: bool = True,
         start_deadline_s: float = START_DEADLINE_S,
+        until: str | None = None,
     ) -> None:
         super().__init__(agent, study_id=study_id)
         self.design = StudyDesign(
@@ -88,6 +91,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
             timeout_s=timeout_s,
             find_starts=find_starts,
             name=name,
+            until=until,
         )
         self._start_deadline_s = start_deadline_s
 
@@ -129,6 +133,11 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
     def condition(self, unit: Measurement) -> str:
         """Return the call's scenario."""
         return unit.scenario.value
+
+    def enough(self, unit: Measurement) -> str | None:
+        """Return how narrow the intervals are once each scenario meets the design's stopping rule."""
+        rule = self.design.stopping_rule
+        return None if rule is None else enough_calls(self.design, rule, self.units, unit)
 
     async def procedure(self, run: StudyRun) -> Calls:
         """Return the procedure that makes the calls."""

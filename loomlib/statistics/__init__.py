@@ -52,6 +52,8 @@ from .percentiles import (
 from .power import cases_for_difference, cases_for_flips, detectable_difference, sessions_for_difference
 from .rates import estimate_pass_all, estimate_pass_at, estimate_rate, pass_at_k, pass_hat_k
 from .ratios import RATIO_METHOD, estimate_ratio
+from .sequential import SEQUENCE_METHOD, sequence_percentile, sequence_share
+from .stopping import StoppingRule
 
 __all__ = [
     "CONFIDENCE",
@@ -62,6 +64,7 @@ __all__ = [
     "PERCENTILE_METHOD",
     "RATIO_METHOD",
     "RESAMPLES",
+    "SEQUENCE_METHOD",
     "SHARE_METHOD",
     "SMALLEST_N",
     "UNCLEAR",
@@ -69,6 +72,7 @@ __all__ = [
     "Estimate",
     "GroupComparison",
     "PairedTest",
+    "StoppingRule",
     "benjamini_hochberg",
     "bootstrap_means",
     "cases_for_difference",
@@ -110,6 +114,8 @@ __all__ = [
     "percentile",
     "percentile_replicates",
     "permutation_p_values",
+    "sequence_percentile",
+    "sequence_share",
     "sessions_for_difference",
     "standard_error",
 ]
