@@ -200,7 +200,7 @@ class JsonReader:
             raise MalformedResponseError(
                 f"The response has no text at {form.answer or 'one of the usual places'}",
                 on=repr(body[:200]),
-                try_="agent.messages.probe(), which finds where the agent's answers are",
+                try_="agent.protocols.messages.probe(), which finds where the agent's answers are",
             )
         return Piece(text=text or "", data=body, error=error)
 

@@ -47,7 +47,7 @@ def remove(command: CommandContext, agent: str, delete_runtime: bool, everything
             target.remove(delete_runtime=delete_runtime)
             say(f"removed {target.name}{' and its runtime' if delete_runtime else ' from the catalog'}")
             return
-        plan = target.removal_plan()
+        plan = target.releases.removal_plan()
         if not only_plan:
             plan = plan.apply(progress=say)
     if command.as_json:

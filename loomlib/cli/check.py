@@ -33,7 +33,7 @@ def snapshot(command: CommandContext, agent: str, variables: tuple[str, ...], wa
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--env")
         environment[name] = value
     with command.connect() as bench:
-        report = bench.check_snapshot(agent, environment=environment, warmup=warmup, progress=say)
+        report = bench.tools.check_snapshot(agent, environment=environment, warmup=warmup, progress=say)
     if command.as_json:
         emit_json(report.to_dict())
         return 0 if report.is_safe else 1

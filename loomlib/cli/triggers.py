@@ -19,7 +19,7 @@ def trigger() -> None:
 def list_triggers(command: CommandContext, folder: str) -> None:
     """List the triggers in the loom-agent.toml of FOLDER, and whether they are deployed."""
     with command.connect() as bench:
-        rows = records(bench.triggers(folder).table())
+        rows = records(bench.tools.triggers(folder).table())
     if command.as_json:
         emit_json(rows)
         return
@@ -35,7 +35,7 @@ def list_triggers(command: CommandContext, folder: str) -> None:
 def fire(command: CommandContext, folder: str, name: str, key: str, size: int) -> None:
     """Fire the trigger NAME of the agent in FOLDER now: it sends what the schedule or the event would send."""
     with command.connect() as bench:
-        fired = bench.triggers(folder).fire(name, key=key, size=size)
+        fired = bench.tools.triggers(folder).fire(name, key=key, size=size)
     value = fired.value
     if command.as_json:
         emit_json(

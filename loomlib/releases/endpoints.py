@@ -150,7 +150,7 @@ class EndpointReleases:
             raise LoomError(
                 "The endpoint DEFAULT is deleted only with the runtime",
                 on=self.arn.runtime_id,
-                try_="agent.removal_plan()",
+                try_="agent.releases.removal_plan()",
             )
         current = self._find(name)
         gone = delete_endpoint(self._clients, self.arn.runtime_id, name, region=self.arn.region)

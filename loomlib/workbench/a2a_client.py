@@ -80,9 +80,9 @@ class A2aStream:
 
 
 class A2aClient:
-    """A client of one A2A agent; made by `Agent.a2a` and `Workbench.a2a`. Close it, or use it in `with`.
+    """A client of one A2A agent, of `Agent.protocols.a2a` and `Workbench.tools.a2a`. Close it, or use it in `with`.
 
-        a2a = agent.a2a()
+        a2a = agent.protocols.a2a()
         a2a.card()["skills"]
         a2a.send("Plan a trip to Oslo").artifacts
 

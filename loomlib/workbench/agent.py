@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ..agents import AgentEntry, AsyncEventStream, EventStream
-from ..agents.protocols import CallbackOptions, Callbacks
 from ..agents.requests import CallOptions, InvokeOptions
 from ..aws import runtimes
 from ..aws.bearer import Bearer, token_of
@@ -25,20 +24,14 @@ if TYPE_CHECKING:
 
     from ..evals import EvalSet
     from ..evals.runs import EvalRun
-    from .a2a_client import A2aClient
     from .agent_approvals import AgentApprovals
     from .agent_evals import AgentEvals
     from .agent_history import AgentHistory
-    from .agent_messages import AgentMessages
+    from .agent_protocols import AgentProtocols
     from .agent_releases import AgentEndpoint, AgentReleases
-    from .agent_removal import AgentRemoval
-    from .agent_tags import AgentTags
     from .agent_targets import AgentTargets
     from .agent_telemetry import AgentTelemetry
-    from .agui_client import AguiClient, AguiTransport
-    from .mcp_client import McpClient
     from .memory import Memory
-    from .socket_client import SocketClient
 
 
 class Agent:
@@ -99,8 +92,18 @@ class Agent:
         return AgentHistory(self.context, self.entry)
 
     @property
+    def protocols(self) -> AgentProtocols:
+        """Clients of the protocols that agents speak: MCP, A2A, AG-UI and WebSockets; the form of its messages."""
+        from .agent_protocols import AgentProtocols
+
+        def changed(entry: AgentEntry) -> None:
+            self.entry = entry
+
+        return AgentProtocols(self.context, self.entry, self.qualifier, self._bearer, changed)
+
+    @property
     def releases(self) -> AgentReleases:
-        """Versions and endpoints: promote, roll back, compare, A/B tests."""
+        """What is deployed: versions, endpoints, A/B tests, tags, and the plan of a removal."""
         from .agent_releases import AgentReleases
 
         return AgentReleases(self.context, self.entry, self.refresh)
@@ -111,23 +114,6 @@ class Agent:
         from .agent_telemetry import AgentTelemetry
 
         return AgentTelemetry(self.context, self.entry, self.qualifier)
-
-    @property
-    def messages(self) -> AgentMessages:
-        """The form of its requests and answers: read, set, and find by a probe."""
-        from .agent_messages import AgentMessages
-
-        def changed(entry: AgentEntry) -> None:
-            self.entry = entry
-
-        return AgentMessages(self.context, self.entry, self.qualifier, self._bearer, changed)
-
-    @property
-    def tags(self) -> AgentTags:
-        """The tags of the runtime: read, set, remove."""
-        from .agent_tags import AgentTags
-
-        return AgentTags(self.context, self.entry)
 
     @property
     def targets(self) -> AgentTargets:
@@ -236,129 +222,6 @@ class Agent:
         """
         return self.context.invoker.astream(self.entry, prompt, **self._options(**options))
 
-    def mcp(
-        self,
-        *,
-        session_id: str | None = None,
-        timeout_s: float | None = None,
-        bearer: str | None = None,
-        **callbacks: Unpack[CallbackOptions],
-    ) -> McpClient:
-        """Open an MCP session with this agent: tools, resources, prompts and calls.
-
-            with agent.mcp() as mcp:
-                mcp.call("add", a=1, b=2).value
-
-        Args:
-            session_id: The runtime session; a new one by default, which ends with the client.
-            timeout_s: The limit of each call, in seconds.
-            bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
-            **callbacks: `on_progress`, `on_log`, `on_elicit`, `on_sample` and `roots`, as in
-                `loomlib.agents.protocols.Callbacks`.
-
-        Raises:
-            ProtocolError: The agent speaks another protocol, or does not open a session.
-        """
-        from .protocol_sessions import open_agent_mcp
-
-        options = Callbacks(**callbacks)
-        return open_agent_mcp(
-            self.context,
-            self.entry,
-            self.qualifier,
-            options,
-            session_id=session_id,
-            timeout_s=timeout_s,
-            bearer=bearer or self._bearer,
-        )
-
-    def a2a(
-        self, *, session_id: str | None = None, timeout_s: float | None = None, bearer: str | None = None
-    ) -> A2aClient:
-        """Open an A2A client of this agent: card, messages, streams, tasks and artifacts.
-
-            with agent.a2a() as a2a:
-                a2a.send("Plan a trip to Oslo").artifacts
-
-        Args:
-            session_id: The runtime session; a new one by default, which ends with the client.
-            timeout_s: The limit of each request, in seconds.
-            bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
-
-        Raises:
-            ProtocolError: The agent speaks another protocol.
-        """
-        from .protocol_sessions import open_agent_a2a
-
-        return open_agent_a2a(
-            self.context,
-            self.entry,
-            self.qualifier,
-            session_id=session_id,
-            timeout_s=timeout_s,
-            bearer=bearer or self._bearer,
-        )
-
-    def agui(
-        self,
-        *,
-        session_id: str | None = None,
-        state: Any = None,
-        tools: Sequence[Mapping[str, Any]] = (),
-        transport: AguiTransport = "sse",
-        bearer: str | None = None,
-    ) -> AguiClient:
-        """Begin a conversation by AG-UI: runs with their events, shared state, tools and questions.
-
-            agui = agent.agui()
-            agui.run("Add 2 lamps to the cart.").text, agui.state
-
-        Args:
-            session_id: The runtime session; a new one by default.
-            state: The shared state at the beginning.
-            tools: The tools that the client offers, in AG-UI's form.
-            transport: "sse" for server-sent events, "websocket" for a WebSocket that each run opens. Events, times and
-                stored invocations are the same.
-            bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
-
-        Raises:
-            ProtocolError: The agent speaks MCP or A2A.
-        """
-        from .agent_sessions import check_protocol
-        from .agui_client import AguiClient
-
-        check_protocol(self.entry, "AGUI", "HTTP")
-        return AguiClient(
-            self.context,
-            self.entry,
-            self.qualifier,
-            session_id=session_id,
-            state=state,
-            tools=tools,
-            bearer=bearer or self._bearer,
-            transport=transport,
-        )
-
-    def websocket(self, *, session_id: str | None = None, bearer: str | None = None) -> SocketClient:
-        """Open a WebSocket to this agent.
-
-            with agent.websocket() as ws:
-                ws.send({"prompt": "What is 2+2?"})
-                ws.receive().text
-
-        Args:
-            session_id: The runtime session; a new one by default.
-            bearer: A token that the runtime's authorizer accepts, sent instead of a signature.
-
-        Raises:
-            ProtocolError: The agent speaks MCP or A2A, which have no WebSocket.
-            AwsError: The WebSocket was refused.
-        """
-        from .protocol_sessions import open_websocket
-
-        token = bearer or self._bearer
-        return open_websocket(self.context, self.entry, self.qualifier, session_id=session_id, bearer=token)
-
     def end_session(self, session_id: str, *, bearer: str | None = None) -> bool:
         """End a runtime session (StopRuntimeSession); return False when it had ended already.
 
@@ -403,20 +266,8 @@ class Agent:
         )
         return self.refresh()
 
-    def removal_plan(self) -> AgentRemoval:
-        """Return what removing this agent with all that Loom made for it would delete and keep, and why.
-
-            plan = agent.removal_plan()
-            plan.apply()
-
-        Only what Loom made is deleted.
-        """
-        from .agent_removal import plan_removal
-
-        return plan_removal(self.context, self.entry)
-
     def remove(self, *, delete_runtime: bool = False) -> None:
-        """Remove the agent from the catalog; `removal_plan` also deletes its packages, its endpoints and its role.
+        """Remove the agent from the catalog; `releases.removal_plan` also deletes its packages, endpoints and role.
 
         Args:
             delete_runtime: Delete the deployed runtime as well.

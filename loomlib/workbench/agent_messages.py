@@ -1,4 +1,4 @@
-"""The form of an agent's requests and answers: read, set and find it; `agent.messages`."""
+"""The form of an agent's requests and answers: read, set and find it; `agent.protocols.messages`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class FormatSearch:
     def sentence(self) -> str:
         """The result in a sentence."""
         if self.found is None:
-            return f"None of {len(self.trials)} requests was answered. agent.messages.set(request=…) takes its form."
+            remedy = "agent.protocols.messages.set(request=…) takes its form."
+            return f"None of {len(self.trials)} requests was answered. {remedy}"
         return f"{self.agent_name} takes {_shown(self.found.form.request)}: {self.found.reason}."
 
     def _facts(self) -> list[tuple[str, str]]:
@@ -73,7 +74,7 @@ class FormatSearch:
 
 
 class AgentMessages:
-    """The form of one agent's requests and answers; `agent.messages`.
+    """The form of one agent's requests and answers; `agent.protocols.messages`.
 
     Args:
         context: The workbench's resources.
@@ -104,7 +105,7 @@ class AgentMessages:
 
         From then on, prompts, evaluations and studies of this agent use the form.
 
-            agent.messages.set({"message": "{prompt}"}, answer="result.response", error="result.error")
+            agent.protocols.messages.set({"message": "{prompt}"}, answer="result.response", error="result.error")
 
         Args:
             request: The JSON body, with `{prompt}` and, where needed, `{session_id}` in its texts.

@@ -1,4 +1,4 @@
-"""Versions and endpoints of an agent: promote, roll back, compare."""
+"""What is deployed of an agent: versions, endpoints, tags, and the plan of its removal."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .ab_test import AbTest
+    from .agent_removal import AgentRemoval
+    from .agent_tags import AgentTags
     from .version_diff import VersionDiff
 
 _VERSIONS = ("version", "created", "description", "status", "code", "platform", "endpoints")
@@ -45,6 +47,13 @@ class AgentReleases:
         self._context, self._entry, self._refresh = context, entry, refresh
         self._endpoints = EndpointReleases(context.clients, context.store, context.where, entry.arn)
         self._tests = AbTests(self._endpoints, context.store, context.where)
+
+    @property
+    def tags(self) -> AgentTags:
+        """The tags of the runtime: read, set, remove."""
+        from .agent_tags import AgentTags
+
+        return AgentTags(self._context, self._entry)
 
     def versions(self, *, limit: int = 50) -> pd.DataFrame:
         """Return the versions, newest first: when each was made, its state, its code, and the endpoints that serve it.
@@ -209,6 +218,18 @@ class AgentReleases:
         gone = self._endpoints.delete(endpoint)
         self._refresh()
         return gone
+
+    def removal_plan(self) -> AgentRemoval:
+        """Return what removing this agent with all that Loom made for it would delete and keep, and why.
+
+            plan = agent.releases.removal_plan()
+            plan.apply()
+
+        Only what Loom made is deleted.
+        """
+        from .agent_removal import plan_removal
+
+        return plan_removal(self._context, self._entry)
 
     def start_ab_test(
         self,

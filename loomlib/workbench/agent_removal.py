@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AgentRemoval:
-    """What removing an agent would delete and keep; made by `agent.removal_plan()`.
+    """What removing an agent would delete and keep; made by `agent.releases.removal_plan()`.
 
     Args:
         removal: The removal.

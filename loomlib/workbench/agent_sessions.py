@@ -71,7 +71,8 @@ def check_protocol(entry: AgentEntry, *wanted: str) -> None:
     """Raise a `ProtocolError` when the agent speaks none of these protocols."""
     if entry.protocol in wanted:
         return
-    way = {"MCP": "agent.mcp()", "A2A": "agent.a2a()", "AGUI": "agent.agui()"}.get(entry.protocol, 'agent.invoke("…")')
+    name = entry.protocol
+    way = f"agent.protocols.{name.lower()}()" if name in ("MCP", "A2A", "AGUI") else 'agent.invoke("…")'
     raise ProtocolError(
         f"The agent's protocol is {entry.protocol}, not {' or '.join(wanted)}",
         on=entry.name,

@@ -10,9 +10,9 @@ from .context import Context
 
 
 class AgentTags:
-    """The tags of an agent's runtime, which AWS's bills and policies know too; `agent.tags`.
+    """The tags of an agent's runtime, which AWS's bills and policies know too; `agent.releases.tags`.
 
-        agent.tags.set({"team": "search", "stage": "prod"})
+        agent.releases.tags.set({"team": "search", "stage": "prod"})
         bench.agents(tags={"team": "search"})
 
     Args:

@@ -22,9 +22,9 @@ _COLUMNS = ("name", "when", "sends", "is_deployed")
 
 
 class AgentTriggers:
-    """The triggers of an agent's `loom-agent.toml`; made by `Workbench.triggers`.
+    """The triggers of an agent's `loom-agent.toml`; made by `Workbench.tools.triggers`.
 
-        triggers = bench.triggers("my_agent")
+        triggers = bench.tools.triggers("my_agent")
         triggers                              # their names, and whether they are deployed
         triggers.fire("schedule-1").answer
         triggers.fire("s3-1", key="invoices/new/1.pdf")

@@ -20,9 +20,9 @@ AguiTransport = Literal["sse", "websocket"]
 
 
 class AguiClient:
-    """One conversation with an agent by AG-UI; made by `Agent.agui`. Each run is an invocation.
+    """One conversation with an agent by AG-UI; made by `Agent.protocols.agui`. Each run is an invocation.
 
-        agui = agent.agui()
+        agui = agent.protocols.agui()
         agui.run("Add 2 lamps to the cart.").text
         agui.state, agui.questions
         agui.confirm(approved=True)

@@ -1,4 +1,4 @@
-"""Single AG-UI runs of an agent; `Agent.agui` keeps a whole conversation."""
+"""Single AG-UI runs of an agent; `Agent.protocols.agui` keeps a whole conversation."""
 
 from __future__ import annotations
 

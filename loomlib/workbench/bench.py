@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from ..agents import RuntimeArn
-from ..agents.protocols import CallbackOptions, Callbacks
 from ..aws import Clients
 from ..aws.authorizers import JwtAuthorizer
 from ..deprecation import renamed_members, warn_renamed
@@ -35,15 +34,10 @@ from .renamed import WORKBENCH_MEMBERS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..snapshot_check import SnapshotReport
-    from .a2a_client import A2aClient
     from .agent_plan import AgentPlan
-    from .agent_triggers import AgentTriggers
     from .deploy_options import DeployOptions
-    from .mcp_client import McpClient
     from .memory import Memory
     from .plugin_view import PluginView
-    from .snapshot_checks import CheckOptions
 
 
 class Workbench:
@@ -106,7 +100,7 @@ class Workbench:
 
     @property
     def tools(self) -> BenchTools:
-        """AgentCore's built-in tools (browser, code interpreter, web search), and Lambda functions."""
+        """Tools around agents: AgentCore's own, Lambda functions, MCP servers, triggers, the snapshot check."""
         return BenchTools(self.context)
 
     @property
@@ -282,85 +276,6 @@ class Workbench:
         from .planning import plan_agent
 
         return plan_agent(self.context, what, options)
-
-    def triggers(self, what: str | Path) -> AgentTriggers:
-        """Return the triggers of an agent's `loom-agent.toml`: schedules, and new objects in S3.
-
-            bench.triggers("my_agent").fire("schedule-1").answer
-
-        Args:
-            what: A blueprint's name, or the path of an `agent.py` or of its folder.
-
-        Raises:
-            LoomError: There is no agent under that name or path, or its `loom-agent.toml` is wrong.
-        """
-        from .agent_triggers import AgentTriggers
-
-        return AgentTriggers(self.context, what)
-
-    def mcp(
-        self,
-        server: str | Sequence[str],
-        *,
-        headers: Mapping[str, str] | None = None,
-        environment: Mapping[str, str] | None = None,
-        folder: str | Path | None = None,
-        timeout_s: float | None = None,
-        **callbacks: Unpack[CallbackOptions],
-    ) -> McpClient:
-        """Open an MCP session with any server: by its URL (streamable HTTP), or by its command (stdio).
-
-            bench.mcp("http://127.0.0.1:8000/mcp").tools()
-            bench.mcp(["python", "server.py"]).call("add", a=1, b=2).value
-
-        Args:
-            server: The URL, or the command as a list. Loom starts the command, and ends it with the client.
-            headers: HTTP headers, such as Authorization; Loom does not store them.
-            environment: Variables of the process. It inherits PATH, HOME and the like, no keys.
-            folder: The process's working directory.
-            timeout_s: The limit of each call, in seconds.
-            **callbacks: `on_progress`, `on_log`, `on_elicit`, `on_sample` and `roots`, as in
-                `loomlib.agents.protocols.Callbacks`.
-
-        Raises:
-            ProtocolError: There is no MCP server, or it cannot be started.
-        """
-        from .protocol_sessions import open_server_mcp
-
-        return open_server_mcp(
-            self.context,
-            server,
-            Callbacks(**callbacks),
-            headers=headers,
-            environment=environment,
-            folder=folder,
-            timeout_s=timeout_s,
-        )
-
-    def a2a(self, url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float | None = None) -> A2aClient:
-        """Open a client of any A2A agent by its URL.
-
-        Args:
-            url: The agent's address; its card is at `/.well-known/agent-card.json` below it.
-            headers: HTTP headers, such as Authorization; Loom does not store them.
-            timeout_s: The limit of each request, in seconds.
-        """
-        from .protocol_sessions import open_server_a2a
-
-        return open_server_a2a(self.context, url, headers=headers, timeout_s=timeout_s)
-
-    def check_snapshot(self, what: str | Path, **options: Unpack[CheckOptions]) -> SnapshotReport:
-        """Find what sessions of an agent would share when they are restored from a snapshot (platform V2).
-
-            bench.check_snapshot("my_agent/agent.py")
-
-        Args:
-            what: A blueprint's name, the path of an `agent.py` or of its folder, or an agent of the catalog.
-            **options: `environment`, `warmup` and `progress`, as in `deploy`.
-        """
-        from .snapshot_checks import check_snapshot
-
-        return check_snapshot(self.context, what, **options)
 
     def panel(self, name: str, **options: Any) -> Any:
         """Return a panel of a plugin; loom-widgets has build, test, operate, evaluate and memory.

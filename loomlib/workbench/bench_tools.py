@@ -1,23 +1,30 @@
-"""What agents use as tools: AgentCore's browsers, code interpreters and web search, and Lambda functions."""
+"""Tools around agents: AgentCore's own, Lambda functions, MCP servers, A2A agents, triggers, snapshot checks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from ..agents.protocols import CallbackOptions, Callbacks
 from .context import Context
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..snapshot_check import SnapshotReport
+    from .a2a_client import A2aClient
+    from .agent_triggers import AgentTriggers
     from .bench_functions import BenchFunctions
     from .browser import Browser, BrowserOptions
     from .code_interpreter import CodeInterpreter
+    from .mcp_client import McpClient
+    from .snapshot_checks import CheckOptions
 
 
 class BenchTools:
-    """AgentCore's built-in tools, and functions of AWS Lambda; `bench.tools`."""
+    """AgentCore's built-in tools, Lambda functions, and tools of people who build agents; `bench.tools`."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -107,3 +114,82 @@ class BenchTools:
             self._context.clients, query, most=k, include=include, exclude=exclude, after=after, before=before
         )
         return web_result_frame(found)
+
+    def mcp(
+        self,
+        server: str | Sequence[str],
+        *,
+        headers: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        folder: str | Path | None = None,
+        timeout_s: float | None = None,
+        **callbacks: Unpack[CallbackOptions],
+    ) -> McpClient:
+        """Open an MCP session with any server: by its URL (streamable HTTP), or by its command (stdio).
+
+            bench.tools.mcp("http://127.0.0.1:8000/mcp").tools()
+            bench.tools.mcp(["python", "server.py"]).call("add", a=1, b=2).value
+
+        Args:
+            server: The URL, or the command as a list. Loom starts the command, and ends it with the client.
+            headers: HTTP headers, such as Authorization; Loom does not store them.
+            environment: Variables of the process. It inherits PATH, HOME and the like, no keys.
+            folder: The process's working directory.
+            timeout_s: The limit of each call, in seconds.
+            **callbacks: `on_progress`, `on_log`, `on_elicit`, `on_sample` and `roots`, as in
+                `loomlib.agents.protocols.Callbacks`.
+
+        Raises:
+            ProtocolError: There is no MCP server, or it cannot be started.
+        """
+        from .protocol_sessions import open_server_mcp
+
+        return open_server_mcp(
+            self._context,
+            server,
+            Callbacks(**callbacks),
+            headers=headers,
+            environment=environment,
+            folder=folder,
+            timeout_s=timeout_s,
+        )
+
+    def a2a(self, url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float | None = None) -> A2aClient:
+        """Open a client of any A2A agent by its URL.
+
+        Args:
+            url: The agent's address; its card is at `/.well-known/agent-card.json` below it.
+            headers: HTTP headers, such as Authorization; Loom does not store them.
+            timeout_s: The limit of each request, in seconds.
+        """
+        from .protocol_sessions import open_server_a2a
+
+        return open_server_a2a(self._context, url, headers=headers, timeout_s=timeout_s)
+
+    def check_snapshot(self, what: str | Path, **options: Unpack[CheckOptions]) -> SnapshotReport:
+        """Find what sessions of an agent would share when they are restored from a snapshot (platform V2).
+
+            bench.tools.check_snapshot("my_agent/agent.py")
+
+        Args:
+            what: A blueprint's name, the path of an `agent.py` or of its folder, or an agent of the catalog.
+            **options: `environment`, `warmup` and `progress`, as in `deploy`.
+        """
+        from .snapshot_checks import check_snapshot
+
+        return check_snapshot(self._context, what, **options)
+
+    def triggers(self, what: str | Path) -> AgentTriggers:
+        """Return the triggers of an agent's `loom-agent.toml`: schedules, and new objects in S3.
+
+            bench.tools.triggers("my_agent").fire("schedule-1").answer
+
+        Args:
+            what: A blueprint's name, or the path of an `agent.py` or of its folder.
+
+        Raises:
+            LoomError: There is no agent under that name or path, or its `loom-agent.toml` is wrong.
+        """
+        from .agent_triggers import AgentTriggers
+
+        return AgentTriggers(self._context, what)

@@ -104,7 +104,7 @@ class GatewayView:
 
         Args:
             timeout_s: The limit of each call, in seconds.
-            **callbacks: As in `bench.mcp`.
+            **callbacks: As in `bench.tools.mcp`.
         """
         from .protocol_sessions import open_gateway_mcp
 

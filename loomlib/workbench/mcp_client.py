@@ -56,9 +56,9 @@ class RunningCall:
 
 
 class McpClient:
-    """An open MCP session; made by `Agent.mcp` and `Workbench.mcp`. Close it, or use it in `with`.
+    """An open MCP session; made by `Agent.protocols.mcp` and `Workbench.tools.mcp`. Close it, or use it in `with`.
 
-        mcp = agent.mcp()
+        mcp = agent.protocols.mcp()
         mcp.tools()
         mcp.call("add", a=1, b=2).value
 
@@ -326,7 +326,8 @@ class McpClient:
         timeout_s: float | None = None,
     ) -> RunningCall:
         if self._is_closed:
-            raise ProtocolError("The session is closed", on=self.name, try_="agent.mcp() or bench.mcp(…) again")
+            again = "agent.protocols.mcp() or bench.tools.mcp(…) again"
+            raise ProtocolError("The session is closed", on=self.name, try_=again)
         limit = self.timeout_s if timeout_s is None else timeout_s
 
         def make(run_in_caller: RunInCaller) -> Any:

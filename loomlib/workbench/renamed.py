@@ -29,6 +29,13 @@ AGENT_MEMBERS: Final[Mapping[str, str]] = {
     "eval_target": "targets.eval_target",
     "study_target": "targets.study_target",
     "way_caller": "targets.way_caller",
+    "a2a": "protocols.a2a",
+    "agui": "protocols.agui",
+    "mcp": "protocols.mcp",
+    "messages": "protocols.messages",
+    "websocket": "protocols.websocket",
+    "removal_plan": "releases.removal_plan",
+    "tags": "releases.tags",
 }
 """New paths of an agent's members."""
 
@@ -64,6 +71,10 @@ WORKBENCH_MEMBERS: Final[Mapping[str, str]] = {
     "rules": "telemetry.rules",
     "browser": "tools.browser",
     "code_interpreter": "tools.code_interpreter",
+    "a2a": "tools.a2a",
+    "check_snapshot": "tools.check_snapshot",
+    "mcp": "tools.mcp",
+    "triggers": "tools.triggers",
     "labels": "context.labels",
     "settings": "context.settings",
     "store": "context.store",

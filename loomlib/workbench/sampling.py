@@ -17,7 +17,7 @@ DEFAULT_MODEL: Final = "global.anthropic.claude-sonnet-4-6"
 def sampling_model(bench: Workbench, model_id: str = DEFAULT_MODEL) -> Callable[[Sampling], Mapping[str, Any]]:
     """Return a function that lets a model answer the sampling requests of an MCP server.
 
-        with agent.mcp(on_sample=sampling_model(bench)) as mcp:
+        with agent.protocols.mcp(on_sample=sampling_model(bench)) as mcp:
             mcp.call("explain", expression="6 * 7").text
 
     The model gets the text of the messages; other content as a short description in square brackets. The server's tools

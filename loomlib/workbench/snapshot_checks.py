@@ -67,7 +67,7 @@ def check_snapshot(context: Context, what: str | Path, **options: Unpack[CheckOp
         raise NotSupportedError(
             "The snapshot check runs on the local AgentCore",
             on=str(what),
-            try_='loom.connect().check_snapshot("FOLDER"), with the folder of the agent\'s code',
+            try_='loom.connect().tools.check_snapshot("FOLDER"), with the folder of the agent\'s code',
         )
     code = _code_of(context, what)
     environment = {**code.environment, **(options.get("environment") or {})}

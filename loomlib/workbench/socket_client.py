@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class SocketClient:
-    """An open WebSocket to an agent; made by `Agent.websocket`. Close it, or use it in `with`.
+    """An open WebSocket to an agent; made by `Agent.protocols.websocket`. Close it, or use it in `with`.
 
-        with agent.websocket() as ws:
+        with agent.protocols.websocket() as ws:
             ws.send({"prompt": "What is 2+2?"})
             ws.receive().text
 

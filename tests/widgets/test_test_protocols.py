@@ -74,7 +74,7 @@ def test_tools_are_listed_with_the_fields_of_their_forms_and_called(watched: Wat
     )  # fmt: skip
     assert "42" in str(turn["text"])
     assert tools.history.last().record.id == turn["invocation"]
-    assert "agent.mcp()" in watched.panel.code
+    assert "agent.protocols.mcp()" in watched.panel.code
 
 
 def test_progress_reaches_the_status_line_and_the_turn(watched: Watched) -> None:
@@ -130,7 +130,7 @@ def test_the_server_says_what_it_is_and_learns_the_roots(stocked: Watched) -> No
     facts = dict(stocked.ask("server", agent="warehouse", qualifier="DEFAULT", roots="file:///srv/stock\n\n")["facts"])
     assert facts["server"] == "warehouse 1.2"
     assert facts["instructions"] == "Ask for stock before you order."
-    assert "agent.mcp(roots=['file:///srv/stock'])" in stocked.panel.code
+    assert "agent.protocols.mcp(roots=['file:///srv/stock'])" in stocked.panel.code
     other = dict(stocked.ask("server", agent="warehouse", qualifier="DEFAULT", roots="")["facts"])
     assert other["session"] != facts["session"]
 

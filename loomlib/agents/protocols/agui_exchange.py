@@ -80,5 +80,5 @@ class AguiSocketExchange(Exchange):
         return errors.AgentFailedError(
             f"The agent closed the WebSocket with the code {close_code} before the run ended",
             on=on,
-            try_="agent.agui(), if the agent has no AG-UI at its WebSocket",
+            try_="agent.protocols.agui(), if the agent has no AG-UI at its WebSocket",
         )

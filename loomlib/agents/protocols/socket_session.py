@@ -153,7 +153,8 @@ class SocketSession:
             PeerClosedError: The WebSocket is closed.
         """
         if self._socket is None or self.outcome is not None:
-            raise PeerClosedError("The WebSocket is closed", on=self.entry.name, try_="agent.websocket() again")
+            again = "agent.protocols.websocket() again"
+            raise PeerClosedError("The WebSocket is closed", on=self.entry.name, try_=again)
         at_ns = await self._socket.send(data)
         self._last_sent_ms = self._call.line.offset_ms(at_ns)
         self._call.sent(_shown(data), at_ns, _size(data))

@@ -96,7 +96,7 @@ class StdioChannel:
             raise PeerClosedError(
                 f"The server cannot be started: {error.strerror or error}",
                 on=self._command[0],
-                try_='the full path of the program, as in bench.mcp(["/usr/bin/node", "server.js"])',
+                try_='the full path of the program, as in bench.tools.mcp(["/usr/bin/node", "server.js"])',
             ) from error
         self._tasks = [
             asyncio.create_task(self._read(process, on_message, on_closed)),
@@ -176,7 +176,7 @@ class StdioChannel:
         return PeerClosedError(
             f"The server ended{how}{f': {last[:300]}' if last else ''}",
             on=self._name,
-            try_="mcp.log for its last lines on stderr, then open it again with bench.mcp(…)",
+            try_="mcp.log for its last lines on stderr, then open it again with bench.tools.mcp(…)",
         )
 
 

@@ -33,7 +33,7 @@ def test_releases_behave_on_an_account_as_on_the_local_agentcore(
             release(agent)
         finally:
             if agent is not None:
-                agent.removal_plan().apply()
+                agent.releases.removal_plan().apply()
         found = leftovers(bench, NAME)
         assert (found.runtimes, found.roles, found.packages) == ([], [], [])
 
@@ -57,4 +57,4 @@ def release(agent: loom.Agent) -> None:
     assert test.result().is_early
     test.stop(promote=2)
     assert agent.endpoint("prod").version == "2"
-    assert agent.tags.set({"purpose": "test"})["purpose"] == "test"
+    assert agent.releases.tags.set({"purpose": "test"})["purpose"] == "test"

@@ -90,9 +90,9 @@ def test_an_ab_test_makes_one_endpoint_and_deletes_it(agent: loom.Agent, sent: l
 
 
 def test_tags_are_written_to_the_runtime(agent: loom.Agent, sent: list[SentRequest]) -> None:
-    _, changes = asked(sent, lambda: agent.tags.set({"team": "care"}))
+    _, changes = asked(sent, lambda: agent.releases.tags.set({"team": "care"}))
     assert changes == ["bedrock-agentcore-control.TagResource"]
-    assert agent.tags.read().items() >= {"team": "care", "loom:agent": "released"}.items()
+    assert agent.releases.tags.read().items() >= {"team": "care", "loom:agent": "released"}.items()
 
 
 def test_a_removal_is_planned_by_reading_and_deletes_what_the_deployment_made(
@@ -101,7 +101,7 @@ def test_a_removal_is_planned_by_reading_and_deletes_what_the_deployment_made(
     agent = bench.deploy(make_agent("removed"), platform_version="V1")
     agent.releases.promote("prod", version=1)
     plans = []
-    _, changes = asked(sent, lambda: plans.append(agent.removal_plan()))
+    _, changes = asked(sent, lambda: plans.append(agent.releases.removal_plan()))
     assert changes == []
     deleted = {(step.kind, step.name) for step in plans[0].value.deleted}
     assert {("endpoint", "prod"), ("role", f"loom-removed-{REGION}")} <= deleted

@@ -206,7 +206,7 @@ def test_the_workbench_and_the_command_line_list_and_fire_what_the_file_describe
         '[agent]\nname = "told"\n[[trigger]]\nschedule = "rate(2 days)"\nprompt = "good evening"\n'
     )
     with aws_at(service, tmp_path / "home"), loom.connect("aws", region=service.region) as bench:
-        triggers = bench.triggers(code)
+        triggers = bench.tools.triggers(code)
         assert list(triggers.table()["is_deployed"]) == [False]
         template = bench.plan(code, role="arn:aws:iam::123456789012:role/given").template().value.content
         assert "Role" not in template["Resources"]

@@ -105,9 +105,9 @@ def test_a_limit_that_interrupts_an_answer_of_mcp_or_a2a_is_named_as_one_of_http
         PROTOCOL_AGENTS / "mcp_test_server.py", name="warehouse", environment={"MCP_PORT": "8000"}, protocol="MCP"
     )
     planner = bench.deploy(PROTOCOL_AGENTS / "a2a_test_agent.py", name="planner", protocol="A2A")
-    with warehouse.mcp(on_sample=lambda _request: "w" * 60_000) as mcp:
+    with warehouse.protocols.mcp(on_sample=lambda _request: "w" * 60_000) as mcp:
         calls = [mcp.call("summarize", text="A long book.")]
-    with planner.a2a() as a2a:
+    with planner.protocols.a2a() as a2a:
         calls += [a2a.send("w" * 60_000), a2a.stream("w" * 60_000).result()]
     for call in calls:
         assert (call.status, call.failure) == ("error", "resource_limit"), call.error

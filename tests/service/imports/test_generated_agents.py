@@ -86,7 +86,7 @@ def test_generating_again_on_the_command_line_changes_nothing_and_keeps_edits(
 
 def test_sessions_share_nothing_that_a_snapshot_must_not_have(bench: loom.Workbench, tmp_path: Path) -> None:
     write_agent(generate_agent(shop_agent(action_groups=(stock_group(),)), "strands"), tmp_path / "shop")
-    assert bench.check_snapshot(tmp_path / "shop").findings == ()
+    assert bench.tools.check_snapshot(tmp_path / "shop").findings == ()
 
 
 class Stock(BaseHTTPRequestHandler):

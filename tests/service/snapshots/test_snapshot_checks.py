@@ -69,7 +69,7 @@ def test_there_are_at_least_thirty_planted_cases_of_every_kind_and_twenty_clean_
 @pytest.mark.parametrize("name", PLANTED)
 def test_every_planted_line_is_found_and_no_other(bench: loom.Workbench, name: str) -> None:
     folder = AGENTS / "planted" / name
-    report = bench.check_snapshot(folder, warmup="/warmup" if name == "services" else None)
+    report = bench.tools.check_snapshot(folder, warmup="/warmup" if name == "services" else None)
     assert found(report) == marked(folder), repr(report)
     assert report.not_checked == ()
     assert all(finding.source and finding.made_by and finding.fix for finding in report.findings)
@@ -79,14 +79,14 @@ def test_every_planted_line_is_found_and_no_other(bench: loom.Workbench, name: s
     "name", [pytest.param(name, marks=[] if name == "boto3_clients" else pytest.mark.long) for name in CLEAN]
 )
 def test_a_clean_agent_has_no_finding(bench: loom.Workbench, name: str) -> None:
-    report = bench.check_snapshot(AGENTS / "clean" / name)
+    report = bench.tools.check_snapshot(AGENTS / "clean" / name)
     assert report.is_safe, repr(report)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", [blueprint.name for blueprint in list_blueprints()])
 def test_a_shipped_blueprint_has_no_finding(bench: loom.Workbench, name: str) -> None:
-    report = bench.check_snapshot(name)
+    report = bench.tools.check_snapshot(name)
     assert report.is_safe, repr(report)
 
 
@@ -104,7 +104,7 @@ def used():
     return str(NUMBER)
 """
     agent = bench.deploy(agent_of(tmp_path / "numbered", code), environment={"NUMBERED": "1"})
-    report = bench.check_snapshot(agent.name)
+    report = bench.tools.check_snapshot(agent.name)
     assert found(report) == {("id", "agent.py", 5)}
     assert report.name == "numbered"
     assert report.findings[0].paths == ("agent.NUMBER",)
@@ -140,10 +140,10 @@ def used():
 def test_a_hook_at_another_port_is_called_there(bench: loom.Workbench, tmp_path: Path) -> None:
     folder = agent_of(tmp_path / "two_ports", OTHER_PORT)
     agent = bench.deploy(folder, warmup=":9473/warm", platform_version="V2")
-    for report in (bench.check_snapshot(agent.name), bench.check_snapshot(folder, warmup=":9473/warm")):
+    for report in (bench.tools.check_snapshot(agent.name), bench.tools.check_snapshot(folder, warmup=":9473/warm")):
         assert ("id", "agent.py", 11) in found(report), repr(report)
         assert report.not_checked == ()
-    refused = bench.check_snapshot(folder, warmup=":9473/cold")
+    refused = bench.tools.check_snapshot(folder, warmup=":9473/cold")
     assert "the warm-up hook: it did not answer with status 2xx" in refused.sentence()
 
 
@@ -170,7 +170,7 @@ worker = Worker()
 def used():
     return [worker.shard, worker.label, worker.turn, worker.size]
 """
-    report = bench.check_snapshot(agent_of(tmp_path / "equal", code))
+    report = bench.tools.check_snapshot(agent_of(tmp_path / "equal", code))
     assert found(report) == {("id", "agent.py", 11), ("id", "agent.py", 12), ("random", "agent.py", 13)}
 
 
@@ -184,7 +184,7 @@ KEY = "AKIAIOSFODNN7EXAMPLE" + secrets.token_hex(4)
 def used():
     return KEY
 """
-    report = bench.check_snapshot(agent_of(tmp_path / "keys", code))
+    report = bench.tools.check_snapshot(agent_of(tmp_path / "keys", code))
     assert found(report) == {("random", "agent.py", 4)}
     for text in (repr(report), report._repr_html_(), json.dumps(report.to_dict()), report.frame().to_string()):
         assert "AKIAIOSFODNN7EXAMPLE" not in text
@@ -203,13 +203,13 @@ os.register_at_fork(after_in_child=rng.seed)
 def used():
     return rng.random()
 """
-    report = bench.check_snapshot(agent_of(tmp_path / "hooked", code))
+    report = bench.tools.check_snapshot(agent_of(tmp_path / "hooked", code))
     assert found(report) == {("random", "agent.py", 5)}
 
 
 def test_an_agent_that_does_not_start_is_an_error_with_its_log(bench: loom.Workbench, tmp_path: Path) -> None:
     with pytest.raises(AgentFailedError, match="no prices today"):
-        bench.check_snapshot(agent_of(tmp_path / "broken", "raise RuntimeError('no prices today')"))
+        bench.tools.check_snapshot(agent_of(tmp_path / "broken", "raise RuntimeError('no prices today')"))
 
 
 def test_an_agent_that_answers_for_the_probe_is_refused(bench: loom.Workbench, tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def used():
     return 1
 """
     with pytest.raises(LoomError, match="did not report in the expected form"):
-        bench.check_snapshot(agent_of(tmp_path / "forged", code))
+        bench.tools.check_snapshot(agent_of(tmp_path / "forged", code))
 
 
 def test_the_command_line_ends_with_1_for_findings_and_0_for_none(

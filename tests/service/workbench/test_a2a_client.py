@@ -40,9 +40,9 @@ def address() -> Iterator[str]:
 @pytest.fixture(scope="module", params=["agent", "address"])
 def a2a(request: pytest.FixtureRequest, bench: loom.Workbench) -> Iterator[A2aClient]:
     if request.param == "agent":
-        opened = request.getfixturevalue("planner").a2a()
+        opened = request.getfixturevalue("planner").protocols.a2a()
     else:
-        opened = bench.a2a(request.getfixturevalue("address"))
+        opened = bench.tools.a2a(request.getfixturevalue("address"))
     with opened as client:
         yield client
 
@@ -102,9 +102,9 @@ def test_a_running_task_is_cancelled(a2a: A2aClient) -> None:
 
 def test_an_agent_of_another_protocol_is_refused(planner: loom.Agent, calculator: loom.Agent) -> None:
     with pytest.raises(ProtocolError, match=r"protocol is HTTP, not A2A .calculator.. Try: agent.invoke"):
-        calculator.a2a()
-    with pytest.raises(ProtocolError, match=r"protocol is A2A, not MCP .planner.. Try: agent.a2a"):
-        planner.mcp()
+        calculator.protocols.a2a()
+    with pytest.raises(ProtocolError, match=r"protocol is A2A, not MCP .planner.. Try: agent.protocols.a2a"):
+        planner.protocols.mcp()
 
 
 def test_an_a2a_agent_is_evaluated_like_any_other(planner: loom.Agent) -> None:

@@ -71,19 +71,19 @@ def test_a_probe_finds_the_form_and_prompts_use_it_from_then_on(
     deployed: Callable[[str], Agent], bench: Workbench, form: str, request_form: dict[str, object]
 ) -> None:
     agent = deployed(form)
-    search = agent.messages.probe()
+    search = agent.protocols.messages.probe()
     assert search.found is not None, search
     assert search.found.form.request == request_form
     assert agent.invoke("What is 20 + 22?").text == "It is 42."
     again = bench.agent(agent.name)
-    assert again.messages.form == search.found.form, "it is stored with the agent"
+    assert again.protocols.messages.form == search.found.form, "it is stored with the agent"
     assert again.refresh().messages.form == search.found.form
     assert "found" in search._repr_html_()
 
 
 def test_an_agent_of_another_form_is_evaluated_and_measured(deployed: Callable[[str], Agent]) -> None:
     agent = deployed("toolkit")
-    agent.messages.set({"message": "{prompt}"}, answer="result.response")
+    agent.protocols.messages.set({"message": "{prompt}"}, answer="result.response")
     evalset = loom.EvalSet.from_rows([{"id": "sum", "prompt": "What is 2 + 3?", "expected": "It is 5."}])
     run = agent.evaluate(evalset, ["exact"])
     assert run["sum"][0].answer.text == "It is 5."
@@ -93,7 +93,7 @@ def test_an_agent_of_another_form_is_evaluated_and_measured(deployed: Callable[[
 
 def test_an_error_inside_an_answer_is_a_failure(deployed: Callable[[str], Agent]) -> None:
     agent = deployed("in band")
-    agent.messages.set({"prompt": "{prompt}"}, answer="data.says", error="status == 'failed' && reason")
+    agent.protocols.messages.set({"prompt": "{prompt}"}, answer="data.says", error="status == 'failed' && reason")
     inv = agent.invoke("What is 2 + 3?")
     assert not inv.ok
     assert "question is required" in str(inv.error)
@@ -101,21 +101,21 @@ def test_an_error_inside_an_answer_is_a_failure(deployed: Callable[[str], Agent]
 
 def test_the_usual_form_is_not_stored_and_a_form_can_be_taken_back(deployed: Callable[[str], Agent]) -> None:
     agent = deployed("usual")
-    search = agent.messages.probe()
+    search = agent.protocols.messages.probe()
     assert search.found is not None
-    assert agent.messages.form is None
-    agent.messages.set({"message": "{prompt}"})
-    agent.messages.reset()
+    assert agent.protocols.messages.form is None
+    agent.protocols.messages.set({"message": "{prompt}"})
+    agent.protocols.messages.reset()
     assert agent.invoke("What is 2 + 3?").text == "It is 5."
 
 
 def test_an_agent_that_answers_the_same_to_everything_shows_no_form(deployed: Callable[[str], Agent]) -> None:
-    search = deployed("deaf").messages.probe(progress=lambda _line: None)
+    search = deployed("deaf").protocols.messages.probe(progress=lambda _line: None)
     assert search.found is None
     assert set(search.table["result"]) == {"it answers the same without a prompt"}
-    assert "agent.messages.set" in repr(search)
+    assert "agent.protocols.messages.set" in repr(search)
 
 
 def test_a_form_without_a_prompt_is_refused_in_a_sentence(deployed: Callable[[str], Agent]) -> None:
     with pytest.raises(LoomError, match="The request needs the placeholder"):
-        deployed("toolkit").messages.set({"message": "hi"})
+        deployed("toolkit").protocols.messages.set({"message": "hi"})

@@ -43,8 +43,9 @@ async def test_an_agent_is_called_with_a_token_in_a_running_loop(bench: loom.Wor
 def test_an_ag_ui_agent_is_called_with_a_token(bench: loom.Workbench, transport: Any) -> None:
     agent = bench.deploy("agui_assistant", name=f"protected_{transport}", authorizer="local")
     with pytest.raises(InvocationFailedError, match="AccessDeniedException"):
-        agent.agui(transport=transport).run("Where is order A-1042?").raise_for_status()
-    run = agent.agui(transport=transport, bearer=bench.identity.token(user="alice")).run("Where is order A-1042?")
+        agent.protocols.agui(transport=transport).run("Where is order A-1042?").raise_for_status()
+    token = bench.identity.token(user="alice")
+    run = agent.protocols.agui(transport=transport, bearer=token).run("Where is order A-1042?")
     assert (run.ok, run.authorization().subject) == (True, "alice"), run.error
 
 

@@ -25,16 +25,16 @@ def agents(bench, tmp_path_factory):
 
 def test_tags_reach_the_runtime_and_choose_agents(bench, tmp_path):
     agent = deploy_version(bench, tmp_path, "labelled", "one")
-    assert agent.tags.set({"team": "search", "stage": "prod"})["team"] == "search"
+    assert agent.releases.tags.set({"team": "search", "stage": "prod"})["team"] == "search"
     stored = bench.clients.control().list_tags_for_resource(resourceArn=agent.arn)["tags"]
     assert stored.items() >= {"team": "search", "stage": "prod"}.items()
     assert list(bench.agents(tags={"team": "search"})["name"]) == ["labelled"]
     assert bench.agents(tags={"team": "search"})["tags"].tolist() == ["stage=prod, team=search"]
-    assert "stage" not in agent.tags.remove("stage", "absent")
+    assert "stage" not in agent.releases.tags.remove("stage", "absent")
     bench.clients.control().tag_resource(resourceArn=agent.arn, tags={"by": "hand"})
     assert list(bench.agents(tags={"by": "hand"}, refresh=True)["name"]) == ["labelled"]
     with pytest.raises(ValueError, match="the tag loom:agent is reserved"):
-        agent.tags.remove("loom:agent")
+        agent.releases.tags.remove("loom:agent")
 
 
 def test_a_group_chooses_agents_for_the_table_for_reports_and_for_the_overview(bench, agents):
@@ -54,7 +54,7 @@ def test_a_group_chooses_agents_for_the_table_for_reports_and_for_the_overview(b
 
 def test_an_exported_catalog_has_no_secrets_and_is_imported_elsewhere(bench, agents, home, tmp_path):
     first = agents[0]
-    first.tags.set({"key": SECRET})
+    first.releases.tags.set({"key": SECRET})
     bench.groups.add("exported", *agents)
     form = MessageFormat(request={"message": "{prompt}"}, answer="result")
     bench.context.store.agents.set_message_format(first.entry.id, form.members())

@@ -61,10 +61,10 @@ def mcp(request: pytest.FixtureRequest, bench: loom.Workbench) -> Iterator[McpCl
     if request.param == "agent":
         agent: loom.Agent = request.getfixturevalue("warehouse")
         assert agent.protocol == "MCP"
-        opened = agent.mcp(**callbacks)
+        opened = agent.protocols.mcp(**callbacks)
     else:
         server = COMMAND if request.param == "stdio" else request.getfixturevalue("address")
-        opened = bench.mcp(server, **callbacks)
+        opened = bench.tools.mcp(server, **callbacks)
     with opened as client:
         yield client
 
@@ -126,14 +126,14 @@ def test_the_server_asks_the_user_the_model_and_for_roots(mcp: McpClient) -> Non
 
 
 def test_a_declined_sampling_request_fails_the_tool_and_a_model_can_answer_one(bench: loom.Workbench) -> None:
-    with bench.mcp(COMMAND, on_sample=lambda _request: None) as mcp:
+    with bench.tools.mcp(COMMAND, on_sample=lambda _request: None) as mcp:
         call = mcp.call("summarize", text="hi")
         assert (call.ok, call.failure) == (False, "agent_error")
         assert "declined" in (call.error or "")
         assert [entry.message.get("error", {}).get("code") for entry in call.entries if entry.direction == "sent"][
             -1
         ] == -1
-    with bench.mcp(COMMAND, on_sample=sampling_model(bench)) as mcp:
+    with bench.tools.mcp(COMMAND, on_sample=sampling_model(bench)) as mcp:
         call = mcp.call("summarize", text="hi")
         answered = next(entry.message["result"] for entry in call.entries if "result" in entry.message)
         assert call.text == f"The client's model answered: {answered['content']['text']}"
@@ -154,7 +154,7 @@ def test_the_server_reads_the_roots(bench: loom.Workbench, address: str) -> None
         COMMAND,
         address,
     ):  # the SDK's request belongs to no call, and InvokeAgentRuntime has no stream for it
-        with bench.mcp(server, roots=["/tmp"]) as mcp:
+        with bench.tools.mcp(server, roots=["/tmp"]) as mcp:
             assert mcp.call("folders").value == ["file:///tmp"]
 
 
@@ -169,7 +169,7 @@ def test_roots_are_asked_for_in_the_response_to_a_call_and_can_be_changed(mcp: M
 
 
 def test_roots_that_were_not_offered_cannot_be_changed(bench: loom.Workbench) -> None:
-    with bench.mcp(COMMAND) as mcp:
+    with bench.tools.mcp(COMMAND) as mcp:
         with pytest.raises(ProtocolError, match=r"offers no roots.*Try: mcp\(roots="):
             mcp.set_roots(["/tmp"])
         assert "does not offer roots/list" in (mcp.call("folders_of_the_caller").error or "")
@@ -190,7 +190,7 @@ def test_tools_that_a_server_adds_are_known_after_its_notification(mcp: McpClien
 
 
 def test_a_call_of_an_agent_is_an_invocation_with_a_trace_id(warehouse: loom.Agent) -> None:
-    with warehouse.mcp() as mcp:
+    with warehouse.protocols.mcp() as mcp:
         call = mcp.call("add", a=1, b=2)
         assert warehouse.history.last().text == "3"
         assert list(warehouse.history.last().protocols.transcript()["kind"]) == ["request", "response"]
@@ -229,19 +229,19 @@ def test_wrong_names_and_arguments_are_refused_before_anything_is_sent(mcp: McpC
 
 
 def test_a_question_without_a_callback_says_which_one_is_missing(bench: loom.Workbench) -> None:
-    with bench.mcp(COMMAND) as mcp:
+    with bench.tools.mcp(COMMAND) as mcp:
         call = mcp.call("deliver", item="lamp")
         assert not call.ok
         assert "on_elicit" in (call.error or "")
-    with bench.mcp(COMMAND, on_elicit=lambda _question: {"street": "Main"}) as mcp:
+    with bench.tools.mcp(COMMAND, on_elicit=lambda _question: {"street": "Main"}) as mcp:
         call = mcp.call("deliver", item="lamp")
         assert "floor: it is required" in (call.error or "")
-    with bench.mcp(COMMAND, on_elicit=lambda _question: None) as mcp:
+    with bench.tools.mcp(COMMAND, on_elicit=lambda _question: None) as mcp:
         assert mcp.call("deliver", item="lamp").text == "decline: not delivered"
 
 
 def test_a_server_that_dies_fails_the_call_with_its_last_words(bench: loom.Workbench) -> None:
-    with bench.mcp(COMMAND) as mcp:
+    with bench.tools.mcp(COMMAND) as mcp:
         call = mcp.call("die", code=3)
         assert (call.failure, "exit code 3: out of memory" in (call.error or "")) == ("transport", True)
         assert mcp.log[-1] == "out of memory"
@@ -255,28 +255,28 @@ def test_what_is_no_mcp_server_is_refused_in_three_parts(
 ) -> None:
     assert calculator.protocol == "HTTP"
     with pytest.raises(ProtocolError, match=r"protocol is HTTP, not MCP .calculator.. Try: agent.invoke"):
-        calculator.mcp()
+        calculator.protocols.mcp()
     with pytest.raises(PeerClosedError, match="cannot be started"):
-        bench.mcp(["no-such-program-anywhere"])
+        bench.tools.mcp(["no-such-program-anywhere"])
     with pytest.raises(ProtocolError, match="Try: "):
-        bench.mcp([sys.executable, "-c", "print('hello')"])
+        bench.tools.mcp([sys.executable, "-c", "print('hello')"])
     with pytest.raises(ProtocolError, match=r"did not open an MCP session.*Try: "):
-        bench.mcp(address.replace("/mcp", "/nothing"))
+        bench.tools.mcp(address.replace("/mcp", "/nothing"))
     with socket.socket() as taken:  # bound, and nobody listens
         taken.bind(("127.0.0.1", 0))
         with pytest.raises(ProtocolError, match="nothing answers") as nobody:
-            bench.mcp(f"http://127.0.0.1:{taken.getsockname()[1]}/mcp")
+            bench.tools.mcp(f"http://127.0.0.1:{taken.getsockname()[1]}/mcp")
     assert "whether the server runs" in str(nobody.value)
     assert "loom up" not in str(nobody.value)
     with pytest.raises(ValueError, match="a command as a list"):
-        bench.mcp("python server.py")
+        bench.tools.mcp("python server.py")
 
 
 def test_secrets_in_a_command_or_an_address_are_not_stored(bench: loom.Workbench, address: str) -> None:
     secret = "s3cr3t-token"
-    with bench.mcp([*COMMAND], environment={"TOKEN": secret}) as mcp:
+    with bench.tools.mcp([*COMMAND], environment={"TOKEN": secret}) as mcp:
         mcp.call("add", a=1)
-    with bench.mcp(f"{address}?key={secret}", headers={"Authorization": f"Bearer {secret}"}) as mcp:
+    with bench.tools.mcp(f"{address}?key={secret}", headers={"Authorization": f"Bearer {secret}"}) as mcp:
         call = mcp.call("add", a=1)
     assert secret not in repr(call.record)
     assert secret not in repr(bench.context.store.agents.list())

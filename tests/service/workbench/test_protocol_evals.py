@@ -11,7 +11,7 @@ EMPTY = EvalSet(name="captured", cases=())
 
 def test_an_mcp_call_becomes_a_case_and_the_handshake_does_not(bench: loom.Workbench) -> None:
     agent = bench.deploy("mcp_server", name="mcp_cases")
-    with agent.mcp() as mcp:
+    with agent.protocols.mcp() as mcp:
         call = mcp.call("calculator", expression="6 * 7").raise_for_status()
         mcp.call("calculator", expression="2 + 2")
     case = call.evals.case(tags=["sums"])
@@ -27,7 +27,7 @@ def test_an_mcp_call_becomes_a_case_and_the_handshake_does_not(bench: loom.Workb
 
 def test_an_a2a_call_becomes_a_case_that_the_agent_passes(bench: loom.Workbench) -> None:
     agent = bench.deploy("a2a_agent", name="a2a_cases")
-    with agent.a2a() as a2a:
+    with agent.protocols.a2a() as a2a:
         call = a2a.send("What is 15 * 37?").raise_for_status()
     case = call.evals.case()
     assert case.prompt == "What is 15 * 37?"

@@ -75,7 +75,7 @@ def test_an_input_that_is_none_is_a_run_error_and_a_failed_invocation(assistant:
 
 def test_runs_come_over_one_websocket_too(assistant: loom.Agent) -> None:
     runs = []
-    with assistant.websocket() as ws:
+    with assistant.protocols.websocket() as ws:
         for prompt in ("Add 2 lamps to the cart.", "Where is order A-1042?"):
             ws.send(run_input(prompt))
             fold = AguiFold()
@@ -124,7 +124,7 @@ def test_a_tools_view_comes_with_the_answer_and_its_frame_calls_its_tools(dice: 
 def test_a_conversation_keeps_its_state_and_asks_before_it_orders(
     assistant: loom.Agent, transport: Literal["sse", "websocket"]
 ) -> None:
-    agui = assistant.agui(transport=transport)
+    agui = assistant.protocols.agui(transport=transport)
     agui.run("Add 2 lamps to the cart.")
     assert agui.state == {"cart": [{"item": "lamp", "quantity": 2}]}
     events = list(agui.stream("Place the order."))
@@ -139,7 +139,7 @@ def test_a_conversation_keeps_its_state_and_asks_before_it_orders(
 
 
 def test_a_run_over_a_websocket_is_stored_like_one_over_sse(assistant: loom.Agent) -> None:
-    runs = [assistant.agui(transport=transport).run("Where is order A-1042?") for transport in ("sse", "websocket")]
+    runs = [assistant.protocols.agui(transport=way).run("Where is order A-1042?") for way in ("sse", "websocket")]
     views = [assistant.history.get(inv.record.id).protocols.agui() for inv in runs]
     assert [event.type for event in views[0].events] == [event.type for event in views[1].events]
     assert [(view.status, view.text, view.run.problems) for view in views] == [("finished", runs[0].text, ())] * 2
@@ -151,11 +151,11 @@ def test_a_run_over_a_websocket_is_stored_like_one_over_sse(assistant: loom.Agen
         assert record.wire is not None
         assert record.bytes_received > 0
     with pytest.raises(ValueError, match="transport must be"):
-        assistant.agui(transport="polling")  # type: ignore[arg-type]
+        assistant.protocols.agui(transport="polling")  # type: ignore[arg-type]
 
 
 def test_a_run_over_a_websocket_that_does_not_end_is_a_failed_invocation(bench: loom.Workbench) -> None:
     talker = bench.deploy(Path(__file__).with_name("socket_test_agent.py"), name="agui_talker")
-    failed = talker.agui(transport="websocket").run("hello", timeout_s=5)
+    failed = talker.protocols.agui(transport="websocket").run("hello", timeout_s=5)
     assert (failed.ok, failed.failure) == (False, "timeout")
     assert "within 5 s" in (failed.error or "")

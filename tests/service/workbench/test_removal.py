@@ -26,7 +26,7 @@ def test_an_agent_of_looms_leaves_with_endpoints_packages_and_test(bench, tmp_pa
     agent.releases.promote("prod", version=1)
     test = agent.releases.start_ab_test("prod", {1: 0.5, 2: 0.5}, sessions=12)
     assert len(keys_of(bench, "leaving")) == 2
-    plan = agent.removal_plan()
+    plan = agent.releases.removal_plan()
     found = actions(plan)
     assert found["runtime", agent.entry.runtime_id] == "delete"
     assert found["endpoint", "prod"] == found["endpoint", "prod_v2"] == "delete"
@@ -67,7 +67,7 @@ def test_a_runtime_of_another_tool_is_kept_with_its_packages(bench, tmp_path):
         platformVersion="V1",
     )
     agent = bench.register(made["agentRuntimeArn"])
-    plan = agent.removal_plan()
+    plan = agent.releases.removal_plan()
     assert actions(plan)["runtime", agent.entry.runtime_id] == "keep"
     assert [step.kind for step in plan.value.deleted] == ["catalog entry"]
     plan.apply()
@@ -78,14 +78,14 @@ def test_a_runtime_of_another_tool_is_kept_with_its_packages(bench, tmp_path):
 def test_an_endpoint_of_another_tool_keeps_the_runtime_until_it_is_deleted_by_hand(bench, tmp_path):
     agent = deploy_version(bench, tmp_path, "mixed", "one")
     bench.clients.control().create_agent_runtime_endpoint(agentRuntimeId=agent.entry.runtime_id, name="theirs")
-    plan = agent.removal_plan()
+    plan = agent.releases.removal_plan()
     found = actions(plan)
     assert (found["endpoint", "theirs"], found["runtime", agent.entry.runtime_id]) == ("keep", "keep")
     reason = next(step.reason for step in plan.value.steps if step.kind == "runtime")
     assert "1 endpoint of another tool: theirs" in reason
     assert all(step.action == "keep" for step in plan.value.steps if step.kind == "package")
     agent.releases.delete("theirs")
-    assert actions(agent.removal_plan())["runtime", agent.entry.runtime_id] == "delete"
+    assert actions(agent.releases.removal_plan())["runtime", agent.entry.runtime_id] == "delete"
 
 
 def test_only_a_role_that_loom_made_is_deleted(bench, tmp_path):
@@ -98,8 +98,8 @@ def test_only_a_role_that_loom_made_is_deleted(bench, tmp_path):
     account = bench.clients.account_id()
     for role, action in (("by-hand", "keep"), ("loom-with_role", "delete")):
         agent = deploy_version(bench, tmp_path, "with_role", role, role=f"arn:aws:iam::{account}:role/{role}")
-        assert actions(agent.removal_plan())["role", role] == action
-    agent.removal_plan().apply()
+        assert actions(agent.releases.removal_plan())["role", role] == action
+    agent.releases.removal_plan().apply()
     assert "by-hand" in [role["RoleName"] for role in iam.list_roles()["Roles"]]
     assert "loom-with_role" not in [role["RoleName"] for role in iam.list_roles()["Roles"]]
 
@@ -107,10 +107,10 @@ def test_only_a_role_that_loom_made_is_deleted(bench, tmp_path):
 def test_a_removal_that_was_interrupted_is_completed_by_the_next(bench, tmp_path):
     agent = deploy_version(bench, tmp_path, "half", "one")
     bench.clients.control().delete_agent_runtime(agentRuntimeId=agent.entry.runtime_id)
-    plan = agent.removal_plan()
+    plan = agent.releases.removal_plan()
     assert {step.kind for step in plan.value.deleted} == {"package", "catalog entry"}
     deploy_version(bench, tmp_path, "half", "one")  # another runtime of the name uses the package now
-    again = agent.removal_plan()
+    again = agent.releases.removal_plan()
     assert {step.kind for step in again.value.deleted} == {"catalog entry"}
     assert "of the same name uses it" in next(step.reason for step in again.value.steps if step.kind == "package")
 
@@ -120,7 +120,7 @@ def test_triggers_leave_with_their_roles_before_the_runtime(bench, tmp_path):
     trigger = '[agent]\nname = "timed"\n\n[[trigger]]\nschedule = "rate(1 day)"\nprompt = "hello"\n'
     (tmp_path / "loom-agent.toml").write_text(trigger)
     agent = bench.plan(tmp_path).apply()
-    plan = agent.removal_plan()
+    plan = agent.releases.removal_plan()
     kinds = [step.kind for step in plan.value.deleted]
     assert kinds.index("trigger") < kinds.index("runtime")
     plan.apply()

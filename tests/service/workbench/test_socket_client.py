@@ -16,7 +16,7 @@ def talker(bench: loom.Workbench) -> loom.Agent:
 
 
 def test_messages_go_both_ways_and_are_stored_with_their_times(bench: loom.Workbench, talker: loom.Agent) -> None:
-    with talker.websocket() as ws:
+    with talker.protocols.websocket() as ws:
         ws.send("hello")
         first, second = ws.receive(timeout_s=60), ws.receive(timeout_s=60)
         assert (first.text, second.text) == ("heard hello", "heard hello")
@@ -38,7 +38,7 @@ def test_messages_go_both_ways_and_are_stored_with_their_times(bench: loom.Workb
 
 
 def test_iteration_ends_when_the_agent_closes(talker: loom.Agent) -> None:
-    with talker.websocket() as ws:
+    with talker.protocols.websocket() as ws:
         ws.send("one")
         ws.send("bye")
         assert [message.text for message in ws] == ["heard one", "heard one"]
@@ -51,7 +51,7 @@ def test_iteration_ends_when_the_agent_closes(talker: loom.Agent) -> None:
 
 
 def test_an_agent_that_closes_with_an_error_is_a_failed_call(talker: loom.Agent) -> None:
-    with talker.websocket() as ws:
+    with talker.protocols.websocket() as ws:
         ws.send("fail")
         assert list(ws) == []
         call = ws.close()
@@ -59,9 +59,9 @@ def test_an_agent_that_closes_with_an_error_is_a_failed_call(talker: loom.Agent)
 
 
 def test_no_message_in_time_and_an_unknown_endpoint_are_plain_errors(talker: loom.Agent) -> None:
-    with talker.websocket() as ws, pytest.raises(ProtocolError, match=r"No message came within 0.05 s"):
+    with talker.protocols.websocket() as ws, pytest.raises(ProtocolError, match=r"No message came within 0.05 s"):
         ws.receive(timeout_s=0.05)
     elsewhere = type(talker)(talker.entry, talker.context, qualifier="nowhere")
     with pytest.raises(LoomError, match="Opening a WebSocket"):
-        elsewhere.websocket()
+        elsewhere.protocols.websocket()
     assert talker.history.last().status == "error"

@@ -33,8 +33,8 @@ class A2aMessages:
     def agent_card(self, form: Form) -> Mapping[str, Any]:
         """Return the card of an A2A agent."""
         agent = self._conversation.agent_of(form)
-        self._panel.show_code(f"{opening_code(agent)}\na2a = agent.a2a()\na2a.card()")
-        with agent.a2a(session_id=form.text("session") or None) as a2a:
+        self._panel.show_code(f"{opening_code(agent)}\na2a = agent.protocols.a2a()\na2a.card()")
+        with agent.protocols.a2a(session_id=form.text("session") or None) as a2a:
             return {"facts": card_facts(a2a.card())}
 
     def send(self, agent: Agent, prompt: str, session: str, cancel: Cancel) -> Mapping[str, Any]:
@@ -46,10 +46,10 @@ class A2aMessages:
             session: The session's id; "" for a new session.
             cancel: Stop cancels the task.
         """
-        call = f"a2a = agent.a2a()\ncall = a2a.send({prompt!r})\ncall.task, call.artifacts"
+        call = f"a2a = agent.protocols.a2a()\ncall = a2a.send({prompt!r})\ncall.task, call.artifacts"
         self._panel.show_code(f"{opening_code(agent)}\n{call}")
         session_id = session or new_session_id()
-        with agent.a2a(session_id=session_id) as a2a:
+        with agent.protocols.a2a(session_id=session_id) as a2a:
             turn = self._conversation.begin_turn(prompt, session_id)
             self._panel.send_message("session", turn=turn.id, session=session_id)
             task_id, context_id = self._waiting_task(session_id)

@@ -156,7 +156,7 @@ class McpActions:
         if client is None or self._key != key or session not in ("", client.session_id):
             self.close()
             self._panel.say(f"Opening an MCP session with {agent.name} …")
-            self._client = client = agent.mcp(
+            self._client = client = agent.protocols.mcp(
                 session_id=session or None,
                 on_progress=self._show_progress,
                 on_log=self._show_log,
@@ -183,7 +183,7 @@ class McpActions:
             return
         options = [f"roots={roots!r}"] if roots else []
         options += [f"{name}={given}" for name, given in self._given.items()]
-        self._panel.show_code(f"{opening_code(agent)}\nmcp = agent.mcp({', '.join(options)})\n{self._call}")
+        self._panel.show_code(f"{opening_code(agent)}\nmcp = agent.protocols.mcp({', '.join(options)})\n{self._call}")
 
     def close(self) -> None:
         """Close the MCP session, if one is open."""

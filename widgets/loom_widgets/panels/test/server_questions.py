@@ -27,7 +27,7 @@ class ServerQuestion:
     asked: Elicitation | Sampling
     settled: Event = field(default_factory=Event)
     answer: Mapping[str, Any] | str | None = None
-    """As the callbacks of `agent.mcp` return it: None declines."""
+    """As the callbacks of `agent.protocols.mcp` return it: None declines."""
 
     def message(self) -> dict[str, Any]:
         """Return the question as a message to a view."""

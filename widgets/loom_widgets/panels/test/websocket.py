@@ -44,10 +44,10 @@ class WebSocketMessages:
         """Open a WebSocket as a new turn and show what comes, until one side closes it."""
         agent, session = self._conversation.agent_of(form), form.text("session")
         given = f"session_id={session!r}" if session else ""
-        code = f"{opening_code(agent)}\nws = agent.websocket({given})"
+        code = f"{opening_code(agent)}\nws = agent.protocols.websocket({given})"
         self._panel.show_code(code)
         self._panel.say(f"Opening a WebSocket to {agent.name} …")
-        client = agent.websocket(session_id=session or None)
+        client = agent.protocols.websocket(session_id=session or None)
         cancel.then(client.close)
         turn = self._conversation.begin_turn("WebSocket", client.session_id, is_socket=True)
         self._socket = (client, turn, code)
