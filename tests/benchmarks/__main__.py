@@ -3,7 +3,7 @@
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, coverage, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways,
 arrivals, ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox,
-code, functions, knowledge, starts.
+code, functions, knowledge, starts, load.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from . import (
     bench_intake,
     bench_knowledge,
     bench_learners,
+    bench_load,
     bench_locomo,
     bench_memory,
     bench_overview,
@@ -72,6 +73,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "functions": bench_functions.rows,
     "knowledge": bench_knowledge.rows,
     "starts": bench_snapshots.starts,
+    "load": bench_load.rows,
     "traces": bench_traces.rows,
     "lookup": bench_intake.lookup,
     "truth": bench_truth.rows,
