@@ -1,0 +1,169 @@
+"""Replay: stored invocations of an agent as the traffic of a load step, with their sessions and think times."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from loomlib.agents.message_format import MessageFormat
+from loomlib.agents.payloads import make_payload
+from loomlib.errors import StudyError
+from loomlib.store import InvocationRow
+from loomlib.store.invocations import NEVER_BEGAN
+
+from .calls import OfferedCall
+from .plans import LoadPlan, load_session_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrafficCall:
+    """One call of recorded traffic.
+
+    Attributes:
+        session: Number of its session, from 0.
+        turn: Its number in the session, from 0.
+        at_s: Seconds from the first call of the traffic to this one.
+        think_s: Seconds from the end of the session's former call; 0 for its first call, and where both overlapped.
+        prompt: The prompt; None where the body is all.
+        body: The body, where it is no prompt; None for a prompt.
+    """
+
+    session: int
+    turn: int
+    at_s: float
+    think_s: float
+    prompt: str | None = field(repr=False)
+    body: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTraffic:
+    """Recorded traffic that can be replayed.
+
+    Examples:
+        >>> traffic = StoredTraffic.of(bench.store.invocations.list(agent.id, limit=None))
+        >>> plan = traffic.plan(run="replay-1", speed=2)
+
+    Attributes:
+        calls: The calls, in the order in which they were sent.
+        left_out: How many invocations cannot be replayed, by reason.
+    """
+
+    calls: tuple[TrafficCall, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @classmethod
+    def of(cls, invocations: Iterable[InvocationRow]) -> Self:
+        """Return the traffic of stored invocations, in any order.
+
+        An invocation that failed is replayed like any other: it was part of the load. One that the service refused,
+        that was never sent, or whose body is not stored is left out and counted.
+
+        Args:
+            invocations: The invocations of one agent.
+
+        Raises:
+            StudyError: None of them can be replayed.
+        """
+        left_out: Counter[str] = Counter()
+        kept: list[tuple[float, InvocationRow, str | None, bytes | None]] = []
+        for row in invocations:
+            if row.client_invoke_time is None:
+                left_out["never sent"] += 1
+            elif row.failure in NEVER_BEGAN:
+                left_out["refused by the service"] += 1
+            elif (content := _content(row)) is None:
+                left_out["the body is not stored"] += 1
+            else:
+                kept.append((row.client_invoke_time, row, *content))
+        if not kept:
+            raise StudyError(
+                "No stored invocation can be replayed",
+                on="; ".join(f"{count} {reason}" for reason, count in left_out.items()) or "there is none",
+                try_="invoke the agent with prompts first",
+            )
+        kept.sort(key=lambda each: (each[0], each[1].id))
+        sessions: dict[str, int] = {}
+        turns: Counter[int] = Counter()
+        ended: dict[int, float] = {}
+        calls: list[TrafficCall] = []
+        for sent_s, row, prompt, body in kept:
+            session = sessions.setdefault(row.session_id, len(sessions))
+            calls.append(
+                TrafficCall(
+                    session=session,
+                    turn=turns[session],
+                    at_s=max(0.0, sent_s - kept[0][0]),
+                    think_s=max(0.0, sent_s - ended.get(session, sent_s)),
+                    prompt=prompt,
+                    body=body,
+                )
+            )
+            turns[session] += 1
+            ended[session] = max(row.client_done_time or sent_s, ended.get(session, 0.0))
+        return cls(calls=tuple(calls), left_out=dict(left_out))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from the first to the last call."""
+        return max((call.at_s for call in self.calls), default=0.0)
+
+    def plan(
+        self,
+        *,
+        run: str,
+        speed: float = 1.0,
+        keeps_think_times: bool = True,
+        form: MessageFormat | None = None,
+    ) -> LoadPlan:
+        """Return the step that repeats the traffic in new sessions.
+
+        Args:
+            run: A name that no other run has, such as a study's id: session ids depend on it.
+            speed: 2 halves all distances and think times.
+            keeps_think_times: Whether a later call of a session starts a think time after its former call has ended, as
+                its sender did; else all calls start at their recorded times, or when the session's former call has
+                ended, and that waiting counts in their latency.
+            form: The agent's own message format, for prompts.
+        """
+        if not (math.isfinite(speed) and speed > 0):
+            raise ValueError("speed is finite and above 0")
+        calls: list[OfferedCall] = []
+        for index, call in enumerate(self.calls):
+            session_id = load_session_id(run, 0, call.session)
+            follows = keeps_think_times and call.turn > 0
+            calls.append(
+                OfferedCall(
+                    index=index,
+                    session_id=session_id,
+                    body=call.body or make_payload(call.prompt, form=form, session_id=session_id).body,
+                    at_s=None if follows else call.at_s / speed,
+                    user=call.session,
+                    think_s=call.think_s / speed if follows else 0.0,
+                )
+            )
+        return LoadPlan(
+            before=(),
+            calls=tuple(calls),
+            labels=tuple("first of its session" if call.turn == 0 else "later in its session" for call in self.calls),
+            measured=tuple(range(len(calls))),
+            is_open_loop=not keeps_think_times,
+            seconds=self.seconds / speed if not keeps_think_times else None,
+        )
+
+
+def _content(row: InvocationRow) -> tuple[str | None, bytes | None] | None:
+    """Return an invocation's prompt or body, None when neither is what was sent.
+
+    The store keeps the prompt, or the text of a body without one, and the digest of what was sent.
+    """
+    if row.prompt is None:
+        return None
+    if row.payload_digest in (None, make_payload(row.prompt).digest):
+        return row.prompt, None
+    body = row.prompt.encode("utf-8", "surrogatepass")
+    return (None, body) if hashlib.sha256(body).hexdigest() == row.payload_digest else None
