@@ -40,6 +40,7 @@
     │   └── StudyInterruptedError           stopped half-way; what was measured is stored
     ├── EvalError                           an invalid evaluation, or one whose stored form does not fit
     │   └── EvalInterruptedError            stopped half-way; answers and scores are stored
+    ├── InvalidSloError                     (also ValueError) text that is not a service level objective
     ├── InvalidEvalSetError                 (also ValueError) a file or text that is not an eval set, with every problem
     └── ReportError                         a report could not be made
         └── UnknownParameterError           a parameter that the notebook does not have
@@ -244,6 +245,14 @@ class InvalidEvalSetError(LoomError, ValueError):
     def __init__(self, what: str, *, on: str = "", try_: str = "", problems: tuple[str, ...] = ()) -> None:
         super().__init__(what, on=on, try_=try_)
         self.problems = problems
+
+
+class InvalidSloError(LoomError, ValueError):
+    """Text that is not a service level objective; `position` is where in the text, from 0."""
+
+    def __init__(self, what: str, *, on: str = "", try_: str = "", position: int = 0) -> None:
+        super().__init__(what, on=on, try_=try_)
+        self.position = position
 
 
 class ReportError(LoomError):
