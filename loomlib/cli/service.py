@@ -23,7 +23,12 @@ from .output import emit_json, emit_table, say, seconds_since
 @click.option(
     "--log-delay", type=click.FloatRange(min=0), default=None, help="Seconds before log events become visible."
 )
-@click.option("--model", default=None, help="scripted (default, simulated), or openai with --model-url.")
+@click.option(
+    "--model",
+    default=None,
+    help="scripted (default, simulated), tiny (a real small model, with the extra tiny-model: its speed is real, its "
+    "quality is not), or openai with --model-url.",
+)
 @click.option(
     "--model-url", default=None, help="Address of an OpenAI-compatible service, such as http://127.0.0.1:11434/v1."
 )

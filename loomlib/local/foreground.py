@@ -25,6 +25,10 @@ def serve_in_foreground(home: Path, options: ServiceOptions | None = None) -> Se
     with starting(home, persistent=True) as running:
         if running:
             return running
+    if options is not None and options.model == "tiny":
+        from .models.tiny import check_packages
+
+        check_packages()
     reading, writing = os.pipe()
     os.write(writing, service_input(options or ServiceOptions()))  # a pipe holds 64 KiB
     os.close(writing)

@@ -49,7 +49,7 @@ def start(home: Path, options: ServiceOptions | None = None, *, persistent: bool
         The service, and whether this call started it.
 
     Raises:
-        LocalServiceError: Sessions must be isolated, and this machine cannot do it.
+        LocalServiceError: Sessions must be isolated, and this machine cannot do it; or the small model is missing.
         LocalServiceNotStartedError: It could not start; the error has the last lines of its log.
     """
     with starting(home, persistent=persistent) as running:
@@ -58,6 +58,10 @@ def start(home: Path, options: ServiceOptions | None = None, *, persistent: bool
         options = options or ServiceOptions()
         if options.sandbox == "required":
             choose(options.sandbox, options.sandbox_network, home=home)  # raises here, where the caller sees it
+        if options.model == "tiny":
+            from .models.tiny import check_packages
+
+            check_packages()  # likewise
         return _spawn(home, options, persistent), True
 
 

@@ -38,7 +38,7 @@ class ServiceOptions:
     """How the local AgentCore behaves.
 
     Attributes:
-        model: "scripted", or "openai" with `model_url`.
+        model: "scripted", "tiny" (a real small model, of the extra `tiny-model`), or "openai" with `model_url`.
         profile: Latency profile of the scripted model.
         quotas: "none", "aws" or figures such as "sessions_per_minute=5,active_sessions=3" (see `quotas.Quotas`).
         log_delay_s: How long a log line stays invisible, as with CloudWatch's ingestion.

@@ -19,7 +19,13 @@ def _openai(profile: str, url: str | None) -> ConverseModel:
     return OpenAiModel(url=url)
 
 
+def _tiny(profile: str, url: str | None) -> ConverseModel:
+    from .tiny.model import TinyModel
+
+    return TinyModel()
+
+
 @hookimpl
 def loom_models() -> dict[str, ModelFactory]:
-    """Return Loom's models: the scripted model, and a client for any server with OpenAI's protocol."""
-    return {"scripted": _scripted, "openai": _openai}
+    """Return Loom's models: scripted, a client of OpenAI's protocol, and a small one that computes."""
+    return {"scripted": _scripted, "openai": _openai, "tiny": _tiny}

@@ -20,7 +20,11 @@ _INPUT_PIECE = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A complete reply. `text` comes before `calls`; `additional` is model-specific JSON beside them."""
+    """A complete reply. `text` comes before `calls`; `additional` is model-specific JSON beside them.
+
+    The tokens that a prompt cache read and wrote are None where the request has no cache points; `input_tokens` are
+    those beside them, as on Bedrock. `is_prose` marks a text in no required form, which another model may word anew.
+    """
 
     text: str = ""
     calls: tuple[ModelToolCall, ...] = ()
@@ -28,6 +32,9 @@ class Reply:
     input_tokens: int = 0
     output_tokens: int = 0
     additional: Mapping[str, object] | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    is_prose: bool = False
 
 
 def within_limits(reply: Reply, request: ConverseRequest) -> Reply:
@@ -154,9 +161,12 @@ def metadata_frame(reply: Reply, latency_ms: float) -> bytes:
 
 
 def _closing(reply: Reply, latency_ms: float) -> JsonObject:
+    read, written = reply.cache_read_tokens, reply.cache_write_tokens
     usage = {
         "inputTokens": reply.input_tokens,
         "outputTokens": reply.output_tokens,
-        "totalTokens": reply.input_tokens + reply.output_tokens,
+        "totalTokens": reply.input_tokens + reply.output_tokens + (read or 0) + (written or 0),
     }
+    if read is not None and written is not None:
+        usage |= {"cacheReadInputTokens": read, "cacheWriteInputTokens": written}
     return {"usage": usage, "metrics": {"latencyMs": max(0, round(latency_ms))}}

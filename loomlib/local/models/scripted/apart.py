@@ -23,6 +23,7 @@ from ..request import read_request
 from .reply import scripted_reply
 
 _LENGTH: Final = struct.Struct("!Q")
+_LONG_BYTES: Final = 4_000  # a shorter request is read in less than half a second, whatever its text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +73,18 @@ class LongRequests:
         async with self._turn:
             await self._running()
 
+    async def reply(self, model_id: str, request: JsonObject) -> Answered:
+        """Answer a request of any length: a long one in the process, a short one here.
+
+        Raises:
+            ModelRefusedError: The request fails with an error of AWS, or takes too long (ModelTimeoutException).
+        """
+        self.start()
+        body = json.dumps(request).encode()
+        return await self.answer(model_id, body) if len(body) > _LONG_BYTES else answer(model_id, request)
+
     async def answer(self, model_id: str, request: bytes) -> Answered:
-        """Answer a request.
+        """Answer a request in the process.
 
         Args:
             model_id: The model that is asked for.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -12,11 +11,10 @@ from ..json_values import JsonObject, as_object
 from ..profiles import LatencyProfile, Timing, find_profile
 from ..refusals import invalid
 from ..reply import Reply, body_of, metadata_frame, stream_of
-from .apart import LongRequests, answer
+from .apart import LongRequests
 from .script import script
 
 _PROFILE_FIELD: Final = "loom_profile"
-_LONG_BYTES: Final = 4_000  # a shorter request is read in less than half a second, whatever its text
 
 
 class ScriptedModel:
@@ -63,12 +61,7 @@ class ScriptedModel:
 
     async def _answer(self, model_id: str, request: JsonObject) -> tuple[Reply, LatencyProfile, Timing]:
         profile = self._profile_for(model_id, request)
-        self._long_requests.start()
-        body = json.dumps(request).encode()
-        if len(body) > _LONG_BYTES:
-            answered = await self._long_requests.answer(model_id, body)
-        else:
-            answered = answer(model_id, request)
+        answered = await self._long_requests.reply(model_id, request)
         additional: Mapping[str, object] = {"loom": {"simulated": True, "model": "scripted", "profile": profile.name}}
         reply = replace(answered.reply, additional=additional)
         timing = profile.timing(

@@ -52,8 +52,8 @@ def _unlimited(request: ConverseRequest) -> Reply:
         value = fill_anyway(request.output_schema, _evidence(request))
         return Reply(text=json.dumps({} if value is MISSING else value, ensure_ascii=False))
     if made:
-        return Reply(text=answer_with_results(request, made, plan.unfilled))
-    return Reply(text=answer_without_tools(request, plan.unfilled))
+        return Reply(text=answer_with_results(request, made, plan.unfilled), is_prose=True)
+    return Reply(text=answer_without_tools(request, plan.unfilled), is_prose=True)
 
 
 def _plan(request: ConverseRequest) -> CallPlan:

@@ -1,0 +1,114 @@
+"""The prompt cache: what the model computed for a prefix is kept and used again, as Bedrock does at a cache point.
+
+llama.cpp writes the state of a prefix into a file and reads it back in milliseconds. A request without cache points is
+computed from its first token on, whatever came before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from array import array
+from dataclasses import dataclass
+
+from ..refusals import ModelRefusedError
+from .prompt import Prompt
+from .server import TinyServer
+from .settings import TinySettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheUse:
+    """What the cache did for one request: tokens that were read from it and written to it."""
+
+    read: int
+    written: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Kept:
+    file: str
+    size: int
+    lives_s: float
+    expires: float
+    generation: int
+
+
+class PromptCache:
+    """The prefixes that are kept, by a hash of their tokens.
+
+    Args:
+        server: Computes prefixes, writes and reads their states.
+        settings: How many are kept.
+    """
+
+    def __init__(self, server: TinyServer, settings: TinySettings) -> None:
+        self._server, self._settings = server, settings
+        self._kept: dict[str, _Kept] = {}  # the one that was used last is last
+        self._names = 0
+
+    async def prepare(self, prompt: Prompt, slot: int) -> CacheUse | None:
+        """Put the longest prefix that is cached into a slot, and cache those that are not.
+
+        Returns:
+            What was read and written, or None if the request has no cache points.
+        """
+        if prompt.cache_points is None:
+            return None
+        self._expire()
+        read = await self._read(prompt, slot)
+        computed = read
+        for point in prompt.cache_points:
+            if point.tokens > computed:
+                await self._write(prompt.tokens[: point.tokens], slot, point.lives_s, continues=computed > 0)
+                computed = point.tokens
+        last = prompt.cache_points[-1].tokens if prompt.cache_points else 0
+        return CacheUse(read=read, written=max(0, last - read))
+
+    async def _read(self, prompt: Prompt, slot: int) -> int:
+        for point in reversed(prompt.cache_points or ()):
+            key = _key(prompt.tokens[: point.tokens])
+            kept = self._kept.get(key)
+            if kept is None:
+                continue
+            try:
+                await self._server.restore(slot, kept.file)
+            except ModelRefusedError:  # the process was replaced meanwhile, and its files with it
+                self._drop(key)
+                continue
+            if key in self._kept:
+                self._kept[key] = self._kept.pop(key)
+            kept.lives_s = point.lives_s
+            kept.expires = time.monotonic() + kept.lives_s
+            return point.tokens
+        return 0
+
+    async def _write(self, tokens: list[int], slot: int, lives_s: float, *, continues: bool) -> None:
+        await self._server.read(tokens, slot, continues=continues)
+        self._names += 1
+        generation, file = self._server.generation, f"prefix-{self._names}"
+        size = await self._server.save(slot, file)
+        key = _key(tokens)
+        if key in self._kept:  # another request wrote it at the same time
+            self._drop(key)
+        expires = time.monotonic() + lives_s
+        self._kept[key] = _Kept(file=file, size=size, lives_s=lives_s, expires=expires, generation=generation)
+        while len(self._kept) > 1 and (
+            len(self._kept) > self._settings.cached_prefixes
+            or sum(kept.size for kept in self._kept.values()) > self._settings.cache_bytes
+        ):
+            self._drop(next(iter(self._kept)))
+
+    def _expire(self) -> None:
+        now, generation = time.monotonic(), self._server.generation
+        for key, kept in list(self._kept.items()):
+            if kept.expires <= now or kept.generation != generation:
+                self._drop(key)
+
+    def _drop(self, key: str) -> None:
+        if (kept := self._kept.pop(key, None)) is not None:
+            self._server.forget(kept.file)
+
+
+def _key(tokens: list[int]) -> str:
+    return hashlib.sha256(array("I", tokens).tobytes()).hexdigest()
