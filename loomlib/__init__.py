@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .evals import EvalCase, EvalSet
     from .evals.runs import Budget, EvalRun, aevaluate, evaluate
     from .latency import LatencyStudy, StudyResult
+    from .latency.comparison import ComparisonStudy
     from .latency.gateways import GatewayStudy
     from .latency.prewarm import PrewarmStudy
     from .latency.protocol_overhead import ProtocolStudy
@@ -36,6 +37,7 @@ __all__ = [
     "Agent",
     "Budget",
     "Chunk",
+    "ComparisonStudy",
     "EvalCase",
     "EvalRun",
     "EvalSet",
@@ -73,6 +75,7 @@ __getattr__ = names_on_use(
         "evals": "EvalCase EvalSet",
         "evals.runs": "Budget EvalRun aevaluate evaluate",
         "latency": "LatencyStudy StudyResult",
+        "latency.comparison": "ComparisonStudy",
         "latency.gateways": "GatewayStudy",
         "latency.prewarm": "PrewarmStudy",
         "latency.protocol_overhead": "ProtocolStudy",

@@ -14,6 +14,7 @@ from ..deprecation import renamed_names
 from ..dispatch import names_on_use
 
 if TYPE_CHECKING:
+    from .agent_comparison import AgentComparison
     from .agent_traces import ask_samples, chosen_agents, study_traces
     from .catalogue import find_report, report_notebooks
     from .cost_book import CostBook
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SUMMARY_MIME",
+    "AgentComparison",
     "CostBook",
     "CrossingGate",
     "EvalCases",
@@ -121,6 +123,7 @@ _RENAMED = renamed_names(
 __getattr__ = names_on_use(
     __name__,
     {
+        "agent_comparison": "AgentComparison",
         "agent_traces": "ask_samples chosen_agents study_traces",
         "catalogue": "find_report report_notebooks",
         "cost_book": "CostBook",

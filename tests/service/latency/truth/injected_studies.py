@@ -26,7 +26,7 @@ from ...recording_proxy import recording_proxy
 from .injection import COLD, INJECTED, NOTHING, WARM, Coverage, Law, Rest, check_study
 
 AGENT = Path(__file__).with_name("injected")
-NEIGHBOURS = 4
+NEIGHBOURS = 1
 """Studies on each side of one whose calls without injected times tell its rest, too."""
 BETWEEN_ENDS, NULL_WARM = 4, 3
 """A session without injected times begins at every so many ends of the study's sessions, with so many warm calls."""

@@ -1,0 +1,36 @@
+"""The comparison of two agents, rendered against the local service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from loomlib import local
+from loomlib.reports import run_report
+from loomlib.settings import Settings
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def test_the_report_says_first_which_agent_is_faster_and_by_how_much(tmp_path: Path) -> None:
+    home = tmp_path / ".loom"
+    try:
+        outcome = run_report(
+            "compare_agents",
+            {"agents": "calculator, calculator_detour", "calls": "8", "prompt": "What is 2 + 2?"},
+            str(tmp_path / "out"),
+            settings=Settings(home=home),
+            environment={"PYTHONPATH": str(REPOSITORY)},
+            say=lambda _line: None,
+        )
+    finally:
+        local.stop(home)
+    assert outcome.exit_code == 0, outcome.message
+    assert outcome.summary["format"] == "loom.comparison/1"
+    (first, *_) = [s for s in outcome.summary["sentences"] if not s.startswith("The machine was overloaded")]
+    # The detour asks its model and a tool more often before it answers.
+    assert first.startswith("calculator is faster than calculator_detour"), first
+    (other,) = [each for each in outcome.summary["agents"] if each["agent"] == "calculator_detour"]
+    assert other["p50_difference_ms"]["low"] > 0
+    assert outcome.summary["part_differences_ms"]["calculator_detour"]["model"]["n"] == 8
+    page = Path(outcome.html).read_text("utf-8").replace("&nbsp;", " ")
+    assert page.index("calculator is faster than calculator_detour") < page.index("The numbers")

@@ -1,0 +1,99 @@
+"""The comparison of agents over a real store: its order, its differences, its first sentence, and resuming it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from latency_agent import ARN, Reply, ScriptedAgent
+
+import loomlib as loom
+from loomlib.errors import StudyInterruptedError
+from loomlib.latency import Silent
+from loomlib.latency.comparison import ComparisonResult, effects
+from loomlib.store import Store
+
+
+def scripted(
+    store: Store, name: str, median_ms: float, *, fails: Callable[[int], bool] = lambda _: False
+) -> ScriptedAgent:
+    """An agent with log-normal durations; its first call opens the session."""
+    chance = random.Random(name)
+
+    def reply(number: int, _labels: object) -> Reply:
+        return Reply(
+            duration_ms=median_ms * chance.lognormvariate(0, 0.1), failure="agent_error" if fails(number) else None
+        )
+
+    return ScriptedAgent(store, reply, name=name, arn=ARN.replace("calculator", name))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
+
+
+def compare(store: Store, **medians: float) -> ComparisonResult:
+    agents = {name: scripted(store, name, median) for name, median in medians.items()}
+    return loom.ComparisonStudy(agents, calls=40).run(Silent())
+
+
+def test_the_first_sentence_says_which_agent_is_faster_by_how_much(store: Store) -> None:
+    result = compare(store, slow=200, quick=100)
+    assert any(text.startswith("quick is faster than slow: its median call takes") for text in result.sentences())
+    difference = effects(result)[1].p50_difference
+    assert difference is not None
+    assert difference.low is not None
+    assert difference.high is not None
+    assert -120 < difference.low < -80
+    assert -120 < difference.high < -80
+
+
+def test_two_equal_agents_are_not_ranked(store: Store) -> None:
+    (sentence,) = [text for text in compare(store, one=100, two=100).sentences() if "faster" in text]
+    assert sentence.startswith("The data do not say whether two or one is faster")
+
+
+def test_too_few_calls_say_so_and_give_no_difference(store: Store) -> None:
+    agents = {name: scripted(store, name, 100) for name in ("one", "two")}
+    result = loom.ComparisonStudy(agents, calls=3).run(Silent())
+    assert any("3 answered calls" in text and "6 are needed" in text for text in result.sentences())
+    assert effects(result)[1].p90_difference is not None
+    assert effects(result)[1].p90_difference.value is None
+
+
+def test_the_calls_of_a_block_go_to_each_agent_once(store: Store) -> None:
+    result = compare(store, one=100, two=100, three=100)
+    for block in range(40):
+        assert sorted(call.agent for call in result.calls if call.block == block) == ["one", "three", "two"]
+    assert len({call.session_id for call in result.of("one")}) == 1
+
+
+def test_an_agent_that_fails_more_often_is_named_and_its_failures_are_in_no_percentile(store: Store) -> None:
+    agents = {
+        "steady": scripted(store, "steady", 100),
+        "shaky": scripted(store, "shaky", 100, fails=lambda number: number % 2 == 1),
+    }
+    result = loom.ComparisonStudy(agents, calls=40, new_sessions=True).run(Silent())
+    assert any(text.startswith("shaky fails more often than steady") for text in result.sentences())
+    assert effects(result)[1].p50.n == 20
+    assert [finding.kind for finding in result.findings()] == ["failures"]
+
+
+def test_a_stopped_comparison_resumes_without_repeating_a_call(store: Store) -> None:
+    one, two = (scripted(store, name, 100) for name in ("one", "two"))
+    gone = replace(two, script=lambda n, _: Reply(failure="transport", bytes_received=0), alive=lambda: False)
+    with pytest.raises(StudyInterruptedError, match=r"ComparisonStudy\.resume"):
+        loom.ComparisonStudy({"one": one, "two": gone}, calls=8, study_id="stopped").run(Silent())
+    result = loom.ComparisonStudy.resume({"one": one, "two": two}, "stopped").run(Silent())
+    assert result.state == "complete"
+    assert all(call.is_done for call in result.calls)
+    assert len(one.timed()) == 8
+
+
+def test_a_comparison_needs_two_agents(store: Store) -> None:
+    with pytest.raises(ValueError, match="two agents"):
+        loom.ComparisonStudy({"one": scripted(store, "one", 100)})
