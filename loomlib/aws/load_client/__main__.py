@@ -75,11 +75,19 @@ class _Process:
     def _end(self) -> None:
         if self.done.done():
             return
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        self._journal.used(time.process_time_ns() - self._cpu_ns, used.ru_maxrss)
+        self._journal.used(time.process_time_ns() - self._cpu_ns, _largest_kb())
         self._journal.close()
         self._schedule.close()
         self.done.set_result(None)
+
+
+def _largest_kb() -> int:
+    """Return the largest resident set of this process; getrusage's would include its parent's, from before `exec`."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0])
 
 
 def _end_with(parent: int) -> None:
