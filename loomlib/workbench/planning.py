@@ -25,6 +25,8 @@ def plan_agent(context: Context, what: str | Path, options: DeployOptions) -> Ag
         options: What counts in place of the agent's file.
     """
     source = read_source(context, what, options)
+    if context.where == "aws":
+        context.clients.account_id()  # without credentials the installation of the requirements would be for nothing
     report = options.get("progress") or WaitLine()
     where = "local" if source.spec.build == "container" else context.where  # an image installs its requirements itself
     built = build_package(source.code, source.spec, where=where, environment=_installer_environment, report=report)
