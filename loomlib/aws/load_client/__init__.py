@@ -1,12 +1,12 @@
 """A process that makes planned HTTP requests at planned times, and writes what became of each to a journal.
 
 The load engine (`loomlib.latency.load.engine`) starts one for each core: `python -m loomlib.aws.load_client`. It
-imports the standard library and this package only, so that it starts fast and stays small.
+imports no botocore and no package of the analysis, so that it starts fast and stays small.
 """
 
 from .form import RequestForm
 from .journal import COMPLETE, ENDED, HTTP_ERROR, SENT, USED, Ended, Sent, Used, read_line
-from .plan import PlannedCall, write_plan
+from .plan import ScheduledCall, write_plan
 from .requests import Secrets
 
 __all__ = [
@@ -16,8 +16,8 @@ __all__ = [
     "SENT",
     "USED",
     "Ended",
-    "PlannedCall",
     "RequestForm",
+    "ScheduledCall",
     "Secrets",
     "Sent",
     "Used",

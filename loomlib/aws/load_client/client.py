@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
-from .evidence import Evidence
+from ...presentation.formats import time_limit
+from .evidence import FailureEvidence
 from .form import RequestForm
 from .journal import COMPLETE, HTTP_ERROR, Ended
 from .response import FramingError, ResponseReader
@@ -35,7 +36,7 @@ class Flight:
     def __init__(self, call: int, ended: Ended, request: bytes) -> None:
         self.call, self.ended, self.request = call, ended, request
         self.reader = ResponseReader()
-        self.evidence: Evidence | None = None
+        self.evidence: FailureEvidence | None = None
         self.last_ns = -1
         self.arrivals: list[int] = []
         self.connection: _Connection | None = None
@@ -66,7 +67,7 @@ class LoadClient:
         self._host, self._port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
         self._tls = ssl.create_default_context(cafile=form.ca_bundle) if url.scheme == "https" else None
         self._timeout_ns = int(form.timeout_s * 1e9)
-        self._timeout_text = f"the response was not complete within {form.timeout_s:g} s"
+        self._timeout_text = f"the response was not complete within {time_limit(form.timeout_s)}"
         self._idle: list[_Connection] = []
         self._opening: set[asyncio.Task[None]] = set()
         self._flights: dict[int, Flight] = {}
@@ -234,7 +235,7 @@ class _Connection(asyncio.Protocol):
             ended.chunks += 1
             if flight.last_ns < 0:
                 ended.first_ns = now_ns - self._client.origin_ns
-                flight.evidence = Evidence(reader.status, reader.headers)
+                flight.evidence = FailureEvidence(reader.status, reader.headers)
             elif now_ns - flight.last_ns > ended.gap_ns:
                 ended.gap_ns = now_ns - flight.last_ns
             flight.last_ns = now_ns

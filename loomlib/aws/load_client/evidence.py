@@ -15,7 +15,7 @@ _JSON_BYTES: Final = 65_536
 _SIGNS: Final = (b'"error"', b"event: error", b"event:error", b"RUN_ERROR")
 
 
-class Evidence:
+class FailureEvidence:
     """Collects it from one response."""
 
     __slots__ = ("_body", "_kind", "_previous")

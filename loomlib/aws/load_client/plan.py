@@ -19,7 +19,7 @@ NONE: Final = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedCall:
+class ScheduledCall:
     """One call of a process.
 
     Attributes:
@@ -39,7 +39,7 @@ class PlannedCall:
     chain: int | None = None
 
 
-def write_plan(calls: Iterable[PlannedCall], folder: Path) -> IO[bytes]:
+def write_plan(calls: Iterable[ScheduledCall], folder: Path) -> IO[bytes]:
     """Return an open file with the calls; it has no name, and is gone when the last process has closed it.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from loomlib.aws.load_client import PlannedCall
+from loomlib.aws.load_client import ScheduledCall
 
 from ..calls import OfferedCall
 
@@ -36,7 +36,7 @@ def divide(calls: Sequence[OfferedCall], pending: Sequence[int], processes: int)
     return [sorted(part, key=lambda position: calls[position].index) for part in parts if part]
 
 
-def planned(calls: Sequence[OfferedCall], part: Sequence[int]) -> Iterator[PlannedCall]:
+def planned(calls: Sequence[OfferedCall], part: Sequence[int]) -> Iterator[ScheduledCall]:
     """Yield the calls of a process in the form of its plan.
 
     Args:
@@ -45,7 +45,7 @@ def planned(calls: Sequence[OfferedCall], part: Sequence[int]) -> Iterator[Plann
     """
     for position in part:
         call = calls[position]
-        yield PlannedCall(
+        yield ScheduledCall(
             index=call.index,
             session_id=call.session_id,
             body=call.body,
