@@ -83,7 +83,7 @@ ready: $(READY)
 
 PINS := requirements-report.txt pyproject.toml .ci/environment
 
-$(READY): requirements.txt widgets/pyproject.toml $(PINS)
+$(READY): requirements.txt requirements-tiny-model.txt widgets/pyproject.toml $(PINS)
 	@PYTHON=$(PYTHON) .ci/environment $(VENV) all
 
 # Less than $(READY), and not made again where that is there.

@@ -104,7 +104,7 @@ def group(command: CommandContext, name: str, members: tuple[str, ...], remove: 
 def tag(command: CommandContext, agent: str, tags: tuple[str, ...], names: tuple[str, ...]) -> None:
     """Show the tags of AGENT's runtime, after adding those given."""
     with command.connect() as bench:
-        target = bench.agent(agent).tags
+        target = bench.agent(agent).releases.tags
         if tags:
             target.set(dict(_pair(text) for text in tags))
         left = target.remove(*names) if names else target.read()

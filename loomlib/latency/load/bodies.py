@@ -14,7 +14,7 @@ _WORDS: Final = ("the", "agent", "reads", "a", "long", "order", "and", "sums", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class LoadBody:
     """The body of a request and its label, by which figures are split.
 
     Attributes:
@@ -29,7 +29,7 @@ class Body:
 class Bodies(Protocol):
     """Chooses the body of each call."""
 
-    def body(self, call: int, turn: int, session_id: str) -> Body:
+    def body(self, call: int, turn: int, session_id: str) -> LoadBody:
         """Return the body of a call.
 
         Args:
@@ -57,7 +57,7 @@ class SameBody:
     def __post_init__(self) -> None:
         make_payload(self.prompt, self.payload)
 
-    def body(self, call: int, turn: int, session_id: str) -> Body:
+    def body(self, call: int, turn: int, session_id: str) -> LoadBody:
         """Return the body.
 
         Args:
@@ -65,7 +65,7 @@ class SameBody:
             turn: Without effect.
             session_id: The session, for agents whose form contains it.
         """
-        return Body(content=make_payload(self.prompt, self.payload, form=self.form, session_id=session_id).body)
+        return LoadBody(content=make_payload(self.prompt, self.payload, form=self.form, session_id=session_id).body)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class PayloadSizes:
         if not self.bytes_each or min(self.bytes_each) < least:
             raise ValueError(f"a body with this prompt has {plural(least, 'byte')} or more")
 
-    def body(self, call: int, turn: int, session_id: str) -> Body:
+    def body(self, call: int, turn: int, session_id: str) -> LoadBody:
         """Return a body of the next size.
 
         Args:
@@ -96,7 +96,7 @@ class PayloadSizes:
             session_id: Without effect.
         """
         wanted = self.bytes_each[call % len(self.bytes_each)]
-        return Body(content=self._of_size(wanted - len(self._of_size(0))), label=size(wanted))
+        return LoadBody(content=self._of_size(wanted - len(self._of_size(0))), label=size(wanted))
 
     def _of_size(self, padding: int) -> bytes:
         return make_payload(self.prompt, {self.member: "x" * padding}).body
@@ -123,7 +123,7 @@ class PromptLengths:
         if not self.words_each or min(self.words_each) < 0:
             raise ValueError("words_each has one length or more, each 0 or more")
 
-    def body(self, call: int, turn: int, session_id: str) -> Body:
+    def body(self, call: int, turn: int, session_id: str) -> LoadBody:
         """Return a body of the next length.
 
         Args:
@@ -134,7 +134,7 @@ class PromptLengths:
         words = self.words_each[call % len(self.words_each)]
         start = "" if self.is_start_shared else f"{call} "
         prompt = f"{start}{_text(words)} {self.question}".strip()
-        return Body(
+        return LoadBody(
             content=make_payload(prompt, form=self.form, session_id=session_id).body, label=plural(words, "word")
         )
 
@@ -159,7 +159,7 @@ class GrowingPrompts:
         if self.first_words < 0 or self.words_per_turn < 0:
             raise ValueError("first_words and words_per_turn are 0 or more")
 
-    def body(self, call: int, turn: int, session_id: str) -> Body:
+    def body(self, call: int, turn: int, session_id: str) -> LoadBody:
         """Return the body of a turn.
 
         Args:
@@ -169,7 +169,7 @@ class GrowingPrompts:
         """
         words = self.first_words + turn * self.words_per_turn
         prompt = f"{_text(words)} {self.question}".strip()
-        return Body(
+        return LoadBody(
             content=make_payload(prompt, form=self.form, session_id=session_id).body, label=plural(words, "word")
         )
 

@@ -32,7 +32,7 @@ class ShareBatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crossing:
+class LoadCrossing:
     """Where a line crosses the allowed share.
 
     Attributes:
@@ -44,7 +44,7 @@ class Crossing:
     log_error: float
 
 
-def fit_crossing(batches: Sequence[ShareBatch], allowed: float) -> Crossing | None:
+def fit_crossing(batches: Sequence[ShareBatch], allowed: float) -> LoadCrossing | None:
     """Return the crossing; None when the batches do not show a share that grows with the load.
 
     Args:
@@ -79,4 +79,4 @@ def fit_crossing(batches: Sequence[ShareBatch], allowed: float) -> Crossing | No
     error = math.sqrt(max(0.0, float(by @ covariance @ by)))
     if not (math.isfinite(at) and math.isfinite(error)) or abs(at) > 20:
         return None
-    return Crossing(load=math.exp(at + centre), log_error=error)
+    return LoadCrossing(load=math.exp(at + centre), log_error=error)

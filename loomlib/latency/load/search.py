@@ -25,7 +25,7 @@ from loomlib.statistics import CONFIDENCE
 
 from .calls import LoadCall
 from .columns import CallColumns, call_columns
-from .crossing import Crossing, ShareBatch, fit_crossing
+from .crossing import LoadCrossing, ShareBatch, fit_crossing
 from .objectives import CostObjective, LatencyObjective
 from .slo import HOLDS, NOT_ENOUGH_CALLS, Slo, exceeding
 
@@ -262,9 +262,9 @@ class _Search:
                 batch = ShareBatch(load=load, hits=int(beyond.sum()), n=int(beyond.size))
                 self._batches.setdefault(number, []).append(batch)
 
-    def _crossing(self) -> Crossing | None:
+    def _crossing(self) -> LoadCrossing | None:
         """Return the lowest crossing of all objectives, from the steps near the bracket."""
-        found: list[Crossing] = []
+        found: list[LoadCrossing] = []
         if self._failed / self._held > _NARROW:
             return None
         centre = self._centre or math.sqrt(self._held * self._failed)
@@ -284,7 +284,7 @@ class _Search:
         self._centre = min(max(lowest.load, centre / 1.15), centre * 1.15)
         return lowest
 
-    def _is_near(self, crossing: Crossing) -> bool:
+    def _is_near(self, crossing: LoadCrossing) -> bool:
         """Whether enough steps were made near the crossing, on both sides of it but for the tolerance."""
         margin = 1 + self._tolerance
         loads = [step.load for step in self._steps if step.load * _NARROW >= crossing.load >= step.load / _NARROW]
@@ -305,7 +305,7 @@ class _Search:
         left_s = self._limit_s - (self._clock() - self._began_s) - self._overhead_s - self._warm_s
         return min(wanted_s, left_s) if left_s >= min(wanted_s, max(1.0, 2 * self._warm_s)) else 0.0
 
-    def _found(self, crossing: Crossing | None, reason: str) -> HighestLoad:
+    def _found(self, crossing: LoadCrossing | None, reason: str) -> HighestLoad:
         if crossing is not None:
             width = math.exp(_Z * crossing.log_error)
             load = min(max(crossing.load, self._lowest), self._highest)

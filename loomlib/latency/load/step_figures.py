@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from loomlib.presentation.formats import NumberKind, milliseconds
+from loomlib.presentation.formats import NumberKind, exact, milliseconds
 from loomlib.statistics import CONFIDENCE, Estimate, percentile
 
 from .batches import estimate_batch_percentile, estimate_batch_share
@@ -173,7 +173,7 @@ def step_figures(
         known = values[np.isfinite(values)]
         return {
             p: figure(
-                f"p{round(p * 100)} {name}",
+                f"p{exact(round(p * 100))} {name}",
                 estimate_batch_percentile(known, p, seed=seed, confidence=confidence),
                 "ms",
             )

@@ -37,7 +37,7 @@ def fewest_hits(of: int) -> int:
     return hits
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_intervals_of_a_study_contain_the_injected_times(tmp_path: Path) -> None:
     hits = of = 0
     misses: list[str] = []
