@@ -9,9 +9,11 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-# The same examples in every run, and no deadline on a busy machine: what fails has changed. HYPOTHESIS_PROFILE=default
+# The same examples in every run, and no limits of time on a busy machine: what fails has changed. HYPOTHESIS_PROFILE=default
 # looks for new ones.
-hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 # Services of tests keep one frozen process without a session: dozens of services run at once, and each process counts.
