@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-# The same examples in every run, and no limits of time on a busy machine: what fails has changed. HYPOTHESIS_PROFILE=default
-# looks for new ones.
+# The same examples in every run, and no limits of time on a busy machine: what fails has changed.
+# HYPOTHESIS_PROFILE=default looks for new ones.
 hypothesis.settings.register_profile(
     "repeatable", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
