@@ -77,7 +77,7 @@ def test_a_probe_finds_the_form_and_prompts_use_it_from_then_on(
     assert agent.invoke("What is 20 + 22?").text == "It is 42."
     again = bench.agent(agent.name)
     assert again.protocols.messages.form == search.found.form, "it is stored with the agent"
-    assert again.refresh().messages.form == search.found.form
+    assert again.refresh().protocols.messages.form == search.found.form
     assert "found" in search._repr_html_()
 
 
