@@ -92,7 +92,7 @@ function short(text, longest = 80) {
 
 // ---- the kernel's other end ----
 
-const ANSWER_S = 5, KERNEL_S = 1;
+const ANSWER_S = 5;
 const CALLS = new WeakMap();
 
 /** Calls `f` for each message of that kind; returns what stops it. */
@@ -117,7 +117,7 @@ function onState(model, names, f) {
 function callsOf(model) {
   let calls = CALLS.get(model);
   if (calls) return calls;
-  calls = { waiting: new Map(), silent: new Set(), failed: new Set(), isLost: false, watching: null };
+  calls = { waiting: new Map(), silent: new Set(), failed: new Set(), isLost: false, say: (word) => { for (const tell of calls.silent) tell(word); } };
   CALLS.set(model, calls);
   model.on("msg:custom", (message) => {
     const call = message && calls.waiting.get(message.id);
@@ -125,39 +125,23 @@ function callsOf(model) {
     call.heard();
     if (message.is === "heard") return;
     calls.waiting.delete(message.id);
-    if (message.is === "failed") for (const listener of calls.failed) listener();
+    if (message.is === "failed") for (const tell of calls.failed) tell();
     call.resolve(message.is === "done" ? message.value ?? {} : null);
   });
-  calls.lose = () => {
+  const lose = calls.lose = () => {
+    clearInterval(watch);
     calls.isLost = true;
-    for (const listener of calls.silent) listener("lost");
+    calls.say("lost");
     for (const call of calls.waiting.values()) { call.heard("lost"); call.resolve(null); }
     calls.waiting.clear();
   };
-  model.on("comm_live_update", calls.lose);
+  // No message tells that a kernel was shut down while it had a call. A host that tells of no kernel is not judged.
+  const watch = setInterval(() => {
+    const host = model.widget_manager ?? {};
+    if (calls.waiting.size && "kernel" in host && host.kernel?.isDisposed !== false) lose();
+  }, 1000);
+  model.on("comm_live_update", lose);
   return calls;
-}
-
-/** Whether the kernel has ended while the page stays, as after a shutdown. A host that tells no kernel is not judged. */
-function hasEnded(model) {
-  const manager = model.widget_manager;
-  if (!manager || !("kernel" in manager)) return false;
-  return !manager.kernel || manager.kernel.isDisposed || manager.kernel.status === "dead";
-}
-
-/** Lets the calls that wait fail when the kernel ends before it answers: no message tells it. */
-function watchKernel(model, calls) {
-  if (calls.watching) return;
-  calls.watching = setInterval(() => {
-    if (calls.waiting.size && hasEnded(model)) calls.lose();
-    if (!calls.waiting.size) { clearInterval(calls.watching); calls.watching = null; }
-  }, KERNEL_S * 1000);
-}
-
-/** Whether the kernel runs something else, so that it answers later. */
-function isBusy(model) {
-  const kernel = model.widget_manager?.kernel;
-  return Boolean(kernel) && !kernel.isDisposed && kernel.status === "busy";
 }
 
 /**
@@ -169,19 +153,11 @@ function act(model, name, form = {}) {
   const calls = callsOf(model);
   const id = newId("call");
   return new Promise((resolve) => {
-    const say = (word) => { for (const listener of calls.silent) listener(word); };
-    if (calls.isLost) { say("lost"); return void resolve(null); }
-    const timer = setTimeout(() => say(isBusy(model) ? "busy" : "lost"), ANSWER_S * 1000);
-    calls.waiting.set(id, { resolve, heard: (word = "") => { clearTimeout(timer); say(word); } });
-    watchKernel(model, calls);
-    try {
-      model.send({ do: name, with: form, id });
-    } catch {
-      clearTimeout(timer);
-      calls.waiting.delete(id);
-      say("lost");
-      resolve(null);
-    }
+    if (calls.isLost) { calls.say("lost"); return void resolve(null); }
+    // A busy kernel runs something else, and answers later.
+    const timer = setTimeout(() => calls.say(model.widget_manager?.kernel?.status === "busy" ? "busy" : "lost"), ANSWER_S * 1000);
+    calls.waiting.set(id, { resolve, heard: (word = "") => { clearTimeout(timer); calls.say(word); } });
+    try { model.send({ do: name, with: form, id }); } catch { calls.lose(); }
   });
 }
 
