@@ -98,7 +98,7 @@ EXERCISES: Final = (
         id="6.3",
         title="Answer the server's question",
         hints=(
-            "server.protocols.mcp takes on_elicit: a function that gets the question and returns the fields of the answer.",
+            "server.protocols.mcp takes on_elicit: a function of the question that returns the answer's fields.",
             'The question asks for the field people: on_elicit=lambda question: {"people": 4}',
             f'with server.protocols.mcp(on_elicit=lambda question: {{"people": 4}}) as mcp: '
             f'answer = mcp.call("split_bill", bill={BILL})',

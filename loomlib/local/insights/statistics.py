@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .expressions import Evaluate, read_expression
-from .malformed import MalformedQueryError
 from .reading import TokenReader
 from .rows import Row
 from .values import compare, number, shown
@@ -41,9 +40,8 @@ def read_statistic(reader: TokenReader) -> Statistic:
     function = token.value.lower()
     if token.kind != "name" or function not in _KINDS:
         known = ", ".join(sorted(_KINDS))
-        raise MalformedQueryError(
-            f"{token.value!r} is not a statistic supported here; use one of {known}", start, token.end
-        )
+        what = f"{token.value!r} is not a statistic supported here" if token.value else "a statistic is missing"
+        raise reader.malformed(f"{what}; use one of {known}", token)
     reader.expect("(")
     argument: Evaluate | None = None
     share = 50.0

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from loomlib.local.insights import MalformedQueryError, Query, Row
@@ -198,6 +198,7 @@ def test_a_query_that_cannot_be_run_is_refused_with_its_place(query: str, messag
     assert (refusal.value.start, refusal.value.end) == place
 
 
+@example("stats")
 @given(st.text(alphabet="fieldsatrp @message|'\"/\\*()[],=<>!~+-^%`#.0123456789\n", max_size=60))
 def test_no_text_is_anything_but_a_query_or_malformed(text: str) -> None:
     place: MalformedQueryError | None = None
