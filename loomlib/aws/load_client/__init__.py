@@ -5,11 +5,12 @@ imports no botocore and no package of the analysis, so that it starts fast and s
 """
 
 from .form import RequestForm
-from .journal import COMPLETE, ENDED, HTTP_ERROR, SENT, USED, Ended, Sent, Used, read_line
+from .journal import CANCELLED, COMPLETE, ENDED, HTTP_ERROR, SENT, USED, Ended, Sent, Used, read_line
 from .plan import ScheduledCall, write_plan
 from .requests import Secrets
 
 __all__ = [
+    "CANCELLED",
     "COMPLETE",
     "ENDED",
     "HTTP_ERROR",

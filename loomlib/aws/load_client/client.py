@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from ...presentation.formats import time_limit
 from .evidence import FailureEvidence
 from .form import RequestForm
-from .journal import COMPLETE, HTTP_ERROR, Ended
+from .journal import CANCELLED, COMPLETE, HTTP_ERROR, Ended
 from .response import FramingError, ResponseReader
 
 KEEP_ALIVE_NS: Final = 15_000_000_000
@@ -97,7 +97,7 @@ class LoadClient:
     def cancel_all(self) -> None:
         """End all calls as cancelled."""
         for flight in list(self._flights.values()):
-            self.end(flight, "cancelled", "the load step was stopped before the response was complete")
+            self.end(flight, CANCELLED, "the load step was stopped before the response was complete")
 
     def close(self) -> None:
         """Close all connections."""

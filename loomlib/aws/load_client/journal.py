@@ -20,6 +20,8 @@ USED: Final = b"U"
 
 COMPLETE: Final = "complete"
 HTTP_ERROR: Final = "http_error"
+CANCELLED: Final = "cancelled"
+"""The engine ended the call, so that its failure is not the agent's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,7 @@ class LoadCall:
     Attributes:
         index: Its number within the step.
         session_id: The runtime session.
-        state: "complete", "failed", "interrupted" when the engine was killed before the end was known, or "not_sent"
+        state: "complete", "failed", "interrupted" when the engine ended before its end was known, or "not_sent"
             when the step was stopped before.
         intended_s: When it was to start. In a closed loop: when its user was ready to send.
         waited_ms: How long after `intended_s` the user's former call ended; 0 in a closed loop.

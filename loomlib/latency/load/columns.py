@@ -32,7 +32,7 @@ class CallColumns:
         is_complete: Which of them are complete.
         failures: Failed calls, by class.
         not_sent: Calls that were never sent.
-        interrupted: Calls whose end is unknown because the engine was killed. They are in no figure.
+        interrupted: Calls whose end is unknown because the engine was killed or stopped. They are in no figure.
     """
 
     index: NDArray[np.int64]

@@ -98,7 +98,7 @@ class StepFigures:
         lag: The schedule lag.
         waiting_p99_ms: 99th percentile of the time that calls waited for their user's former call.
         not_sent: Calls that were never sent.
-        interrupted: Calls whose end is unknown because the engine was killed.
+        interrupted: Calls whose end is unknown because the engine was killed or stopped.
         cpu_ms_per_call: Processor time of the client for a call; None when it was not measured.
         cpu_share: Processor time of the client over the time it had: 1 is all of its processes busy.
     """

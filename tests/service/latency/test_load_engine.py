@@ -46,11 +46,12 @@ def port() -> Iterator[int]:
     server.stdout.close()
 
 
-def load(port: int, path: str, folder: Path, *, timeout_s: float = 30, **options: bool) -> LoadEngine:
-    """An engine of one process."""
-    return LoadEngine(
-        LoadTarget.http(f"http://127.0.0.1:{port}{path}"), processes=1, folder=folder, timeout_s=timeout_s, **options
-    )
+def load(
+    port: int, path: str, folder: Path, *, processes: int = 1, timeout_s: float = 30, **options: bool
+) -> LoadEngine:
+    """An engine, of one process unless told otherwise."""
+    target = LoadTarget.http(f"http://127.0.0.1:{port}{path}")
+    return LoadEngine(target, processes=processes, folder=folder, timeout_s=timeout_s, **options)
 
 
 def at_once(count: int, name: str, every_s: float = 0.0) -> list[OfferedCall]:
@@ -264,6 +265,34 @@ def test_a_process_that_is_killed_stops_the_step_with_an_error_and_leaves_no_pro
     again = load(port, "/echo", tmp_path).run(calls, step="a")
     assert len(again.calls) == 100
     assert max(seen(port)[call.session_id] for call in again.calls) == 1
+
+
+def test_a_process_that_is_killed_lets_the_calls_of_the_others_end(port: int, tmp_path: Path) -> None:
+    victims: list[int] = []
+
+    def kill(_: LoadCall) -> None:
+        if not victims:
+            victims.append(engine_processes()[0].pid)
+            psutil.Process(victims[0]).kill()
+
+    calls = at_once(60, "others", 0.02)
+    engine = load(port, "/wait?s=0.6", tmp_path, processes=2)
+    with pytest.raises(StudyInterruptedError, match="ended by signal 9"):
+        engine.run(calls, step="a", on_call=kill)
+    again = load(port, "/echo", tmp_path, processes=2).run(calls, step="a")
+    states = Counter(call.state for call in again.calls)
+    assert set(states) == {"complete", "interrupted"}, "the engine's own end is no failure of the agent"
+    assert 0 < states["interrupted"] <= 31, "only calls of the process that was killed"
+
+
+def test_a_step_continues_where_a_killed_run_left_a_gap_in_its_journals(port: int, tmp_path: Path) -> None:
+    stop = threading.Event()
+    calls = at_once(60, "gap", 0.02)
+    load(port, "/echo", tmp_path, processes=2).run(calls, step="a", stop=stop, on_call=lambda _: stop.set())
+    (tmp_path / "a" / "calls-00001.journal").rename(tmp_path / "a" / "calls-00003.journal")
+    again = load(port, "/echo", tmp_path, processes=2).run(calls, step="a")
+    assert {call.state for call in again.calls} == {"complete"}
+    assert {seen(port)[call.session_id] for call in calls} == {1}
 
 
 def test_a_runtime_of_the_local_agentcore_is_called_with_signatures_that_it_accepts(tmp_path: Path) -> None:

@@ -109,3 +109,8 @@ class Journals:
                 ended = read_line(line)
                 assert isinstance(ended, Ended)
                 on_end(ended)
+
+
+def next_number(folder: Path) -> int:
+    """Return the number of the next journal of a step; of a killed run, some may be missing between others."""
+    return max((int(path.stem.removeprefix("calls-")) + 1 for path in folder.glob(PATTERN)), default=0)

@@ -21,7 +21,7 @@ from loomlib.errors import StudyError
 from ..calls import LoadCall, OfferedCall
 from .authorization import Authorization
 from .division import divide, planned
-from .journals import PATTERN, Journals
+from .journals import PATTERN, Journals, next_number
 from .processes import LoadProcess
 from .results import LoadStep, StoredCalls, load_call
 from .targets import LoadTarget
@@ -130,7 +130,7 @@ class LoadEngine:
             if on_call is not None:
                 on_call(load_call(ended))
 
-        attempt = len(list(folder.glob(PATTERN)))
+        first = next_number(folder)
         base_ns = _base_ns(calls, parts, journals)
         with ExitStack() as stack:
             authorization = Authorization(self._target)
@@ -144,7 +144,7 @@ class LoadEngine:
                         "parent": os.getpid(),
                         "form": form.members(),
                         "secrets": secrets,
-                        "journal": str(folder.absolute() / PATTERN.replace("*", f"{attempt + number:05d}")),
+                        "journal": str(folder.absolute() / PATTERN.replace("*", f"{first + number:05d}")),
                         "plan": plan.fileno(),
                         "base_ns": base_ns,
                     }
@@ -176,10 +176,13 @@ def _attend(
     stopped_s: float | None = None
     while any(process.is_alive for process in processes):
         if any(process.has_failed for process in processes):
-            for process in processes:
-                process.tell({"cancel": True})
-            for process in processes:
-                process.wait(_DRAIN_S)
+            # What the others have sent may end: a call that is cut here tells nothing of the agent.
+            for command in ("stop", "cancel"):
+                for process in processes:
+                    process.tell({command: True})
+                until_s = time.monotonic() + _DRAIN_S
+                for process in processes:
+                    process.wait(max(0.0, until_s - time.monotonic()))
             return
         if stop is not None and stop.is_set():
             now_s = time.monotonic()

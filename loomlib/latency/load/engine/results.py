@@ -10,8 +10,8 @@ from typing import Any, Final, cast, overload
 
 from loomlib.agents.answers import reader_for
 from loomlib.agents.outcome import failure_of, refusal
+from loomlib.aws.load_client import CANCELLED, HTTP_ERROR, Ended, Sent
 from loomlib.aws.load_client import COMPLETE as WHOLE
-from loomlib.aws.load_client import HTTP_ERROR, Ended, Sent
 from loomlib.errors import MalformedResponseError
 
 from ..calls import COMPLETE, FAILED, INTERRUPTED, NOT_SENT, LoadCall
@@ -97,7 +97,7 @@ def load_call(line: Sent | Ended) -> LoadCall:
     return LoadCall(
         index=line.index,
         session_id=line.session_id,
-        state=COMPLETE if failure is None else FAILED,
+        state=COMPLETE if failure is None else INTERRUPTED if failure == CANCELLED else FAILED,
         intended_s=line.intended_ns / 1e9,
         waited_ms=line.waited_ns / 1e6,
         sent_s=_or_none(line.sent_ns, 1e9),
