@@ -11,10 +11,11 @@ from loomlib.experiments import Gate, StudyLedger
 from loomlib.presentation.formats import date_time, milliseconds, percent, plural
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.gates import MISSED, PASSED, Decision, decide_at_most
-from loomlib.statistics.percentiles import estimate_percentile, percentile_replicates
+from loomlib.statistics.percentiles import needed_for, percentile, percentile_replicates
 
 from .measurements import Measurement, of_scenario
 from .scenarios import Scenario
+from .stopping import StudyIntervals
 
 if TYPE_CHECKING:
     from loomlib.store import Store
@@ -59,6 +60,7 @@ def judge(
     limit_ms: float,
     scenario: Scenario,
     seed: int,
+    planned: int | None = None,
 ) -> LatencyGate:
     """Compare a stored study with a limit; earlier studies of the same agent and prompt tell since when it is missed.
 
@@ -69,17 +71,18 @@ def judge(
         limit_ms: The limit, in milliseconds.
         scenario: The scenario that the limit is for.
         seed: Seed of the bootstrap.
+        planned: Calls of a scenario that were planned, if the study ended early by its rule (`StudyIntervals`).
     """
     if limit_ms <= 0:
         raise ValueError(f"a limit must be above 0 ms, not {limit_ms}")
     durations = _durations(measurements, scenario)
-    p90 = estimate_percentile(durations, _P, seed=seed)
+    p90 = StudyIntervals(seed=seed, planned=planned).percentile(durations, _P)
     decision = decide_at_most(p90, limit_ms, durations, allow_open=True)
     outcome = decision.outcome
     confidence = None
     if p90.value is not None:
         confidence = float((percentile_replicates(durations, _P, seed=seed) > limit_ms).mean())
-    since, studies = _series(StudyLedger(store, study_id), limit_ms, scenario, seed) if outcome == MISSED else (None, 0)
+    since, studies = _series(StudyLedger(store, study_id), limit_ms, scenario) if outcome == MISSED else (None, 0)
     text = _sentence(decision, scenario, limit_ms, p90, confidence, since, studies)
     data: dict[str, Any] = {
         "scenario": scenario.value,
@@ -126,7 +129,7 @@ def _sentence(
     )
 
 
-def _series(ledger: StudyLedger, limit_ms: float, scenario: Scenario, seed: int) -> tuple[datetime, int]:
+def _series(ledger: StudyLedger, limit_ms: float, scenario: Scenario) -> tuple[datetime, int]:
     """Find the unbroken series of studies above the limit that ends with this one.
 
     Returns:
@@ -140,10 +143,10 @@ def _series(ledger: StudyLedger, limit_ms: float, scenario: Scenario, seed: int)
         if not same or earlier.id == study.id or earlier.created_at > study.created_at:
             continue
         calls = [Measurement.read(row) for row in StudyLedger(store, earlier.id).rows()]
-        p90 = estimate_percentile(_durations(calls, scenario), _P, seed=seed)
-        if p90.value is None:
+        durations = _durations(calls, scenario)
+        if len(durations) < needed_for(_P):
             continue  # too few calls: neither ends the series nor extends it
-        if p90.value <= limit_ms or studies >= _MOST_EARLIER:
+        if percentile(durations, _P) <= limit_ms or studies >= _MOST_EARLIER:
             break
         since, studies = earlier.created_at, studies + 1
     return since, studies

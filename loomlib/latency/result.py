@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from .summaries import StudySummary, summarize
 if TYPE_CHECKING:
     import pandas as pd
 
-    from loomlib.store import Store
+    from loomlib.store import MeasurementRow, Store, StudyRow
 
     from .scenario_parts import CallTrace, ScenarioParts
 
@@ -58,24 +58,32 @@ class StudyResult(StudyRecord):
         """
         ledger = StudyLedger(store, study_id)
         study = ledger.stored
+        return cls(**record_fields(study), **cls.read(study, ledger.rows()), store=store)
+
+    @classmethod
+    def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
+        """Return the fields that this kind of result adds, but for the store.
+
+        Args:
+            study: The stored study.
+            rows: Its measurements, in order.
+        """
         stopped: str = study.environment.get("stopped", "")
         pauses: dict[str, float] = study.environment.get("garbage_collections_ms", {})
-        return cls(
-            **record_fields(study),
-            agent_name=study.agent_name or study.agent_arn,
-            agent_arn=study.agent_arn,
-            qualifier=str(study.environment.get("qualifier", "DEFAULT")),
-            design=StudyDesign.read(study.design),
-            calls=tuple(
+        return {
+            "agent_name": study.agent_name or study.agent_arn,
+            "agent_arn": study.agent_arn,
+            "qualifier": str(study.environment.get("qualifier", "DEFAULT")),
+            "design": StudyDesign.read(study.design),
+            "calls": tuple(
                 Measurement.read(row, garbage_collection_ms=pauses.get(str(row.position)))
-                for row in ledger.rows()
+                for row in rows
                 if not stopped or row.state != PLANNED
             ),
-            stopped=stopped,
-            floor=Floor.read(study.environment.get("floor")),
-            client=dict(study.environment.get("client", {})),
-            store=store,
-        )
+            "stopped": stopped,
+            "floor": Floor.read(study.environment.get("floor")),
+            "client": dict(study.environment.get("client", {})),
+        }
 
     @property
     def units(self) -> tuple[Measurement, ...]:
@@ -99,7 +107,11 @@ class StudyResult(StudyRecord):
 
     @cached_property
     def _estimates(self) -> StudySummary:
-        return summarize(self.calls, self.floor, seed=self.design.seed)
+        return summarize(self.calls, self.floor, seed=self.design.seed, planned=self._planned)
+
+    @property
+    def _planned(self) -> int | None:
+        return max(self.design.counts.values()) if self.stopped else None
 
     def estimates(self) -> StudySummary:
         """Return every estimate of the study."""
@@ -141,5 +153,6 @@ class StudyResult(StudyRecord):
             limit_ms=max_p90_ms,
             scenario=Scenario(scenario),
             seed=self.design.seed,
+            planned=self._planned,
         )
         return gate if allow_overload else gate.under(self.conditions)

@@ -1,16 +1,50 @@
-"""When a latency study has enough calls, by the stopping rule of its design."""
+"""The early end of a latency study: when it has enough calls, and the intervals that hold after an early end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from loomlib.presentation.formats import number, percent
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.stopping import StoppingRule
+from loomlib.statistics.percentiles import estimate_paired_difference, estimate_percentile, estimate_share
+from loomlib.statistics.sequential import sequence_percentile, sequence_share
+from loomlib.statistics.stopping import StoppingRule, tuned_for
 
 from .design import StudyDesign
 from .measurements import Measurement, of_scenario
 from .scenarios import Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyIntervals:
+    """Estimates figures of a study by intervals that are valid for the way in which it ended.
+
+    Attributes:
+        seed: Seed of the bootstrap.
+        planned: Calls of each scenario that the design plans, if the study ended early by its rule; None otherwise.
+            The calls of such a study are as many as made an interval narrow, so only a confidence sequence holds.
+    """
+
+    seed: int
+    planned: int | None = None
+
+    def percentile(self, values: Sequence[float], p: float) -> Estimate:
+        """Estimate percentile `p` (0 to 1), in the unit of the values."""
+        if self.planned is None:
+            return estimate_percentile(values, p, seed=self.seed)
+        return sequence_percentile(values, p, tuned_for=tuned_for(self.planned))
+
+    def share(self, hits: int, n: int) -> Estimate:
+        """Estimate the share `hits / n`."""
+        return estimate_share(hits, n) if self.planned is None else sequence_share(hits, n)
+
+    def paired_difference(self, first: Sequence[float], second: Sequence[float]) -> Estimate:
+        """Estimate the median of the differences `first - second` of pairs."""
+        if self.planned is None:
+            return estimate_paired_difference(first, second, seed=self.seed)
+        differences = [a - b for a, b in zip(first, second, strict=True)]
+        return sequence_percentile(differences, 0.5, tuned_for=tuned_for(self.planned))
 
 
 def enough_calls(
@@ -31,14 +65,14 @@ def enough_calls(
     calls = [call for call in read() if call.position < following.position]
     shown: list[str] = []
     for scenario in scenarios:
-        estimate = _estimate(rule, of_scenario(calls, scenario), design.counts[scenario])
+        estimate = _estimate(rule, of_scenario(calls, scenario), max(design.counts.values()))
         if not rule.is_met(estimate):
             return None
         shown.append(_shown(rule, scenario, estimate))
     return (
         f"Stopped after {number(following.position, 0)} of {number(sum(design.counts.values()), 0)} planned calls, at "
-        f"{design.until}{' in each scenario' if len(shown) > 1 else ''}: {'; '.join(shown)}. These 95 % intervals hold "
-        "however often a study looks; other intervals of this study assume a size that was chosen before."
+        f"{design.until}{' in each scenario' if len(shown) > 1 else ''}: {'; '.join(shown)}. These 95 % intervals "
+        "hold however often a study looks, as those of the table and of gates do; those of parts from traces do not."
     )
 
 

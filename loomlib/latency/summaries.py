@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from loomlib.experiments import failure_counts
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.percentiles import SMALLEST_N, estimate_paired_difference, estimate_percentile, estimate_share
+from loomlib.statistics.percentiles import SMALLEST_N, estimate_percentile
 
 from .clocks import ClockBound, bound_clocks
 from .floor import Floor
 from .measurements import Measurement, of_scenario
 from .scenarios import Scenario
+from .stopping import StudyIntervals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,28 +71,32 @@ class StudySummary:
     floor: Estimate
 
 
-def summarize(measurements: Sequence[Measurement], floor: Floor, *, seed: int) -> StudySummary:
+def summarize(
+    measurements: Sequence[Measurement], floor: Floor, *, seed: int, planned: int | None = None
+) -> StudySummary:
     """Return the estimates of a study; scenarios without a planned call are left out.
 
     Args:
         measurements: The study's calls.
         floor: The harness floor.
         seed: Seed of the bootstrap.
+        planned: Calls of a scenario that were planned, if the study ended early by its rule (`StudyIntervals`).
     """
+    intervals = StudyIntervals(seed=seed, planned=planned)
     running = [call for call in measurements if call.scenario is not Scenario.COLD]
     scenarios = [name for name in Scenario if of_scenario(measurements, name)]
     clocks = bound_clocks(measurements)
     return StudySummary(
-        scenarios=tuple(_scenario(of_scenario(measurements, name), name, clocks, seed) for name in scenarios),
-        session_cost=_session_cost(measurements, seed),
-        answers_begin_p90=estimate_percentile(_first_bytes(running), 0.9, seed=seed),
+        scenarios=tuple(_scenario(of_scenario(measurements, name), name, clocks, intervals) for name in scenarios),
+        session_cost=_session_cost(measurements, intervals),
+        answers_begin_p90=intervals.percentile(_first_bytes(running), 0.9),
         clocks=clocks,
         floor=_floor(floor, seed),
     )
 
 
 def _scenario(
-    calls: Sequence[Measurement], scenario: Scenario, clocks: ClockBound | None, seed: int
+    calls: Sequence[Measurement], scenario: Scenario, clocks: ClockBound | None, intervals: StudyIntervals
 ) -> ScenarioSummary:
     durations = [call.duration_ms for call in calls if call.is_done and call.duration_ms is not None]
     first_bytes = _first_bytes(calls)
@@ -104,20 +109,20 @@ def _scenario(
         n=len(durations),
         failed=failed,
         failures=dict(failures),
-        failure_share=estimate_share(failed, failed + len(durations)),
-        p50=estimate_percentile(durations, 0.5, seed=seed),
-        p90=estimate_percentile(durations, 0.9, seed=seed),
-        p99=estimate_percentile(durations, 0.99, seed=seed),
-        ttft_p50=estimate_percentile(first_bytes, 0.5, seed=seed),
-        ttft_p90=estimate_percentile(first_bytes, 0.9, seed=seed),
-        start=estimate_percentile(starts, 0.5, seed=seed),
+        failure_share=intervals.share(failed, failed + len(durations)),
+        p50=intervals.percentile(durations, 0.5),
+        p90=intervals.percentile(durations, 0.9),
+        p99=intervals.percentile(durations, 0.99),
+        ttft_p50=intervals.percentile(first_bytes, 0.5),
+        ttft_p90=intervals.percentile(first_bytes, 0.9),
+        start=intervals.percentile(starts, 0.5),
         start_states=dict(Counter(call.start_state or "not asked" for call in calls if call.is_done)),
         shortest_ms=min(durations, default=None),
         longest_ms=max(durations, default=None),
     )
 
 
-def _session_cost(measurements: Sequence[Measurement], seed: int) -> SessionCost | None:
+def _session_cost(measurements: Sequence[Measurement], intervals: StudyIntervals) -> SessionCost | None:
     cold = {call.block: call for call in of_scenario(measurements, Scenario.COLD) if call.is_done}
     warm = {call.block: call for call in of_scenario(measurements, Scenario.WARM) if call.is_done}
     pairs = [(cold[block], warm[block]) for block in sorted(cold.keys() & warm.keys())]
@@ -126,16 +131,16 @@ def _session_cost(measurements: Sequence[Measurement], seed: int) -> SessionCost
     by_start = [(a.start_latency_ms, b.start_latency_ms) for a, b in pairs if a.has_start and b.has_start]
     # The start lines decide when they are there for nearly all pairs; a few of them would be a choice of calls.
     if len(by_start) >= max(SMALLEST_N, 0.8 * len(pairs)):
-        return _cost(by_start, "the agent starts", seed)
+        return _cost(by_start, "the agent starts", intervals)
     by_byte = [(a.ttft_ms, b.ttft_ms) for a, b in pairs]
     if all(a is not None and b is not None for a, b in by_byte):
-        return _cost(by_byte, "the first byte", seed)
-    return _cost([(a.duration_ms, b.duration_ms) for a, b in pairs], "the answer's end", seed)
+        return _cost(by_byte, "the first byte", intervals)
+    return _cost([(a.duration_ms, b.duration_ms) for a, b in pairs], "the answer's end", intervals)
 
 
-def _cost(pairs: Sequence[tuple[float | None, float | None]], basis: str, seed: int) -> SessionCost:
+def _cost(pairs: Sequence[tuple[float | None, float | None]], basis: str, intervals: StudyIntervals) -> SessionCost:
     known = [(a, b) for a, b in pairs if a is not None and b is not None]
-    estimate = estimate_paired_difference([a for a, _ in known], [b for _, b in known], seed=seed)
+    estimate = intervals.paired_difference([a for a, _ in known], [b for _, b in known])
     return SessionCost(estimate=estimate, basis=basis)
 
 

@@ -52,7 +52,7 @@ class StoppingRule:
         """
         if self.p is None:
             return sequence_share(failed, failed + len(durations_ms))
-        return sequence_percentile(durations_ms, self.p, tuned_for=max(1, planned // 2))
+        return sequence_percentile(durations_ms, self.p, tuned_for=tuned_for(planned))
 
     def is_met(self, estimate: Estimate) -> bool:
         """Return whether the interval of an estimate is narrow enough; an interval that is open above never is."""
@@ -72,3 +72,8 @@ class StoppingRule:
         while look < measured:
             look = max(look + 10, math.ceil(look * 1.05))
         return look == measured
+
+
+def tuned_for(planned: int) -> int:
+    """Return the size near which intervals of a study of at most `planned` calls are narrowest: half of them."""
+    return max(1, planned // 2)

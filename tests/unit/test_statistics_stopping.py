@@ -12,6 +12,7 @@ from latency_agent import Reply, ScriptedAgent
 from loomlib.errors import StudyInterruptedError
 from loomlib.latency import LatencyStudy, Silent
 from loomlib.statistics import StoppingRule, sequence_percentile, sequence_share
+from loomlib.statistics.sequential import SEQUENCE_METHOD
 from loomlib.store import Store
 
 
@@ -58,6 +59,11 @@ def test_a_study_stops_when_the_interval_is_narrow_enough_and_says_so(store: Sto
     assert len(agent.timed()) == len(result.calls) < 60
     assert result.state == "complete"
     assert any(text.startswith(f"Stopped after {len(result.calls)} of 200") for text in result.sentences())
+    # Figures and gates have the intervals that hold after an early end, not those of a fixed size.
+    (cold,) = result.estimates().scenarios
+    assert {each.method for each in (cold.p50, cold.p90, cold.ttft_p50, cold.failure_share)} == {SEQUENCE_METHOD}
+    gate = result.gate(1_000, "cold", allow_overload=True)
+    assert gate.figure == cold.p90
 
 
 def test_a_study_that_was_stopped_by_its_budget_ends_at_the_same_call(store: Store) -> None:
