@@ -172,6 +172,7 @@ class StudyRecord(ABC):
         return cls(**record_fields(study), **cls.read(study, ledger.rows()))
 
     @classmethod
+    @abstractmethod
     def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
         """Return the fields that a kind of result adds, such as the design and the units, from what is stored.
 
@@ -179,7 +180,6 @@ class StudyRecord(ABC):
             study: The stored study.
             rows: Its measurements, in order.
         """
-        raise NotImplementedError(f"{cls.__name__} is not loaded from a store")
 
     @property
     @abstractmethod
