@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.presentation import formats
 from loomlib.presentation.formats import exact, money, number, plural
 from loomlib.presentation.text import one_line
-from loomlib.telemetry.cost import Amount, CostTotal, price_table, total_cost
+from loomlib.telemetry.cost import Amount, CostTotal, is_unbilled, price_table, total_cost
 from loomlib.workbench import Agent
 from loomlib.workbench.tracing import find_traces
 
@@ -103,7 +103,7 @@ class CostBook:
                         )
                         if known
                         else None,
-                        simulated=any("simulated" in label for label in row.labels),
+                        simulated=is_unbilled(row.labels),
                     )
                 )
         return cls(entries=entries, since=since, until=until, labels=tuple(labels), cut=cut)

@@ -159,7 +159,7 @@ class TraceView:
             prices=prices or self._prices,
             runtime=runtime or self.runtime_use(),
             count_tokens=self._count_tokens if count_missing else None,
-            is_simulated=any("simulated" in label for label in self._labels),
+            is_simulated=cost.is_unbilled(self._labels),
             priced_as=priced_as,
         )
 

@@ -1,7 +1,7 @@
 """Cost of invocations by a dated price table; an item without a known price or quantity stays unknown."""
 
 from .amount import Amount
-from .cost import Cost, CostLine, cost_of, cost_of_calls
+from .cost import Cost, CostLine, cost_of, cost_of_calls, is_unbilled
 from .host_prices import FargatePrice, LambdaPrice, ManagedAgentPrice
 from .prices import KINDS, ModelPrice, PriceTable, RuntimePrice, model_key, price_table
 from .runtime_use import RuntimeUse
@@ -29,6 +29,7 @@ __all__ = [
     "cost_by",
     "cost_of",
     "cost_of_calls",
+    "is_unbilled",
     "model_key",
     "price_table",
     "total_cost",

@@ -75,7 +75,7 @@ class Cost:
     Attributes:
         lines: Its items.
         currency: ISO 4217 code.
-        is_simulated: Whether a scripted model made up the tokens, so nothing is billed for them.
+        is_simulated: Whether a model of this machine made the tokens, so nothing is billed for them.
         trace_id: The trace it was computed from.
     """
 
@@ -124,7 +124,7 @@ def cost_of(
         prices: The price table; the shipped one by default.
         runtime: CPU and memory it used; None when unknown.
         count_tokens: Counts the tokens of model calls whose spans state no usage.
-        is_simulated: Whether a scripted model made up the tokens.
+        is_simulated: Whether a model of this machine made the tokens (`is_unbilled`).
         priced_as: Price every model call as this model, for a "what if"; such amounts are estimates.
 
     Examples:
@@ -143,11 +143,20 @@ def cost_of_calls(calls: Iterable[CallUsage], *, prices: PriceTable | None = Non
     Args:
         calls: The tokens of the calls.
         prices: The price table; the shipped one by default.
-        is_simulated: Whether a scripted model made up the tokens.
+        is_simulated: Whether a model of this machine made the tokens (`is_unbilled`).
     """
     table = _shipped() if prices is None else prices
     lines = tuple(_token_lines(calls, table, None, is_simulated))
     return Cost(lines=lines, currency=table.currency, is_simulated=is_simulated)
+
+
+def is_unbilled(labels: Iterable[str]) -> bool:
+    """Return whether nothing is billed for a call: its model was simulated, or is the small one of the local AgentCore.
+
+    Args:
+        labels: The call's provenance labels.
+    """
+    return any("simulated" in label or label.startswith("model: tiny") for label in labels)
 
 
 @cache

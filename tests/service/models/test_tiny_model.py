@@ -98,3 +98,10 @@ def test_a_prompt_beyond_the_context_is_refused_at_once(bench):
 
 def test_the_label_says_what_is_real(bench):
     assert "real model, 135M parameters: speed is real, quality is not" in str(bench.context.labels)
+
+
+def test_what_the_small_model_costs_is_marked_as_not_billed(bench):
+    call = bench.deploy("calculator").invoke("What is 6 * 7?")
+    cost = call.trace().cost()
+    assert cost.lines, "its tokens are counted"
+    assert cost.is_simulated

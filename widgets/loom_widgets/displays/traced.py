@@ -85,7 +85,7 @@ class Traced(Display):
         trace = self._known_trace()
         self.show_code(f"{self._source}\ntrace.cost().total, trace.costs()")
         cost = trace.cost()
-        simulated = " · simulated tokens, not billed" if cost.is_simulated else ""
+        simulated = " · simulated cost, not billed" if cost.is_simulated else ""
         lines = small_table(_COST_COLUMNS, [_cost_row(line) for line in cost.lines])
         return {"sentence": f"model {cost.model} · runtime {cost.runtime}{simulated}", "lines": lines}
 

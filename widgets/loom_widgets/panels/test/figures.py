@@ -58,7 +58,7 @@ def _tokens(trace: TraceView | None, pending: str) -> list[dict[str, Any]]:
         missing = " ".join(trace.sentences())
         return [_row("tokens in", None, "number", note=missing), _row("cost", None, "text", note="not known")]
     cost = trace.cost()
-    simulated = "simulated tokens, not billed" if cost.is_simulated else ""
+    simulated = "simulated cost, not billed" if cost.is_simulated else ""
     return [
         _row("tokens in", cost.tokens("input"), "number", note=simulated),
         _row("tokens out", cost.tokens("output"), "number", note=simulated),
