@@ -26,7 +26,7 @@ class Flight:
     """A call from its sending to its end.
 
     Attributes:
-        call: Its number in the process's plan.
+        call: The number of the call in this process's plan.
         ended: What the journal will get.
         request: The bytes of the request.
     """

@@ -56,7 +56,7 @@ class Ended:
         connect_ns: How long opening a connection took, 0 for a reused one.
         status: HTTP status.
         bytes: Bytes of the body.
-        chunks: Reads of the socket that brought bytes of the body.
+        chunks: How many reads of the socket returned bytes of the body.
         gap_ns: The longest time between two of them.
         end: "complete", "http_error", or a class of `loomlib.agents.FAILURES`.
         arrivals_ns: The time of each read, when they are kept.

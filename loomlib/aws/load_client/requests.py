@@ -85,7 +85,7 @@ class SignedRequests:
         self.renew(secrets)
 
     def renew(self, secrets: Secrets) -> None:
-        """Use other keys for the following requests."""
+        """Sign all further requests with other credentials."""
         self._secrets, self._day = secrets, ""
         session_header = self._form.session_header.lower()
         signed = {name.lower(): " ".join(value.split()) for name, value in self._form.headers.items()}

@@ -81,7 +81,7 @@ def policy_shares(
     rate = traffic.sessions_per_second
     first = erlang_b(policy.pool, rate * starts.cold.duration_s)
     later = think.longer_than(policy.kept_s)
-    # Unless the client ends the session, its last answer is followed by a wait that lasts until it ends by itself.
+    # After its last answer a session waits until its idle timeout, unless the client ends it.
     last = 1 - traffic.ended_share
     idle = gaps * think.mean_up_to(policy.idle_timeout_s) + last * policy.idle_timeout_s
     kept = gaps * think.mean_up_to(policy.kept_s) + last * policy.kept_s - idle

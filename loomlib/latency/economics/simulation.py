@@ -14,7 +14,7 @@ from .traffic import SessionTraffic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedStarts:
-    """What happened in a simulation.
+    """The counts of one simulation.
 
     Attributes:
         sessions: Sessions.

@@ -62,7 +62,7 @@ class LoadCall:
         failure: Class of the failure, as in `loomlib.agents.FAILURES`.
         error_message: The failure's message, at most 200 characters.
         bytes_received: Bytes of the body.
-        chunks: Reads of the socket that brought bytes of the body.
+        chunks: How many reads of the socket returned bytes of the body.
         longest_gap_ms: The longest time between two of them.
         arrivals_s: The time of each of them, when the engine keeps them.
     """

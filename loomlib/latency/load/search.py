@@ -263,7 +263,7 @@ class _Search:
                 self._batches.setdefault(number, []).append(batch)
 
     def _crossing(self) -> LoadCrossing | None:
-        """Return the lowest crossing of all objectives, from the steps near the bracket."""
+        """Return the lowest load at which an objective stops to hold, fitted to the steps near the bracket."""
         found: list[LoadCrossing] = []
         if self._failed / self._held > _NARROW:
             return None

@@ -27,7 +27,7 @@ class SessionCall:
         start: When the call starts.
         session: The session's number in the step, from 0.
         turn: The call's number in its session, from 0; a call that opened the session before the step is not counted.
-        label: What kind of call it is.
+        label: The kind of the call, such as "cold" or "warm".
         is_measured: Whether its time is a result: a call that only keeps a session alive is none.
     """
 

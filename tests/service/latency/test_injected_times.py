@@ -23,7 +23,7 @@ FALSE_ALARM = 1e-6
 
 
 def separate(coverage: Coverage) -> tuple[int, int]:
-    """Intervals of `SEPARATE` that contained the truth, of how many."""
+    """How many intervals of `SEPARATE` contained the truth, and how many there are."""
     entries = [hit for name in SEPARATE for hit in coverage.hits[name]]
     return sum(entries), len(entries)
 

@@ -156,7 +156,7 @@ class Coverage:
 
     @property
     def pooled(self) -> tuple[int, int]:
-        """Intervals that contained the truth, of how many."""
+        """How many intervals contained the truth, and how many there are."""
         entries = [hit for hits in self.hits.values() for hit in hits]
         return sum(entries), len(entries)
 
