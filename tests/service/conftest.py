@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.config import Config
+from botocore.exceptions import ClientError, ParamValidationError
 from echo_agent import ECHO_AGENT
 from loom_command import LoomCommand
 from waiting import wait_until
@@ -119,12 +120,17 @@ def sessions_of_one_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
                 continue
             with contextlib.closing(Aws(status.state)) as aws, ThreadPoolExecutor(4) as pool:
                 for session in status.sessions:
-                    pool.submit(
-                        aws.data.stop_runtime_session,
-                        agentRuntimeArn=arns.get(session.runtime_id, ""),
-                        runtimeSessionId=session.session_id,
-                        qualifier=session.qualifier,
-                    )
+                    pool.submit(_end_session, aws, arns.get(session.runtime_id, ""), session)
+
+
+def _end_session(aws: Aws, arn: str, session: local.SessionInfo) -> None:
+    try:
+        aws.data.stop_runtime_session(
+            agentRuntimeArn=arn, runtimeSessionId=session.session_id, qualifier=session.qualifier
+        )
+    except (ClientError, ParamValidationError):  # only who has a token may stop it, or its runtime is being deleted
+        with contextlib.suppress(ClientError):
+            aws.control.delete_agent_runtime(agentRuntimeId=session.runtime_id)
 
 
 @pytest.fixture(scope="session")
