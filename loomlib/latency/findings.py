@@ -10,39 +10,36 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-import numpy as np
-
 from loomlib.experiments import StudyFinding
 from loomlib.presentation.formats import milliseconds, number, percent, plural
-from loomlib.statistics.percentiles import estimate_share, percentile, percentile_replicates
+from loomlib.statistics.percentiles import estimate_percentile_difference, estimate_share, percentile
 
 from .measurements import FOUND, NO_LOGS, NO_START_LINE, NOT_FOUND_YET, Measurement, of_scenario
 from .result import StudyResult
 from .scenarios import Scenario
 from .summaries import StudySummary
 
-_TAIL = 0.005
+_DRIFT_CONFIDENCE = 0.99
 _FEWEST = 12
 
 
 def findings(result: StudyResult) -> list[StudyFinding]:
     """Return the findings of a study, the most consequential first."""
-    return find(result.calls, result.estimates(), seed=result.design.seed)
+    return find(result.calls, result.estimates())
 
 
-def find(measurements: Sequence[Measurement], summary: StudySummary, *, seed: int) -> list[StudyFinding]:
+def find(measurements: Sequence[Measurement], summary: StudySummary) -> list[StudyFinding]:
     """Return the findings of some calls.
 
     Args:
         measurements: The calls.
         summary: Their estimates.
-        seed: Seed of the bootstrap.
     """
     checks = [_failures(measurements), _start_states(measurements), _clocks(summary), _first_sticky(measurements)]
     for scenario in Scenario:
         calls = [call for call in of_scenario(measurements, scenario) if call.is_done]
         checks += [_groups(scenario, calls), _outliers(scenario, calls)]
-        checks += [_drift(scenario, calls, seed), _connections(scenario, calls)]
+        checks += [_drift(scenario, calls), _connections(scenario, calls)]
     checks += [_attempts(measurements), _floor(summary)]
     return [finding for finding in checks if finding is not None]
 
@@ -167,17 +164,18 @@ def _outliers(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding 
     )
 
 
-def _drift(scenario: Scenario, calls: Sequence[Measurement], seed: int) -> StudyFinding | None:
-    """Compare the second half of the calls with the first by a bootstrap of the difference of medians."""
+def _drift(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding | None:
+    """Compare the second half of the calls with the first by the difference of their medians."""
     half = len(calls) // 2
     if len(calls) < _FEWEST:
         return None
     first = [call.duration_ms or 0 for call in calls[:half]]
     second = [call.duration_ms or 0 for call in calls[half:]]
-    differences = percentile_replicates(second, 0.5, seed=seed + 1) - percentile_replicates(first, 0.5, seed=seed)
-    low, high = (float(end) for end in np.quantile(differences, (_TAIL, 1 - _TAIL)))
-    change = percentile(second, 0.5) - percentile(first, 0.5)
-    if low <= 0 <= high or abs(change) < 0.05 * percentile(first, 0.5):
+    difference = estimate_percentile_difference(first, second, 0.5, confidence=_DRIFT_CONFIDENCE)
+    change, low, high = difference.value, difference.low, difference.high
+    if change is None or low is None or high is None or low <= 0 <= high:
+        return None
+    if abs(change) < 0.05 * percentile(first, 0.5):
         return None
     word = "slower" if change > 0 else "faster"
     return StudyFinding(
@@ -185,7 +183,7 @@ def _drift(scenario: Scenario, calls: Sequence[Measurement], seed: int) -> Study
         title=f"The {scenario} calls became {word} while the study ran",
         evidence=f"median {milliseconds(percentile(first, 0.5))} in the first half, "
         f"{milliseconds(percentile(second, 0.5))} in the second "
-        f"(99 % interval of the change {number(low)} to {milliseconds(high)})",
+        f"({percent(_DRIFT_CONFIDENCE)} interval of the change {number(low)} to {milliseconds(high)})",
         advice="Scenarios were mixed in blocks, so their comparison stands; the absolute numbers depend on when.",
     )
 

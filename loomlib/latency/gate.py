@@ -11,7 +11,8 @@ from loomlib.experiments import Gate, StudyLedger
 from loomlib.presentation.formats import date_time, milliseconds, percent, plural
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.gates import MISSED, PASSED, Decision, decide_at_most
-from loomlib.statistics.percentiles import needed_for, percentile, percentile_replicates
+from loomlib.statistics.order_statistics import certainty_above
+from loomlib.statistics.percentiles import needed_for, percentile
 
 from .measurements import Measurement, of_scenario
 from .scenarios import Scenario
@@ -30,7 +31,7 @@ class LatencyGate(Gate):
 
     Attributes:
         scenario: The scenario.
-        confidence: Share of the bootstrap replicates above the limit.
+        confidence: Certainty that the percentile is above the limit, by the number of calls below it.
         since: When the first of an unbroken series of missed studies of this agent, endpoint and prompt was made, this
             one included; None unless the gate is missed.
         studies: Length of that series.
@@ -81,7 +82,7 @@ def judge(
     outcome = decision.outcome
     confidence = None
     if p90.value is not None:
-        confidence = float((percentile_replicates(durations, _P, seed=seed) > limit_ms).mean())
+        confidence = certainty_above(len(durations), _P, sum(duration <= limit_ms for duration in durations))
     since, studies = _series(StudyLedger(store, study_id), limit_ms, scenario) if outcome == MISSED else (None, 0)
     text = _sentence(decision, scenario, limit_ms, p90, confidence, since, studies)
     data: dict[str, Any] = {
@@ -124,8 +125,8 @@ def _sentence(
     if outcome == PASSED:
         return f"Gate passed: {figure}, limit {limit}."
     return (
-        f"Gate unclear: the interval contains the limit of {limit}: {figure}, {_confidence(confidence)} of the "
-        f"resamples above it; {decision.advice(f'{scenario} call')}."
+        f"Gate unclear: the interval contains the limit of {limit}: {figure}, certainty that it is "
+        f"exceeded {_confidence(confidence)}; {decision.advice(f'{scenario} call')}."
     )
 
 

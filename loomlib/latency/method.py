@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from loomlib.experiments import StudyMethod
-from loomlib.presentation.formats import number, percent
-from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, RESAMPLES, SHARE_METHOD
+from loomlib.presentation.formats import percent
+from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, SHARE_METHOD
 
 from .result import StudyResult
 from .scenarios import Scenario
@@ -28,7 +28,6 @@ def method(result: StudyResult) -> StudyMethod:
             "order": "randomized in blocks",
             "seed": result.design.seed,
             "percentiles": PERCENTILE_METHOD,
-            "resamples": RESAMPLES,
             "confidence": CONFIDENCE,
             "shares": SHARE_METHOD,
         },
@@ -44,9 +43,9 @@ def _notes(result: StudyResult) -> list[str]:
         "sees, not how the agent behaves under load.",
         "Durations run from sending the request to the last byte, by a monotonic clock. They include opening a new "
         "connection; nothing is retried.",
-        f"Percentiles: {PERCENTILE_METHOD} ({number(RESAMPLES)} resamples, {percent(CONFIDENCE)} intervals); ≥ before "
-        "an upper end means that the calls are too few to bound it. The cost of a new session is the median of the "
-        "differences between the cold and the warm call of each block.",
+        f"Percentiles: {PERCENTILE_METHOD} ({percent(CONFIDENCE)} intervals); ≥ before an upper end means that the "
+        "calls are too few to bound it: the lower end alone then holds with that confidence. The cost of a new session "
+        "is the median of the differences between the cold and the warm call of each block.",
         "Failed calls are counted by class and excluded from percentiles.",
     ]
     if (clocks := result.estimates().clocks) is not None:

@@ -32,10 +32,7 @@ FloatArray = NDArray[np.float64]
 CALLER_FAILURES: Final = (INTERRUPTED, "cancelled")
 """Kinds of failure caused by the caller, not the agent."""
 
-_SEED: Final = 0
 _NOTHING: Final = np.array([], dtype=np.float64)
-_RESAMPLES: Final = 2_000
-"""Bootstrap resamples: enough for two digits of an interval's bounds, and fast enough for a hundred agents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +231,7 @@ def _together(counts: Iterable[_Counts]) -> Figures:
 
 
 def _percentile(values: FloatArray, p: float) -> Estimate:
-    return estimate_percentile(values, p, seed=_SEED, resamples=_RESAMPLES)
+    return estimate_percentile(values, p)
 
 
 def _cost(costs: Sequence[CostSum], *, without: int) -> Amount:

@@ -16,8 +16,6 @@ from .window import Window
 _WIDTHS_S: Final = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
 )  # fmt: skip
-_SEED: Final = 0
-_RESAMPLES: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +80,7 @@ def _bin(start_s: float, width_s: float, calls: Sequence[TimedCall]) -> Bin:
         end=start + timedelta(seconds=width_s),
         n=len(calls),
         failed=failed,
-        p50=estimate_percentile(durations, 0.5, seed=_SEED, resamples=_RESAMPLES),
-        p90=estimate_percentile(durations, 0.9, seed=_SEED, resamples=_RESAMPLES),
+        p50=estimate_percentile(durations, 0.5),
+        p90=estimate_percentile(durations, 0.9),
         error_rate=estimate_share(failed, len(calls)),
     )

@@ -1,20 +1,19 @@
 """Percentiles, shares and differences with confidence intervals.
 
 Percentiles are Hyndman & Fan's definition 8 (Sample Quantiles in Statistical Packages, The American Statistician 50:4,
-1996), which they recommend: its estimates are about median-unbiased whatever the distribution. Their intervals are
-percentile-bootstrap intervals. BCa is not used: its acceleration comes from the jackknife, which is inconsistent for a
-percentile (Efron & Tibshirani, An Introduction to the Bootstrap, 1993, §11.6).
-
-The resamples are drawn without resampling: the k-th smallest of n draws with replacement is the observation of rank
-⌊n·U⌋ with U the k-th smallest of n uniforms, which is Beta(k, n−k+1) distributed, and the next one follows from it.
-That is the bootstrap's distribution exactly, and 10,000 replicates cost the same for 10 calls as for 100,000.
+1996), which they recommend: its estimates are about median-unbiased whatever the distribution. Their intervals end at
+interpolated order statistics (see `order_statistics`): ranks of the sorted sample that hold the percentile whatever the
+distribution, without resampling. The percentile bootstrap, which Loom used before, ends too low in small samples.
 
 How many observations a percentile needs (`needed_for`): six at least, the smallest n whose range holds the median with
 95 % confidence (2·0.5ⁿ ≤ 0.05); and so many that one observation is expected beyond it, n·(1−p) ≥ 1: 10 for p90, 100
 for p99. From there to n = ln(0.025)/ln(p) (36 for p90, 368 for p99) the largest observation lies below the true
-percentile with more than 2.5 % probability, no distribution-free upper bound exists, and the interval is marked open
-above. Measured on log-normal samples: the median's interval covers it in 93–95 % of samples for n = 6–100, that of p90
-in 94 % at n = 50, 89 % at n = 36, 87 % at n = 20 and 62 % at n = 10, missing by an upper end that is too low.
+percentile with more than 2.5 % probability and no distribution-free upper bound exists: the interval is marked open
+above, and its lower end is a one-sided bound, which alone has the whole confidence. Measured on samples of lognormal,
+exponential and bimodal distributions, and of rounded durations, with n from 20 to 2,000: intervals of p50, p90, p95 and
+p99 cover the percentile in 94–96 % of samples (tests/unit/test_percentile_coverage.py). A percentile that many rounded
+observations equal is covered more often. One that lies exactly at the edge of a gap between two groups of calls is
+covered less often: 92 % at n = 20.
 """
 
 from __future__ import annotations
@@ -28,13 +27,15 @@ from numpy.typing import NDArray
 
 from ..presentation.formats import TOO_SMALL
 from .estimates import Estimate
+from .order_statistics import lower_rank, upper_rank
 
 FloatArray = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
 SMALLEST_N = 6
-PERCENTILE_METHOD = "Hyndman-Fan 8, percentile bootstrap"
+PERCENTILE_METHOD = "Hyndman-Fan 8, interpolated order statistics"
+DIFFERENCE_METHOD = "difference of percentiles, from the intervals of both samples"
 SHARE_METHOD = "Wilson score"
 
 
@@ -56,6 +57,16 @@ def is_bounded_above(p: float, n: int, confidence: float = CONFIDENCE) -> bool:
     return p**n <= (1 - confidence) / 2
 
 
+def bounded_from(p: float, confidence: float = CONFIDENCE) -> int:
+    """Return the smallest sample size whose interval of percentile `p` has both ends and is reported.
+
+    Args:
+        p: The percentile as a share between 0 and 1 (0.9 for P90).
+        confidence: Confidence level of a two-sided interval.
+    """
+    return max(needed_for(p), math.ceil(math.log((1 - confidence) / 2) / math.log(max(p, 1 - p))))
+
+
 def percentile(values: Sequence[float] | FloatArray, p: float) -> float:
     """Return percentile `p` (0 < p < 1) of a non-empty sample, by Hyndman & Fan's definition 8."""
     _check_p(p)
@@ -69,89 +80,95 @@ def _percentile(ordered: FloatArray, p: float) -> float:
     return float(_between(ordered, np.array([lower]), np.array([min(lower + 1, ordered.size - 1)]), weight)[0])
 
 
-def percentile_replicates(
-    values: Sequence[float] | FloatArray, p: float, *, seed: int, resamples: int = RESAMPLES
-) -> FloatArray:
-    """Return percentile `p` of each bootstrap resample (n draws with replacement, the iid bootstrap).
-
-    Args:
-        values: The sample.
-        p: The percentile, 0 to 1.
-        seed: Seed of the bootstrap.
-        resamples: Number of resamples.
-    """
-    _check_p(p)
-    return _replicates(_ordered(values), p, seed=seed, resamples=resamples)
-
-
-def _replicates(ordered: FloatArray, p: float, *, seed: int, resamples: int) -> FloatArray:
-    n = ordered.size
-    if not n:
-        raise ValueError("an empty sample has no percentile")
-    random = np.random.Generator(np.random.PCG64(seed))
-    lower, weight = _position(n, p)
-    rank = lower + 1
-    first = random.beta(rank, n - rank + 1, resamples)
-    second = 1 - (1 - first) * random.random(resamples) ** (1 / (n - rank)) if rank < n else first
-    last = n - 1
-    return _between(
-        ordered,
-        np.minimum((first * n).astype(np.intp), last),
-        np.minimum((np.maximum(second, first) * n).astype(np.intp), last),
-        weight,
-    )
-
-
 def estimate_percentile(
-    values: Sequence[float] | FloatArray,
-    p: float,
-    *,
-    seed: int,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
+    values: Sequence[float] | FloatArray, p: float, *, seed: int | None = None, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Estimate percentile `p` with its bootstrap interval.
+    """Estimate percentile `p` with its interval, which holds whatever the distribution.
 
     Args:
         values: The sample.
         p: The percentile, 0 to 1.
-        seed: Seed of the bootstrap.
+        seed: Not used: the interval needs no random numbers. Earlier releases drew it.
         confidence: Confidence level of the interval.
-        resamples: Number of resamples.
 
     Returns:
-        The estimate; without a value below `needed_for(p)` observations.
+        The estimate; without a value below `needed_for(p)` observations. One that is open above ends at the largest
+        observation. Where nothing bounds the percentile below, the interval begins at 0, which bounds durations, or at
+        the smallest observation when that is negative.
     """
+    del seed
     ordered = _ordered(values)
-    if ordered.size < needed_for(p):
-        return Estimate.missing(
-            TOO_SMALL, n=ordered.size, confidence=confidence, method=PERCENTILE_METHOD, needed_n=needed_for(p)
-        )
+    n = int(ordered.size)
+    if n < needed_for(p):
+        return Estimate.missing(TOO_SMALL, n=n, confidence=confidence, method=PERCENTILE_METHOD, needed_n=needed_for(p))
     value = _percentile(ordered, p)
-    replicates = _replicates(ordered, p, seed=seed, resamples=resamples)
-    tail = (1 - confidence) / 2
-    low, high = (float(end) for end in np.quantile(replicates, (tail, 1 - tail)))
-    # The value belongs to its interval by definition; in a tiny or tied sample the bootstrap may fall beside it.
+    two_sided = (1 + confidence) / 2
+    has_low, has_high = is_bounded_above(1 - p, n, confidence), is_bounded_above(p, n, confidence)
+    low = _bound(ordered, lower_rank(n, p, two_sided if has_high else confidence), 1) if has_low else None
+    high = _bound(ordered, upper_rank(n, p, two_sided if has_low else confidence), -1) if has_high else None
+    if low is None:
+        low = min(0.0, float(ordered[0]))
+    # The value belongs to its interval by definition; in a tiny sample of one side it may fall beside it.
     return Estimate(
         value=value,
         low=min(low, value),
-        high=max(high, value),
-        n=int(ordered.size),
+        high=max(float(ordered[-1]) if high is None else high, value),
+        n=n,
         confidence=confidence,
         method=PERCENTILE_METHOD,
-        open_above=not is_bounded_above(p, int(ordered.size), confidence),
+        open_above=high is None,
+    )
+
+
+def estimate_percentile_difference(
+    first: Sequence[float] | FloatArray,
+    second: Sequence[float] | FloatArray,
+    p: float,
+    *,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """Estimate percentile `p` of `second` minus that of `first`, two independent samples.
+
+    The interval follows from those of both percentiles: its distances from the value are √((v₂−l₂)² + (u₁−v₁)²) below
+    and √((u₂−v₂)² + (v₁−l₁)²) above (Zou & Donner, Construction of confidence limits about effect measures, Statistics
+    in Medicine 27:10, 2008), so that it keeps their asymmetry.
+
+    Args:
+        first: The sample that is subtracted, such as the durations before a change.
+        second: The other sample.
+        p: The percentile, 0 to 1.
+        confidence: Confidence level of the interval.
+
+    Returns:
+        The estimate; without a value when a sample is too small to bound its percentile.
+    """
+    before, after = (estimate_percentile(values, p, confidence=confidence) for values in (first, second))
+    n = min(before.n, after.n)
+    ends = (before.value, before.low, before.high, after.value, after.low, after.high)
+    if before.open_above or after.open_above or any(end is None for end in ends):
+        return Estimate.missing(
+            TOO_SMALL, n=n, confidence=confidence, method=DIFFERENCE_METHOD, needed_n=bounded_from(p, confidence)
+        )
+    v1, l1, u1, v2, l2, u2 = (float(end or 0.0) for end in ends)
+    return Estimate(
+        value=v2 - v1,
+        low=v2 - v1 - math.hypot(v2 - l2, u1 - v1),
+        high=v2 - v1 + math.hypot(u2 - v2, v1 - l1),
+        n=n,
+        confidence=confidence,
+        method=DIFFERENCE_METHOD,
     )
 
 
 def estimate_paired_difference(
-    first: Sequence[float], second: Sequence[float], *, seed: int, confidence: float = CONFIDENCE
+    first: Sequence[float], second: Sequence[float], *, seed: int | None = None, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Estimate the median of `first[k] − second[k]`, bootstrapped over the pairs: what a pair shares cancels.
+    """Estimate the median of `first[k] − second[k]` over the pairs: what a pair shares cancels.
 
     Args:
         first: First values of the pairs.
         second: Second values of the pairs.
-        seed: Seed of the bootstrap.
+        seed: Not used; see `estimate_percentile`.
         confidence: Confidence level of the interval.
     """
     if len(first) != len(second):
@@ -191,6 +208,16 @@ def _position(n: int, p: float) -> tuple[int, float]:
     lower = min(max(math.floor(rank), 1), n)
     weight = min(max(rank - lower, 0.0), 1.0) if lower < n else 0.0
     return lower - 1, weight
+
+
+def _bound(ordered: FloatArray, place: tuple[int, float] | None, step: int) -> float | None:
+    """Return the interpolation from a rank (from 1) towards the next one in the direction of `step`."""
+    if place is None:
+        return None
+    rank, weight = place
+    nearest = min(max(rank - 1 + step, 0), ordered.size - 1)
+    here, there = float(ordered[rank - 1]), float(ordered[nearest])
+    return here + weight * (there - here)
 
 
 def _between(ordered: FloatArray, lower: NDArray[np.intp], upper: NDArray[np.intp], weight: float) -> FloatArray:

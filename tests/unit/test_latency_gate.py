@@ -50,7 +50,7 @@ def test_a_gate_is_missed_when_the_whole_interval_lies_above_the_limit(store: St
     verdict = night(store, 1, SLOW).gate(900)
     assert (verdict.outcome, verdict.is_missed) == ("missed", True)
     assert verdict.by_ms == pytest.approx(117.6, abs=0.1)
-    assert verdict.confidence == 1.0
+    assert verdict.confidence == pytest.approx(1.0)
     assert verdict.sentence().startswith("Gate missed by 118 ms: p90 of warm calls 1.02 s (95 % interval ")
     assert verdict.sentence().endswith("confidence over 99 %, since 2 Nov 2026 03:00 UTC.")
 

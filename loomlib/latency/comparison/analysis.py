@@ -9,9 +9,9 @@ from loomlib.experiments import StudyFinding, StudyMethod, StudyTable, pending_c
 from loomlib.presentation.formats import milliseconds, percent, plural
 from loomlib.presentation.theme import PALETTE, SYMBOLS, styled
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.percentiles import CONFIDENCE
+from loomlib.statistics.percentiles import CONFIDENCE, DIFFERENCE_METHOD
 
-from .effects import EFFECT_METHOD, SHARE_DIFFERENCE_METHOD, AgentEffect, effects
+from .effects import SHARE_DIFFERENCE_METHOD, AgentEffect, effects
 from .result import ComparisonResult
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def method(result: ComparisonResult) -> StudyMethod:
         notes=[
             f"The agents were called in turn, one call at a time, in randomized blocks (seed {design.seed}); each "
             f"timed call is in {session}.",
-            f"Differences: {EFFECT_METHOD}; of failed calls: {SHARE_DIFFERENCE_METHOD} ({percent(CONFIDENCE)} "
+            f"Differences: {DIFFERENCE_METHOD}; of failed calls: {SHARE_DIFFERENCE_METHOD} ({percent(CONFIDENCE)} "
             "intervals). Failed calls are in no percentile.",
         ],
         limits=limits,

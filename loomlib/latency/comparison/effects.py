@@ -10,15 +10,12 @@ from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.percentiles import (
     CONFIDENCE,
     estimate_percentile,
+    estimate_percentile_difference,
     estimate_share,
-    is_bounded_above,
-    percentile,
-    percentile_replicates,
 )
 
 from .result import ComparisonResult
 
-EFFECT_METHOD: Final = "difference of percentiles, percentile bootstrap of both samples"
 SHARE_DIFFERENCE_METHOD: Final = "Newcombe's score interval"
 
 
@@ -47,7 +44,7 @@ class AgentEffect:
 
 def effects(result: ComparisonResult) -> list[AgentEffect]:
     """Return the estimates of each agent, in the design's order."""
-    seed, labels = result.design.seed, list(result.design.agents)
+    labels = list(result.design.agents)
     first = _durations(result, labels[0])
     found: list[AgentEffect] = []
     for place, label in enumerate(labels):
@@ -56,11 +53,11 @@ def effects(result: ComparisonResult) -> list[AgentEffect]:
         found.append(
             AgentEffect(
                 agent=label,
-                p50=estimate_percentile(durations, 0.5, seed=seed),
-                p90=estimate_percentile(durations, 0.9, seed=seed),
+                p50=estimate_percentile(durations, 0.5),
+                p90=estimate_percentile(durations, 0.9),
                 failures=failures,
-                p50_difference=_percentile_difference(first, durations, 0.5, seed) if is_other else None,
-                p90_difference=_percentile_difference(first, durations, 0.9, seed) if is_other else None,
+                p50_difference=estimate_percentile_difference(first, durations, 0.5) if is_other else None,
+                p90_difference=estimate_percentile_difference(first, durations, 0.9) if is_other else None,
                 failure_difference=_share_difference(found[0].failures, failures) if is_other else None,
             )
         )
@@ -74,27 +71,6 @@ def _durations(result: ComparisonResult, label: str) -> list[float]:
 def _failures(result: ComparisonResult, label: str) -> Estimate:
     made = [call for call in result.of(label) if not call.is_pending]
     return estimate_share(sum(call.is_failed for call in made), len(made))
-
-
-def _percentile_difference(first: list[float], second: list[float], p: float, seed: int) -> Estimate:
-    """Estimate a difference of percentiles; without a value where a sample is too small to bound its percentile."""
-    import numpy as np
-
-    estimates = [estimate_percentile(values, p, seed=seed) for values in (first, second)]
-    n = min(len(first), len(second))
-    if not all(is_bounded_above(p, len(values)) for values in (first, second)) or any(
-        e.value is None for e in estimates
-    ):
-        needed = max(6, math.ceil(math.log((1 - CONFIDENCE) / 2) / math.log(p)))
-        return Estimate.missing("n too small", n=n, confidence=CONFIDENCE, method=EFFECT_METHOD, needed_n=needed)
-    value = percentile(second, p) - percentile(first, p)
-    # Two streams of one seed: the samples are independent, and so are their resamples.
-    replicates = percentile_replicates(second, p, seed=seed + 1) - percentile_replicates(first, p, seed=seed)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = (float(end) for end in np.quantile(replicates, (tail, 1 - tail)))
-    return Estimate(
-        value=value, low=min(low, value), high=max(high, value), n=n, confidence=CONFIDENCE, method=EFFECT_METHOD
-    )
 
 
 def _share_difference(first: Estimate, second: Estimate) -> Estimate:
