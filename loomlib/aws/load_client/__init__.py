@@ -8,6 +8,7 @@ from .form import RequestForm
 from .journal import CANCELLED, COMPLETE, ENDED, HTTP_ERROR, SENT, USED, Ended, Sent, Used, read_line
 from .plan import ScheduledCall, write_plan
 from .requests import Secrets
+from .trace_ids import call_trace_id
 
 __all__ = [
     "CANCELLED",
@@ -22,6 +23,7 @@ __all__ = [
     "Secrets",
     "Sent",
     "Used",
+    "call_trace_id",
     "read_line",
     "write_plan",
 ]

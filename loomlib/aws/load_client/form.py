@@ -20,6 +20,8 @@ class RequestForm:
         timeout_s: Seconds from sending a request until its response must be complete.
         ca_bundle: File of certificate authorities; None for the system's.
         keep_arrivals: Whether the journal gets the time of every read of a response's body.
+        traces_since_s: The step's beginning in whole Unix seconds, with which the ids of its traces begin; None for
+            requests without a trace context.
     """
 
     url: str
@@ -30,6 +32,7 @@ class RequestForm:
     timeout_s: float
     ca_bundle: str | None = None
     keep_arrivals: bool = False
+    traces_since_s: int | None = None
 
     def members(self) -> dict[str, Any]:
         """Return the form as JSON."""

@@ -41,8 +41,8 @@ class Secrets:
 class RequestMaker(Protocol):
     """Makes the bytes of a request."""
 
-    def make(self, session_id: str, body: bytes) -> bytes:
-        """Return the request of a session with a body, valid for five minutes from now."""
+    def make(self, session_id: str, body: bytes, traceparent: str = "") -> bytes:
+        """Return the request of a session with a body, valid for five minutes from now; with its trace context."""
         ...
 
     def renew(self, secrets: Secrets) -> None:
@@ -69,9 +69,10 @@ class PlainRequests:
             headers["Authorization"] = f"Bearer {secrets.bearer}"
         self._head = _head(self._form, headers) + f"{self._form.session_header}: ".encode()
 
-    def make(self, session_id: str, body: bytes) -> bytes:
+    def make(self, session_id: str, body: bytes, traceparent: str = "") -> bytes:
         """Return the request of a session with a body."""
-        return b"%b%b\r\nContent-Length: %d\r\n\r\n%b" % (self._head, session_id.encode(), len(body), body)
+        session = f"{session_id}\r\n{_trace_line(traceparent)}".encode()
+        return b"%b%bContent-Length: %d\r\n\r\n%b" % (self._head, session, len(body), body)
 
 
 class SignedRequests:
@@ -101,12 +102,13 @@ class SignedRequests:
         self._canonical = f"POST\n{path}\n{query}\n{lines}\n{names}\n"
         self._names = names
 
-    def make(self, session_id: str, body: bytes, now_s: float | None = None) -> bytes:
+    def make(self, session_id: str, body: bytes, traceparent: str = "", now_s: float | None = None) -> bytes:
         """Return the request of a session with a body.
 
         Args:
             session_id: The session.
             body: The body.
+            traceparent: The trace context, which is not signed: proxies may change it.
             now_s: The time of the signature in Unix seconds; now by default.
         """
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_s))
@@ -124,7 +126,7 @@ class SignedRequests:
         head = (
             f"{form.session_header}: {session_id}\r\nX-Amz-Date: {stamp}\r\n{token}"
             f"Authorization: AWS4-HMAC-SHA256 Credential={secrets.access_key}/{scope}, SignedHeaders={self._names}, "
-            f"Signature={signature}\r\nContent-Length: {len(body)}\r\n\r\n"
+            f"Signature={signature}\r\n{_trace_line(traceparent)}Content-Length: {len(body)}\r\n\r\n"
         )
         return b"".join((self._fixed_head, head.encode(), body))
 
@@ -135,6 +137,10 @@ def _head(form: RequestForm, headers: Mapping[str, str]) -> bytes:
     lines = [f"POST {target} HTTP/1.1", f"Host: {url.netloc}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return ("\r\n".join(lines) + "\r\n").encode()
+
+
+def _trace_line(traceparent: str) -> str:
+    return f"traceparent: {traceparent}\r\n" if traceparent else ""
 
 
 def _signing_key(secret_key: str, day: str, region: str, service: str) -> bytes:

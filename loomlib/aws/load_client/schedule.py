@@ -14,6 +14,7 @@ from .form import RequestForm
 from .journal import Ended, JournalWriter
 from .plan import NONE, Plan
 from .requests import RequestMaker
+from .trace_ids import call_traceparent
 
 AHEAD_CALLS: Final = 512
 AHEAD_NS: Final = 60_000_000_000
@@ -152,7 +153,7 @@ class Schedule:
         if prepared is not None and time.perf_counter_ns() - prepared[0] < STALE_NS:
             return prepared[1], prepared[2]
         session_id, body = self._plan.read(call)
-        return session_id, self._maker.make(session_id, body)
+        return session_id, self._made(call, session_id, body)
 
     def _prepare_first(self) -> None:
         """Prepare one or two of the calls that wait for no other, up to the limits of preparing ahead."""
@@ -171,4 +172,10 @@ class Schedule:
 
     def _prepare(self, call: int) -> None:
         session_id, body = self._plan.read(call)
-        self._ready[call] = (time.perf_counter_ns(), session_id, self._maker.make(session_id, body))
+        self._ready[call] = (time.perf_counter_ns(), session_id, self._made(call, session_id, body))
+
+    def _made(self, call: int, session_id: str, body: bytes) -> bytes:
+        since_s = self._form.traces_since_s
+        if since_s is None:
+            return self._maker.make(session_id, body)
+        return self._maker.make(session_id, body, call_traceparent(since_s, session_id, self._plan.index[call]))

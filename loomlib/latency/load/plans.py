@@ -45,6 +45,7 @@ def plan_load(
     run: str,
     seed: int,
     sessions: SessionScenario | None = None,
+    session_seed: int | None = None,
 ) -> LoadPlan:
     """Return the plan of a step. The same arguments give the same calls, so that an interrupted step can continue.
 
@@ -56,12 +57,14 @@ def plan_load(
             run opened would be warm.
         seed: Seed of the arrivals.
         sessions: Which session each call goes to; a new one for each by default.
+        session_seed: Steps with the same one share their sessions; `seed` by default.
     """
+    session_seed = seed if session_seed is None else session_seed
     assignment = (sessions or ColdSessions()).assign(arrivals.starts(seconds, seed=seed))
     calls: list[OfferedCall] = []
     labels: list[str] = []
     for index, call in enumerate(assignment.calls):
-        session_id = load_session_id(run, seed, call.session)
+        session_id = load_session_id(run, session_seed, call.session)
         body = bodies.body(index, call.turn, session_id)
         calls.append(
             OfferedCall(
@@ -75,7 +78,7 @@ def plan_load(
         )
         labels.append(", ".join(filter(None, (call.label, body.label))))
     return LoadPlan(
-        before=_opening(assignment.opened_before, bodies, run, seed),
+        before=_opening(assignment.opened_before, bodies, run, session_seed),
         calls=tuple(calls),
         labels=tuple(labels),
         measured=tuple(index for index, call in enumerate(assignment.calls) if call.is_measured),

@@ -24,12 +24,13 @@ class Authorization:
         self._target = target
         self._clients = Clients(target.connection) if target.connection is not None else None
 
-    def form(self, *, timeout_s: float, keep_arrivals: bool) -> RequestForm:
+    def form(self, *, timeout_s: float, keep_arrivals: bool, traces_since_s: int | None = None) -> RequestForm:
         """Return the form of the requests, as the ordinary client makes them.
 
         Args:
             timeout_s: Seconds from sending a request until its response must be complete.
             keep_arrivals: Whether the time of every read is kept.
+            traces_since_s: With what the ids of the calls' traces begin; None for requests without a trace context.
 
         Raises:
             NotSupportedError: The address is reached through a proxy.
@@ -53,6 +54,7 @@ class Authorization:
             timeout_s=timeout_s,
             ca_bundle=request.ca_bundle,
             keep_arrivals=keep_arrivals,
+            traces_since_s=traces_since_s,
         )
 
     def secrets(self) -> dict[str, Any]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import json
 import os
 import re
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +22,7 @@ from .division import divide, planned
 from .journals import PATTERN, Journals, next_number
 from .processes import LoadProcess
 from .results import LoadStep, StoredCalls, load_call
+from .step_file import begin_step, note_origin, read_origins
 from .targets import LoadTarget
 
 _LEAD_NS: Final = 20_000_000
@@ -96,13 +95,13 @@ class LoadEngine:
         folder = self._folder / step
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder) as lock:
-            started_at = _begin(folder, calls)
+            started_at = begin_step(folder, calls)
             journals = Journals(folder, len(calls))
             journals.poll()
             pending = [number for number, call in enumerate(calls) if not journals.was_sent(call.index)]
             parts = divide(calls, pending, self._processes)
             if parts and not (stop is not None and stop.is_set()):
-                self._make(calls, parts, folder, journals, lock, on_call, stop)
+                self._make(calls, parts, folder, journals, lock, on_call, stop, started_at)
         unsent = {
             call.index: (call.session_id, call.at_s or 0.0)
             for call in (calls[number] for number in pending)
@@ -113,6 +112,7 @@ class LoadEngine:
             cpu_s=journals.cpu_ns / 1e9,
             started_at=started_at,
             processes=len(parts),
+            origins=read_origins(folder),
             rss_mb=journals.rss_kb / 1e3,
         )
 
@@ -125,6 +125,7 @@ class LoadEngine:
         lock: int,
         on_call: Callable[[LoadCall], None] | None,
         stop: threading.Event | None,
+        started_at: datetime,
     ) -> None:
         def report(ended: Ended) -> None:
             if on_call is not None:
@@ -135,7 +136,11 @@ class LoadEngine:
         with ExitStack() as stack:
             authorization = Authorization(self._target)
             stack.callback(authorization.close)
-            form = authorization.form(timeout_s=self._timeout_s, keep_arrivals=self._keep_arrivals)
+            form = authorization.form(
+                timeout_s=self._timeout_s,
+                keep_arrivals=self._keep_arrivals,
+                traces_since_s=int(started_at.timestamp()),
+            )
             secrets = authorization.secrets()
             processes: list[LoadProcess] = []
             for number, part in enumerate(parts):
@@ -155,6 +160,7 @@ class LoadEngine:
             for process in processes:
                 process.wait_until_ready()
             origin_ns = time.perf_counter_ns() + _LEAD_NS - base_ns
+            note_origin(folder, base_ns=base_ns, unix_ns=time.time_ns() + origin_ns - time.perf_counter_ns())
             for process in processes:
                 process.tell({"start": origin_ns})
             _attend(processes, authorization, secrets, journals, report if on_call is not None else None, stop)
@@ -224,29 +230,6 @@ def _check(calls: Sequence[OfferedCall], step: str) -> None:
         seen[call.index] = 1
         if not _SESSION.fullmatch(call.session_id):
             raise ValueError(f"a session id has 1 to 256 printable characters without spaces: call {call.index}")
-
-
-def _begin(folder: Path, calls: Sequence[OfferedCall]) -> datetime:
-    """Return when the step first began; note it when that is now."""
-    digest = hashlib.sha256()
-    for call in calls:
-        digest.update(repr((call.index, call.session_id, call.at_s, call.user, call.think_s)).encode())
-        digest.update(call.body)
-    path = folder / "step.json"
-    if path.exists():
-        known = json.loads(path.read_text())
-        if known["digest"] != digest.hexdigest():
-            raise StudyError(
-                "The folder has another step of this name",
-                on=str(folder),
-                try_="another name or folder, or the same calls to continue that step",
-            )
-        return datetime.fromisoformat(known["started_at"])
-    started_at = datetime.now(UTC)
-    draft = folder / "step.json.new"
-    draft.write_text(json.dumps({"digest": digest.hexdigest(), "started_at": started_at.isoformat()}))
-    draft.replace(path)
-    return started_at
 
 
 @contextmanager

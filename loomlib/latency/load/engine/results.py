@@ -10,7 +10,7 @@ from typing import Any, Final, cast, overload
 
 from loomlib.agents.answers import reader_for
 from loomlib.agents.outcome import failure_of, refusal
-from loomlib.aws.load_client import CANCELLED, HTTP_ERROR, Ended, Sent
+from loomlib.aws.load_client import CANCELLED, HTTP_ERROR, Ended, Sent, call_trace_id
 from loomlib.aws.load_client import COMPLETE as WHOLE
 from loomlib.errors import MalformedResponseError
 
@@ -31,6 +31,7 @@ class LoadStep:
             not in it.
         started_at: When the step began; of a continued step, when it first began.
         processes: How many processes made the calls, in the last run.
+        origins: For each run of the step its begin on the step's scale, and when time 0 was, in Unix seconds.
         rss_mb: The largest resident set of one of the processes, in MB.
     """
 
@@ -38,7 +39,21 @@ class LoadStep:
     cpu_s: float
     started_at: datetime
     processes: int = 0
+    origins: tuple[tuple[float, float], ...] = ()
     rss_mb: float = 0.0
+
+    def unix_s(self, at_s: float) -> float:
+        """Return a time of the step's scale in Unix seconds.
+
+        Args:
+            at_s: Seconds from the start of the step, such as a call's `sent_s`.
+        """
+        begun = [unix_s for base_s, unix_s in self.origins if base_s <= at_s]
+        return (begun[-1] if begun else self.started_at.timestamp()) + at_s
+
+    def trace_id(self, call: LoadCall) -> str:
+        """Return the id of the trace that a call of this step sent in its trace context, 32 hex digits."""
+        return call_trace_id(int(self.started_at.timestamp()), call.session_id, call.index)
 
 
 class StoredCalls(Sequence[LoadCall]):
