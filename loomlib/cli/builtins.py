@@ -24,6 +24,7 @@ from . import (
     service,
     triggers,
     trust,
+    watch,
     workshop,
 )
 
@@ -45,6 +46,7 @@ def loom_commands() -> dict[str, click.Command]:
         check,
         memory,
         notebooks,
+        watch,
         lab,
         workshop,
         plugins,

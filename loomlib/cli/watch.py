@@ -1,0 +1,110 @@
+"""`loom watch`: changes in the stored latency studies of an agent. A regression exits with 2."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import AgentNotFoundError
+from ..presentation.formats import join
+from .command_context import CommandContext, pass_command_context
+from .output import emit_json, printable
+
+if TYPE_CHECKING:
+    from ..store import Store, StudyRow
+
+_LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%?)")
+
+
+@click.command()
+@click.argument("agent")
+@click.option("--scenario", "scenarios", multiple=True, help="cold, warm or sticky; repeatable (default: all).")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    help="p50, p90, ttft_p50, ttft_p90 or failures; repeatable (default: all). Fewer figures find smaller changes.",
+)
+@click.option("--endpoint", default="DEFAULT", show_default=True, help="The endpoint whose studies are read.")
+@click.option(
+    "--days",
+    type=click.IntRange(min=1),
+    default=60,
+    show_default=True,
+    help="Count changes that were found in so many last days.",
+)
+@click.option("--max-slower", default="0%", show_default=True, help="How much slower is allowed: 10% or 0.1.")
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Begin the history on this day, to accept a change as the new level.",
+)
+@pass_command_context
+def watch(
+    command: CommandContext,
+    agent: str,
+    scenarios: tuple[str, ...],
+    metrics: tuple[str, ...],
+    endpoint: str,
+    days: int,
+    max_slower: str,
+    since: date | None,
+) -> int:
+    """Search the stored latency studies of AGENT for a day on which it became slower.
+
+    Reads the database only: no agent is called, and no service is started. A night is one value; a change is reported
+    when its 95 % interval, which holds for a look every night, supports it.
+
+    Exit code 0: no regression; 1: too few nights, or no study of this agent; 2: a regression.
+    """
+    from ..latency.watch import watch_agent
+    from ..store import Store
+
+    with Store.open(command.settings.database_url) as store:
+        study = _newest_study(store, command.where, agent)
+        result = watch_agent(
+            store,
+            scope=study.scope,
+            agent_arn=study.agent_arn,
+            agent_name=study.agent_name or agent,
+            qualifier=endpoint,
+            scenarios=scenarios,
+            metrics=metrics,
+            days=days,
+            max_slower=_share(max_slower),
+            since=since,
+        )
+    if command.as_json:
+        emit_json(result.summary())
+    else:
+        for sentence in result.sentences():
+            click.echo(printable(sentence))
+    return result.exit_code
+
+
+def _newest_study(store: Store, scope: str, agent: str) -> StudyRow:
+    """Return the newest latency study of an agent, which is named by its name, its runtime id or its ARN."""
+    studies = [row for row in store.studies.list(scope=scope, limit=None) if row.design.get("kind") == "latency"]
+    for row in studies:
+        if agent in (row.agent_name, row.agent_arn, row.agent_arn.rpartition("/")[2]):
+            return row
+    known = list(dict.fromkeys(row.agent_name or row.agent_arn for row in studies))
+    raise AgentNotFoundError(
+        "No latency study of this agent is stored",
+        on=agent,
+        try_=f"loom report latency_study -p agent={agent}"
+        + (f"; there are studies of {join(known, most=5)}" if known else ""),
+    )
+
+
+def _share(text: str) -> float:
+    match = _LIMIT.fullmatch(text.strip())
+    if match is None:
+        raise click.BadParameter(f"{text!r} is neither a number nor a percentage like 10%", param_hint="--max-slower")
+    return float(match["number"]) / (100 if match["percent"] else 1)
+
+
+COMMANDS = (watch,)

@@ -1,0 +1,28 @@
+"""Change detection over weeks: when stored latency studies of an agent became slower, by how much, and with what.
+
+`nights` reads the studies by day, `metrics` computes the watched figures, `detection` searches for changes
+(`loomlib.statistics.changes`), `watching` says which are regressions.
+"""
+
+from loomlib.dispatch import register
+
+from .change import CHANGE_STATES, Change
+from .metrics import WATCH_METRICS, WatchedFigure
+from .result import FigureHistory, WatchResult
+from .watching import DAYS, watch_agent
+
+register("WatchResult.sentences", "loomlib.latency.watch.sentences:sentences")
+register("WatchResult.table", "loomlib.latency.watch.sentences:table")
+register("WatchResult.figure", "loomlib.latency.watch.views:nights_figure")
+register("WatchResult.html", "loomlib.latency.watch.views:watch_page")
+
+__all__ = [
+    "CHANGE_STATES",
+    "DAYS",
+    "WATCH_METRICS",
+    "Change",
+    "FigureHistory",
+    "WatchResult",
+    "WatchedFigure",
+    "watch_agent",
+]

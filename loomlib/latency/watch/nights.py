@@ -1,0 +1,170 @@
+"""The nights of an agent: its stored latency studies by day, with what was the same and what changed between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from loomlib.experiments import StudyConditions
+
+from ..design import StudyDesign
+from ..measurements import Measurement, of_scenario
+from ..scenarios import Scenario
+
+if TYPE_CHECKING:
+    from loomlib.store import EndpointChangeRow, Store, StudyRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """The studies of one day under the same conditions and with the same facts, taken together.
+
+    Attributes:
+        at: When the first study was made.
+        study_ids: The studies.
+        calls: Their calls.
+        facts: What can explain a change: the agent's version, code and platform, provenance labels, releases.
+        conditions: By scenario, what must be the same for two nights to be compared; scenarios without calls are left
+            out.
+    """
+
+    at: datetime
+    study_ids: tuple[str, ...]
+    calls: tuple[Measurement, ...] = field(repr=False)
+    facts: Mapping[str, str]
+    conditions: Mapping[Scenario, Mapping[str, str]] = field(repr=False)
+
+    def of(self, scenario: Scenario) -> list[Measurement]:
+        """Return the calls of one scenario."""
+        return of_scenario(self.calls, scenario)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredNights:
+    """What is stored of an agent's endpoint.
+
+    Attributes:
+        nights: The nights, oldest first.
+        disturbed: When the studies were made that an overloaded machine disturbed; they are left out.
+        unfinished: Number of studies that are not complete; they are left out.
+    """
+
+    nights: tuple[Night, ...]
+    disturbed: tuple[datetime, ...] = ()
+    unfinished: int = 0
+
+
+def read_nights(store: Store, *, scope: str, arn: str, qualifier: str, since: datetime) -> StoredNights:
+    """Read the nights of an endpoint of an agent from its latency studies.
+
+    Args:
+        store: The store.
+        scope: The environment: "local" or "aws".
+        arn: The runtime's ARN.
+        qualifier: The endpoint.
+        since: Studies before this moment are not read.
+    """
+    changes = store.releases.changes(scope, arn, qualifier)
+    disturbed: list[datetime] = []
+    unfinished = 0
+    groups: dict[tuple[Any, ...], list[tuple[StudyRow, Night]]] = {}
+    for study in sorted(store.studies.list(agent=arn, scope=scope, limit=None), key=lambda row: row.created_at):
+        if study.created_at < since or study.design.get("kind") != "latency":
+            continue
+        if study.environment.get("qualifier", "DEFAULT") != qualifier:
+            continue
+        if study.state != "complete":
+            unfinished += 1
+        elif StudyConditions.read(study.environment.get("machine")).is_disturbed:
+            disturbed.append(study.created_at)
+        else:
+            night = _night(store, study, changes)
+            # A release at noon: the two halves of that day are two nights.
+            key = (study.created_at.astimezone(UTC).date(), _frozen(night.facts), _frozen_all(night.conditions))
+            groups.setdefault(key, []).append((study, night))
+    nights = [_joined([night for _, night in group]) for group in groups.values()]
+    return StoredNights(
+        nights=tuple(sorted(nights, key=lambda night: night.at)), disturbed=tuple(disturbed), unfinished=unfinished
+    )
+
+
+def _night(store: Store, study: StudyRow, changes: Sequence[EndpointChangeRow]) -> Night:
+    calls = tuple(Measurement.read(row) for row in store.measurements.list(study.id))
+    return Night(
+        at=study.created_at,
+        study_ids=(study.id,),
+        calls=calls,
+        facts=_facts(study, changes),
+        conditions=_conditions(study),
+    )
+
+
+def _joined(nights: Sequence[Night]) -> Night:
+    first = nights[0]
+    return Night(
+        at=first.at,
+        study_ids=tuple(id for night in nights for id in night.study_ids),
+        calls=tuple(call for night in nights for call in night.calls),
+        facts=first.facts,
+        conditions=first.conditions,
+    )
+
+
+def _conditions(study: StudyRow) -> dict[Scenario, dict[str, str]]:
+    design = StudyDesign.read(study.design)
+    client: Mapping[str, Any] = study.environment.get("client") or {}
+    machine = ", ".join(str(client[name]) for name in ("system", "processors") if client.get(name))
+    found: dict[Scenario, dict[str, str]] = {}
+    for scenario, count in design.counts.items():
+        if count:
+            length = str(design.sticky_length or "all") if scenario is Scenario.STICKY else ""
+            found[scenario] = {
+                "prompt": design.prompt,
+                "number of calls": str(count),
+                "stopping rule": design.until or "",
+                "calls in a session": length,
+                "measuring machine": machine,
+            }
+    return found
+
+
+def _facts(study: StudyRow, changes: Sequence[EndpointChangeRow]) -> dict[str, str]:
+    environment = study.environment
+    client: Mapping[str, Any] = environment.get("client") or {}
+    releases: Mapping[str, Any] = client.get("versions") or {}
+    others = ", ".join(f"{name} {releases[name]}" for name in sorted(releases) if name != "loomlib")
+    served = [change.version for change in changes if change.at <= study.created_at and change.action != "deleted"]
+    facts = {
+        "version": str(environment.get("agent_version") or (served[-1] if served else "")),
+        "code": str(environment.get("agent_code") or ""),
+        "platform": str(environment.get("platform_version") or ""),
+        "labels": " · ".join(study.labels),
+        "Loom": str(releases.get("loomlib") or ""),
+        "Python of the client": str(client.get("python") or ""),
+        "libraries of the client": others,
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _frozen(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(values.items()))
+
+
+def _frozen_all(conditions: Mapping[Scenario, Mapping[str, str]]) -> tuple[Any, ...]:
+    return tuple((scenario, _frozen(values)) for scenario, values in conditions.items())
+
+
+def changed_facts(before: Night, after: Night) -> dict[str, tuple[str, str]]:
+    """Return the facts that differ between two nights, each with its value before and after; unknown is no change."""
+    return {
+        name: (before.facts[name], after.facts[name])
+        for name in before.facts
+        if name in after.facts and before.facts[name] != after.facts[name]
+    }
+
+
+def changed_conditions(nights: Iterable[Mapping[str, str]], current: Mapping[str, str]) -> list[str]:
+    """Return the names of the conditions in which any of the nights differs from the current ones."""
+    return list(dict.fromkeys(name for one in nights for name in current if one.get(name) != current[name]))

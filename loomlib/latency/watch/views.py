@@ -1,0 +1,136 @@
+"""A watch as a chart and as static HTML."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from html import escape
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from loomlib.presentation.formats import figure as figure_text
+from loomlib.presentation.html import fragment
+from loomlib.presentation.theme import SHARES, shown, styled
+
+from ..theme import FAILED_COLOUR, SCENARIO_STYLES
+from .change import REGRESSION, Change
+from .method import METHOD_NOTES
+from .result import FigureHistory, WatchResult
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+def watch_page(result: WatchResult) -> str:
+    """Return the page of a watch: the answer, the table, the nights of the figure that changed, and the method."""
+    head, rows = result.text_table()
+    history = _chosen(result, None, None)
+    return str(
+        fragment(
+            "loomlib.latency.watch:watch.html.j2",
+            title=result.title(),
+            sentences=result.sentences(),
+            head=head,
+            rows=rows,
+            chart=fragment_of_nights(history, result) if history else "",
+            notes=METHOD_NOTES,
+        )
+    )
+
+
+def fragment_of_nights(history: FigureHistory, result: WatchResult) -> Any:
+    """Return the numbers of a figure's chart as static HTML."""
+    from loomlib.presentation.charts import numbers_html
+
+    return numbers_html(_spec(history, result))
+
+
+def nights_figure(result: WatchResult, scenario: str | None, metric: str | None) -> go.Figure:
+    """Return a chart of one figure over the nights: a dot a night, a line a level, and the versions.
+
+    Args:
+        result: The watch.
+        scenario: The scenario; by default that of the newest regression, or change.
+        metric: The figure; by default likewise.
+    """
+    from loomlib.presentation.charts import Chart
+
+    history = _chosen(result, scenario, metric)
+    if history is None:
+        names = ", ".join(f"{one.figure.scenario} {one.figure.metric}" for one in result.histories)
+        raise ValueError(f"{scenario or 'any scenario'}, {metric or 'any figure'} is not watched; watched are {names}")
+    return Chart(_spec(history, result))
+
+
+def _chosen(result: WatchResult, scenario: str | None, metric: str | None) -> FigureHistory | None:
+    changed = [change.figure for change in (*result.regressions, *result.changes, *result.earlier)]
+    order = [*changed, *(history.figure for history in result.histories)]
+    for figure in order:
+        if scenario in (None, figure.scenario.value) and metric in (None, figure.metric):
+            return next(history for history in result.histories if history.figure == figure)
+    return None
+
+
+def _spec(history: FigureHistory, result: WatchResult) -> dict[str, Any]:
+    figure, style = history.figure, SCENARIO_STYLES[history.figure.scenario]
+    changes = sorted(
+        (change for change in (*result.changes, *result.earlier) if change.figure == figure),
+        key=lambda change: change.since,
+    )
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "a night",
+            "x": [at.isoformat() for at in history.at],
+            "y": list(history.values),
+            "text": [
+                f"{figure_text(value, figure.kind)}{f', version {shown(version)}' if version else ''}"
+                for value, version in zip(history.values, history.versions, strict=True)
+            ],
+            "hovertemplate": "%{x|%d %b %Y}<br>%{text}<extra></extra>",
+            "marker": {"color": style.colour, "symbol": style.symbol, "size": 7},
+        },
+        *_levels(history, changes),
+    ]
+    unit = "share of calls" if figure.is_share else "ms"
+    return styled(
+        traces,
+        title=f"{escape(figure.title[0].upper() + figure.title[1:])}, one value a night",
+        subtitle=escape(result.title()),
+        xaxis={"title": {"text": "night"}, "type": "date"},
+        yaxis={"title": {"text": unit}, "rangemode": "tozero", **(SHARES if figure.is_share else {})},
+        empty="No night with enough calls yet.",
+    )
+
+
+def _levels(history: FigureHistory, changes: list[Change]) -> list[dict[str, Any]]:
+    """Draw the median between two changes as a line; that of a regression has another colour and dash."""
+    starts: list[datetime] = [*history.at[:1], *(change.since for change in changes)]
+    lines: list[dict[str, Any]] = []
+    for place, start in enumerate(starts):
+        end = starts[place + 1] if place + 1 < len(starts) else None
+        part = [
+            (at, value)
+            for at, value in zip(history.at, history.values, strict=True)
+            if at >= start and (end is None or at < end)
+        ]
+        change = changes[place - 1] if place else None
+        is_bad = change is not None and change.state == REGRESSION
+        level = median(value for _, value in part)
+        lines.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": f"level: {'first' if change is None else change.state}",
+                "x": [part[0][0].isoformat(), part[-1][0].isoformat()],
+                "y": [level, level],
+                "text": [figure_text(level, history.figure.kind)] * 2,
+                "hovertemplate": "median %{text}<extra></extra>",
+                "line": {
+                    "width": 2,
+                    "dash": "dash" if is_bad else "solid",
+                    "color": "#D55E00" if is_bad else FAILED_COLOUR,
+                },
+            }
+        )
+    return lines

@@ -1,0 +1,239 @@
+"""Watch an agent: read its nights, search for changes, and say which of them are regressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from statistics import median, stdev
+from typing import TYPE_CHECKING
+
+from loomlib.errors import StudyError
+from loomlib.presentation.formats import day, join, plural
+from loomlib.statistics.changes import fewest_nights
+from loomlib.statistics.estimates import Estimate
+from loomlib.statistics.gates import MISSED, PASSED, outcome_at_most
+from loomlib.statistics.shifts import estimate_shift
+
+from ..scenarios import Scenario
+from .change import IMPROVEMENT, REGRESSION, UNCLEAR, UNDONE, WITHIN, Change
+from .detection import SLOWER, FoundChange, Series, find_changes
+from .metrics import WATCH_METRICS, WatchedFigure
+from .nights import Night, StoredNights, changed_conditions, changed_facts, read_nights
+from .result import FigureHistory, WatchResult
+
+if TYPE_CHECKING:
+    from loomlib.store import Store
+
+DAYS = 60
+
+
+def watch_agent(
+    store: Store,
+    *,
+    scope: str,
+    agent_arn: str,
+    agent_name: str = "",
+    qualifier: str = "DEFAULT",
+    scenarios: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    days: int = DAYS,
+    max_slower: float = 0.0,
+    since: date | None = None,
+    now: datetime | None = None,
+) -> WatchResult:
+    """Return what changed between the stored latency studies of an agent, one night after the other.
+
+    Args:
+        store: The store with the studies.
+        scope: The environment: "local" or "aws".
+        agent_arn: The runtime's ARN.
+        agent_name: The agent's name; its ARN by default.
+        qualifier: The endpoint.
+        scenarios: The scenarios, such as "warm"; all by default.
+        metrics: The figures, of `WATCH_METRICS`; all by default. Fewer figures find smaller changes.
+        days: Changes that were found in so many last days count.
+        max_slower: How much slower is allowed, as a share (0.1 for 10 %).
+        since: Where the history begins, such as the day from which a change is accepted as the new level. By default
+            between `days` and twice as many days ago, at a day that stays the same for `days` days, since the
+            probability of a false alarm holds for looks at one growing history.
+        now: The moment to look from; now by default.
+
+    Raises:
+        StudyError: No latency study of this endpoint is stored for that time.
+    """
+    if days < 1:
+        raise ValueError(f"days must be at least 1, not {days}")
+    if not 0 <= max_slower < math.inf:
+        raise ValueError(f"max_slower must be a share of at least 0, such as 0.1 for 10 %, not {max_slower}")
+    moment = now or datetime.now(UTC)
+    begin = _beginning(moment, days, since)
+    figures = [
+        WatchedFigure(scenario=scenario, metric=metric)
+        for scenario in ([Scenario(name) for name in scenarios] or list(Scenario))
+        for metric in (metrics or WATCH_METRICS)
+    ]
+    stored = read_nights(store, scope=scope, arn=agent_arn, qualifier=qualifier, since=begin)
+    nights = tuple(night for night in stored.nights if night.at <= moment)
+    if not nights and not stored.disturbed:
+        raise StudyError(
+            f"No complete latency study of the endpoint {qualifier} is stored since {day(begin)}",
+            on=agent_name or agent_arn,
+            try_="run `loom report latency_study` every night, or give more days",
+        )
+    watched = [seen for figure in figures if (seen := _watched(figure, nights)) is not None]
+    found = find_changes([seen.series for seen in watched])
+    limit = moment - timedelta(days=days)
+    made = [_change(watched[one.series], nights, one, found, max_slower) for one in found]
+    return WatchResult(
+        agent_name=agent_name or agent_arn,
+        agent_arn=agent_arn,
+        qualifier=qualifier,
+        since=begin,
+        days=days,
+        max_slower=max_slower,
+        histories=tuple(_history(seen, nights, found, place) for place, seen in enumerate(watched)),
+        changes=_newest([change for change in made if change.found >= limit]),
+        earlier=_newest([change for change in made if change.found < limit]),
+        fewest_nights=fewest_nights(),
+        notes=tuple(_notes(stored)),
+        labels=tuple(nights[-1].facts["labels"].split(" · ")) if nights and "labels" in nights[-1].facts else (),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Watched:
+    """A figure with its series; `values` are in its own unit."""
+
+    figure: WatchedFigure
+    series: Series
+    values: tuple[float, ...]
+    left_out: tuple[str, ...]
+
+
+def _beginning(now: datetime, days: int, since: date | None) -> datetime:
+    if since is not None:
+        return datetime(since.year, since.month, since.day, tzinfo=UTC)
+    first = (now.astimezone(UTC).date().toordinal() - days) // days * days
+    begin = date.fromordinal(max(1, first))
+    return datetime(begin.year, begin.month, begin.day, tzinfo=UTC)
+
+
+def _watched(figure: WatchedFigure, nights: Sequence[Night]) -> _Watched | None:
+    with_calls = [number for number, night in enumerate(nights) if figure.scenario in night.conditions]
+    if not with_calls:
+        return None
+    current = nights[with_calls[-1]].conditions[figure.scenario]
+    same = [number for number in with_calls if nights[number].conditions[figure.scenario] == current]
+    left_out: list[str] = []
+    if others := [nights[number].conditions[figure.scenario] for number in with_calls if number not in set(same)]:
+        left_out.append(
+            f"{plural(len(others), 'night')} with another {join(changed_conditions(others, current))} "
+            f"{'is' if len(others) == 1 else 'are'} not compared"
+        )
+    known = [
+        (number, value) for number in same if (value := figure.value(nights[number].of(figure.scenario))) is not None
+    ]
+    if few := len(same) - len(known):
+        left_out.append(f"{plural(few, 'night')} had too few answered calls")
+    numbers = [number for number, _ in known]
+    hints = [
+        place for place in range(1, len(numbers)) if changed_facts(nights[numbers[place - 1]], nights[numbers[place]])
+    ]
+    return _Watched(
+        figure=figure,
+        series=Series(nights=numbers, levels=[figure.level(value) for _, value in known], hints=hints),
+        values=tuple(value for _, value in known),
+        left_out=tuple(left_out),
+    )
+
+
+def _change(
+    watched: _Watched, nights: Sequence[Night], one: FoundChange, found: Sequence[FoundChange], max_slower: float
+) -> Change:
+    series, numbers = watched.series, watched.series.nights
+    last = max(other.place for other in found if other.series == one.series)
+    before = series.levels[one.begin : one.place]
+    effect = _effect(watched.figure, before, series.levels[one.place : one.end])
+    present = effect if last == one.place else _effect(watched.figure, before, series.levels[last:])
+    return Change(
+        figure=watched.figure,
+        state=_state(watched.figure, one, effect, present, max_slower),
+        before=median(watched.values[one.begin : one.place]),
+        after=median(watched.values[one.place : one.end]),
+        effect=effect,
+        present=present,
+        nights_before=len(before),
+        nights_after=one.end - one.place,
+        last_before=nights[numbers[one.first - 1]].at,
+        since=nights[numbers[one.place]].at,
+        first_after=nights[numbers[one.last]].at,
+        found=nights[one.found].at,
+        facts=_facts_between(nights, numbers[one.first - 1 : one.last + 1]),
+    )
+
+
+def _facts_between(nights: Sequence[Night], numbers: Sequence[int]) -> dict[str, tuple[str, str]]:
+    """Return every fact that changed from one of these nights to the next, with its first and its last value."""
+    facts: dict[str, tuple[str, str]] = {}
+    for before, after in pairwise(numbers):
+        for name, (former, new) in changed_facts(nights[before], nights[after]).items():
+            facts[name] = (facts[name][0] if name in facts else former, new)
+    return facts
+
+
+def _effect(figure: WatchedFigure, before: Sequence[float], after: Sequence[float]) -> Estimate:
+    shift = estimate_shift(before, after)
+    if figure.is_share or shift.value is None or shift.low is None or shift.high is None:
+        return shift if shift.low != -math.inf else replace(shift, low=-1.0)
+    return replace(shift, value=math.exp(shift.value), low=math.exp(shift.low), high=math.exp(shift.high))
+
+
+def _state(figure: WatchedFigure, one: FoundChange, effect: Estimate, present: Estimate, max_slower: float) -> str:
+    if one.direction != SLOWER:
+        return IMPROVEMENT
+    limit = 0.0 if figure.is_share else 1 + max_slower
+    outcome = outcome_at_most(present, limit)
+    if outcome == MISSED:
+        return REGRESSION
+    if outcome_at_most(effect, limit) == MISSED:
+        return UNDONE
+    return WITHIN if outcome == PASSED else UNCLEAR
+
+
+def _history(watched: _Watched, nights: Sequence[Night], found: Sequence[FoundChange], place: int) -> FigureHistory:
+    numbers = watched.series.nights
+    starts = [0, *sorted(one.place for one in found if one.series == place), len(numbers)]
+    parts = [watched.series.levels[a:b] for a, b in pairwise(starts)]
+    present = watched.values[starts[-2] :]
+    deviations = [level - median(part) for part in parts for level in part]
+    return FigureHistory(
+        figure=watched.figure,
+        at=tuple(nights[number].at for number in numbers),
+        values=watched.values,
+        versions=tuple(nights[number].facts.get("version", "") for number in numbers),
+        present=median(present) if present else None,
+        present_nights=len(present),
+        spread=stdev(deviations) if len(deviations) >= 3 else None,
+        left_out=watched.left_out,
+    )
+
+
+def _newest(changes: Sequence[Change]) -> tuple[Change, ...]:
+    return tuple(sorted(changes, key=lambda change: change.since, reverse=True))
+
+
+def _notes(stored: StoredNights) -> list[str]:
+    notes: list[str] = []
+    if stored.disturbed:
+        days = join([day(at) for at in stored.disturbed], most=5)
+        count = len(stored.disturbed)
+        notes.append(
+            f"{plural(count, 'study', 'studies')} on an overloaded machine {'is' if count == 1 else 'are'} left out: "
+            f"{days}."
+        )
+    if stored.unfinished:
+        notes.append(f"{plural(stored.unfinished, 'study', 'studies')} without an end left out.")
+    return notes
