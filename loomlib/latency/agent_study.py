@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 from loomlib.errors import LoomError, StudyError, StudyInterruptedError
 from loomlib.experiments import MeasuredUnit, Procedure, Study, StudyRecord, UnitOutcome
 
-from .measured_agent import AgentWithStudyTarget, MeasuredAgent, StoredAnswer, measured_agent, platform_version
+from .measured_agent import (
+    AgentWithStudyTarget,
+    MeasuredAgent,
+    StoredAnswer,
+    measured_agent,
+    platform_version,
+    release_fields,
+)
 
 if TYPE_CHECKING:
     from loomlib.store import StudyRow
@@ -80,7 +87,11 @@ class AgentStudy(Study[U, R], Generic[U, R, D]):
             scope=self.agent.scope,
             agent_arn=self.agent.arn,
             agent_name=self.agent.name,
-            environment={"qualifier": self.agent.qualifier, "platform_version": platform_version(self.agent)},
+            environment={
+                "qualifier": self.agent.qualifier,
+                "platform_version": platform_version(self.agent),
+                **release_fields(self.agent),
+            },
             labels=tuple(self.agent.labels),
         )
 

@@ -115,6 +115,18 @@ class AgentWithPlatform(Protocol):
 
 
 @runtime_checkable
+class AgentWithRelease(Protocol):
+    """An agent of which it is known what its endpoint serves."""
+
+    def release(self) -> Mapping[str, str]:
+        """Return the `version` and the `code` (a digest) that the endpoint serves, without what is unknown; may block.
+
+        A later watch names the version with which an agent became slower.
+        """
+        ...
+
+
+@runtime_checkable
 class AgentWithStarts(Protocol):
     """An agent of whose sessions it is recorded how they started; the local AgentCore does so."""
 
@@ -139,6 +151,12 @@ class AgentAsProcess(Protocol):
 def platform_version(agent: MeasuredAgent) -> str:
     """Return the platform version of an agent's runtime; empty when unknown."""
     return agent.platform_version if isinstance(agent, AgentWithPlatform) else ""
+
+
+def release_fields(agent: MeasuredAgent) -> dict[str, str]:
+    """Return what an agent's endpoint serves, as fields of a study's environment; empty when unknown."""
+    release: Mapping[str, str] = agent.release() if isinstance(agent, AgentWithRelease) else {}
+    return {f"agent_{name}": value for name, value in release.items() if value}
 
 
 def measured_agent(agent: MeasuredAgent | AgentWithStudyTarget) -> MeasuredAgent:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING
 
 from ..agents import AgentEntry
@@ -19,6 +20,7 @@ from .wait_line import WaitLine
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..latency.watch import WatchResult
     from .ab_test import AbTest
     from .agent_removal import AgentRemoval
     from .agent_tags import AgentTags
@@ -106,6 +108,49 @@ class AgentReleases:
         changes = self._endpoints.changes(endpoint)[::-1]
         rows = [{name: getattr(change, name) for name in _HISTORY} for change in changes]
         return rows_frame(rows, _HISTORY)
+
+    def watch(
+        self,
+        endpoint: str = "DEFAULT",
+        *,
+        scenarios: Sequence[str] = (),
+        metrics: Sequence[str] = (),
+        days: int = 60,
+        max_slower: float = 0.0,
+        since: date | None = None,
+    ) -> WatchResult:
+        """Return when the agent became slower or faster, by how much, and with which version.
+
+            agent.releases.watch(scenarios=["warm"], metrics=["p90"], max_slower=0.1)
+
+        Compares the stored latency studies of the endpoint night by night; no agent is called. A change is reported
+        when its 95 % interval, which holds for a look every night, supports it.
+
+        Args:
+            endpoint: The endpoint whose studies are compared.
+            scenarios: "cold", "warm" or "sticky"; all by default.
+            metrics: "p50", "p90", "ttft_p50", "ttft_p90" or "failures"; all by default.
+            days: Changes that were found in so many last days count.
+            max_slower: How much slower is allowed, as a share.
+            since: Where the history begins, to accept a change as the new level.
+
+        Raises:
+            StudyError: No latency study of this endpoint is stored for that time.
+        """
+        from ..latency.watch import watch_agent
+
+        return watch_agent(
+            self._context.store,
+            scope=self._context.where,
+            agent_arn=str(self._entry.arn),
+            agent_name=self._entry.name,
+            qualifier=endpoint,
+            scenarios=scenarios,
+            metrics=metrics,
+            days=days,
+            max_slower=max_slower,
+            since=since,
+        )
 
     def diff(self, before: str | int, after: str | int | None = None) -> VersionDiff:
         """Compare two versions: files of the code with their unified diffs, settings, and environment variables.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,9 @@ from ..agents import AgentEntry, InvocationRecord
 from ..agents.agui import run_input
 from ..agents.payloads import make_payload
 from ..aws.bearer import Bearer, token_of
-from ..aws.runtimes import stop_session
+from ..aws.runtimes import served_version, stop_session
+from ..aws.versions import describe_version
+from ..errors import LoomError
 from ..store import Store
 from ..telemetry import AgentStart
 from ..telemetry.session_starts import SessionStartRecord
@@ -17,6 +20,8 @@ from .capturing import stored_row
 from .context import Context
 from .liveness import accepts_connections
 from .tracing import find_start, find_traces, first_session_starts
+
+_log = logging.getLogger(__name__)
 
 
 class StudyTarget:
@@ -73,6 +78,19 @@ class StudyTarget:
 
     def _payload(self, prompt: str, session_id: str) -> Mapping[str, Any] | None:
         return run_input(prompt, thread_id=session_id) if self._entry.protocol == "AGUI" else None
+
+    def release(self) -> Mapping[str, str]:
+        """Return the version that the endpoint serves and a digest of its code; AgentCore is asked for both."""
+        runtime, region = self._entry.runtime_id, self._entry.region
+        try:
+            version = served_version(self._context.clients, runtime, self.qualifier, region=region)
+            if not version:
+                return {}
+            described = describe_version(self._context.clients, runtime, version, region=region)
+        except LoomError as error:
+            _log.warning("The agent's version is not known: %s", error)
+            return {}
+        return {"version": version, "code": described.code_digest}
 
     def end_session(self, session_id: str) -> bool:
         """End a runtime session; return False when it had ended already."""
