@@ -1,16 +1,18 @@
 """The highest load that holds an SLO, found in a limited time although every measurement is noisy.
 
 1. Bracket: short steps at doubling loads until one is beyond the SLO (from the first load downwards when that is).
-2. Bisect: a step at the geometric middle, until the bracket's ends are within a ratio of 1.35. An end is provisional: a
-   short step can err, so the next stage may leave the bracket again (bisection with noisy responses: Waeber, Frazier &
-   Henderson, SIAM Journal on Control and Optimization 51:3, 2013).
+2. Approach: steps between the two loads, moved towards the side that the last step points to. A short step can err, so
+   the bracket may be left again (bisection with noisy responses: Waeber, Frazier & Henderson, SIAM Journal on Control
+   and Optimization 51:3, 2013).
 3. Fit: the share of calls beyond the limit is a line of its logit over the load (`crossing`), and the next step is made
    where the line crosses the allowed share, a little to both sides in turn so that its slope is known: sequential
-   estimation with a logit (Wu, Journal of the American Statistical Association 80:392, 1985). A step counts as one
-   observation, since its calls depend on each other. The search ends when five steps or more give the crossing a 95 %
-   interval within the tolerance, or when the time is up.
+   estimation with a logit (Wu, Journal of the American Statistical Association 80:392, 1985). The load of a step is the
+   one that its arrivals really had. The search ends when five steps or more give the crossing an interval within the
+   tolerance, or when the time is up.
 
 Every step begins with an idle service, so its first fifth, and at least the longest limit on a latency, is no evidence.
+How narrow an interval can be is limited by chance: 40 s of Poisson arrivals at a queue of four workers know the highest
+load within about 3 % when a worker serves 50 calls a second, and within about 11 % when it serves 5.
 """
 
 from __future__ import annotations
@@ -27,22 +29,35 @@ from .calls import LoadCall
 from .columns import CallColumns, call_columns
 from .crossing import LoadCrossing, ShareBatch, fit_crossing
 from .objectives import CostObjective, LatencyObjective
-from .slo import HOLDS, NOT_ENOUGH_CALLS, Slo, exceeding
+from .slo import DOES_NOT_HOLD, Slo, exceeding
 
 WITHIN_TOLERANCE: Final = "the highest load is known within the tolerance"
 TIME_IS_UP: Final = "the time was up before the highest load was known within the tolerance"
 HIGHEST_HOLDS: Final = "the highest load that was allowed holds the SLO"
 NONE_HOLDS: Final = "even the lowest load that was allowed does not hold the SLO"
 
-_NARROW: Final = 1.35
-"""Ratio of a bracket's ends below which a line describes the share of calls beyond the limit."""
-_ASIDE: Final = (1.0, 0.95, 1.05)
+_NEAR: Final = 1.22
+"""Ratio of a step's load to the crossing below which a line describes the share of calls beyond the limit."""
+_ASIDE: Final = (1.0, 0.94, 1.06)
 _FEWEST_STEPS: Final = 5
 """Steps near the crossing that an interval needs."""
+_SMALLEST_MOVE: Final = 1.12
+"""How far the next step may be from the last one, as a ratio: a line through few steps may cross far from where they
+are. It grows while one step after the other points beyond."""
+_OVERLOADED: Final = 0.6
+"""Share of calls beyond the limit from which a step says nothing of the line: its queue grows as long as it lasts."""
 _WARM_UP_SHARE: Final = 0.2
 _STEP_S: Final = 5.0
-_Z: Final = 2.3
-"""A 95 % interval's half-width in standard errors: Student's t with 8 degrees of freedom, as a search has few steps."""
+_STEP_LIMITS: Final = 10.0
+"""Length of a step, in longest limits on a latency: the queue of a shorter one has not grown to what its load gives."""
+_SHORTEST_LIMITS: Final = 8.0
+"""Length, in longest limits on a latency, of the shortest step that is fitted."""
+_INTERVAL: Final = 0.985
+"""Probability of the interval that is to hold 95 % of the time: wider for the few steps and the early end of a search.
+Of 320 simulated searches of 60 s at eight M/D/c and M/M/c, 89 % of the intervals held the law's load: 93 % without a law
+whose share beyond the limit hardly grows with the load up to the crossing (65 %). The errors were below 5 % in 93 % of
+searches at four workers of constant 20 ms, in 70 % for exponential 20 ms, in 95 % for exponential 5 ms, and in 10 to
+25 % for 200 ms, where steps of 60 s in all are too short."""
 
 
 class StepRunner(Protocol):
@@ -83,8 +98,8 @@ class HighestLoad:
 
     Attributes:
         load: The estimate; None when even the lowest load does not hold.
-        low: Lower end of its interval.
-        high: Upper end; None when the highest load that was allowed holds.
+        low: Lower end of its interval; None when the steps do not bound it.
+        high: Upper end; None when the steps do not bound it, such as when the highest load that was allowed holds.
         is_within_tolerance: Whether the interval is within the tolerance.
         reason: Why the search ended.
         seconds: How long it took.
@@ -164,21 +179,40 @@ class _Search:
     def find(self, first: float) -> HighestLoad:
         if (end := self._bracket(first)) is not None:
             return end
-        turn = 0
+        return self._between_whole() if self._is_whole else self._refined()
+
+    def _between_whole(self) -> HighestLoad:
+        """Bisect between two numbers of users."""
+        while self._failed - self._held > 1:
+            seconds = self._seconds(max(2.0, 4 * self._warm_s))
+            if seconds <= 0:
+                return self._found(None, TIME_IS_UP)
+            load = round(math.sqrt(self._held * self._failed))
+            self._move_ends(self._step(min(max(load, self._held + 1), self._failed - 1), seconds))
+        return self._found(None, WITHIN_TOLERANCE)
+
+    def _refined(self) -> HighestLoad:
+        self._centre = math.sqrt(self._held * self._failed)
+        crossing: LoadCrossing | None = None
+        turn, move, was_upward = 0, math.sqrt(2), None
         while True:
-            crossing = self._crossing()
-            if crossing is not None and self._is_near(crossing) and _Z * crossing.log_error <= self._tolerance:
-                return self._found(crossing, WITHIN_TOLERANCE)
-            if self._is_whole and self._failed - self._held <= 1:
-                return self._found(None, WITHIN_TOLERANCE)
-            seconds = self._seconds(self._step_seconds())
+            seconds = self._seconds(max(2.0 if crossing is None else _STEP_S, _STEP_LIMITS * self._warm_s))
             if seconds <= 0:
                 return self._found(crossing, TIME_IS_UP)
-            load = math.sqrt(self._held * self._failed)
-            if self._failed / self._held <= _NARROW:
-                load = (self._centre or load) * _ASIDE[turn % len(_ASIDE)]
-                turn += 1
-            self._step(min(max(load, self._lowest), self._highest), seconds)
+            aside = 1.0 if crossing is None else _ASIDE[turn % len(_ASIDE)]
+            turn += 1
+            step = self._step(min(max(self._centre * aside, self._lowest), self._highest), seconds)
+            crossing = self._crossing()
+            if crossing is not None and crossing.is_within(self._tolerance) and self._is_near(crossing):
+                return self._found(crossing, WITHIN_TOLERANCE)
+            is_upward = step.looks_held if crossing is None else crossing.load > self._centre
+            if crossing is not None and 1 / move <= crossing.load / self._centre <= move:
+                self._centre, move, was_upward = crossing.load, _SMALLEST_MOVE, None
+                continue
+            # Farther while the steps agree where to, closer when they do not.
+            move = move if was_upward is None else move**1.5 if is_upward == was_upward else math.sqrt(move)
+            move, was_upward = max(move, _SMALLEST_MOVE), is_upward
+            self._centre = min(max(self._centre * (move if is_upward else 1 / move), self._lowest), self._highest)
 
     def _bracket(self, first: float) -> HighestLoad | None:
         load = first
@@ -187,25 +221,26 @@ class _Search:
             if seconds <= 0:
                 return self._found(None, TIME_IS_UP)
             step = self._step(load, seconds)
-            if not step.looks_held and step.outcome == NOT_ENOUGH_CALLS and (seconds := self._seconds(2 * seconds)) > 0:
-                self._failed = self._failed_before(load)
-                step = self._step(load, seconds)
-            if step.looks_held:
+            if step.outcome != DOES_NOT_HOLD:  # few calls say little; at twice the load they are more
+                self._held = max(self._held, load)
                 if self._failed < math.inf:
                     return None
                 if load >= self._highest:
                     return self._end(self._highest, self._highest, None, HIGHEST_HOLDS)
                 load = min(load * 2, self._highest)
             else:
+                self._failed = min(self._failed, load)
                 if self._held > 0:
                     return None
                 if load <= self._lowest:
                     return self._end(None, None, self._lowest, NONE_HOLDS)
                 load = max(load / 2, self._lowest)
 
-    def _failed_before(self, load: float) -> float:
-        """Return the lowest load that did not hold but for one whose few calls are to be measured again."""
-        return min((step.load for step in self._steps if not step.looks_held and step.load > load), default=math.inf)
+    def _move_ends(self, step: SearchStep) -> None:
+        if step.looks_held:
+            self._held = max(self._held, step.load)
+        else:
+            self._failed = min(self._failed, step.load)
 
     def _step(self, load: float, seconds: float) -> SearchStep:
         load = float(round(load)) if self._is_whole else load
@@ -219,27 +254,9 @@ class _Search:
         looks_held = self._looks_held(columns, costs)
         step = SearchStep(load=load, seconds=seconds, n=columns.n, outcome=result.outcome, looks_held=looks_held)
         self._steps.append(step)
-        self._keep(load, columns)
-        is_held = step.outcome == HOLDS or (step.outcome == NOT_ENOUGH_CALLS and looks_held)
-        if self._failed / max(self._held, 1e-9) > _NARROW or self._is_whole:
-            if is_held:
-                self._held = max(self._held, load)
-                if self._failed <= load:
-                    self._failed = self._next_failed(load)
-            else:
-                self._failed = min(self._failed, load)
-                if self._held >= load:
-                    self._held = self._next_held(load)
+        if seconds >= _SHORTEST_LIMITS * self._warm_s:
+            self._keep(len(calls) / seconds, columns)
         return step
-
-    def _next_failed(self, load: float) -> float:
-        """Return the lowest load above one that holds that does not, after a contradiction."""
-        above = [step.load for step in self._steps if step.load > load and not step.looks_held]
-        return min(above, default=min(load * _NARROW, self._highest * 1.0001))
-
-    def _next_held(self, load: float) -> float:
-        below = [step.load for step in self._steps if step.load < load and step.looks_held]
-        return max(below, default=max(load / _NARROW, self._lowest * 0.9999))
 
     def _looks_held(self, columns: CallColumns, costs: Mapping[int, float] | None) -> bool:
         for objective in self._slo.objectives:
@@ -259,35 +276,30 @@ class _Search:
                 continue
             beyond, _ = exceeding(objective, columns)
             if beyond.size:
-                batch = ShareBatch(load=load, hits=int(beyond.sum()), n=int(beyond.size))
-                self._batches.setdefault(number, []).append(batch)
+                self._batches.setdefault(number, []).append(ShareBatch(load=load, hits=beyond))
 
     def _crossing(self) -> LoadCrossing | None:
-        """Return the lowest load at which an objective stops to hold, fitted to the steps near the bracket."""
+        """Return the lowest load at which an objective stops to hold, fitted to the steps near the present one."""
         found: list[LoadCrossing] = []
-        if self._failed / self._held > _NARROW:
-            return None
-        centre = self._centre or math.sqrt(self._held * self._failed)
         for number, batches in self._batches.items():
             objective = self._slo.objectives[number]
             assert not isinstance(objective, CostObjective)
-            near = [one for one in batches if centre / _NARROW <= one.load <= centre * _NARROW]
             allowed = 1 - objective.p if isinstance(objective, LatencyObjective) else objective.limit
-            if not 0 < allowed < 1 or len({one.load for one in near}) < 3:
+            near = [one for one in batches if self._is_near_centre(one.load) and one.share < _OVERLOADED]
+            if not 0 < allowed < 1 or len(near) < 3:
                 continue
-            if (crossing := fit_crossing(near, allowed)) is not None:
+            crossing = fit_crossing(near, allowed, _INTERVAL)
+            if self._is_near_centre(crossing.load):
                 found.append(crossing)
-        if not found:
-            return None
-        lowest = min(found, key=lambda crossing: crossing.load)
-        # A step at a time: a line through few steps may cross far from where they are.
-        self._centre = min(max(lowest.load, centre / 1.15), centre * 1.15)
-        return lowest
+        return min(found, key=lambda crossing: crossing.load, default=None)
+
+    def _is_near_centre(self, load: float) -> bool:
+        return self._centre / _NEAR <= load <= self._centre * _NEAR
 
     def _is_near(self, crossing: LoadCrossing) -> bool:
         """Whether enough steps were made near the crossing, on both sides of it but for the tolerance."""
         margin = 1 + self._tolerance
-        loads = [step.load for step in self._steps if step.load * _NARROW >= crossing.load >= step.load / _NARROW]
+        loads = [step.load for step in self._steps if step.load * _NEAR >= crossing.load >= step.load / _NEAR]
         return (
             len(loads) >= _FEWEST_STEPS
             and any(load < crossing.load * margin for load in loads)
@@ -297,25 +309,20 @@ class _Search:
     def _probe_seconds(self, load: float) -> float:
         return max(1.0, 2 * self._warm_s, min(20 / load, self._limit_s / 10))
 
-    def _step_seconds(self) -> float:
-        return max(_STEP_S, 10 * self._warm_s) if self._failed / self._held <= _NARROW else max(2.0, 4 * self._warm_s)
-
     def _seconds(self, wanted_s: float) -> float:
         """Return how long the next step may be; 0 when too little time is left for a useful one."""
         left_s = self._limit_s - (self._clock() - self._began_s) - self._overhead_s - self._warm_s
         return min(wanted_s, left_s) if left_s >= min(wanted_s, max(1.0, 2 * self._warm_s)) else 0.0
 
     def _found(self, crossing: LoadCrossing | None, reason: str) -> HighestLoad:
-        if crossing is not None:
-            width = math.exp(_Z * crossing.log_error)
-            load = min(max(crossing.load, self._lowest), self._highest)
-            return self._end(load, load / width, load * width, reason)
-        if self._held <= 0:
-            return self._end(None, None, None if math.isinf(self._failed) else self._failed, reason)
-        if math.isinf(self._failed):
-            return self._end(self._held, self._held, None, reason)
-        load = self._held if self._is_whole else math.sqrt(self._held * self._failed)
-        return self._end(load, self._held, self._failed, reason)
+        if self._is_whole and self._held > 0 and self._failed < math.inf:
+            return self._end(self._held, self._held, self._failed, reason)
+        if crossing is None and not self._centre:
+            only_held, only_failed = self._held or None, None if math.isinf(self._failed) else self._failed
+            return self._end(only_held, only_held, only_failed, reason)
+        if crossing is None:
+            return self._end(self._centre, None, None, reason)
+        return self._end(crossing.load, crossing.low, crossing.high, reason)
 
     def _end(self, load: float | None, low: float | None, high: float | None, reason: str) -> HighestLoad:
         if self._is_whole and load is not None:
