@@ -53,11 +53,11 @@ _STEP_LIMITS: Final = 10.0
 _SHORTEST_LIMITS: Final = 8.0
 """Length, in longest limits on a latency, of the shortest step that is fitted."""
 _INTERVAL: Final = 0.985
-"""Probability of the interval that is to hold 95 % of the time: wider for the few steps and the early end of a search.
-Of 320 simulated searches of 60 s at eight M/D/c and M/M/c, 89 % of the intervals held the law's load: 93 % without the
-law whose share beyond the limit hardly grows with the load up to the crossing (65 %). The errors were below 5 % in 93 % of
-the searches at four workers of constant 20 ms, in 70 % for exponential 20 ms and 95 % for exponential 5 ms, and in 10 to
-25 % for 200 ms, where a search of 60 s is too short."""
+"""Probability of the interval that is to hold 95 % of the time: wider for the few steps and the early end of a
+search. Of 320 simulated searches of 60 s at eight M/D/c and M/M/c, 89 % of the intervals held the law's load: 93 %
+without the law whose share beyond the limit hardly grows with the load up to the crossing (65 %). The errors were
+below 5 % in 93 % of the searches at four workers of constant 20 ms, in 70 % for exponential 20 ms and 95 % for
+exponential 5 ms, and in 10 to 25 % for 200 ms, where a search of 60 s is too short."""
 
 
 class StepRunner(Protocol):
