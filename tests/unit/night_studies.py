@@ -1,0 +1,73 @@
+"""Stored latency studies of many nights, made up for tests: each with its calls, in a real database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from loomlib.latency import Scenario, StudyDesign
+from loomlib.store import PlannedMeasurement, Store, StudyRow
+
+BEGAN = datetime(2026, 9, 28, 3, 0, tzinfo=UTC)
+"""The first night: a day on which a history of 60 days begins (`loomlib.latency.watch`)."""
+AGENT_ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/calculator-AbC123dEf4"
+
+
+def store_night(
+    store: Store,
+    night: int,
+    calls: Mapping[Scenario, Sequence[float]],
+    *,
+    version: str = "6",
+    failed: int = 0,
+    hour: int = 0,
+    prompt: str = "2+2?",
+    state: str = "complete",
+    arn: str = AGENT_ARN,
+    environment: Mapping[str, Any] | None = None,
+    labels: Sequence[str] = ("model: scripted (simulated)",),
+) -> str:
+    """Store one study with these durations (ms) of answered calls, and some failed calls; return its id."""
+    counts = {
+        scenario.value: len(calls.get(scenario, ())) + (failed if scenario in calls else 0) for scenario in Scenario
+    }
+    key = f"night-{night}-{hour}-{prompt}-{arn[-6:]}"
+    store.studies.create(
+        StudyRow(
+            id=key,
+            scope="aws",
+            agent_arn=arn,
+            agent_name="calculator",
+            design=StudyDesign(**counts, prompt=prompt).stored(),
+            state=state,
+            created_at=BEGAN + timedelta(days=night, hours=hour),
+            environment={"qualifier": "DEFAULT", "agent_version": version, **(environment or {})},
+            labels=tuple(labels),
+        )
+    )
+    planned = [
+        (scenario, duration) for scenario, durations in calls.items() for duration in [*durations, *[None] * failed]
+    ]
+    store.measurements.plan(
+        key,
+        [
+            PlannedMeasurement(position=place, block=place, scenario=scenario.value)
+            for place, (scenario, _) in enumerate(planned)
+        ],
+    )
+    for place, (_, duration) in enumerate(planned):
+        if duration is None:
+            store.measurements.record(key, place, "failed", failure="agent_error")
+        else:
+            store.measurements.record(key, place, "done", duration_ms=duration, ttft_ms=0.4 * duration)
+    return key
+
+
+def durations(seed: int, night: int, *, level_ms: float = 320.0, count: int = 20) -> list[float]:
+    """Return heavy-tailed durations of one night, whose level varies by 3 % from night to night."""
+    random = np.random.default_rng([seed, night])
+    level = level_ms * np.exp(0.03 * random.standard_normal())
+    return [float(value) for value in level * np.exp(0.25 * random.standard_normal(count))]
