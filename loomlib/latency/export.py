@@ -50,6 +50,7 @@ def _scenario(scenario: ScenarioSummary, result: StudyResult) -> dict[str, Any]:
         "start_states": dict(scenario.start_states),
         "shortest_ms": scenario.shortest_ms,
         "longest_ms": scenario.longest_ms,
+        "mixture": scenario.mixture.summary() if scenario.mixture else None,
         "time": [
             {"part": part.key, "label": part.label, "share": part.share}
             for part in split_time(result.calls, result.floor, scenario.scenario)

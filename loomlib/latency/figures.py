@@ -13,6 +13,7 @@ from loomlib.presentation.theme import SHARES, styled
 
 from .floor import Floor
 from .measurements import Measurement, of_scenario
+from .mixtures import Mixture, MixturePart
 from .parts import split_time
 from .result import StudyResult
 from .scenarios import Scenario
@@ -32,7 +33,7 @@ def figures(result: StudyResult) -> dict[str, go.Figure]:
     calls, floor, subtitle = result.calls, result.floor, result.title()
     return {
         "calls": _figure(_calls(calls), subtitle),
-        "distribution": _figure(_distribution(calls), subtitle),
+        "distribution": _figure(_distribution(calls, _mixtures(result)), subtitle),
         "time": _figure(_time(calls, floor), subtitle),
     }
 
@@ -81,8 +82,12 @@ def _calls(measurements: Sequence[Measurement]) -> dict[str, Any]:
     }
 
 
-def _distribution(measurements: Sequence[Measurement]) -> dict[str, Any]:
-    """Draw the share of calls answered within a time, one mark per call, so that mixtures are visible."""
+def _mixtures(result: StudyResult) -> dict[Scenario, Mixture]:
+    return {item.scenario: item.mixture for item in result.estimates().scenarios if item.mixture is not None}
+
+
+def _distribution(measurements: Sequence[Measurement], mixtures: Mapping[Scenario, Mixture]) -> dict[str, Any]:
+    """Draw the share of calls answered within a time, one mark per call; a mixture's kinds have a thin line each."""
     traces: list[dict[str, Any]] = []
     everything: list[float] = []
     for scenario in Scenario:
@@ -112,6 +117,8 @@ def _distribution(measurements: Sequence[Measurement]) -> dict[str, Any]:
                     "hovertemplate": "%{customdata[0]} within %{customdata[1]}<extra>" + scenario.value + "</extra>",
                 }
             )
+        if (mixture := mixtures.get(scenario)) is not None:
+            traces += [_part_line(scenario, part) for part in (mixture.fast, mixture.slow)]
     return {
         "traces": traces,
         "title": "Share of calls answered within a time",
@@ -157,6 +164,20 @@ def _time(measurements: Sequence[Measurement], floor: Floor) -> dict[str, Any]:
         "barmode": "stack",
         "height": 300,
         "legend_y": -0.42,
+    }
+
+
+def _part_line(scenario: Scenario, part: MixturePart) -> dict[str, Any]:
+    """Draw the distribution of one kind of calls of a mixture."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": f"{scenario.value}, {part.label} (n {part.n})",
+        "x": list(part.durations_ms),
+        "y": [rank / part.n for rank in range(1, part.n + 1)],
+        "line": {"shape": "hv", "width": 1, "color": SCENARIO_STYLES[scenario].colour, "dash": "longdashdot"},
+        "opacity": 0.6,
+        "hoverinfo": "name",
     }
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from statistics import median
 
 from loomlib.experiments import StudyFinding
@@ -15,12 +14,12 @@ from loomlib.presentation.formats import milliseconds, number, percent, plural
 from loomlib.statistics.percentiles import estimate_percentile_difference, estimate_share, percentile
 
 from .measurements import FOUND, NO_LOGS, NO_START_LINE, NOT_FOUND_YET, Measurement, of_scenario
+from .mixtures import FEWEST
 from .result import StudyResult
 from .scenarios import Scenario
-from .summaries import StudySummary
+from .summaries import ScenarioSummary, StudySummary
 
 _DRIFT_CONFIDENCE = 0.99
-_FEWEST = 12
 
 
 def findings(result: StudyResult) -> list[StudyFinding]:
@@ -36,10 +35,10 @@ def find(measurements: Sequence[Measurement], summary: StudySummary) -> list[Stu
         summary: Their estimates.
     """
     checks = [_failures(measurements), _start_states(measurements), _clocks(summary), _first_sticky(measurements)]
+    checks += [_mixture(scenario) for scenario in summary.scenarios]
     for scenario in Scenario:
         calls = [call for call in of_scenario(measurements, scenario) if call.is_done]
-        checks += [_groups(scenario, calls), _outliers(scenario, calls)]
-        checks += [_drift(scenario, calls), _connections(scenario, calls)]
+        checks += [_outliers(scenario, calls), _drift(scenario, calls), _connections(scenario, calls)]
     checks += [_attempts(measurements), _floor(summary)]
     return [finding for finding in checks if finding is not None]
 
@@ -123,22 +122,34 @@ def _first_sticky(measurements: Sequence[Measurement]) -> StudyFinding | None:
     )
 
 
-def _groups(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding | None:
-    """Find two groups of calls separated by a gap, each with at least a tenth of the calls."""
-    ordered = sorted(max(call.duration_ms or 0, 1e-3) for call in calls)
-    if len(ordered) < _FEWEST:
+def _mixture(summary: ScenarioSummary) -> StudyFinding | None:
+    """Describe both kinds of calls of a scenario that has two."""
+    mixture, scenario = summary.mixture, summary.scenario
+    if mixture is None:
         return None
-    gap, cut = max((b / a, place) for place, (a, b) in enumerate(pairwise(ordered), 1))
-    below, above = ordered[:cut], ordered[cut:]
-    wide = gap > max(below[-1] / below[0], above[-1] / above[0], 1.1)
-    if not wide or min(len(below), len(above)) < max(2, len(ordered) / 10):
-        return None
+    slow, fast = mixture.slow, mixture.fast
+    figures = (
+        f"{slow.share_text}; p50 {slow.p50.text('ms')}, p90 {slow.p90.text('ms')}; of the others p50 "
+        f"{fast.p50.text('ms')}, p90 {fast.p90.text('ms')}"
+    )
+    if not mixture.is_by_starts:
+        return StudyFinding(
+            kind="groups",
+            title=f"The {scenario} calls form two groups",
+            evidence=f"{number(fast.n, 0)} {fast.label}, {number(slow.n, 0)} {slow.label} on, none between: "
+            f"the slower are {figures}",
+            advice="A mixture (a warm pool, a download): no single number describes it. The table has a row for each "
+            "group; the chart shows all calls.",
+        )
+    title = f"{number(slow.n, 0)} of {plural(slow.n + fast.n, f'{scenario} call')} started a new process"
+    if scenario is Scenario.COLD:
+        title = f"{number(fast.n, 0)} of {plural(slow.n + fast.n, 'cold call')} found a process that was started before"
+    unknown = f"; of {plural(mixture.unknown, 'call')} it is not known" if mixture.unknown else ""
     return StudyFinding(
-        kind="groups",
-        title=f"The {scenario} calls form two groups",
-        evidence=f"{number(len(below), 0)} up to {milliseconds(below[-1])}, {number(len(above), 0)} from "
-        f"{milliseconds(above[0])} on, none between",
-        advice="A mixture (a warm pool, a download): no single number describes it; look at the chart of all calls.",
+        kind="mixture",
+        title=title,
+        evidence=f"those that started one are {figures}{unknown}",
+        advice="The scenario's percentiles mix both kinds of calls: read the rows of each in the table.",
     )
 
 
@@ -147,7 +158,7 @@ def _outliers(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding 
 
     Durations are skewed to the right; on their own scale the fence would call every long tail an outlier.
     """
-    if len(calls) < _FEWEST:
+    if len(calls) < FEWEST:
         return None
     durations = [call.duration_ms or 0 for call in calls]
     q1, q3 = max(percentile(durations, 0.25), 1e-3), percentile(durations, 0.75)
@@ -167,7 +178,7 @@ def _outliers(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding 
 def _drift(scenario: Scenario, calls: Sequence[Measurement]) -> StudyFinding | None:
     """Compare the second half of the calls with the first by the difference of their medians."""
     half = len(calls) // 2
-    if len(calls) < _FEWEST:
+    if len(calls) < FEWEST:
         return None
     first = [call.duration_ms or 0 for call in calls[:half]]
     second = [call.duration_ms or 0 for call in calls[half:]]

@@ -105,6 +105,18 @@ class AgentWithPauses(Protocol):
 
 
 @runtime_checkable
+class AgentWithProcessStarts(Protocol):
+    """An agent whose logs tell which calls started a process (a microVM)."""
+
+    def process_starts(self, invocation_ids: Sequence[int]) -> Mapping[int, bool]:
+        """Return for each invocation whether a process was started for it; may block.
+
+        Invocations of which nothing is known are left out.
+        """
+        ...
+
+
+@runtime_checkable
 class AgentWithPlatform(Protocol):
     """An agent whose runtime's platform version is known."""
 

@@ -34,6 +34,7 @@ class Measurement(MeasuredUnit):
         session_plan: Which session the call was planned to use.
         garbage_collection_ms: How long the agent's process stood still for full garbage collections during the call;
             None when that is not known.
+        started_process: Whether a process (a microVM) was started for the call, by the logs; None when not known.
     """
 
     block: int
@@ -45,6 +46,7 @@ class Measurement(MeasuredUnit):
     start_state: str | None = None
     session_plan: str = ""
     garbage_collection_ms: float | None = None
+    started_process: bool | None = None
 
     @property
     def is_done(self) -> bool:
@@ -57,12 +59,19 @@ class Measurement(MeasuredUnit):
         return self.is_done and self.start_state == FOUND and self.start_latency_ms is not None
 
     @classmethod
-    def read(cls, row: MeasurementRow, *, garbage_collection_ms: float | None = None) -> Measurement:
+    def read(
+        cls,
+        row: MeasurementRow,
+        *,
+        garbage_collection_ms: float | None = None,
+        started_process: bool | None = None,
+    ) -> Measurement:
         """Return the measurement of a stored row.
 
         Args:
             row: The row.
             garbage_collection_ms: What the study stores of the call's garbage collections.
+            started_process: What the study stores of whether the call started a process.
         """
         return cls(
             **unit_fields(row),
@@ -75,6 +84,7 @@ class Measurement(MeasuredUnit):
             start_state=row.start_state,
             session_plan=row.session_plan,
             garbage_collection_ms=garbage_collection_ms,
+            started_process=started_process,
         )
 
 

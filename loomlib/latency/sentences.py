@@ -27,7 +27,8 @@ _GROUPS: Mapping[tuple[Scenario, ...], str] = {
 def sentences(result: StudyResult) -> list[str]:
     """Return the cost of a new session, how soon responses begin, what failed, and where the time goes."""
     summary = result.estimates()
-    texts = [_session_cost(summary), _answers_begin(summary), _garbage_collections(result), _failures(result)]
+    texts = [_session_cost(summary), _answers_begin(summary), *_mixtures(summary)]
+    texts += [_garbage_collections(result), _failures(result)]
     if result.stopped:
         texts.append(result.stopped)
     if pending := pending_count(result.calls):
@@ -92,6 +93,10 @@ def _answers_begin(summary: StudySummary) -> str:
     if len(medians) == 1 and medians[0].value is not None:
         return f"{opening}, half of the answers begin within {milliseconds(medians[0].value)}."
     return f"{opening}, too few calls were answered to tell when 9 in 10 begin ({p90.n}; {p90.needed_n} are needed)."
+
+
+def _mixtures(summary: StudySummary) -> list[str]:
+    return [item.mixture.sentence(item.scenario.value) for item in summary.scenarios if item.mixture is not None]
 
 
 def _garbage_collections(result: StudyResult) -> str:

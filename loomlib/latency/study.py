@@ -14,7 +14,7 @@ from .agent_study import AgentStudy
 from .calls import Calls
 from .design import DEFAULT_PROMPT, StudyDesign
 from .floor import Floor, measure_floor, null_agent
-from .measured_agent import AgentWithPauses, AgentWithStudyTarget, MeasuredAgent
+from .measured_agent import AgentWithPauses, AgentWithProcessStarts, AgentWithStudyTarget, MeasuredAgent
 from .measurements import Measurement
 from .result import StudyResult
 from .starts import find_starts
@@ -164,15 +164,37 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
             if pauses is not None:
                 run.ledger.save(run.ledger.stored.state, garbage_collections_ms=pauses)
 
-    def _garbage_collections(self) -> dict[str, float] | None:
-        """Return the milliseconds of full garbage collections by the call's position; None when nothing tells."""
-        if not isinstance(self.agent, AgentWithPauses):
+        if self.design.find_starts and "process_starts" not in run.ledger.stored.environment:
+            run.report("reading which calls started a process")
+            started = await run.blocking(self._process_starts)
+            if started is not None:
+                run.ledger.save(run.ledger.stored.state, process_starts=started)
+
+    def _process_starts(self) -> dict[str, bool] | None:
+        """Return by the call's position whether it started a process; None when the logs do not tell."""
+        if not isinstance(self.agent, AgentWithProcessStarts):
             return None
-        positions = {
+        positions = self._answered()
+        try:
+            found = self.agent.process_starts(list(positions))
+        except LoomError as error:
+            _logger.warning("which calls started a process could not be read: %s", error)
+            return None
+        return {str(positions[id]): started for id, started in found.items()}
+
+    def _answered(self) -> dict[int, int]:
+        """Return the positions of the answered calls by their invocations."""
+        return {
             call.invocation_id: call.position
             for call in self.units()
             if call.is_done and call.invocation_id is not None
         }
+
+    def _garbage_collections(self) -> dict[str, float] | None:
+        """Return the milliseconds of full garbage collections by the call's position; None when nothing tells."""
+        if not isinstance(self.agent, AgentWithPauses):
+            return None
+        positions = self._answered()
         try:
             found = self.agent.garbage_collections_ms(list(positions))
         except LoomError as error:

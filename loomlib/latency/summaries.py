@@ -13,6 +13,7 @@ from loomlib.statistics.percentiles import SMALLEST_N, estimate_percentile
 from .clocks import ClockBound, bound_clocks
 from .floor import Floor
 from .measurements import Measurement, of_scenario
+from .mixtures import Mixture, find_mixture
 from .scenarios import Scenario
 from .stopping import StudyIntervals
 
@@ -27,6 +28,7 @@ class ScenarioSummary:
         start: Median of the agent's start minus the send, over the calls whose start is known; corrected where the two
             clocks certainly disagree.
         start_states: How the search for the start ended, by answered call.
+        mixture: The two kinds of its calls, when it has two; the percentiles of all calls mix them.
     """
 
     scenario: Scenario
@@ -44,6 +46,7 @@ class ScenarioSummary:
     start_states: Mapping[str, int]
     shortest_ms: float | None
     longest_ms: float | None
+    mixture: Mixture | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +122,7 @@ def _scenario(
         start_states=dict(Counter(call.start_state or "not asked" for call in calls if call.is_done)),
         shortest_ms=min(durations, default=None),
         longest_ms=max(durations, default=None),
+        mixture=find_mixture(calls, intervals),
     )
 
 

@@ -32,20 +32,24 @@ COLUMNS: Final = (
 
 
 def table(result: StudyResult) -> StudyTable:
-    """Return the summary as text, one row for each scenario; with the runtime's platform version where it is known."""
+    """Return the summary as text: a row for each scenario and for each kind of calls of a mixture.
+
+    The runtime's platform version is shown where it is known.
+    """
     summary = result.estimates()
     floor = summary.floor
     shown = number(floor.value) if floor.value is not None else str(floor)
     corrected = summary.clocks is not None and not summary.clocks.allows_agreement
-    styles = [SCENARIO_STYLES[scenario.scenario] for scenario in summary.scenarios]
+    rows = [
+        (row, SCENARIO_STYLES[scenario.scenario])
+        for scenario in summary.scenarios
+        for row in (_row(scenario, shown, corrected=corrected), *_part_rows(scenario, shown))
+    ]
     platform = [("platform", result.platform_version)] if result.platform_version else []
     return StudyTable(
         columns=[*COLUMNS, *(name for name, _ in platform)],
-        rows=[
-            (*_row(scenario, shown, corrected=corrected), *(value for _, value in platform))
-            for scenario in summary.scenarios
-        ],
-        marks=[(look.colour, look.mark) for look in styles],
+        rows=[(*row, *(value for _, value in platform)) for row, _ in rows],
+        marks=[(look.colour, look.mark) for _, look in rows],
     )
 
 
@@ -55,8 +59,8 @@ def measurements_frame(measurements: Sequence[Measurement]) -> pd.DataFrame:
 
     names = (
         "position", "block", "scenario", "state", "duration_ms", "ttft_ms", "connect_ms", "connection_reused",
-        "start_latency_ms", "start_state", "garbage_collection_ms", "failure", "error_message", "attempt", "started_at",
-        "session_id", "invocation_id",
+        "start_latency_ms", "start_state", "garbage_collection_ms", "started_process", "failure", "error_message",
+        "attempt", "started_at", "session_id", "invocation_id",
     )  # fmt: skip
     rows = [[call.scenario.value if name == "scenario" else getattr(call, name) for name in names]
             for call in measurements]  # fmt: skip
@@ -69,7 +73,7 @@ def _row(scenario: ScenarioSummary, floor: str, *, corrected: bool) -> tuple[str
     failed = ", ".join(f"{count} {name}" for name, count in scenario.failures.items())
     first_byte = scenario.ttft_p50
     return (
-        scenario.scenario.value,
+        f"{scenario.scenario}{' (mixture)' if scenario.mixture else ''}",
         number(scenario.n, 0),
         _cell(scenario.p50),
         _cell(scenario.p90),
@@ -79,6 +83,26 @@ def _row(scenario: ScenarioSummary, floor: str, *, corrected: bool) -> tuple[str
         f"{scenario.failed} ({failed})" if failed else "0",
         floor,
     )
+
+
+def _part_rows(scenario: ScenarioSummary, floor: str) -> list[tuple[str, ...]]:
+    """Return a row for each kind of calls of a mixture, its share in the first cell."""
+    if scenario.mixture is None:
+        return []
+    return [
+        (
+            f"{scenario.scenario}, {part.label}: {part.share.text('share')}",
+            number(part.n, 0),
+            _cell(part.p50),
+            _cell(part.p90),
+            _cell(part.p99),
+            number(part.ttft_p50.value) if part.ttft_p50.value is not None else str(part.ttft_p50),
+            "–",
+            "–",
+            floor,
+        )
+        for part in (scenario.mixture.slow, scenario.mixture.fast)
+    ]
 
 
 def _cell(estimate: Estimate) -> str:

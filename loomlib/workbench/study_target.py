@@ -15,7 +15,9 @@ from ..aws.versions import describe_version
 from ..errors import LoomError
 from ..store import Store
 from ..telemetry import AgentStart
+from ..telemetry.process_starts import processes_began
 from ..telemetry.session_starts import SessionStartRecord
+from ..telemetry.trace_lookup import TraceRequest
 from .capturing import stored_row
 from .context import Context
 from .liveness import accepts_connections
@@ -111,6 +113,13 @@ class StudyTarget:
         views = find_traces(self._context, self._entry, rows, progress=lambda _line: None)
         parts = {view.invocation_id: view.breakdown()["garbage_collection"] for view in views}
         return {id: part.duration_ms for id, part in parts.items() if part.certainty != "missing"}
+
+    def process_starts(self, invocation_ids: Sequence[int]) -> Mapping[int, bool]:
+        """Return whether a process was started for each stored call, by the log streams; unknown ones are left out."""
+        rows = [stored_row(self._context, id) for id in invocation_ids]
+        requests = [TraceRequest.of(row, (), agent_exports=False) for row in rows]
+        began = processes_began(self._context.clients, self._entry.arn, requests)
+        return {id: is_cold for id, is_cold in began.items() if is_cold is not None}
 
     def session_starts(self, session_ids: Sequence[str]) -> Mapping[str, SessionStartRecord]:
         """Return the first start of each session; wait for late records. Only the local service records them."""

@@ -52,6 +52,13 @@ def test_the_garbage_collections_of_every_call_are_known(studied: tuple[loom.Wor
     assert all((call.garbage_collection_ms or 0) <= (call.duration_ms or 0) for call in result.calls)
 
 
+def test_the_logs_tell_which_calls_started_a_process(studied: tuple[loom.Workbench, StudyResult]) -> None:
+    _, result = studied
+    for call in result.calls:
+        assert call.started_process is (call.scenario is Scenario.COLD)
+    assert all(scenario.mixture is None for scenario in result.estimates().scenarios)
+
+
 def test_every_scenario_uses_processes_as_declared(studied: tuple[loom.Workbench, StudyResult]) -> None:
     bench, result = studied
     arn, logs = bench.agent("calculator").entry.arn, bench.context.log_reader.session_logs

@@ -1,0 +1,104 @@
+"""Scenarios whose calls are of two kinds: the share of each, its percentiles, and every place that shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from latency_agent import Reply, ScriptedAgent
+from latency_calls import calls
+
+from loomlib.latency import LatencyStudy, Scenario, Silent
+from loomlib.latency.mixtures import Mixture, find_mixture
+from loomlib.latency.stopping import StudyIntervals
+from loomlib.store import Store
+
+INTERVALS = StudyIntervals(seed=0)
+
+
+@dataclass
+class AgentWithLogs(ScriptedAgent):
+    """An agent whose logs say that every tenth call started a process, and that the first one is not known."""
+
+    def process_starts(self, invocation_ids: Sequence[int]) -> Mapping[int, bool]:
+        return {id: place % 10 == 5 for place, id in enumerate(invocation_ids) if place}
+
+
+def mixture(durations: Sequence[float], started: Sequence[bool | None] = ()) -> Mixture | None:
+    made = calls(warm=durations)
+    known = [replace(call, started_process=state) for call, state in zip(made, started, strict=False)]
+    return find_mixture([*known, *made[len(known) :]], INTERVALS)
+
+
+def test_calls_that_started_a_process_are_separated_from_the_others_whatever_they_took() -> None:
+    found = mixture([10.0, 12.0, 11.0, 13.0] * 5, [True, False, False, None] * 5)
+    assert found is not None
+    assert found.is_by_starts
+    assert (found.slow.n, found.fast.n, found.unknown) == (5, 10, 5)
+    assert found.slow.share.value == pytest.approx(1 / 3)
+    assert found.slow.durations_ms == (10.0,) * 5
+    assert found.fast.p50.value == pytest.approx(11.5)
+
+
+def test_calls_of_one_kind_are_no_mixture() -> None:
+    steady = np.random.default_rng(1).lognormal(3, 0.2, 30).tolist()
+    assert mixture(steady) is None
+    assert mixture(steady, [True] * 30) is None
+    assert mixture(steady, [False] * 15) is None
+
+
+def test_a_gap_shows_a_mixture_where_the_logs_tell_nothing() -> None:
+    found = mixture([300.0 + k for k in range(12)] + [2000.0 + k for k in range(4)])
+    assert found is not None
+    assert not found.is_by_starts
+    assert (found.fast.label, found.slow.label, found.slow.n) == ("up to 311 ms", "from 2 s", 4)
+    assert found.sentence("cold").startswith(
+        "4 of 16 cold calls belong to a slower group, 25 % of them (95 % interval "
+    )
+    assert "these take between 2 s and 2.00 s, the faster ones 306 ms" in found.sentence("cold")
+
+
+def test_the_share_of_cold_calls_is_within_its_interval_in_about_95_percent_of_studies() -> None:
+    random, hits = np.random.default_rng(4), 0
+    for _ in range(300):
+        started = random.random(60) < 0.2
+        durations = np.where(started, random.lognormal(5, 0.3, 60), random.lognormal(3, 0.3, 60)).tolist()
+        found = mixture(durations, [bool(state) for state in started])
+        assert found is not None
+        assert found.slow.share.low is not None
+        assert found.slow.share.high is not None
+        hits += found.slow.share.low <= 0.2 <= found.slow.share.high
+    assert hits >= 0.91 * 300
+
+
+def test_a_study_shows_a_mixture_in_its_sentences_table_findings_chart_and_summary(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
+    agent = AgentWithLogs(store, lambda number, _labels: Reply(duration_ms=10.0 + number % 3))
+    result = LatencyStudy(agent, cold=0, warm=21, sticky=0, find_starts=True).run(Silent())
+    (warm,) = result.estimates().scenarios
+    assert warm.mixture is not None
+    assert (warm.mixture.slow.n, warm.mixture.fast.n, warm.mixture.unknown) == (2, 18, 1)
+    assert any("2 of 20 warm calls started a new process" in text for text in result.sentences())
+    rows = [row[0] for row in result.text_table().rows]
+    assert rows[0] == "warm (mixture)"
+    assert rows[1].startswith("warm, started a process: 10 %")
+    assert rows[2].startswith("warm, process was there: 90 %")
+    (finding,) = [one for one in result.findings() if one.kind == "mixture"]
+    assert finding.title == "2 of 20 warm calls started a new process"
+    assert "of 1 call it is not known" in finding.evidence
+    names = [trace.name for trace in result.figures()["distribution"].data]
+    assert any("started a process" in name for name in names)
+    (summary,) = result.summary()["scenarios"]
+    assert summary["mixture"]["slow"]["share"]["n"] == 20
+    assert result.measurements()["started_process"].sum() == 2
+
+
+def test_a_cold_call_that_found_a_process_is_named_as_such() -> None:
+    made = calls(cold=[300.0] * 10 + [20.0] * 5)
+    told = [replace(call, started_process=place < 10) for place, call in enumerate(made)]
+    found = find_mixture(told, INTERVALS)
+    assert found is not None
+    assert found.sentence(Scenario.COLD.value).startswith("10 of 15 cold calls started a new process, 66.7 % of them")
