@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .latency import LatencyStudy, StudyResult
     from .latency.comparison import ComparisonStudy
     from .latency.gateways import GatewayStudy
+    from .latency.load_test import LoadStudy
     from .latency.prewarm import PrewarmStudy
     from .latency.protocol_overhead import ProtocolStudy
     from .latency.start_up import StartUpStudy
@@ -46,6 +47,7 @@ __all__ = [
     "InvocationError",
     "JwtAuthorizer",
     "LatencyStudy",
+    "LoadStudy",
     "LoomError",
     "MemoryStudy",
     "PrewarmStudy",
@@ -77,6 +79,7 @@ __getattr__ = names_on_use(
         "latency": "LatencyStudy StudyResult",
         "latency.comparison": "ComparisonStudy",
         "latency.gateways": "GatewayStudy",
+        "latency.load_test": "LoadStudy",
         "latency.prewarm": "PrewarmStudy",
         "latency.protocol_overhead": "ProtocolStudy",
         "latency.start_up": "StartUpStudy",

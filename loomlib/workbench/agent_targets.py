@@ -12,6 +12,7 @@ from .context import Context
 if TYPE_CHECKING:
     from ..agents.protocols.ways import WayCaller
     from .eval_target import AgentTarget
+    from .load_target import LoadTestTarget
     from .session_target import SessionTarget
     from .study_target import StudyTarget
 
@@ -47,6 +48,16 @@ class AgentTargets:
         if target := self._session_target(self._entry):
             return target
         return StudyTarget(self._context, self._entry, self._qualifier, bearer=self._bearer)
+
+    def load_target(self) -> LoadTestTarget:
+        """Return this agent as a load test calls it (`loom.LoadStudy`).
+
+        Raises:
+            NotSupportedError: The agent speaks MCP or A2A.
+        """
+        from .load_target import LoadTestTarget
+
+        return LoadTestTarget(self._context, self._entry, self._qualifier, bearer=self._bearer)
 
     def way_caller(self, way: str, session_id: str, *, tool: str = "ask") -> WayCaller:
         """Return a caller that asks this agent in one way of its protocol, as `loom.ProtocolStudy` does.

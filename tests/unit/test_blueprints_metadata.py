@@ -15,7 +15,7 @@ def test_there_are_the_promised_blueprints() -> None:
     names = {path.parent.name: tomllib.loads(path.read_text()).get("variant_of") for path in FOLDERS}
     assert [name for name, of in names.items() if of is None] == [
         "a2a_agent", "a2a_orchestrator", "agui_assistant", "approvals", "assistant", "assistant_with_memory",
-        "calculator", "calculator_protocols", "echo", "mcp_app", "mcp_server", "parallel_tools",
+        "calculator", "calculator_protocols", "echo", "few_workers", "mcp_app", "mcp_server", "parallel_tools",
         "support_desk", "tool_catalogue", "writer",
     ]  # fmt: skip
     assert {name: of for name, of in names.items() if of is not None} == {

@@ -1,0 +1,30 @@
+"""Load test: what load an agent holds within a service level objective, why not more, and what it costs.
+
+`design` is the plan, `subject` the agent as it is called, `next_step` what follows from the steps before, `study` how
+steps are made, `result` what is stored, `parts` and `limit` why the agent holds no more, `analysis` the conclusions.
+"""
+
+from loomlib.dispatch import register
+from loomlib.experiments import register_result
+
+from .design import LoadDesign
+from .estimate import LoadEstimate
+from .result import FoundLoad, LoadResult
+from .study import LoadStudy
+from .subject import AgentWithLoadTarget, CallTrace, LoadedAgent, TimedCall
+
+register_result("LoadResult", "loomlib.latency.load_test.analysis")
+register("LoadResult.where_time_goes", "loomlib.latency.load_test.analysis:where_time_goes")
+register("LoadResult.gate", "loomlib.latency.load_test.analysis:gate")
+
+__all__ = [
+    "AgentWithLoadTarget",
+    "CallTrace",
+    "FoundLoad",
+    "LoadDesign",
+    "LoadEstimate",
+    "LoadResult",
+    "LoadStudy",
+    "LoadedAgent",
+    "TimedCall",
+]

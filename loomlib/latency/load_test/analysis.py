@@ -1,0 +1,275 @@
+"""The views on a load test: the answer, the table of steps, the charts, the method, and the gate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from loomlib.experiments import Gate, StudyFinding, StudyMethod, StudyTable
+from loomlib.presentation.formats import exact, milliseconds, number, percent, plural, seconds
+from loomlib.statistics import CONFIDENCE, Estimate
+from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR
+from loomlib.telemetry.traces import PARTS
+from loomlib.telemetry.traces.part_styles import PART_NAMES
+
+from .charts import latency_chart, parts_chart
+from .limit import load_limit
+from .result import LoadResult
+from .sentences import cost_text, load_text, sentences
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from markupsafe import Markup
+
+FORMAT: Final = "loom.load-test/1"
+_METHOD: Final = "search with a logit line through the shares of calls beyond the limit"
+
+__all__ = ["details", "figures", "findings", "gate", "method", "sections", "sentences", "table", "where_time_goes"]
+
+
+def table(result: LoadResult) -> StudyTable:
+    """Return one row for each step, by load. Failed calls are in no percentile and are counted in a column."""
+    unit = "users" if result.design.is_closed_loop else "load /s"
+    columns = (
+        unit, "made /s", "n", "failed", "SLO", "TTFT p50 [95 %]", "TTFT p90 [95 %]", "TTFT p99 [95 %]",
+        "total p50 [95 %]", "total p90 [95 %]", "total p99 [95 %]", "goodput /s [95 %]", "sent late p50 / p99",
+    )  # fmt: skip
+    rows: list[tuple[str, ...]] = []
+    for step in result.by_load:
+        made = step.figures
+        if made is None:
+            continue
+        lag = f"{milliseconds(made.lag.p50_ms)} / {milliseconds(made.lag.p99_ms)}"
+        failed = sum(made.failures.values())
+        rows.append(
+            (
+                number(step.load),
+                number(made.made_per_s),
+                number(made.n),
+                f"{number(failed)} ({made.errors.estimate.text('share')})" if failed else "0",
+                step.outcome,
+                *(one.estimate.text("ms") for one in (*made.ttft.values(), *made.duration.values())),
+                "–" if made.goodput is None else made.goodput.estimate.text("number"),
+                lag,
+            )
+        )
+    return StudyTable(columns=columns, rows=rows)
+
+
+def where_time_goes(result: LoadResult) -> StudyTable:
+    """Return the mean time of each part at the loads whose traces were read.
+
+    Args:
+        result: The load test.
+    """
+    steps = [step for step in result.traced_steps if step.position in result.parts and result.parts[step.position].n]
+    if not steps:
+        why = result.traces_error or "the calls' spans were not exported"
+        return StudyTable(columns=("part", "mean"), rows=[(f"no traces: {why}", "–")])
+    parts = [result.parts[step.position] for step in steps]
+    unit = "users" if result.design.is_closed_loop else "/s"
+    heads = [f"{number(step.load)} {unit}, n = {number(part.n)}" for step, part in zip(steps, parts, strict=True)]
+    rows = [
+        (
+            PART_NAMES[name],
+            *(
+                f"{milliseconds(part.part_ms.get(name, 0.0))} ({percent(part.part_ms.get(name, 0.0) / part.total_ms)})"
+                for part in parts
+            ),
+        )
+        for name in PARTS
+        if any(part.part_ms.get(name) for part in parts)
+    ]
+    rows.append(("all", *(milliseconds(part.total_ms) for part in parts)))
+    limit = load_limit(result)
+    if limit.span:
+        rows.append((f"the span “{limit.span}”", *(milliseconds(part.span_ms.get(limit.span, 0.0)) for part in parts)))
+    return StudyTable(columns=("part, mean of a call", *heads), rows=rows)
+
+
+def figures(result: LoadResult) -> dict[str, go.Figure]:
+    """Return the charts `latency` (percentiles and goodput over load) and `parts` (where the time went)."""
+    from loomlib.presentation.charts import Chart
+
+    return {"latency": Chart(latency_chart(result)), "parts": Chart(parts_chart(result))}
+
+
+def findings(result: LoadResult) -> list[StudyFinding]:
+    """Return the limit, and steps in which the client was late."""
+    found: list[StudyFinding] = []
+    limit = load_limit(result)
+    if limit.text:
+        found.append(
+            StudyFinding(
+                kind=f"limit-{limit.kind}",
+                title="Why the agent holds no more load",
+                evidence=f"{limit.text[0].upper()}{limit.text[1:]}.",
+                advice=_ADVICE.get(limit.kind, ""),
+            )
+        )
+    doubtful = [
+        step
+        for step in result.by_load
+        if step.figures is not None and any(one.is_doubtful for p, one in step.figures.ttft.items() if p < 0.95)
+    ]
+    if doubtful:
+        loads = ", ".join(number(step.load) for step in doubtful)
+        found.append(
+            StudyFinding(
+                kind="late-client",
+                title="The client sent calls late",
+                evidence=f"At the loads {loads} one call in a hundred was sent late by more than a twentieth of p50 or "
+                "p90 of the TTFT.",
+                advice="Times count from the intended start, so they contain the delay; repeat on a quiet machine.",
+            )
+        )
+    return found
+
+
+_ADVICE: Final = {
+    "client": "Run the load test from a machine with more processors, or from several.",
+    "refused": "Ask AWS for a higher quota, or offer a lower load.",
+    "failed": "`agent.history` has some of the calls; their messages say why they failed.",
+    "traces": "The traces of these calls are stored: `agent.history`, label `timed`.",
+}
+
+
+def gate(result: LoadResult, min_load: float) -> Gate:
+    """Compare the highest load that holds with the least that is wanted.
+
+    Args:
+        result: The load test.
+        min_load: The least load.
+    """
+    if min_load <= 0:
+        raise ValueError("min_load is above 0")
+    found = result.found
+    unit = "users" if result.design.is_closed_loop else "calls a second"
+    n = sum(step.figures.n for step in result.by_load if step.figures is not None)
+    low = None if found is None else found.low
+    high = None if found is None else found.high
+    if found is None:
+        outcome, figure = UNCLEAR, None
+        text = "Gate unclear: no step was made."
+    elif found.load is None:
+        outcome, figure = (MISSED if (high or min_load) <= min_load else UNCLEAR), None
+        text = f"Gate {outcome}: the agent holds {load_text(result, found)}; limit {exact(min_load)} {unit}."
+    else:
+        outcome = UNCLEAR
+        if low is not None and low >= min_load:
+            outcome = PASSED
+        elif high is not None and high < min_load:
+            outcome = MISSED
+        text = f"Gate {outcome}: the agent holds {load_text(result, found)}, at least {exact(min_load)} are wanted."
+        figure = Estimate(
+            value=found.load,
+            low=min(low if low is not None else found.load, found.load),
+            high=max(high if high is not None else found.load, found.load),
+            n=n,
+            confidence=CONFIDENCE,
+            method=_METHOD,
+            open_above=high is None,
+        )
+    figure = figure or Estimate.missing("no load holds", n=n, confidence=CONFIDENCE, method=_METHOD)
+    data = {"min_load": min_load, "highest_load": figure.summary()}
+    return Gate(outcome=outcome, limit=min_load, figure=figure, text=text, data=data)
+
+
+def method(result: LoadResult) -> StudyMethod:
+    """Return how the load test was made."""
+    design = result.design
+    arrivals = {
+        "poisson": "Calls arrive at random (Poisson process), independently of answers",
+        "constant": "Calls arrive at equal distances, independently of answers",
+        "bursty": "Calls arrive in bursts, independently of answers",
+        "closed": "Each user sends the next call as soon as the last is answered, so slow answers lower the load",
+    }[design.arrivals]
+    way = (
+        f"the highest load is searched for in at most {seconds(design.seconds)}: doubled or halved, bisected, then "
+        "fitted by a line of the logit of the share of calls beyond the limit"
+        if design.is_search
+        else f"{plural(len(design.loads), 'load')} of {seconds(design.seconds)} each were offered one after another"
+    )
+    sessions = (
+        f"They use {plural(design.sessions, 'session')} in turn, opened before by an untimed call"
+        if design.sessions
+        else "Each is in a new session"
+    )
+    limits = [
+        "The load was offered with this prompt only, from this machine; another prompt has another limit.",
+        "Memory of sessions that wait between calls is not in the cost of calls.",
+    ]
+    if result.scope == "local":
+        limits.append(
+            "The agent ran beside the client on this machine: AWS's network, microVMs and queues are missing."
+        )
+    if any("simulated" in label for label in result.labels):
+        limits.append("The model is simulated: its part of the time is a setting, not a measurement.")
+    loads = f", loads={list(design.loads)}" if design.loads else f", lowest={design.lowest}, highest={design.highest}"
+    return StudyMethod(
+        notes=[
+            f"{arrivals}; {way} (seed {design.seed}).",
+            f"{sessions}. Calls are made by processes of the load engine, one for each processor.",
+            "Times count from the moment at which a call was to start, so that a late client or a slow answer hides no "
+            "waiting; how late calls were sent stands beside every step.",
+            "The first fifth of a step is in no percentile, as the agent is idle before; failed calls are in none, and "
+            "count as beyond every limit on a latency.",
+            f"Intervals ({percent(CONFIDENCE)}) are of batches of calls in a row, as these depend on each other.",
+            "Where the time went: means of the parts of traces of calls spread over a step; the parts add up.",
+        ],
+        limits=limits,
+        run_again=f"loom.LoadStudy(agent, slo={design.slo!r}{loads}, arrivals={design.arrivals!r}, "
+        f"seconds={design.seconds}, sessions={design.sessions}, prompt={design.prompt!r}, seed={design.seed}).run()",
+        facts={"seed": design.seed},
+    )
+
+
+def details(result: LoadResult) -> dict[str, Any]:
+    """Return what the study adds to the JSON summary of every study."""
+    from .steps import stored_figures
+
+    found, limit, cost = result.found, load_limit(result), result.cost
+    return {
+        "format": FORMAT,
+        "slo": result.design.slo,
+        "highest": None
+        if found is None
+        else {
+            "load": found.load,
+            "low": found.low,
+            "high": found.high,
+            "is_within_tolerance": found.is_within_tolerance,
+            "reason": found.reason,
+        },
+        "limit": {
+            "kind": limit.kind,
+            "load": limit.load,
+            "part": limit.part,
+            "span": limit.span,
+            "grew_ms": limit.grew_ms,
+            "share": limit.share,
+        },
+        "cost": {
+            "usd_per_call": None if cost is None else cost.usd,
+            "is_simulated": cost is not None and cost.is_simulated,
+            "text": cost_text(result),
+        },
+        "steps": [
+            {
+                "load": step.load,
+                "seconds": step.seconds,
+                "outcome": step.outcome,
+                "figures": None if step.figures is None else stored_figures(step.figures),
+            }
+            for step in result.by_load
+        ],
+        "parts_ms": {
+            str(step.load): dict(result.parts[step.position].part_ms)
+            for step in result.traced_steps
+            if step.position in result.parts
+        },
+    }
+
+
+def sections(result: LoadResult) -> list[Markup]:
+    """Return no further sections."""
+    return []

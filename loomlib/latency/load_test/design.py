@@ -1,0 +1,143 @@
+"""The design of a load test: which load is looked for or swept, how calls arrive, and in which sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from loomlib.experiments import design_values, planned_units
+
+from ..load.arrivals import Arrivals, BurstyArrivals, ClosedLoop, ConstantArrivals, PoissonArrivals
+from ..load.objectives import CostObjective
+from ..load.sessions import ColdSessions, SessionScenario, WarmSessions
+from ..load.slo import Slo
+
+KIND: Final = "load"
+SEARCH: Final = "search"
+POISSON, CONSTANT, BURSTY, CLOSED = "poisson", "constant", "bursty", "closed"
+ARRIVALS: Final = (POISSON, CONSTANT, BURSTY, CLOSED)
+MOST_SEARCH_STEPS: Final = 60
+"""Steps that a search may make; its time ends it earlier."""
+
+_MOST_CALLS_OF_A_STEP: Final = 100_000
+_FASTEST_S: Final = 0.001
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadDesign:
+    """The design of a load test.
+
+    Attributes:
+        slo: The service level objective as text, such as `p90 TTFT < 800 ms, errors < 1 %`.
+        arrivals: "poisson" (independent callers), "constant", "bursty" or "closed" (users who wait for each answer).
+        lowest: The lowest load of a search: calls a second, users of a closed loop.
+        highest: The highest load that may be offered.
+        loads: The loads of a sweep, in their order; empty for a search.
+        seconds: How long a search may take, or each step of a sweep lasts.
+        sessions: Sessions that are opened before and that calls use in turn; 0 for a new session with each call.
+        prompt: Sent with every call.
+        seed: Seed of the arrivals and of the bootstrap.
+        timeout_s: Seconds from sending a call until its response must be complete.
+        most_calls: The most calls that the test may make; 0 for no limit.
+        name: Name of the study.
+    """
+
+    slo: str
+    arrivals: str = POISSON
+    lowest: float = 1.0
+    highest: float = 50.0
+    loads: tuple[float, ...] = ()
+    seconds: float = 60.0
+    sessions: int = 8
+    prompt: str
+    seed: int = 0
+    timeout_s: float = 60.0
+    most_calls: int = 0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loads", tuple(float(load) for load in self.loads))
+        if self.arrivals not in ARRIVALS:
+            raise ValueError(f"arrivals is one of {', '.join(ARRIVALS)}, not {self.arrivals!r}")
+        if not self.prompt:
+            raise ValueError("a load test needs a prompt")
+        if self.seconds <= 0 or self.timeout_s <= 0:
+            raise ValueError("seconds and timeout_s are above 0")
+        if self.sessions < 0 or self.most_calls < 0:
+            raise ValueError("sessions and most_calls are 0 or more")
+        if not self.loads and not 0 < self.lowest <= self.highest:
+            raise ValueError("loads are above 0, and the lowest is not above the highest")
+        if any(load <= 0 for load in self.loads):
+            raise ValueError("the loads of a sweep are above 0")
+        if self.is_closed_loop and any(load != int(load) for load in (*self.loads, self.lowest, self.highest)):
+            raise ValueError("the load of a closed loop is a number of users: whole")
+        if all(isinstance(objective, CostObjective) for objective in Slo.parse(self.slo).objectives):
+            raise ValueError("the SLO of a load test limits a latency or the errors")
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the highest load that holds the SLO is searched for; else the given loads are swept."""
+        return not self.loads
+
+    @property
+    def is_closed_loop(self) -> bool:
+        """Whether a load is a number of users; else calls in a second."""
+        return self.arrivals == CLOSED
+
+    @property
+    def limits(self) -> Slo:
+        """The objectives that a step decides. The cost of calls is known later, from their traces."""
+        objectives = Slo.parse(self.slo).objectives
+        return Slo(objectives=tuple(one for one in objectives if not isinstance(one, CostObjective)))
+
+    @property
+    def cost_limit_usd(self) -> float | None:
+        """The limit on the mean cost of a call, in US dollars; None without one."""
+        objectives = Slo.parse(self.slo).objectives
+        return next((one.limit_usd for one in objectives if isinstance(one, CostObjective)), None)
+
+    @property
+    def most_load(self) -> float:
+        """The highest load that is offered."""
+        return max(self.loads) if self.loads else self.highest
+
+    def planned(self) -> list[Any]:
+        """Return the units to store as the study's plan."""
+        count = len(self.loads) or MOST_SEARCH_STEPS
+        return planned_units([(position, self.condition(position)) for position in range(count)])
+
+    def condition(self, position: int) -> str:
+        """Return the name under which a step is counted.
+
+        Args:
+            position: The step's place.
+        """
+        return "steps of at most" if self.is_search else "steps"
+
+    def arrivals_at(self, load: float, seconds: float) -> Arrivals:
+        """Return when the calls of a step start.
+
+        Args:
+            load: Calls a second, or users.
+            seconds: How long calls are offered.
+        """
+        if self.arrivals == CLOSED:
+            # More calls than can be made in the time; those that are left are not sent.
+            most = max(1, min(round(seconds / _FASTEST_S), round(_MOST_CALLS_OF_A_STEP / load)))
+            return ClosedLoop(users=round(load), calls_per_user=most)
+        kinds = {POISSON: PoissonArrivals, CONSTANT: ConstantArrivals, BURSTY: BurstyArrivals}
+        return kinds[self.arrivals](rate_per_s=load)
+
+    def scenario(self) -> SessionScenario:
+        """Return which session each call goes to."""
+        return WarmSessions(sessions=self.sessions) if self.sessions else ColdSessions()
+
+    def stored(self) -> dict[str, Any]:
+        """Return the design as JSON-ready values."""
+        return {"kind": KIND, **asdict(self), "loads": list(self.loads)}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> LoadDesign:
+        """Return a stored design; raise `StudyError` for one that this release cannot run."""
+        return cls(**design_values(cls, stored, kind=KIND))

@@ -1,0 +1,122 @@
+"""How many calls a load test may make and what they may cost, known before the first call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from loomlib.errors import StudyError
+from loomlib.presentation.formats import money, number, plural, seconds
+
+from .design import LoadDesign
+from .subject import LoadedAgent
+
+NEW_SESSIONS_PER_MINUTE: Final = 100
+"""New sessions a minute and endpoint (Amazon Bedrock AgentCore quotas, adjustable)."""
+CALLS_PER_S: Final = 50
+"""Calls a second and endpoint (the same; adjustable)."""
+MOST_CALLS_ON_AWS: Final = 5_000
+"""Calls of a test on AWS that need no `most_calls`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadEstimate:
+    """What a load test may take.
+
+    Attributes:
+        calls: The most calls.
+        seconds: The longest time that calls are offered.
+        new_sessions: The most sessions that are opened.
+        usd_per_call: Mean cost of the agent's last calls; None when no stored call has a known cost.
+        of_calls: How many calls that mean is of.
+        is_limited: Whether the calls are those of an open loop; users of a closed loop call as fast as they are
+            answered.
+        warnings: Quotas of AWS that the highest load exceeds, one sentence each.
+    """
+
+    calls: int
+    seconds: float
+    new_sessions: int
+    usd_per_call: float | None
+    of_calls: int
+    is_limited: bool
+    warnings: tuple[str, ...]
+
+    @property
+    def usd(self) -> float | None:
+        """The most that the calls may cost, in US dollars; None when unknown."""
+        return None if self.usd_per_call is None else self.usd_per_call * self.calls
+
+    def sentences(self) -> list[str]:
+        """Return the estimate in sentences."""
+        most = f"at most {plural(self.calls, 'call')}" if self.is_limited else "as many calls as are answered"
+        cost = (
+            "what they cost is not known: no stored call of this agent has a known cost"
+            if self.usd is None or not self.is_limited
+            else f"at most {money(self.usd)} at the mean cost of its last {plural(self.of_calls, 'call')}"
+        )
+        return [
+            f"The load test makes {most} in {plural(self.new_sessions, 'new session')} and offers calls for at most "
+            f"{seconds(self.seconds)}; {cost}.",
+            *self.warnings,
+        ]
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences())
+
+
+def estimate_load(design: LoadDesign, agent: LoadedAgent) -> LoadEstimate:
+    """Return what a load test may take; no call is made.
+
+    Args:
+        design: The design.
+        agent: The agent.
+    """
+    if design.is_search:
+        lasts_s, calls = design.seconds, design.seconds * design.highest
+    else:
+        lasts_s, calls = design.seconds * len(design.loads), design.seconds * sum(design.loads)
+    # Arrivals are random: three standard deviations of a Poisson count above the mean.
+    most = round(calls + 3 * calls**0.5) + design.sessions
+    usual = agent.usual_cost()
+    return LoadEstimate(
+        calls=most,
+        seconds=lasts_s,
+        new_sessions=design.sessions or most,
+        usd_per_call=None if usual is None else usual[0],
+        of_calls=0 if usual is None else usual[1],
+        is_limited=not design.is_closed_loop,
+        warnings=tuple(_warnings(design)) if agent.scope == "aws" else (),
+    )
+
+
+def _warnings(design: LoadDesign) -> list[str]:
+    texts: list[str] = []
+    if not design.sessions and design.most_load * 60 > NEW_SESSIONS_PER_MINUTE:
+        texts.append(
+            f"A new session with each call exceeds the quota of {number(NEW_SESSIONS_PER_MINUTE)} new sessions a "
+            f"minute from {number(NEW_SESSIONS_PER_MINUTE / 60)} calls a second on: calls above it are refused."
+        )
+    if design.most_load > CALLS_PER_S and not design.is_closed_loop:
+        texts.append(f"Above the quota of {number(CALLS_PER_S)} calls a second of an endpoint calls are refused.")
+    return texts
+
+
+def check_allowed(estimate: LoadEstimate, design: LoadDesign, agent: LoadedAgent) -> None:
+    """Raise `StudyError` when a test may make more calls than its design allows; on AWS there is a usual limit.
+
+    Args:
+        estimate: What the test may take.
+        design: The design.
+        agent: The agent.
+
+    Raises:
+        StudyError: It may make more calls.
+    """
+    most = design.most_calls or (MOST_CALLS_ON_AWS if agent.scope == "aws" else 0)
+    if most and estimate.is_limited and estimate.calls > most:
+        raise StudyError(
+            f"The load test may make more calls than the {plural(most, 'call')} that are allowed",
+            on=f"{agent.name}: {estimate.sentences()[0]}",
+            try_=f"most_calls={estimate.calls}, a lower highest load, or fewer seconds",
+        )

@@ -1,0 +1,81 @@
+"""The next step of a load test, as it follows from the steps before: a stopped test goes on with the same one.
+
+The search for the highest load is replayed on the stored steps until it asks for one that was not made. Its clock
+counts the time of steps only, so that a pause between two runs changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..load.calls import LoadCall
+from ..load.search import HighestLoad, find_highest_load
+from .design import LoadDesign
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedStep:
+    """A step that is to be made.
+
+    Attributes:
+        load: Calls a second, or users.
+        seconds: How long calls are offered.
+        left_s: How long the test may still take, this step included; None when that is not limited.
+    """
+
+    load: float
+    seconds: float
+    left_s: float | None = None
+
+
+class _Ask(Exception):  # noqa: N818 -- it carries a question, not an error
+    def __init__(self, load: float, seconds: float) -> None:
+        self.load, self.seconds = load, seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeStep:
+    """A step that was made: its calls, and how long it took in seconds."""
+
+    calls: Callable[[], Sequence[LoadCall]]
+    elapsed_s: float
+
+
+def next_step(design: LoadDesign, made: Sequence[MadeStep]) -> WantedStep | HighestLoad | None:
+    """Return the next step, or what the search found; None when the sweep is complete.
+
+    Args:
+        design: The design.
+        made: The steps before, in order.
+    """
+    if not design.is_search:
+        if len(made) == len(design.loads):
+            return None
+        left_s = design.seconds * (len(design.loads) - len(made))
+        return WantedStep(load=design.loads[len(made)], seconds=design.seconds, left_s=left_s)
+    taken = 0
+    now_s = 0.0
+
+    def run(load: float, seconds: float) -> Sequence[LoadCall]:
+        nonlocal taken, now_s
+        if taken == len(made):
+            raise _Ask(load, seconds)
+        step, taken = made[taken], taken + 1
+        now_s += step.elapsed_s
+        return step.calls()
+
+    first = min(max(design.lowest, design.highest / 8), design.highest)
+    try:
+        return find_highest_load(
+            run,
+            design.limits,
+            first=float(round(first)) if design.is_closed_loop else first,
+            lowest=design.lowest,
+            highest=design.highest,
+            limit_s=design.seconds,
+            is_whole=design.is_closed_loop,
+            clock=lambda: now_s,
+        )
+    except _Ask as wanted:
+        return WantedStep(load=wanted.load, seconds=wanted.seconds, left_s=max(0.0, design.seconds - now_s))

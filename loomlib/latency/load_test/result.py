@@ -1,0 +1,181 @@
+"""The result of a load test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from loomlib.dispatch import call
+from loomlib.experiments import Gate, StudyRecord
+
+from .design import LoadDesign
+from .parts import StepParts
+from .steps import LoadedStep
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from loomlib.store import MeasurementRow, StudyRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundLoad:
+    """The highest load that holds the SLO.
+
+    Attributes:
+        load: The estimate; None when even the lowest load does not hold.
+        low: Lower end of its 95 % interval, or of the bracket.
+        high: Upper end; None when the highest load that was offered holds.
+        is_within_tolerance: Whether the interval is within the tolerance.
+        reason: Why the search ended.
+    """
+
+    load: float | None
+    low: float | None
+    high: float | None
+    is_within_tolerance: bool
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LoadResult(StudyRecord):
+    """A load test as it is currently stored.
+
+    Attributes:
+        agent_name: The agent.
+        qualifier: Its endpoint.
+        steps: The steps, in the order in which they were made.
+        found: The highest load that holds the SLO; None before it is known.
+        parts: Where the time went at some loads, by the step's position.
+        traces_error: Why traces could not be read; empty otherwise.
+    """
+
+    agent_name: str
+    qualifier: str
+    design: LoadDesign
+    steps: tuple[LoadedStep, ...] = field(repr=False)
+    found: FoundLoad | None
+    parts: Mapping[int, StepParts] = field(repr=False)
+    traces_error: str = ""
+
+    @classmethod
+    def read(cls, study: StudyRow, rows: Sequence[MeasurementRow]) -> dict[str, Any]:
+        """Return the fields of a stored study."""
+        environment = study.environment
+        design = LoadDesign.read(study.design)
+        steps = tuple(LoadedStep.read(row) for row in rows)
+        found = _bounded(environment.get("highest"), design, steps)
+        return {
+            "agent_name": study.agent_name or study.agent_arn,
+            "qualifier": str(environment.get("qualifier", "DEFAULT")),
+            "design": design,
+            "steps": steps,
+            "found": found,
+            "parts": {int(place): StepParts.read(one) for place, one in environment.get("traces", {}).items()},
+            "traces_error": str(environment.get("traces_error", "")),
+        }
+
+    @property
+    def units(self) -> tuple[LoadedStep, ...]:
+        """The steps that were made, and those that are to be made while the test is not complete."""
+        return self.steps if self.state != "complete" else tuple(step for step in self.steps if not step.is_pending)
+
+    @property
+    def subject_line(self) -> str:
+        """The agent and its endpoint."""
+        return f"{self.agent_name} · {self.qualifier}"
+
+    @cached_property
+    def by_load(self) -> tuple[LoadedStep, ...]:
+        """The steps that were made, by their load."""
+        done = [step for step in self.steps if step.is_done and step.load is not None]
+        return tuple(sorted(done, key=lambda step: (step.load or 0.0, step.position)))
+
+    @property
+    def low_step(self) -> LoadedStep | None:
+        """The step at the lowest load."""
+        return self.by_load[0] if self.by_load else None
+
+    @property
+    def held_step(self) -> LoadedStep | None:
+        """The step at the highest load that is not above the one that was found."""
+        limit = None if self.found is None else self.found.load
+        below = [step for step in self.by_load if limit is not None and (step.load or 0.0) <= limit and step.looks_held]
+        return below[-1] if below else None
+
+    @property
+    def knee_step(self) -> LoadedStep | None:
+        """The step at the lowest load beyond the one that was found; None when all hold."""
+        limit = 0.0 if self.found is None or self.found.load is None else self.found.load
+        beyond = [step for step in self.by_load if (step.load or 0.0) > limit and not step.looks_held]
+        clear = [step for step in beyond if (step.load or 0.0) > 1.1 * limit]
+        return next(iter(clear or beyond), None)
+
+    @property
+    def traced_steps(self) -> tuple[LoadedStep, ...]:
+        """The steps whose traces are read: at the lowest load, at the one that holds, and beyond it."""
+        chosen = {step.position: step for step in (self.low_step, self.held_step, self.knee_step) if step is not None}
+        return tuple(chosen.values())
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the traces of these steps were found."""
+        return bool(self.parts) and all(
+            step.position in self.parts and self.parts[step.position].n for step in self.traced_steps
+        )
+
+    @property
+    def cost(self) -> StepParts | None:
+        """The costs of calls in `cost_step`; None when no traces were read."""
+        return None if self.cost_step is None else self.parts[self.cost_step.position]
+
+    @property
+    def cost_step(self) -> LoadedStep | None:
+        """The step whose calls' costs are known: at the load that holds, else at the lowest one."""
+        steps = [step for step in (self.held_step, self.low_step) if step is not None]
+        return next((step for step in steps if step.position in self.parts), None)
+
+    def sentences(self) -> list[str]:
+        """Return what load holds, why not more, and what it costs; a disturbed measurement is mentioned next."""
+        disturbed = self.conditions.sentence()
+        first, *others = self._view("sentences")
+        return [first, *([disturbed] if disturbed else []), *others]
+
+    def time_table(self) -> pd.DataFrame:
+        """Return where the time of a call went: one row for each part, one column for each load with traces."""
+        return call("LoadResult.where_time_goes", self).frame()
+
+    def gate(self, min_load: float, *, allow_overload: bool = False) -> Gate:
+        """Compare the highest load that holds the SLO with the least that is wanted.
+
+        Args:
+            min_load: The least load, in calls a second or users.
+            allow_overload: Whether to decide the gate also when the machine was overloaded.
+        """
+        gate: Gate = call("LoadResult.gate", self, min_load)
+        return gate if allow_overload else gate.under(self.conditions)
+
+
+def _bounded(stored: Mapping[str, Any] | None, design: LoadDesign, steps: Sequence[LoadedStep]) -> FoundLoad | None:
+    """Return what the search found; when its steps bound no estimate, the loads of the steps between which it is."""
+    if stored is None:
+        return _of_steps(design, steps)
+    found = FoundLoad(**stored)
+    between = _of_steps(design, steps)
+    if found.load is None or found.low is not None or found.high is not None or between is None:
+        return found
+    return replace(between, reason=found.reason)
+
+
+def _of_steps(design: LoadDesign, steps: Sequence[LoadedStep]) -> FoundLoad | None:
+    """Return the highest load of a sweep below which all hold; None before a step was made."""
+    made = sorted((step for step in steps if step.is_done and step.load is not None), key=lambda step: step.load or 0.0)
+    if not made:
+        return None
+    failed = next((step.load for step in made if not step.looks_held), None)
+    held = [step.load for step in made if step.looks_held and (failed is None or (step.load or 0.0) < failed)]
+    load = held[-1] if held else None
+    reason = "these loads were offered" if not design.is_search else "the test is not finished"
+    return FoundLoad(load=load, low=load, high=failed, is_within_tolerance=False, reason=reason)

@@ -1,0 +1,143 @@
+"""The answer of a load test in sentences: what load holds, why not more, and what it costs."""
+
+from __future__ import annotations
+
+from loomlib.experiments import pending_count
+from loomlib.presentation.formats import exact, interval, milliseconds, money, number, percent, plural, seconds
+
+from ..load.search import HIGHEST_HOLDS
+from .limit import CLIENT, NONE, at_load, load_limit
+from .result import FoundLoad, LoadResult
+
+_CALLS = 1_000
+
+
+def sentences(result: LoadResult) -> list[str]:
+    """Return the answer in one sentence, then what qualifies it."""
+    texts = [_answer(result), _unfinished(result), _precision(result), _client(result), _failures(result)]
+    return [text for text in [*texts, _traced(result), _cost_limit(result), _simulated(result)] if text]
+
+
+def load_text(result: LoadResult, found: FoundLoad) -> str:
+    """Return the load with its interval: `14 calls a second [13–15]`.
+
+    Args:
+        result: The load test.
+        found: The load that was found.
+    """
+    unit = "users" if result.design.is_closed_loop else "calls a second"
+    if found.load is None:
+        return f"not even {number(result.low_step.load if result.low_step else result.design.lowest)} {unit}"
+    bounds = ""
+    if found.low is not None and found.high is not None and found.low < found.high:
+        bounds = f" [{interval(found.low, found.high, of=found.load)}]"
+    return f"{number(found.load)} {unit}{bounds}"
+
+
+def cost_text(result: LoadResult) -> str:
+    """Return what 1,000 calls cost: `at 14 a second 1 000 calls cost $0.42 (simulated, not billed)`."""
+    cost, count = result.cost, number(_CALLS)
+    step = result.cost_step
+    at = "" if step is None else f"{at_load(result, step)} "
+    if cost is None:
+        return f"what {count} calls cost is not known: {result.traces_error or 'their traces were not read'}"
+    if cost.usd is None:
+        return f"what {count} calls cost is not known: {cost.why_unknown or 'no span states what they used'}"
+    least = "at least " if cost.usd_is_partial else ""
+    marks = "simulated, not billed" if cost.is_simulated else "estimated" if cost.is_estimate else ""
+    if result.scope == "local" and not cost.is_simulated:
+        marks = "measured here at list prices, not billed"
+    return f"{at}{count} calls cost {least}{money(_CALLS * cost.usd)}{f' ({marks})' if marks else ''}"
+
+
+def _answer(result: LoadResult) -> str:
+    found, slo = result.found, result.design.slo
+    if found is None:
+        return f"The load that the agent holds with {slo} is not known: no step was made."
+    limit = load_limit(result)
+    verb = "holds" if found.load is not None else "does not hold"
+    where = ""
+    if found.load is not None and found.high is None:
+        where = ", the highest load that was offered" if limit.kind == NONE else ""
+    subject = "The agent" if limit.kind != CLIENT else "As far as this client can tell, the agent"
+    parts = [f"{subject} {verb} {load_text(result, found)} with {slo}{where}"]
+    if limit.text:
+        parts.append(limit.text)
+    parts.append(cost_text(result))
+    return f"{'; '.join(parts)}."
+
+
+def _unfinished(result: LoadResult) -> str:
+    if result.state == "complete":
+        return ""
+    steps = f"{plural(len(result.by_load), 'step')} measured"
+    rest = "" if result.design.is_search else f", {plural(pending_count(result.steps), 'step')} pending"
+    return f"This load test is not finished: {steps}{rest}."
+
+
+def _precision(result: LoadResult) -> str:
+    found = result.found
+    if found is None or not result.design.is_search or found.is_within_tolerance or result.state != "complete":
+        return ""
+    if found.reason == HIGHEST_HOLDS:
+        return f"The agent may hold more: no load above {exact(result.design.highest)} was allowed."
+    return f"The search ended early: {found.reason}; more than {seconds(result.design.seconds)} would narrow it."
+
+
+def _client(result: LoadResult) -> str:
+    worst = [
+        (step.figures.lag.p99_ms, step)
+        for step in result.by_load
+        if step.figures is not None and step.figures.lag.p99_ms is not None
+    ]
+    if not worst:
+        return ""
+    lag_ms, step = max(worst, key=lambda one: one[0])
+    cpu = (
+        ""
+        if step.figures is None or step.figures.cpu_share is None
+        else (f", and its processors were busy {percent(step.figures.cpu_share)} of the time")
+    )
+    return f"The client sent 99 of 100 calls within {milliseconds(lag_ms)} of their time in its worst step{cpu}."
+
+
+def _failures(result: LoadResult) -> str:
+    counts: dict[str, int] = {}
+    n = 0
+    for step in result.by_load:
+        if step.figures is not None:
+            n += step.figures.n
+            for name, count in step.figures.failures.items():
+                counts[name] = counts.get(name, 0) + count
+    if not counts:
+        return f"No failures in {plural(n, 'call')}." if n else ""
+    listed = ", ".join(f"{number(count)} {name}" for name, count in sorted(counts.items(), key=lambda one: -one[1]))
+    return f"{plural(sum(counts.values()), 'call')} failed: {listed}; a failed call counts as one beyond every limit."
+
+
+def _traced(result: LoadResult) -> str:
+    looked = [result.parts[step.position] for step in result.traced_steps if step.position in result.parts]
+    if result.traces_error:
+        return f"No traces: {result.traces_error}."
+    if not looked:
+        return ""
+    known, calls = sum(one.n for one in looked), sum(one.calls for one in looked)
+    if not known:
+        return "No traces: the calls' spans were not exported."
+    return f"Where the time went is known from the traces of {number(known)} of {plural(calls, 'call')}."
+
+
+def _cost_limit(result: LoadResult) -> str:
+    limit, cost = result.design.cost_limit_usd, result.cost
+    if limit is None:
+        return ""
+    if cost is None or cost.usd is None:
+        return f"Whether a call costs less than {money(limit)} is not known."
+    verb = "costs more" if cost.usd > limit else "costs less"
+    return f"A call {verb} than the limit of {money(limit)}: {money(cost.usd)} on average."
+
+
+def _simulated(result: LoadResult) -> str:
+    if any("simulated" in label for label in result.labels):
+        return "The model of this environment is simulated: its times are settings, and its tokens are not billed."
+    return ""

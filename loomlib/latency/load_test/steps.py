@@ -1,0 +1,170 @@
+"""A step of a load test as it is stored: its load, its figures, and whether it holds the SLO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from loomlib.experiments import MeasuredUnit, unit_fields
+from loomlib.presentation.formats import NumberKind
+from loomlib.statistics import Estimate
+
+if TYPE_CHECKING:
+    from loomlib.store import MeasurementRow
+
+    from ..load.calls import LoadCall
+    from ..load.engine import LoadStep
+    from ..load.slo import Slo
+    from ..load.step_figures import StepFigures
+
+WARM_UP_SHARE: Final = 0.2
+"""The share of a step whose calls are in no percentile: the step begins with an idle agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedStep(MeasuredUnit):
+    """One step.
+
+    Attributes:
+        load: Calls a second, or users of a closed loop; None before it was made.
+        seconds: How long calls were offered.
+        elapsed_s: How long the step took with its last answers.
+        outcome: "holds", "does not hold" or "not enough calls".
+        looks_held: Whether the figures themselves, without their intervals, are within the limits.
+        figures: Its figures.
+        connect_p50_ms: Median time to open a connection, of calls that opened one; None when all were reused.
+        statuses: Responses that were no success, by HTTP status.
+    """
+
+    load: float | None = None
+    seconds: float = 0.0
+    elapsed_s: float = 0.0
+    outcome: str = ""
+    looks_held: bool = False
+    figures: StepFigures | None = field(default=None, repr=False)
+    connect_p50_ms: float | None = None
+    statuses: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @classmethod
+    def read(cls, row: MeasurementRow) -> LoadedStep:
+        """Return a stored step."""
+        details = row.details
+        if "load" not in details:
+            return cls(**unit_fields(row))
+        names = ("load", "seconds", "elapsed_s", "outcome", "looks_held", "connect_p50_ms", "statuses")
+        return cls(
+            **unit_fields(row),
+            **{name: details[name] for name in names},
+            figures=read_figures(details["figures"]),
+        )
+
+
+def evidence_from_s(seconds: float, slo: Slo) -> float:
+    """Return from when on the calls of a step count, as in the search for the highest load.
+
+    Args:
+        seconds: How long calls are offered.
+        slo: The SLO: the longest limit on a latency counts, too.
+    """
+    return max(WARM_UP_SHARE * seconds, min(slo.longest_limit_ms / 1e3, seconds / 2))
+
+
+def step_details(
+    made: LoadStep, calls: Sequence[LoadCall], slo: Slo, *, load: float, seconds: float, elapsed_s: float, users: bool,
+    seed: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the stored form of a step.
+
+    Args:
+        made: The step.
+        calls: Its measured calls.
+        slo: The objectives.
+        load: The load.
+        seconds: How long calls were offered.
+        elapsed_s: How long the step took.
+        users: Whether the load is a number of users.
+        seed: Seed of the bootstrap.
+    """
+    from loomlib.statistics import percentile
+
+    from ..load.calls import INTERRUPTED, NOT_SENT
+    from ..load.columns import call_columns
+    from ..load.objectives import CostObjective
+    from ..load.slo import exceeding
+    from ..load.step_figures import step_figures
+
+    from_s = evidence_from_s(seconds, slo)
+    evidence = [call.index for call in calls if call.intended_s >= from_s]
+    sent = [call for call in calls if call.state != NOT_SENT] if users else calls
+    figures_of = partial(
+        step_figures,
+        sent,
+        seconds=None if users else seconds,
+        slo=slo,
+        seed=seed,
+        cpu_s=made.cpu_s,
+        processes=made.processes,
+    )
+    whole, steady = figures_of(), figures_of(only=evidence)
+    figures = replace(whole, n=steady.n, ttft=steady.ttft, duration=steady.duration, errors=steady.errors)
+    columns = call_columns(calls, from_s=from_s)
+    result = slo.evaluate(columns)
+    beyond = [exceeding(one, columns) for one in slo.objectives if not isinstance(one, CostObjective)]
+    opened = [call.connect_ms for call in calls if call.connect_ms]
+    statuses: dict[str, int] = {}
+    for call in calls:
+        if call.status is not None and call.status >= 300 and call.state != INTERRUPTED:
+            statuses[str(call.status)] = statuses.get(str(call.status), 0) + 1
+    return {
+        "load": load,
+        "seconds": seconds,
+        "elapsed_s": elapsed_s,
+        "outcome": result.outcome,
+        "looks_held": all(hits.size and float(hits.mean()) <= allowed for hits, allowed in beyond),
+        "figures": stored_figures(figures),
+        "connect_p50_ms": percentile(opened, 0.5) if opened else None,
+        "statuses": statuses,
+    }
+
+
+def stored_figures(figures: StepFigures) -> dict[str, Any]:
+    """Return the figures of a step as JSON-ready values."""
+    names = (
+        "n", "seconds", "offered_per_s", "made_per_s", "waiting_p99_ms", "not_sent", "interrupted",
+        "cpu_ms_per_call", "cpu_share",
+    )  # fmt: skip
+    return {
+        **{name: getattr(figures, name) for name in names},
+        "ttft": {str(p): one.estimate.summary() for p, one in figures.ttft.items()},
+        "duration": {str(p): one.estimate.summary() for p, one in figures.duration.items()},
+        "errors": figures.errors.estimate.summary(),
+        "goodput": None if figures.goodput is None else figures.goodput.estimate.summary(),
+        "failures": dict(figures.failures),
+        "lag": {"p50_ms": figures.lag.p50_ms, "p99_ms": figures.lag.p99_ms},
+    }
+
+
+def read_figures(stored: Mapping[str, Any]) -> StepFigures:
+    """Return the figures of a step from `stored_figures`."""
+    from ..load.step_figures import ScheduleLag, StepFigure, StepFigures
+
+    lag = ScheduleLag(**stored["lag"])
+
+    def figure(name: str, estimate: Mapping[str, Any], kind: str) -> StepFigure:
+        return StepFigure(name=name, estimate=Estimate.read(estimate), kind=cast("NumberKind", kind), lag=lag)
+
+    def percentiles(name: str, of: Mapping[str, Any]) -> dict[float, StepFigure]:
+        return {float(p): figure(f"p{round(float(p) * 100)} {name}", one, "ms") for p, one in of.items()}
+
+    read = {"ttft", "duration", "errors", "goodput", "failures", "lag"}
+    return StepFigures(
+        **{name: value for name, value in stored.items() if name not in read},
+        ttft=percentiles("TTFT", stored["ttft"]),
+        duration=percentiles("duration", stored["duration"]),
+        errors=figure("errors", stored["errors"], "share"),
+        goodput=None if stored["goodput"] is None else figure("goodput", stored["goodput"], "number"),
+        failures=stored["failures"],
+        lag=lag,
+    )

@@ -1,0 +1,440 @@
+"""The load test as a study: steps by the load engine, stopped and resumed, and traces of calls at three loads."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+
+from loomlib.errors import LoomError, StudyError
+from loomlib.experiments import Procedure, Study, StudyLedger, StudyRun, UnitOutcome
+from loomlib.presentation.formats import number, plural, seconds
+
+from ..design import DEFAULT_PROMPT
+from .design import KIND, POISSON, LoadDesign
+from .estimate import LoadEstimate, check_allowed, estimate_load
+from .next_step import MadeStep, WantedStep, next_step
+from .parts import step_parts
+from .result import LoadResult
+from .steps import LoadedStep, evidence_from_s, step_details
+from .subject import AgentWithLoadTarget, LoadedAgent, TimedCall, loaded_agent
+
+if TYPE_CHECKING:
+    from loomlib.store import PlannedMeasurement, StudyRow
+
+    from ..load.calls import LoadCall
+    from ..load.engine import LoadEngine, LoadStep
+    from ..load.plans import LoadPlan
+    from ..load.search import HighestLoad
+
+_logger = logging.getLogger(__name__)
+
+TRACED_CALLS: Final = 24
+"""Calls of a step whose traces are read: with them the median of a part has an interval."""
+_REPORT_S: Final = 1.0
+
+
+class LoadSteps(Procedure[LoadedStep]):
+    """Makes one step for each unit, with sessions that are opened before the first and ended after the last."""
+
+    def __init__(self, study: LoadStudy, run: StudyRun) -> None:
+        self._study, self._design, self._run = study, study.design, run
+        self._opened: tuple[str, ...] = ()
+
+    async def measure(self, unit: LoadedStep, session_id: str | None) -> UnitOutcome:
+        """Make the step; one that was interrupted is continued with the calls that were not sent."""
+        wanted = self._study.wanted(unit.position)
+        assert isinstance(wanted, WantedStep)
+        plan = self._study.plan(unit.position, wanted)
+        if plan.before and not self._opened:
+            self._opened = tuple(dict.fromkeys(call.session_id for call in plan.before))
+            self._run.report(f"opening {plural(len(self._opened), 'session')}")
+            await self._stoppable(partial(self._study.open_sessions, plan, unit))
+        return await self._step(unit, wanted, plan)
+
+    async def close(self) -> None:
+        """End the sessions."""
+        for session_id in self._opened:
+            try:
+                await asyncio.to_thread(self._study.agent.end_session, session_id)
+            except LoomError as error:
+                _logger.debug("a session could not be ended: %s", error, extra={"session_id": session_id})
+        self._opened = ()
+
+    async def _step(self, unit: LoadedStep, wanted: WantedStep, plan: LoadPlan) -> UnitOutcome:
+        study, began_s, answered = self._study, time.monotonic(), 0
+
+        def count(_: LoadCall) -> None:
+            nonlocal answered
+            answered += 1
+
+        reporting = asyncio.create_task(self._report(wanted, began_s, lambda: answered))
+        try:
+            made = await self._stoppable(partial(study.make, plan, wanted, unit.position, count))
+        finally:
+            reporting.cancel()
+        calls = [made.calls[index] for index in plan.measured]
+        elapsed_s = time.monotonic() - began_s
+        ended = [call for call in calls if call.sent_s is not None]
+        if all(call.failure == "transport" for call in ended) and not await study.agent.is_alive():
+            raise study.unreachable(study.agent.name)
+        details = await asyncio.to_thread(
+            step_details,
+            made,
+            calls,
+            self._design.limits,
+            load=wanted.load,
+            seconds=wanted.seconds,
+            elapsed_s=elapsed_s,
+            users=self._design.is_closed_loop,
+            seed=self._design.seed,
+        )
+        study.made.append(MadeStep(calls=lambda: calls, elapsed_s=elapsed_s))
+        return UnitOutcome(values={"duration_ms": elapsed_s * 1e3}, details=details)
+
+    async def _stoppable(self, make: Callable[[threading.Event], Any]) -> Any:
+        """Run the load engine; when the study is stopped, let it send no more calls and wait until it has ended."""
+        stop = threading.Event()
+        work = asyncio.ensure_future(asyncio.to_thread(make, stop))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait([work])
+            raise
+
+    async def _report(self, wanted: WantedStep, began_s: float, answered: Callable[[], int]) -> None:
+        unit = "users" if self._design.is_closed_loop else "calls a second"
+        while True:
+            gone_s = time.monotonic() - began_s
+            left = "" if wanted.left_s is None else f" · at most {seconds(max(1.0, wanted.left_s - gone_s))} left"
+            self._run.report(f"{number(wanted.load)} {unit}: {plural(answered(), 'answer')}{left}")
+            await asyncio.sleep(_REPORT_S)
+
+
+class LoadStudy(Study[LoadedStep, LoadResult]):
+    """What load an agent holds within a service level objective, why not more, and what it costs.
+
+    Calls are made by the load engine, in processes of their own, and timed from the moment at which each was to start.
+    By default the highest load that holds the SLO is searched for; with `loads` these are offered one after another.
+    A test that was stopped keeps what was measured, and goes on with `LoadStudy.resume(agent, study_id).run()`.
+
+    Examples:
+        >>> result = LoadStudy(agent, slo="p90 TTFT < 800 ms, errors < 1 %", highest=40).run()
+        >>> result.sentences()[0]
+
+    Args:
+        agent: The agent, such as `bench.agent("calculator")`.
+        slo: The service level objective as text: limits on percentiles of TTFT and duration, on errors, on cost.
+        loads: Loads to offer one after another, in calls a second (users, for "closed"); a search without them.
+        arrivals: "poisson" (independent callers), "constant", "bursty" or "closed" (users who wait for each answer).
+        lowest: The lowest load of a search.
+        highest: The highest load that may be offered.
+        seconds: How long a search may take, or each step of `loads` lasts.
+        sessions: Sessions that are opened before and that calls use in turn; 0 for a new session with each call.
+        prompt: Sent with every call.
+        seed: Seed of the arrivals and of the bootstrap.
+        timeout_s: Seconds from sending a call until its response must be complete.
+        most_calls: The most calls that the test may make: 5,000 on AWS unless it is given, no limit here.
+        study_id: Id of a stored study to resume.
+        name: Name of the study.
+    """
+
+    kind: ClassVar[str] = KIND
+    result_type = LoadResult
+    design: LoadDesign
+
+    def __init__(
+        self,
+        agent: LoadedAgent | AgentWithLoadTarget,
+        *,
+        slo: str = "p90 TTFT < 800 ms, errors < 1 %",
+        loads: Sequence[float] = (),
+        arrivals: str = POISSON,
+        lowest: float = 1.0,
+        highest: float = 50.0,
+        seconds: float = 60.0,
+        sessions: int = 8,
+        prompt: str | None = None,
+        seed: int = 0,
+        timeout_s: float = 60.0,
+        most_calls: int = 0,
+        study_id: str | None = None,
+        name: str = "",
+    ) -> None:
+        self.agent = loaded_agent(agent)
+        self.design = LoadDesign(
+            slo=slo,
+            arrivals=arrivals,
+            lowest=lowest,
+            highest=highest,
+            loads=tuple(loads),
+            seconds=seconds,
+            sessions=sessions,
+            prompt=DEFAULT_PROMPT if prompt is None else prompt,
+            seed=seed,
+            timeout_s=timeout_s,
+            most_calls=most_calls,
+            name=name,
+        )
+        super().__init__(self.agent.store, study_id)
+        self.made: list[MadeStep] = []
+        self._wanted: tuple[int, WantedStep | HighestLoad | None] | None = None
+
+    @classmethod
+    def resume(cls, agent: LoadedAgent | AgentWithLoadTarget, study_id: str) -> Self:
+        """Return a stored load test with its stored design; `run()` makes what is left of it.
+
+        Args:
+            agent: The agent.
+            study_id: The study's id.
+
+        Raises:
+            StudyError: No study of this id is stored.
+        """
+        return cls(agent, study_id=study_id).use_stored_design()
+
+    @property
+    def title(self) -> str:
+        """The agent's name."""
+        return self.agent.name
+
+    @property
+    def how_to_resume(self) -> str:
+        """Python that makes the stored study again."""
+        return f'LoadStudy.resume(agent, "{self.study_id}")'
+
+    @property
+    def colours(self) -> Mapping[str, str]:
+        """No colours: the steps are of one kind."""
+        return {}
+
+    def estimate(self) -> LoadEstimate:
+        """Return how many calls the test may make and what they may cost; no call is made."""
+        return estimate_load(self.design, self.agent)
+
+    def header(self) -> StudyRow:
+        """Return the study as it is to be stored, unless it may make more calls than are allowed."""
+        check_allowed(self.estimate(), self.design, self.agent)
+        return self.row(
+            scope=self.agent.scope,
+            agent_arn=self.agent.arn,
+            agent_name=self.agent.name,
+            environment={"qualifier": self.agent.qualifier, "platform_version": self.agent.platform_version},
+            labels=tuple(self.agent.labels),
+        )
+
+    def check(self, stored: StudyRow) -> None:
+        """Raise `StudyError` when the stored study measures another agent or endpoint."""
+        subject = (stored.agent_arn, stored.scope, stored.environment.get("qualifier"))
+        if subject != (self.agent.arn, self.agent.scope, self.agent.qualifier):
+            raise StudyError(
+                f"This study measures another agent or endpoint ({stored.agent_name}, {subject[2]})",
+                on=stored.id,
+                try_="that agent and endpoint, or a new study without study_id",
+            )
+
+    def planned(self) -> Sequence[PlannedMeasurement]:
+        """Return the steps; a search makes as many of them as it needs."""
+        return self.design.planned()
+
+    def condition(self, unit: LoadedStep) -> str:
+        """Return the name under which steps are counted."""
+        return self.design.condition(unit.position)
+
+    async def procedure(self, run: StudyRun) -> LoadSteps:
+        """Return the procedure that makes the steps."""
+        self.made = [
+            MadeStep(calls=cache(partial(self.calls_of, unit)), elapsed_s=unit.elapsed_s)
+            for unit in self.units()
+            if unit.is_done
+        ]
+        self._wanted = None
+        return LoadSteps(self, run)
+
+    def enough(self, unit: LoadedStep) -> str | None:
+        """Return why the search has ended; None to go on."""
+        from ..load.search import HighestLoad
+
+        wanted = self.wanted(unit.position)
+        if not isinstance(wanted, HighestLoad):
+            return None
+        StudyLedger(self.store, self.study_id).save("running", highest=_stored(wanted))
+        return wanted.reason
+
+    def wanted(self, position: int) -> WantedStep | HighestLoad | None:
+        """Return the step at a position, or what the search found.
+
+        Args:
+            position: How many steps are before it.
+        """
+        if self._wanted is None or self._wanted[0] != position:
+            self._wanted = (position, next_step(self.design, self.made[:position]))
+        return self._wanted[1]
+
+    def plan(self, position: int, wanted: WantedStep) -> LoadPlan:
+        """Return the calls of a step; the same ones each time.
+
+        Args:
+            position: The step's place.
+            wanted: Its load and length.
+        """
+        from ..load.plans import plan_load
+
+        design = self.design
+        return plan_load(
+            design.arrivals_at(wanted.load, wanted.seconds),
+            self.agent.bodies(design.prompt),
+            seconds=wanted.seconds,
+            run=self.study_id,
+            seed=design.seed + position,
+            sessions=design.scenario(),
+            session_seed=design.seed if design.sessions else None,
+        )
+
+    def make(
+        self,
+        plan: LoadPlan,
+        wanted: WantedStep,
+        position: int,
+        on_call: Callable[[LoadCall], None] | None,
+        stop: threading.Event,
+    ) -> LoadStep:
+        """Make a step by the load engine; one that is complete is read from its journals.
+
+        Args:
+            plan: The step's calls.
+            wanted: Its length.
+            position: Its place.
+            on_call: Called with each call that ends.
+            stop: When it is set, no more calls are sent.
+        """
+        timer = threading.Timer(wanted.seconds, stop.set)
+        if self.design.is_closed_loop and on_call is not None:
+            timer.start()
+        try:
+            return self._engine().run(plan.calls, step=_step_name(position), on_call=on_call, stop=stop)
+        finally:
+            timer.cancel()
+
+    def open_sessions(self, plan: LoadPlan, unit: LoadedStep, stop: threading.Event) -> None:
+        """Open the sessions by a call in each, and store these calls.
+
+        Args:
+            plan: The plan of a step in them.
+            unit: The step.
+            stop: When it is set, no more calls are sent.
+
+        Raises:
+            StudyError: No session could be opened.
+        """
+        name = f"open-{unit.position:03d}-{time.time_ns()}"
+        made = self._engine().run(plan.before, step=name, stop=stop)
+        if stop.is_set():
+            return
+        failed = [call for call in made.calls if not call.is_complete]
+        if len(failed) == len(plan.before):
+            raise StudyError(
+                f"No session could be opened: {failed[0].failure}: {failed[0].error_message}",
+                on=f"{self.agent.name}, study {self.study_id}",
+                try_="agent.invoke(…) until it answers",
+            )
+        self.agent.keep(
+            [_timed(made, call) for call in made.calls if call.done_s is not None],
+            self.design.prompt,
+            (f"study:{self.study_id}", "opening"),
+        )
+
+    def calls_of(self, unit: LoadedStep) -> Sequence[LoadCall]:
+        """Return the measured calls of a step, from its journals.
+
+        Args:
+            unit: A step that was made.
+
+        Raises:
+            StudyError: The journals are gone.
+        """
+        plan, made = self._stored_step(unit)
+        return [made.calls[index] for index in plan.measured]
+
+    async def finish(self, run: StudyRun) -> None:
+        """Store calls of three steps with other invocations, and read their traces, which on AWS arrive late."""
+        result = self.result()
+        if result.is_traced or not result.traced_steps:
+            return
+        run.report("reading traces")
+        ledger = run.ledger
+        kept: dict[str, Any] = dict(ledger.stored.environment.get("kept", {}))
+        looks: dict[str, Any] = {}
+        for unit in result.traced_steps:
+            try:
+                ids = kept.get(str(unit.position))
+                if ids is None:
+                    ids = kept[str(unit.position)] = await asyncio.to_thread(self._keep_calls, unit)
+                    ledger.save(ledger.stored.state, kept=kept)
+                traces = await asyncio.to_thread(self.agent.traces, ids)
+            except LoomError as error:
+                ledger.save(ledger.stored.state, traces_error=f"{error.what}")
+                return
+            looks[str(unit.position)] = step_parts(traces, seed=self.design.seed)
+        ledger.save(ledger.stored.state, traces=looks, traces_error="")
+
+    def _keep_calls(self, unit: LoadedStep) -> list[int]:
+        """Store calls of a step that are spread evenly over its steady part."""
+        plan, made = self._stored_step(unit)
+        from_s = evidence_from_s(unit.seconds, self.design.limits)
+        calls = [made.calls[index] for index in plan.measured]
+        steady = [call for call in calls if call.is_complete and call.intended_s >= from_s]
+        every = max(1, len(steady) // TRACED_CALLS)
+        labels = (f"study:{self.study_id}", "timed", f"position:{unit.position}")
+        chosen = [_timed(made, call) for call in steady[::every][:TRACED_CALLS]]
+        return self.agent.keep(chosen, self.design.prompt, labels)
+
+    def _stored_step(self, unit: LoadedStep) -> tuple[LoadPlan, LoadStep]:
+        assert unit.load is not None
+        if not (self._folder / _step_name(unit.position)).is_dir():
+            raise StudyError(
+                "The journals of a load test are gone",
+                on=str(self._folder),
+                try_="restore the folder, or run a new load test",
+            )
+        wanted = WantedStep(load=unit.load, seconds=unit.seconds)
+        plan = self.plan(unit.position, wanted)
+        stop = threading.Event()
+        stop.set()  # it is read: what was never sent stays so
+        return plan, self.make(plan, wanted, unit.position, None, stop)
+
+    @property
+    def _folder(self) -> Path:
+        return self.agent.folder / self.study_id
+
+    def _engine(self) -> LoadEngine:
+        from ..load.engine import LoadEngine
+
+        return LoadEngine(self.agent.target(), folder=self._folder, timeout_s=self.design.timeout_s)
+
+
+def _step_name(position: int) -> str:
+    return f"step-{position:03d}"
+
+
+def _timed(made: LoadStep, call: LoadCall) -> TimedCall:
+    sent_s, done_s = call.sent_s or 0.0, call.done_s or 0.0
+    return TimedCall(
+        call=call, sent_unix_s=made.unix_s(sent_s), done_unix_s=made.unix_s(done_s), trace_id=made.trace_id(call)
+    )
+
+
+def _stored(found: HighestLoad) -> dict[str, Any]:
+    return {
+        "load": found.load,
+        "low": found.low,
+        "high": found.high,
+        "is_within_tolerance": found.is_within_tolerance,
+        "reason": found.reason,
+    }

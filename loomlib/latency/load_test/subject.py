@@ -1,0 +1,163 @@
+"""The agent of a load test, as a protocol that the workbench implements."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from loomlib.store import Store
+    from loomlib.telemetry.cost import Cost
+    from loomlib.telemetry.traces import Breakdown
+
+    from ..load.bodies import Bodies
+    from ..load.calls import LoadCall
+    from ..load.engine import LoadTarget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedCall:
+    """A call of the load engine with its times of day, as it is stored with other invocations.
+
+    Attributes:
+        call: The call.
+        sent_unix_s: When it was sent, in Unix seconds.
+        done_unix_s: When it ended.
+        trace_id: The trace that it sent in its trace context.
+    """
+
+    call: LoadCall
+    sent_unix_s: float
+    done_unix_s: float
+    trace_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTrace:
+    """What the telemetry says of one call.
+
+    Attributes:
+        invocation_id: The stored invocation.
+        state: How the search for its spans ended, one of `loomlib.telemetry.TRACE_STATES`.
+        breakdown: Where its time went.
+        span_ms: The own time of its spans by name, without that of the spans below them, in milliseconds.
+        cost: What it cost.
+    """
+
+    invocation_id: int
+    state: str
+    breakdown: Breakdown = field(repr=False)
+    span_ms: Mapping[str, float] = field(repr=False)
+    cost: Cost = field(repr=False)
+
+    @property
+    def has_spans(self) -> bool:
+        """Whether its spans were found."""
+        return self.state in ("found", "partial")
+
+
+class LoadedAgent(Protocol):
+    """An agent that a load test calls; the workbench's agents provide it."""
+
+    @property
+    def name(self) -> str:
+        """The runtime's name."""
+        ...
+
+    @property
+    def arn(self) -> str:
+        """The runtime's ARN."""
+        ...
+
+    @property
+    def qualifier(self) -> str:
+        """The endpoint that is called."""
+        ...
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Provenance labels shown beside every number."""
+        ...
+
+    @property
+    def scope(self) -> str:
+        """The environment: "local" or "aws"."""
+        ...
+
+    @property
+    def platform_version(self) -> str:
+        """V1, V2, or empty when unknown."""
+        ...
+
+    @property
+    def store(self) -> Store:
+        """Where studies and invocations are stored."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """Where the journals of load tests are kept."""
+        ...
+
+    def target(self) -> LoadTarget:
+        """Return where the load engine sends its requests, and what authorizes them."""
+        ...
+
+    def bodies(self, prompt: str) -> Bodies:
+        """Return the bodies of calls with a prompt, in the agent's own format."""
+        ...
+
+    def end_session(self, session_id: str) -> object:
+        """End a session; may block."""
+        ...
+
+    def is_alive(self) -> Awaitable[bool]:
+        """Return whether the service behind the agent accepts connections."""
+        ...
+
+    def usual_cost(self) -> tuple[float, int] | None:
+        """Return the mean cost of a call in US dollars and of how many stored calls; None when none is known."""
+        ...
+
+    def keep(self, calls: Sequence[TimedCall], prompt: str, labels: Sequence[str]) -> list[int]:
+        """Store calls beside other invocations, and return their ids.
+
+        Args:
+            calls: The calls.
+            prompt: What they sent.
+            labels: Labels of the stored invocations.
+        """
+        ...
+
+    def traces(self, invocation_ids: Sequence[int]) -> list[CallTrace]:
+        """Return what the telemetry says of stored calls; waits as long as the settings allow.
+
+        Args:
+            invocation_ids: Ids that `keep` returned.
+        """
+        ...
+
+
+class LoadTargets(Protocol):
+    """What an agent offers to load tests."""
+
+    def load_target(self) -> LoadedAgent:
+        """Return the agent as a load test calls it."""
+        ...
+
+
+@runtime_checkable
+class AgentWithLoadTarget(Protocol):
+    """An agent that makes the object a load test calls, such as `bench.agent("calculator")`."""
+
+    @property
+    def targets(self) -> LoadTargets:
+        """What the agent offers to load tests."""
+        ...
+
+
+def loaded_agent(agent: LoadedAgent | AgentWithLoadTarget) -> LoadedAgent:
+    """Return an agent's `targets.load_target()` when it has one, else the agent itself."""
+    return agent.targets.load_target() if isinstance(agent, AgentWithLoadTarget) else agent

@@ -1,0 +1,189 @@
+"""An agent as a load test calls it (`loomlib.latency.load_test.LoadedAgent`)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Final
+
+from ..agents import AgentEntry
+from ..agents.agui import run_input
+from ..aws.bearer import Bearer
+from ..errors import NotSupportedError
+from ..latency.load.bodies import Bodies, LoadBody, SameBody
+from ..latency.load.engine import LoadTarget
+from ..latency.load_test import CallTrace, TimedCall
+from ..store import Store
+from .capturing import stored_row
+from .context import Context
+from .study_target import StudyTarget
+from .tracing import find_traces
+
+if TYPE_CHECKING:
+    from .trace_view import TraceView
+
+_LAST_CALLS: Final = 20
+_MS: Final = 1e6
+
+
+class LoadTestTarget:
+    """One endpoint of an agent with the operations that a load test needs; made by `agent.targets.load_target()`.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent.
+        qualifier: The endpoint.
+        bearer: The token of its calls, or a function that returns it.
+
+    Raises:
+        NotSupportedError: The agent speaks MCP or A2A, whose calls are several requests.
+    """
+
+    def __init__(self, context: Context, entry: AgentEntry, qualifier: str, *, bearer: Bearer | None = None) -> None:
+        if entry.protocol in ("MCP", "A2A"):
+            raise NotSupportedError(
+                f"The load engine makes calls of one request; an agent that speaks {entry.protocol} needs several",
+                on=entry.name,
+                try_="an agent that speaks HTTP or AG-UI",
+            )
+        self._context, self._entry, self._bearer = context, entry, bearer
+        self._study = StudyTarget(context, entry, qualifier, bearer=bearer)
+        self.name, self.arn, self.qualifier = entry.name, str(entry.arn), qualifier
+        self.labels, self.scope = context.labels, context.where
+        self.platform_version = self._study.platform_version
+
+    @property
+    def store(self) -> Store:
+        """Where studies and invocations are stored."""
+        return self._context.store
+
+    @property
+    def folder(self) -> Path:
+        """Where the journals of load tests are kept, in Loom's home folder."""
+        return self._context.settings.home / "load-tests"
+
+    def target(self) -> LoadTarget:
+        """Return where the load engine sends its requests, and what authorizes them."""
+        return LoadTarget.runtime(
+            self.arn,
+            self._context.clients.connection,
+            qualifier=self.qualifier,
+            bearer=self._bearer,
+        )
+
+    def bodies(self, prompt: str) -> Bodies:
+        """Return the bodies of calls with a prompt, in the agent's own format."""
+        return (
+            _RunInputs(prompt)
+            if self._entry.protocol == "AGUI"
+            else SameBody(prompt=prompt, form=self._entry.message_format)
+        )
+
+    def end_session(self, session_id: str) -> bool:
+        """End a runtime session; return False when it had ended already."""
+        return self._study.end_session(session_id)
+
+    async def is_alive(self) -> bool:
+        """Return whether the service accepts connections."""
+        return await self._study.is_alive()
+
+    def usual_cost(self) -> tuple[float, int] | None:
+        """Return the mean cost of the agent's last stored calls in US dollars and their number; None when unknown."""
+        rows = [
+            row for row in self.store.invocations.list(self._entry.id, limit=_LAST_CALLS) if row.status == "complete"
+        ]
+        stored = self.store.traces.get_many([row.id for row in rows])
+        known = [row for row in rows if row.id in stored and stored[row.id].is_complete]
+        amounts = [view.cost().total for view in self._views(known)] if known else []
+        values = [amount.value for amount in amounts if amount.value is not None]
+        return (fmean(values), len(values)) if values else None
+
+    def keep(self, calls: Sequence[TimedCall], prompt: str, labels: Sequence[str]) -> list[int]:
+        """Store calls beside other invocations, and return their ids.
+
+        Args:
+            calls: The calls.
+            prompt: What they sent.
+            labels: Labels of the stored invocations.
+        """
+        invocations = self.store.invocations
+        ids: list[int] = []
+        for timed in calls:
+            call = timed.call
+            id = invocations.begin(
+                agent_id=self._entry.id,
+                session_id=call.session_id,
+                qualifier=self.qualifier,
+                prompt=prompt,
+                client_invoke_time=timed.sent_unix_s,
+                labels=(*self.labels, *labels),
+            )
+            sent_s = call.sent_s or 0.0
+            invocations.finish(
+                id,
+                status="complete" if call.is_complete else "error",
+                response="",
+                client_done_time=timed.done_unix_s,
+                client_duration_ms=(timed.done_unix_s - timed.sent_unix_s) * 1e3,
+                ttft_ms=None if call.first_byte_s is None else (call.first_byte_s - sent_s) * 1e3,
+                connect_ms=call.connect_ms,
+                bytes_received=call.bytes_received,
+                failure=call.failure,
+                error_message=call.error_message,
+                trace_id=timed.trace_id,
+            )
+            ids.append(id)
+        return ids
+
+    def traces(self, invocation_ids: Sequence[int]) -> list[CallTrace]:
+        """Return what the telemetry says of stored calls; waits as long as the settings allow.
+
+        Args:
+            invocation_ids: Ids that `keep` returned.
+        """
+        rows = [stored_row(self._context, id) for id in invocation_ids]
+        return [
+            CallTrace(
+                invocation_id=view.invocation_id,
+                state=view.state,
+                breakdown=view.breakdown(),
+                span_ms=_own_times_ms(view),
+                cost=view.cost(),
+            )
+            for view in self._views(rows)
+        ]
+
+    def _views(self, rows: Sequence[object]) -> list[TraceView]:
+        return find_traces(self._context, self._entry, rows, progress=lambda _line: None)  # pyright: ignore
+
+
+class _RunInputs:
+    """Bodies for an agent that speaks AG-UI: each has the session as its thread."""
+
+    def __init__(self, prompt: str) -> None:
+        self._prompt = prompt
+
+    def body(self, call: int, turn: int, session_id: str) -> LoadBody:
+        return SameBody(payload=run_input(self._prompt, thread_id=session_id)).body(call, turn, session_id)
+
+
+def _own_times_ms(view: TraceView) -> dict[str, float]:
+    """Return the time of each span without that of its children, by name; children side by side count once."""
+    own: defaultdict[str, float] = defaultdict(float)
+    for _, span in view.trace.walk():
+        own[span.name] += (span.duration_ns - _covered_ns(view, span.span_id)) / _MS
+    return dict(own)
+
+
+def _covered_ns(view: TraceView, span_id: str) -> int:
+    span = view.trace.span(span_id)
+    if span is None:
+        return 0
+    covered, until = 0, span.start_ns
+    for child in sorted(view.trace.children(span_id), key=lambda child: child.start_ns):
+        begin, end = max(child.start_ns, until), min(child.end_ns, span.end_ns)
+        if end > begin:
+            covered, until = covered + end - begin, end
+    return covered
