@@ -296,6 +296,8 @@ def test_every_service_that_is_answered_is_signed_for_by_its_name() -> None:
     for name in ("iam", "ecr", "ssm", "lambda", "codebuild", "s3", "sqs", "kms", "logs", "cloudwatch", "stepfunctions"):
         signed: str = boto3.client(name, region_name="us-east-1").meta.service_model.signing_name
         assert is_signed_for(signed, "us-gov-west-1"), name
+    for name in ("../data/s3", "s3/2006-03-01", "", "no-service"):
+        assert not is_signed_for(name, "us-gov-west-1"), name
 
 
 def test_a_key_ends_with_its_session(caller: Caller) -> None:

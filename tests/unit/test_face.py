@@ -54,7 +54,7 @@ def test_a_connection_loads_no_data_or_cloud_library_until_it_is_used(package):
 @pytest.mark.parametrize(
     ("process", "spared"),
     [
-        ("serve", ("aiohttp", "pandas", "sqlalchemy", "strands")),
+        ("serve", ("aiohttp", "numpy", "pandas", "sqlalchemy", "strands")),
         ("otlp.collecting", ("boto3", "moto", "werkzeug", "aiohttp", "pandas")),
         ("insights.running", ("boto3", "moto", "werkzeug", "aiohttp", "pandas")),
         ("memory.extraction.worker", ("boto3", "moto", "werkzeug", "aiohttp", "pandas", "sqlalchemy")),

@@ -9,11 +9,10 @@ from functools import lru_cache
 from typing import Any, cast
 from urllib.parse import unquote
 
-from botocore.loaders import Loader
-
 from loomlib.json_values import as_mapping, as_text, parse_object
 
 from ..error_forms import operation_of, protocol_of
+from ..service_models import signing_name
 from .named_resources import IAM_OPERATIONS, model_resources, named_resources
 
 _REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)*")
@@ -124,11 +123,8 @@ def is_signed_for(service: str, region: str) -> bool:
     """
     if _REGION.fullmatch(region) is None or service == "s3files":  # which moto would answer as S3
         return False
-    loader = Loader()
-    if service not in loader.list_available_services("service-2"):
-        return service in _OTHER_SIGNING_NAMES
-    metadata: Mapping[str, str] = loader.load_service_model(service, "service-2")["metadata"]
-    return metadata.get("signingName", metadata["endpointPrefix"]) == service
+    signed_for = signing_name(service)
+    return service in _OTHER_SIGNING_NAMES if signed_for is None else signed_for == service
 
 
 def other_actions(

@@ -16,12 +16,12 @@ from functools import partial
 from typing import Any, Final
 
 from moto.core.model import ServiceModel
-from moto.core.utils import get_service_model
 
 from ..knowledge.ingestion import find_base
 from ..paging import page_request
 from ..resources import Place, ResourceRecord
 from ..resources.engine import ResourceEngine
+from ..service_models import service_model
 from ..wire import conflict, invalid, not_found
 from .resources import AGENT, AGENT_ALIAS, TEST_ALIAS
 from .tools import group_tools
@@ -103,7 +103,7 @@ class AgentParts:
 
     def __init__(self, engine: ResourceEngine) -> None:
         self._engine, self._store = engine, engine.store
-        model: ServiceModel = get_service_model("bedrock-agent")
+        model = service_model("bedrock-agent")
         checks = {"actionGroups": self._check_group, "knowledgeBases": self._check_base}
         self.handlers: dict[str, PartHandler] = {}
         for part in (ACTION_GROUP, KNOWLEDGE_BASE, COLLABORATOR):

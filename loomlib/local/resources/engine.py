@@ -10,10 +10,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from moto.core.model import ServiceModel
-from moto.core.utils import get_service_model
-
 from ..paging import page_request
+from ..service_models import service_model
 from ..wire import conflict, invalid, not_found
 from .behaviour import Behaviour, Draft
 from .declaration import Resource, bind
@@ -56,7 +54,7 @@ class ResourceEngine:
         self._account_id, self._clock = account_id, clock
         self._changing = asyncio.Lock()
         self._settling = Settling(store, self._changing, self._moment)
-        service: ServiceModel = get_service_model(model)
+        service = service_model(model)
         self._families = {
             resource.noun: Family(resource, behaviour, bind(resource, service)) for resource, behaviour in resources
         }

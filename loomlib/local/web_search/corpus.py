@@ -8,14 +8,17 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from loomlib.embeddings import embed
 
 from ..knowledge.chunking import chunks_of
-from ..knowledge.index import KnowledgeIndex
 from .pages import KINDS, WebPage, read_page
+
+if TYPE_CHECKING:
+    from ..knowledge.index import KnowledgeIndex
 
 _log = logging.getLogger(__name__)
 _MOST_PAGES: Final = 20_000
@@ -74,12 +77,17 @@ class WebCorpus:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._lock = threading.Lock()
-        self._index = KnowledgeIndex()
         self._state: dict[str, tuple[int, int]] = {}  # by path: time of change and size
         self._number_of: dict[str, int] = {}
         self._pages: dict[int, WebPage] = {}
         self._passages: dict[int, tuple[int, str]] = {}  # by number: the page's number and the text
         self._given = 0
+
+    @cached_property
+    def _index(self) -> KnowledgeIndex:
+        from ..knowledge.index import KnowledgeIndex  # numpy takes 0.1 s, which a service without pages does not cost
+
+        return KnowledgeIndex()
 
     def check(self) -> Path:
         """Return the folder.
