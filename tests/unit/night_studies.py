@@ -12,7 +12,7 @@ from loomlib.latency import Scenario, StudyDesign
 from loomlib.store import PlannedMeasurement, Store, StudyRow
 
 BEGAN = datetime(2026, 9, 28, 3, 0, tzinfo=UTC)
-"""The first night: a day on which a history of 60 days begins (`loomlib.latency.watch`)."""
+"""The first night."""
 AGENT_ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/calculator-AbC123dEf4"
 
 
@@ -27,6 +27,7 @@ def store_night(
     prompt: str = "2+2?",
     state: str = "complete",
     arn: str = AGENT_ARN,
+    began: datetime = BEGAN,
     environment: Mapping[str, Any] | None = None,
     labels: Sequence[str] = ("model: scripted (simulated)",),
 ) -> str:
@@ -43,7 +44,7 @@ def store_night(
             agent_name="calculator",
             design=StudyDesign(**counts, prompt=prompt).stored(),
             state=state,
-            created_at=BEGAN + timedelta(days=night, hours=hour),
+            created_at=began + timedelta(days=night, hours=hour),
             environment={"qualifier": "DEFAULT", "agent_version": version, **(environment or {})},
             labels=tuple(labels),
         )
@@ -67,7 +68,7 @@ def store_night(
 
 
 def durations(seed: int, night: int, *, level_ms: float = 320.0, count: int = 20) -> list[float]:
-    """Return heavy-tailed durations of one night, whose level varies by 3 % from night to night."""
+    """Return skewed durations of one night, whose level varies by 3 % from night to night."""
     random = np.random.default_rng([seed, night])
     level = level_ms * np.exp(0.03 * random.standard_normal())
-    return [float(value) for value in level * np.exp(0.25 * random.standard_normal(count))]
+    return [float(value) for value in level * np.exp(0.15 * random.standard_normal(count))]

@@ -107,12 +107,12 @@ def _between(last_before: datetime, first_after: datetime) -> str:
 
 
 def _nothing(result: WatchResult) -> str:
+    times = [at for history in result.histories for at in history.at]
     if not result.is_enough:
         return (
-            f"Too few nights: {plural(result.nights, 'night')} under the same conditions since {day(result.since)}; a "
-            f"change can be found from {result.fewest_nights} on."
+            f"Too few nights: {plural(result.nights, 'night')} under the same conditions since "
+            f"{day(min(times, default=result.since))}; a change can be found from {result.fewest_nights} on."
         )
-    times = [at for history in result.histories for at in history.at]
     limit = f" of more than {percent(result.max_slower)}" if result.max_slower else ""
     return (
         f"No regression{limit} in {plural(result.nights, 'night')} from {day(min(times))} to {day(max(times))}, in "

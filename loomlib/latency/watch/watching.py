@@ -68,6 +68,8 @@ def watch_agent(
         raise ValueError(f"days must be at least 1, not {days}")
     if not 0 <= max_slower < math.inf:
         raise ValueError(f"max_slower must be a share of at least 0, such as 0.1 for 10 %, not {max_slower}")
+    if wrong := [name for name in scenarios if name not in tuple(Scenario)]:
+        raise ValueError(f"a scenario is {', '.join(Scenario)}, not {wrong[0]!r}")
     moment = now or datetime.now(UTC)
     begin = _beginning(moment, days, since)
     figures = [
