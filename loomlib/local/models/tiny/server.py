@@ -22,6 +22,7 @@ from ..refusals import ModelRefusedError
 from .settings import TinySettings
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
+_KEPT_TEXTS: Final = 128  # each of less than 4,096 tokens, so at most some 30 MB
 _ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "TMPDIR", "LANG", "HOME")  # no key of anybody's
 
 
@@ -40,20 +41,28 @@ class TinyServer:
         self._turn = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
         self._ready = False
+        self._tokens: dict[tuple[str, bool], list[int]] = {}  # the one that was used last is last
         self.generation = 0
         self._process: subprocess.Popen[bytes]
         self._folder: Path
         self._process, self._folder = self._spawn()
 
     async def tokens(self, text: str, *, marks: bool = False) -> list[int]:
-        """Return the tokens of a text.
+        """Return the tokens of a text; those of texts that come again, such as a system prompt, are kept.
 
         Args:
             text: The text.
             marks: Whether marks such as `<|im_start|>` in it are the model's own; in a user's text they are not.
         """
-        answer = await self._post("/tokenize", {"content": text, "parse_special": marks, "add_special": False})
-        return [token for entry in as_list(answer.get("tokens")) if (token := as_integer(entry)) is not None]
+        tokens = self._tokens.pop((text, marks), None)
+        if tokens is None:
+            answer = await self._post("/tokenize", {"content": text, "parse_special": marks, "add_special": False})
+            tokens = [token for entry in as_list(answer.get("tokens")) if (token := as_integer(entry)) is not None]
+        if len(tokens) < self._settings.context_tokens:  # a longer text is refused anyway
+            self._tokens[text, marks] = tokens
+        if len(self._tokens) > _KEPT_TEXTS:
+            del self._tokens[next(iter(self._tokens))]
+        return list(tokens)
 
     async def read(self, prompt: list[int], slot: int, *, continues: bool) -> None:
         """Compute a prompt in a slot without an answer, from its first token on or as the slot's own `continues`."""
