@@ -3,7 +3,7 @@
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, coverage, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways,
 arrivals, ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox,
-code, functions, knowledge, starts, load.
+code, functions, knowledge, starts, load, search, tiny.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from . import (
     bench_sessions,
     bench_snapshots,
     bench_streaming,
+    bench_tiny_model,
     bench_traces,
     bench_tracing,
     bench_truth,
@@ -76,6 +77,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "starts": bench_snapshots.starts,
     "load": bench_load.rows,
     "search": bench_search.rows,
+    "tiny": bench_tiny_model.rows,
     "traces": bench_traces.rows,
     "lookup": bench_intake.lookup,
     "truth": bench_truth.rows,
