@@ -152,14 +152,14 @@ def gate(result: LoadResult, min_load: float) -> Gate:
         text = "Gate unclear: no step was made."
     elif found.load is None:
         outcome, figure = (MISSED if (high or min_load) <= min_load else UNCLEAR), None
-        text = f"Gate {outcome}: the agent holds {load_text(result, found)}; limit {exact(min_load)} {unit}."
+        text = f"Gate {outcome}: the agent {load_text(result, found)}; limit {exact(min_load)} {unit}."
     else:
         outcome = UNCLEAR
         if low is not None and low >= min_load:
             outcome = PASSED
         elif high is not None and high < min_load:
             outcome = MISSED
-        text = f"Gate {outcome}: the agent holds {load_text(result, found)}, at least {exact(min_load)} are wanted."
+        text = f"Gate {outcome}: the agent {load_text(result, found)}, at least {exact(min_load)} are wanted."
         figure = Estimate(
             value=found.load,
             low=min(low if low is not None else found.load, found.load),

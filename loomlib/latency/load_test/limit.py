@@ -106,15 +106,15 @@ def _client(low: LoadedStep, knee: LoadedStep) -> str | None:
     assert low.figures is not None
     assert knee.figures is not None
     made, cpu, lag = knee.figures.made_share, knee.figures.cpu_share, knee.figures.lag.p50_ms
-    if made is not None and made < _CLIENT_MADE_SHARE:
-        return f"it sent {percent(made)} of the calls in time"
-    if cpu is not None and cpu > _CLIENT_CPU_SHARE:
-        return f"its processors were busy {percent(cpu)} of the time"
     before, beyond = (step.figures.ttft[0.5].estimate.value for step in (low, knee) if step.figures is not None)
     if lag is not None and before is not None and beyond is not None:
         grew = beyond - before
         if lag > 1 and lag > _CLIENT_LAG_SHARE * max(grew, 0.0):
             return f"it sent calls {milliseconds(lag)} late"
+    if cpu is not None and cpu > _CLIENT_CPU_SHARE:
+        return f"its processors were busy {percent(cpu)} of the time"
+    if made is not None and made < _CLIENT_MADE_SHARE:
+        return f"it sent {percent(made)} of the calls in time"
     return None
 
 

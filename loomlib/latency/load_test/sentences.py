@@ -19,7 +19,7 @@ def sentences(result: LoadResult) -> list[str]:
 
 
 def load_text(result: LoadResult, found: FoundLoad) -> str:
-    """Return the load with its interval: `14 calls a second [13–15]`.
+    """Return the load with its interval and its verb: `holds 14 calls a second [13–15]`.
 
     Args:
         result: The load test.
@@ -27,11 +27,11 @@ def load_text(result: LoadResult, found: FoundLoad) -> str:
     """
     unit = "users" if result.design.is_closed_loop else "calls a second"
     if found.load is None:
-        return f"not even {number(result.low_step.load if result.low_step else result.design.lowest)} {unit}"
+        return f"does not hold even {number(result.low_step.load if result.low_step else result.design.lowest)} {unit}"
     bounds = ""
     if found.low is not None and found.high is not None and found.low < found.high:
         bounds = f" [{interval(found.low, found.high, of=found.load)}]"
-    return f"{number(found.load)} {unit}{bounds}"
+    return f"holds {number(found.load)} {unit}{bounds}"
 
 
 def cost_text(result: LoadResult) -> str:
@@ -55,12 +55,11 @@ def _answer(result: LoadResult) -> str:
     if found is None:
         return f"The load that the agent holds with {slo} is not known: no step was made."
     limit = load_limit(result)
-    verb = "holds" if found.load is not None else "does not hold"
     where = ""
     if found.load is not None and found.high is None:
         where = ", the highest load that was offered" if limit.kind == NONE else ""
     subject = "The agent" if limit.kind != CLIENT else "As far as this client can tell, the agent"
-    parts = [f"{subject} {verb} {load_text(result, found)} with {slo}{where}"]
+    parts = [f"{subject} {load_text(result, found)} with {slo}{where}"]
     if limit.text:
         parts.append(limit.text)
     parts.append(cost_text(result))

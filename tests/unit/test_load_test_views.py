@@ -1,0 +1,218 @@
+"""What a load test says of stored steps and traces: its first sentence, its limit, its table and its gate."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loomlib.errors import StudyError
+from loomlib.experiments import StudyLedger, UnitOutcome
+from loomlib.latency.load.calls import LoadCall
+from loomlib.latency.load.engine import LoadStep
+from loomlib.latency.load_test import LoadDesign, LoadResult
+from loomlib.latency.load_test.estimate import LoadEstimate, check_allowed, estimate_load
+from loomlib.latency.load_test.next_step import MadeStep, WantedStep, next_step
+from loomlib.latency.load_test.steps import step_details
+from loomlib.store import Store, StudyRow
+
+SLO = "p90 TTFT < 800 ms, errors < 1 %"
+ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/desk-AbC123dEf4"
+LATE = 0.4
+
+
+def calls_at(load: float, ttft_ms: float, *, failed: int = 0, late_ms: float = 0.0) -> list[LoadCall]:
+    """Calls of ten seconds whose latency varies by a tenth; the first ones fail by a throttle."""
+    chance = random.Random(load)
+    calls: list[LoadCall] = []
+    for index in range(round(10 * load)):
+        at_s = index / load
+        done_s = at_s + (ttft_ms * chance.uniform(0.9, 1.1) + late_ms) / 1e3
+        is_failed = index % 3 == 0 and index // 3 < failed
+        calls.append(
+            LoadCall(
+                index=index,
+                session_id="s" * 33,
+                state="failed" if is_failed else "complete",
+                intended_s=at_s,
+                sent_s=at_s + late_ms / 1e3,
+                first_byte_s=None if is_failed else done_s,
+                done_s=done_s,
+                status=429 if is_failed else 200,
+                failure="throttle" if is_failed else None,
+                connect_ms=2.0 if index < 3 else 0.0,
+            )
+        )
+    return calls
+
+
+def parts(waiting_ms: float, *, model_ms: float = 100.0, n: int = 20, usd: float | None = 0.00042) -> dict[str, Any]:
+    """Where the time of calls went, as it is stored."""
+    part_ms = {"service_network": 10.0, "agent": 20.0 + waiting_ms, "model": model_ms, "tools": 0.0}
+    return {
+        "n": n,
+        "calls": 20,
+        "states": {"found": n},
+        "total_ms": sum(part_ms.values()) if n else 0.0,
+        "part_ms": part_ms if n else {},
+        "p50_ms": {},
+        "span_ms": {"wait for a free worker": waiting_ms, "POST /invocations": 20.0},
+        "usd": usd,
+        "usd_interval": None,
+        "usd_is_partial": False,
+        "why_unknown": "" if usd is not None else "the span states no usage",
+        "is_simulated": True,
+        "is_estimate": True,
+    }
+
+
+def stored(
+    tmp_path: Path,
+    steps: dict[float, list[LoadCall]],
+    *,
+    highest: dict[str, Any] | None = None,
+    state: str = "complete",
+    labels: tuple[str, ...] = ("local AgentCore", "model: scripted (simulated)"),
+    **environment: Any,
+) -> LoadResult:
+    """A load test whose steps are stored."""
+    store = Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
+    design = LoadDesign(slo=SLO, loads=() if highest else tuple(steps), seconds=10, sessions=2, prompt="Hello")
+    environment |= {"qualifier": "DEFAULT"} | ({"highest": highest} if highest else {})
+    row = StudyRow(
+        id="load-1",
+        scope="local",
+        agent_arn=ARN,
+        agent_name="desk",
+        design=design.stored(),
+        created_at=datetime.now(UTC),
+        environment=environment,
+        labels=labels,
+    )
+    ledger = StudyLedger(store, "load-1")
+    ledger.open(row, design.planned(), resume="")
+    units = LoadResult.load(store, "load-1").steps
+    for unit, (load, calls) in zip(units, steps.items(), strict=False):
+        made = LoadStep(calls=calls, cpu_s=0.1, started_at=datetime.now(UTC), processes=2)
+        details = step_details(made, calls, design.limits, load=load, seconds=10, elapsed_s=10.5, users=False, seed=0)
+        ledger.claim(unit)
+        ledger.record(unit, UnitOutcome(values={"duration_ms": 10_500.0}, details=details))
+    ledger.save(state, finished=state == "complete")
+    return LoadResult.load(store, "load-1")
+
+
+FOUND = {"load": 14.0, "low": 13.0, "high": 15.0, "is_within_tolerance": True, "reason": "known"}
+
+
+def test_the_first_sentence_says_what_load_holds_why_not_more_and_what_it_costs(tmp_path: Path) -> None:
+    steps = {6.0: calls_at(6, 130), 13.0: calls_at(13, 300), 18.0: calls_at(18, 1200)}
+    traces = {"0": parts(0), "1": parts(170), "2": parts(410)}
+    result = stored(tmp_path, steps, highest=FOUND, traces=traces)
+    assert result.sentences()[0] == (
+        "The agent holds 14 calls a second [13–15] with p90 TTFT < 800 ms, errors < 1 %; at 18 a second calls "
+        "spent 410 ms longer in the agent's span “wait for a free worker”, 75.9 % of their time; at 13 a second "
+        "1\u202f000 calls cost $0.42 (simulated, not billed)."
+    )
+    assert [row[0] for row in result.text_table().rows] == ["6", "13", "18"]
+    assert result.time_table().shape == (5, 3)
+
+
+def test_the_model_is_named_when_its_time_grew_most(tmp_path: Path) -> None:
+    traces = {"0": parts(0), "1": parts(30, model_ms=900)}
+    result = stored(tmp_path, {6.0: calls_at(6, 130), 18.0: calls_at(18, 1200)}, traces=traces)
+    assert "at 18 a second calls waited 800 ms longer for the model, 93.8 % of their time" in result.sentences()[0]
+
+
+def test_a_late_client_is_the_limit_and_not_the_agent(tmp_path: Path) -> None:
+    steps = {6.0: calls_at(6, 130), 18.0: calls_at(18, 130, late_ms=900)}
+    result = stored(tmp_path, steps, traces={"0": parts(0), "1": parts(0)})
+    first = result.sentences()[0]
+    assert first.startswith("As far as this client can tell, the agent holds 6 calls a second [6–18]")
+    assert "at 18 a second this client was the limit, not the agent: it sent calls 900 ms late" in first
+
+
+def test_refused_calls_are_a_quota_and_count_as_failures_never_as_fast_answers(tmp_path: Path) -> None:
+    result = stored(tmp_path, {6.0: calls_at(6, 130), 18.0: calls_at(18, 130, failed=40)})
+    first, *others = result.sentences()
+    assert "at 18 a second AgentCore refused" in first
+    assert "(HTTP 429): a quota" in first
+    assert any("40 throttle" in text for text in others)
+    _, last = result.text_table().rows
+    assert last[3].startswith("40 ")
+    assert last[5].startswith("1") or last[5].startswith("130")
+
+
+def test_without_traces_it_says_so_and_tells_what_the_socket_knows(tmp_path: Path) -> None:
+    empty = {"0": parts(0, n=0, usd=None), "1": parts(0, n=0, usd=None)}
+    result = stored(tmp_path, {6.0: calls_at(6, 130), 18.0: calls_at(18, 1200)}, traces=empty)
+    first = result.sentences()[0]
+    assert "no traces: the calls' spans were not exported" in first
+    assert "the first byte came 1." in first
+    assert "what 1\u202f000 calls cost is not known: the span states no usage" in first
+    assert "No traces: the calls' spans were not exported." in result.sentences()
+
+
+def test_a_load_test_without_a_load_beyond_claims_no_limit(tmp_path: Path) -> None:
+    result = stored(tmp_path, {6.0: calls_at(6, 130), 12.0: calls_at(12, 140)}, traces={"0": parts(0), "1": parts(0)})
+    assert result.sentences()[0].startswith(
+        f"The agent holds 12 calls a second with {SLO}, the highest load that was offered; at 12 a second"
+    )
+    assert result.gate(12).outcome == "passed"
+    assert result.gate(13).outcome == "unclear"
+
+
+def test_an_agent_that_is_too_slow_at_any_load_holds_none(tmp_path: Path) -> None:
+    result = stored(tmp_path, {6.0: calls_at(6, 1300), 12.0: calls_at(12, 1400)})
+    assert result.sentences()[0].startswith(f"The agent does not hold even 6 calls a second with {SLO}")
+    assert result.gate(1).outcome == "unclear"
+    assert result.gate(6).outcome == "missed"
+
+
+def test_an_unfinished_test_says_so(tmp_path: Path) -> None:
+    result = stored(tmp_path, {6.0: calls_at(6, 130)}, highest=None, state="interrupted")
+    assert any(text.startswith("This load test is not finished: 1 step measured") for text in result.sentences())
+
+
+def test_the_next_step_of_a_search_follows_from_the_steps_before() -> None:
+    design = LoadDesign(slo=SLO, lowest=1, highest=64, seconds=30, prompt="Hello")
+    made: list[MadeStep] = []
+    loads: list[float] = []
+    while isinstance(wanted := next_step(design, made), WantedStep):
+        assert next_step(design, made) == wanted
+        loads.append(wanted.load)
+        calls = calls_at(wanted.load, 130 if wanted.load < 20 else 1200)
+        made.append(MadeStep(calls=lambda calls=calls: calls, elapsed_s=wanted.seconds + LATE))
+    assert wanted is not None
+    assert loads[:3] == [8, 16, 32]
+    assert sum(step.elapsed_s for step in made) < 35
+
+
+class Subject:
+    """What the estimate asks of an agent."""
+
+    name, scope = "desk", "aws"
+
+    def usual_cost(self) -> tuple[float, int] | None:
+        return 0.002, 20
+
+
+def test_on_aws_many_calls_are_refused_before_the_first_one() -> None:
+    design = LoadDesign(slo=SLO, highest=200, seconds=60, sessions=0, prompt="Hello")
+    estimate: LoadEstimate = estimate_load(design, Subject())  # pyright: ignore[reportArgumentType]
+    assert "at most 12\u202f329 calls" in str(estimate)
+    assert "at most $24.66 at the mean cost of its last 20 calls" in str(estimate)
+    assert "quota of 100 new sessions a minute" in str(estimate)
+    with pytest.raises(StudyError, match=r"most_calls=12329"):
+        check_allowed(estimate, design, Subject())  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"arrivals": "often"}, {"lowest": 9, "highest": 3}, {"loads": (0.0,)}, {"slo": "cost < $1"}, {"seconds": 0}],
+)
+def test_a_design_that_cannot_be_run_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"arrivals|loads|limits|above 0"):
+        LoadDesign(**{"slo": SLO, "prompt": "Hello", **wrong})
