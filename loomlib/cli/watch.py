@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,10 @@ import click
 from ..errors import AgentNotFoundError
 from ..presentation.formats import join
 from .command_context import CommandContext, pass_command_context
-from .output import emit_json, printable
+from .output import emit_json, printable, say
 
 if TYPE_CHECKING:
+    from ..latency.watch import WatchResult
     from ..store import Store, StudyRow
 
 _LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%?)")
@@ -42,6 +44,10 @@ _LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%?)")
     type=click.DateTime(["%Y-%m-%d"]),
     help="Begin the history on this day, to accept a change as the new level.",
 )
+@click.option("--allow-overload", is_flag=True, help="Compare also studies that an overloaded machine disturbed.")
+@click.option(
+    "--notify", "names", multiple=True, help="Notify the address in LOOM_ALERT_URL_<NAME> of a regression; repeatable."
+)
 @pass_command_context
 def watch(
     command: CommandContext,
@@ -52,6 +58,8 @@ def watch(
     days: int,
     max_slower: str,
     since: date | None,
+    allow_overload: bool,
+    names: tuple[str, ...],
 ) -> int:
     """Search the stored latency studies of AGENT for a day on which it became slower.
 
@@ -76,13 +84,33 @@ def watch(
             days=days,
             max_slower=_share(max_slower),
             since=since,
+            allow_overload=allow_overload,
         )
+    problems = _notify(result, names) if result.regressions and names else ()
     if command.as_json:
-        emit_json(result.summary())
+        emit_json({**result.summary(), "problems": list(problems)})
     else:
         for sentence in result.sentences():
             click.echo(printable(sentence))
+        for problem in problems:
+            say(f"not notified: {printable(problem)}")
     return result.exit_code
+
+
+def _notify(result: WatchResult, names: tuple[str, ...]) -> Sequence[str]:
+    """Send the sentences of a regression as `loom alerts check` sends an alarm; return what could not be sent."""
+    from ..alerts import Notification, apprise_notify
+
+    title = f"{result.agent_name} became slower"
+    return apprise_notify()(
+        Notification(
+            alert=f"watch {result.agent_name}",
+            state="alarm",
+            title=title,
+            body="\n".join(result.sentences()),
+            names=names,
+        )
+    )
 
 
 def _newest_study(store: Store, scope: str, agent: str) -> StudyRow:

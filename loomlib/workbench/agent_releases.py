@@ -118,6 +118,7 @@ class AgentReleases:
         days: int = 60,
         max_slower: float = 0.0,
         since: date | None = None,
+        allow_overload: bool = False,
     ) -> WatchResult:
         """Return when the agent became slower or faster, by how much, and with which version.
 
@@ -133,6 +134,7 @@ class AgentReleases:
             days: Changes that were found in so many last days count.
             max_slower: How much slower is allowed, as a share.
             since: Where the history begins, to accept a change as the new level.
+            allow_overload: Whether to compare also studies that an overloaded machine disturbed.
 
         Raises:
             StudyError: No latency study of this endpoint is stored for that time.
@@ -150,6 +152,7 @@ class AgentReleases:
             days=days,
             max_slower=max_slower,
             since=since,
+            allow_overload=allow_overload,
         )
 
     def diff(self, before: str | int, after: str | int | None = None) -> VersionDiff:

@@ -161,6 +161,9 @@ def test_a_disturbed_machine_another_prompt_and_an_unfinished_study_are_left_out
     result = watch(store, 14)
     assert (result.exit_code, result.changes, result.nights) == (0, (), 14)
     said = str(result)
+    everything = watch(store, 14, allow_overload=True)
+    assert "6 studies on an overloaded machine are compared as they are" in str(everything)
+    assert everything.histories[0].values[-1] > 400
     assert "6 studies on an overloaded machine are left out: 6 Oct 2026" in said
     assert "1 study without an end left out." in said
     assert "1 night with another prompt is not compared (p50 of warm calls)." in said

@@ -47,7 +47,7 @@ class StoredNights:
 
     Attributes:
         nights: The nights, oldest first.
-        disturbed: When the studies were made that an overloaded machine disturbed; they are left out.
+        disturbed: When the studies were made that an overloaded machine disturbed.
         unfinished: Number of studies that are not complete; they are left out.
     """
 
@@ -56,7 +56,9 @@ class StoredNights:
     unfinished: int = 0
 
 
-def read_nights(store: Store, *, scope: str, arn: str, qualifier: str, since: datetime) -> StoredNights:
+def read_nights(
+    store: Store, *, scope: str, arn: str, qualifier: str, since: datetime, allow_overload: bool = False
+) -> StoredNights:
     """Read the nights of an endpoint of an agent from its latency studies.
 
     Args:
@@ -65,6 +67,7 @@ def read_nights(store: Store, *, scope: str, arn: str, qualifier: str, since: da
         arn: The runtime's ARN.
         qualifier: The endpoint.
         since: Studies before this moment are not read.
+        allow_overload: Whether to read studies that an overloaded machine disturbed.
     """
     changes = store.releases.changes(scope, arn, qualifier)
     disturbed: list[datetime] = []
@@ -77,9 +80,11 @@ def read_nights(store: Store, *, scope: str, arn: str, qualifier: str, since: da
             continue
         if study.state != "complete":
             unfinished += 1
-        elif StudyConditions.read(study.environment.get("machine")).is_disturbed:
+            continue
+        is_disturbed = StudyConditions.read(study.environment.get("machine")).is_disturbed
+        if is_disturbed:
             disturbed.append(study.created_at)
-        else:
+        if allow_overload or not is_disturbed:
             night = _night(store, study, changes)
             # A release at noon: the two halves of that day are two nights.
             key = (study.created_at.astimezone(UTC).date(), _frozen(night.facts), _frozen_all(night.conditions))

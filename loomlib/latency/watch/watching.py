@@ -42,6 +42,7 @@ def watch_agent(
     days: int = DAYS,
     max_slower: float = 0.0,
     since: date | None = None,
+    allow_overload: bool = False,
     now: datetime | None = None,
 ) -> WatchResult:
     """Return what changed between the stored latency studies of an agent, one night after the other.
@@ -59,6 +60,7 @@ def watch_agent(
         since: Where the history begins, such as the day from which a change is accepted as the new level. By default
             between `days` and twice as many days ago, at a day that stays the same for `days` days, since the
             probability of a false alarm holds for looks at one growing history.
+        allow_overload: Whether to compare also studies that an overloaded machine disturbed.
         now: The moment to look from; now by default.
 
     Raises:
@@ -77,7 +79,9 @@ def watch_agent(
         for scenario in ([Scenario(name) for name in scenarios] or list(Scenario))
         for metric in (metrics or WATCH_METRICS)
     ]
-    stored = read_nights(store, scope=scope, arn=agent_arn, qualifier=qualifier, since=begin)
+    stored = read_nights(
+        store, scope=scope, arn=agent_arn, qualifier=qualifier, since=begin, allow_overload=allow_overload
+    )
     nights = tuple(night for night in stored.nights if night.at <= moment)
     if not nights and not stored.disturbed:
         raise StudyError(
@@ -100,7 +104,7 @@ def watch_agent(
         changes=_newest([change for change in made if change.found >= limit]),
         earlier=_newest([change for change in made if change.found < limit]),
         fewest_nights=fewest_nights(),
-        notes=tuple(_notes(stored)),
+        notes=tuple(_notes(stored, allow_overload)),
         labels=tuple(nights[-1].facts["labels"].split(" · ")) if nights and "labels" in nights[-1].facts else (),
     )
 
@@ -227,13 +231,14 @@ def _newest(changes: Sequence[Change]) -> tuple[Change, ...]:
     return tuple(sorted(changes, key=lambda change: change.since, reverse=True))
 
 
-def _notes(stored: StoredNights) -> list[str]:
+def _notes(stored: StoredNights, allow_overload: bool) -> list[str]:
     notes: list[str] = []
     if stored.disturbed:
-        days = join([day(at) for at in stored.disturbed], most=5)
+        days = join(list(dict.fromkeys(day(at) for at in stored.disturbed)), most=5)
         count = len(stored.disturbed)
+        what = "compared as they are" if allow_overload else "left out"
         notes.append(
-            f"{plural(count, 'study', 'studies')} on an overloaded machine {'is' if count == 1 else 'are'} left out: "
+            f"{plural(count, 'study', 'studies')} on an overloaded machine {'is' if count == 1 else 'are'} {what}: "
             f"{days}."
         )
     if stored.unfinished:
