@@ -89,6 +89,7 @@ def _run_pip(what: Sequence[str], target: Path, scratch: Path, python: str, envi
         *(word for platform in PLATFORMS for word in ("--platform", platform)),
         *("--only-binary", ":all:", "--implementation", "cp", "--python-version", python),
         *("--no-compile", "--no-input", "--no-warn-script-location", "--disable-pip-version-check", "--quiet"),
+        "--no-warn-conflicts",  # with this interpreter's own packages: reading those takes most of pip's time
     ]
     try:
         done = subprocess.run(

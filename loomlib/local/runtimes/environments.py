@@ -110,6 +110,7 @@ class Environments:
             *(self._interpreter, "-I", "-m", "pip", *(("--python", str(python.executable)) if python else ())),
             *("install", "--target", str(partial / "packages"), "-r", str(lines)),
             *("--no-input", "--no-warn-script-location", "--quiet", *(() if code else ("--no-deps",))),
+            "--no-warn-conflicts",  # with the interpreter's own packages: reading those takes most of pip's time
         ]
         descriptors: list[int] = []
         if self._isolation.level == "bubblewrap":
