@@ -69,9 +69,11 @@ bench: $(READY)  ## speed, as ratios measured side by side
 bench-release: $(READY)  ## the same benchmarks in FORMER, a clone of the previous release, side by side
 	@$(BIN)/python -m tests.benchmarks.releases $(FORMER)
 
-bench-others:  ## what evaluations are measured beside, in .venv-others
+bench-others:  ## what evaluations and the load engine are measured beside, in .venv-others
 	@test -x .venv-others/bin/python || $(PYTHON) -m venv .venv-others
 	@.venv-others/bin/python -m pip install -q -r tests/benchmarks/requirements.txt
+	@test -x .venv-others/aiperf/bin/python || $(PYTHON) -m venv .venv-others/aiperf
+	@.venv-others/aiperf/bin/python -m pip install -q -r tests/benchmarks/requirements-aiperf.txt
 
 bubblewrap:
 	@.ci/bubblewrap

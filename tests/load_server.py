@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from urllib.parse import parse_qsl, urlsplit
 
 SESSION = b"x-amzn-bedrock-agentcore-runtime-session-id: "
@@ -65,8 +66,8 @@ class Server(asyncio.Protocol):
         elif path == "/cut":
             self.transport.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n\r\nhalf")
             self.transport.close()
-        elif path == "/paced":
-            self.paced(numbers, session)
+        elif path in ("/paced", "/chat"):
+            self.paced(numbers, session, chunk=_chat_chunk if path == "/chat" else _paced_chunk)
         elif path == "/wait":
             loop = asyncio.get_running_loop()
             loop.call_later(float(numbers["s"]), self.whole, 200, "application/json", b'{"result": "late"}')
@@ -79,7 +80,7 @@ class Server(asyncio.Protocol):
         head = f"HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\ncontent-length: {len(body)}\r\n\r\n"
         self.transport.write(head.encode() + body)
 
-    def paced(self, numbers: dict[str, str], session: str) -> None:
+    def paced(self, numbers: dict[str, str], session: str, *, chunk: Callable[[int, bool], bytes]) -> None:
         """Chunks at an even pace, the first after one pause; `/made` has when each was written."""
         loop, count, pause_s, begun_s = (
             asyncio.get_running_loop(),
@@ -92,13 +93,24 @@ class Server(asyncio.Protocol):
         def write(number: int) -> None:
             head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
             made.append(time.perf_counter_ns())
-            data = b'data: "%020d chunk of a stream, 60 bytes"\n\n' % made[-1]
+            data = chunk(made[-1], number == count - 1)
             end = b"0\r\n\r\n" if number == count - 1 else b""
             self.transport.write((b"" if number else head) + b"%x\r\n%b\r\n" % (len(data), data) + end)
             if number < count - 1:
                 loop.call_later(begun_s + (number + 2) * pause_s - time.perf_counter(), write, number + 1)
 
         loop.call_later(pause_s, write, 0)
+
+
+def _paced_chunk(made_ns: int, last: bool) -> bytes:
+    return b'data: "%020d chunk of a stream, 60 bytes"\n\n' % made_ns
+
+
+def _chat_chunk(made_ns: int, last: bool) -> bytes:
+    """A chunk of OpenAI's chat completions, one word long."""
+    choice = {"index": 0, "delta": {"content": "chunk "}, "finish_reason": "stop" if last else None}
+    chunk = {"id": str(made_ns), "object": "chat.completion.chunk", "created": 0, "model": "paced", "choices": [choice]}
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n" + (b"data: [DONE]\n\n" if last else b"")
 
 
 async def main() -> None:

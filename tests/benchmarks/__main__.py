@@ -3,7 +3,8 @@
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, coverage, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways,
 arrivals, ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox,
-code, functions, knowledge, starts, load, search, tiny.
+code, functions, knowledge, starts, load, search, tiny,
+aiperf.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from . import (
     bench_adk,
     bench_agui,
+    bench_aiperf,
     bench_code_interpreter,
     bench_coverage,
     bench_deploy,
@@ -76,6 +78,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "knowledge": bench_knowledge.rows,
     "starts": bench_snapshots.starts,
     "load": bench_load.rows,
+    "aiperf": bench_aiperf.rows,
     "search": bench_search.rows,
     "tiny": bench_tiny_model.rows,
     "traces": bench_traces.rows,

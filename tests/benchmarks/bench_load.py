@@ -35,7 +35,7 @@ _SESSION = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"
 
 def rows() -> Iterator[Row]:
     """Streams, bursts and memory."""
-    with _server() as port, tempfile.TemporaryDirectory(prefix="loom-bench-") as name:
+    with load_server() as port, tempfile.TemporaryDirectory(prefix="loom-bench-") as name:
         yield from streams(port, Path(name))
         yield from burst(port, Path(name))
         yield from memory(port, Path(name))
@@ -163,7 +163,8 @@ def memory(port: int, folder: Path) -> Iterator[Row]:
 
 
 @contextmanager
-def _server() -> Iterator[int]:
+def load_server() -> Iterator[int]:
+    """Run the server of known answers in a process of its own; yield its port."""
     server = subprocess.Popen([sys.executable, str(_SERVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdin is not None
     assert server.stdout is not None
