@@ -4,6 +4,7 @@ from loomlib.dispatch import register
 from loomlib.experiments import LogLines, Silent, register_result
 from loomlib.statistics.estimates import Estimate
 
+from .advice import CallsAdvice
 from .design import StudyDesign
 from .measured_agent import AgentWithStudyTarget, MeasuredAgent
 from .measurements import Measurement
@@ -18,6 +19,7 @@ register("StudyResult.gate", "loomlib.latency.gate:judge")
 
 __all__ = [
     "AgentWithStudyTarget",
+    "CallsAdvice",
     "Estimate",
     "LatencyStudy",
     "LogLines",

@@ -11,8 +11,10 @@ from statistics import median
 
 from loomlib.experiments import StudyFinding
 from loomlib.presentation.formats import milliseconds, number, percent, plural
+from loomlib.statistics.percentile_power import MOST_CALLS
 from loomlib.statistics.percentiles import estimate_percentile_difference, estimate_share, percentile
 
+from .advice import needed_for_width
 from .measurements import FOUND, NO_LOGS, NO_START_LINE, NOT_FOUND_YET, Measurement, of_scenario
 from .mixtures import FEWEST
 from .result import StudyResult
@@ -20,6 +22,7 @@ from .scenarios import Scenario
 from .summaries import ScenarioSummary, StudySummary
 
 _DRIFT_CONFIDENCE = 0.99
+_WIDE, _WANTED = 0.25, 0.1
 
 
 def findings(result: StudyResult) -> list[StudyFinding]:
@@ -39,7 +42,7 @@ def find(measurements: Sequence[Measurement], summary: StudySummary) -> list[Stu
     for scenario in Scenario:
         calls = [call for call in of_scenario(measurements, scenario) if call.is_done]
         checks += [_outliers(scenario, calls), _drift(scenario, calls), _connections(scenario, calls)]
-    checks += [_attempts(measurements), _floor(summary)]
+    checks += [_attempts(measurements), _floor(summary), _width(measurements, summary)]
     return [finding for finding in checks if finding is not None]
 
 
@@ -240,4 +243,37 @@ def _floor(summary: StudySummary) -> StudyFinding | None:
         title="The harness is a large part of what was measured",
         evidence=f"floor {milliseconds(floor)}; medians {medians}",
         advice="Differences of that size may come from the harness; compare scenarios, not absolute numbers.",
+    )
+
+
+def _width(measurements: Sequence[Measurement], summary: StudySummary) -> StudyFinding | None:
+    """Look for intervals of p90 with an end far from its value; say how many calls would make them narrow."""
+    shown: list[str] = []
+    widest = 0.0
+    for item in summary.scenarios:
+        p90 = item.p90
+        if p90.value is None or p90.low is None or p90.high is None or p90.value <= 0:
+            continue
+        above = 0.0 if p90.open_above else p90.high - p90.value
+        margin = max(above, p90.value - p90.low) / p90.value
+        if margin <= _WIDE:
+            continue
+        calls = of_scenario(measurements, item.scenario)
+        durations = tuple(call.duration_ms for call in calls if call.is_done and call.duration_ms)
+        needed = needed_for_width(durations, 0.9, _WANTED)
+        wanted = f"more than {plural(MOST_CALLS, 'call')}" if needed is None else f"about {plural(needed, 'call')}"
+        bound = "no upper bound, at least " if p90.open_above else ""
+        shown.append(
+            f"{item.scenario} {bound}±{percent(margin)} of {plural(item.n, 'call')}, {wanted} would give "
+            f"±{percent(_WANTED)}"
+        )
+        widest = max(widest, margin)
+    if not shown:
+        return None
+    return StudyFinding(
+        kind="width",
+        title=f"p90 is known within ±{percent(widest)} only",
+        evidence="; ".join(shown),
+        advice="Make a larger study: LatencyStudy(agent).advice(within=0.1).counts() has the numbers of calls, by the "
+        "spread of this one.",
     )

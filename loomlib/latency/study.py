@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from loomlib.errors import LoomError
 from loomlib.experiments import StudyLedger, StudyRun
 
+from .advice import CallsAdvice, advise
 from .agent_study import AgentStudy
 from .calls import Calls
 from .design import DEFAULT_PROMPT, StudyDesign
@@ -104,6 +105,37 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
             for call in self.design.calls()
         ]
         return pd.DataFrame(rows, columns=["position", "block", "scenario", "session"])
+
+    def advice(
+        self, *, p: float = 0.9, within: float = 0.1, difference: float | None = None, pilot: str | None = None
+    ) -> CallsAdvice:
+        """Return how many calls each scenario needs, from the spread of an earlier study; makes no call.
+
+        Examples:
+            >>> advice = LatencyStudy(agent, sticky=0).advice(within=0.1)
+            >>> print(advice)
+            >>> LatencyStudy(agent, sticky=0, **advice.counts()).run()
+
+        Args:
+            p: The percentile of interest, 0 to 1.
+            within: The margin that its interval shall have, as a share of its value.
+            difference: Instead of a margin: the difference between two studies that shall be seen, as a share.
+            pilot: Id of the earlier study; the newest of the same agent, endpoint and prompt by default.
+
+        Raises:
+            StudyError: No earlier study is stored: make a pilot first.
+        """
+        return advise(
+            self.store,
+            self.design,
+            agent_arn=self.agent.arn,
+            scope=self.agent.scope,
+            qualifier=self.agent.qualifier,
+            p=p,
+            within=within,
+            difference=difference,
+            pilot=pilot,
+        )
 
     # What the kernel asks (see `Study`).
 

@@ -35,6 +35,7 @@ from .pairs import (
     paired_bootstrap,
     paired_t,
 )
+from .percentile_power import calls_for_percentile_difference, calls_for_width
 from .percentiles import (
     CONFIDENCE,
     PERCENTILE_METHOD,
@@ -77,6 +78,8 @@ __all__ = [
     "benjamini_hochberg",
     "bootstrap_means",
     "bounded_from",
+    "calls_for_percentile_difference",
+    "calls_for_width",
     "cases_for_difference",
     "cases_for_flips",
     "cluster_means",

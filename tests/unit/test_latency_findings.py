@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -31,7 +32,8 @@ def test_chance_alone_rarely_gives_a_finding() -> None:
     seen = 0
     for seed in range(100):
         drawn = np.random.default_rng(seed).lognormal(3, 0.3, (3, 20)).tolist()
-        seen += bool(findings(calls(cold=drawn[0], warm=drawn[1], sticky=drawn[2])))
+        # How wide an interval is, is no chance: 20 such calls know their p90 badly.
+        seen += bool(findings(calls(cold=drawn[0], warm=drawn[1], sticky=drawn[2])).keys() - {"width"})
     assert seen <= 8
 
 
@@ -93,3 +95,10 @@ def test_calls_made_again_are_reported() -> None:
     made = calls(warm=STEADY)
     made[5] = replace(made[5], attempt=2)
     assert findings(made)["resumed"].evidence == "positions 5"
+
+
+def test_a_wide_interval_says_how_many_calls_would_make_it_narrow() -> None:
+    drawn = np.random.default_rng(3).lognormal(5, 0.4, (2, 40)).tolist()
+    found = findings(calls(warm=drawn[0], sticky=STEADY))
+    assert re.fullmatch(r"p90 is known within ±\d+(\.\d)? % only", found["width"].title)
+    assert re.fullmatch(r"warm ±.+ % of 40 calls, about [\d\u202f]+ calls would give ±10 %", found["width"].evidence)
