@@ -149,7 +149,7 @@ def _smoothed(pilot: Sequence[float] | FloatArray) -> Callable[[FloatArray], Flo
     reach = 4.5 * bandwidth
     steps = np.arange(_GRID, dtype=np.float64) / (_GRID - 1)
     first, last = float(logs.min()) - reach, float(logs.max()) + reach
-    grid = first + (last - first) * steps
+    grid: FloatArray = np.asarray(first + (last - first) * steps, dtype=np.float64)
     below: FloatArray = _normal_cdf((grid[:, None] - _thinned(logs)) / bandwidth).mean(axis=1)
 
     def quantile(shares: FloatArray) -> FloatArray:
