@@ -15,6 +15,7 @@ from .study import LatencyStudy
 register_result("StudyResult", "loomlib.latency.analysis")
 register("StudyResult.measurements", "loomlib.latency.tables:measurements_frame")
 register("StudyResult.inside", "loomlib.latency.scenario_parts:split_scenarios")
+register("StudyResult.compare", "loomlib.latency.study_changes:find_changes")
 register("StudyResult.gate", "loomlib.latency.gate:judge")
 
 __all__ = [

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from loomlib.store import MeasurementRow, Store, StudyRow
 
     from .scenario_parts import CallTrace, ScenarioParts
+    from .study_changes import StudyChanges
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -136,6 +137,47 @@ class StudyResult(StudyRecord):
             traces: Traces of the study's calls; others are ignored.
         """
         return call("StudyResult.inside", self.calls, traces, seed=self.design.seed, title=self.title())
+
+    def compare(self, before: StudyResult) -> StudyChanges:
+        """Return what changed since an earlier study: each figure's difference with its interval.
+
+        Examples:
+            >>> StudyResult.load(bench.context.store, "…").compare(before).table()
+
+        Args:
+            before: The earlier study: of the same agent, of another version, or of another endpoint.
+
+        Raises:
+            ValueError: The studies have no scenario in common.
+        """
+        changes: StudyChanges = call(
+            "StudyResult.compare",
+            before.estimates(),
+            self.estimates(),
+            titles=(before.title(), self.title()),
+            caveats=self._caveats(before),
+        )
+        if not changes.scenarios:
+            raise ValueError("the two studies have no scenario in common")
+        return changes
+
+    def _caveats(self, before: StudyResult) -> list[str]:
+        """Return what differs between the studies beside the time."""
+        texts: list[str] = []
+        if before.design.prompt != self.design.prompt:
+            texts.append("The prompts differ, so a difference may be theirs.")
+        if before.scope != self.scope:
+            texts.append(f"One study ran {before.scope}, the other {self.scope}: the machines differ.")
+        if before.platform_version != self.platform_version:
+            texts.append(
+                f"The platform versions differ: {before.platform_version or 'unknown'} before, "
+                f"{self.platform_version or 'unknown'} after."
+            )
+        texts.append(
+            "The studies ran at different times, so what else changed in between is part of a difference; "
+            "ComparisonStudy calls two agents in turn."
+        )
+        return texts
 
     def gate(
         self, max_p90_ms: float, scenario: Scenario | str = Scenario.WARM, *, allow_overload: bool = False

@@ -143,20 +143,38 @@ def estimate_percentile_difference(
         The estimate; without a value when a sample is too small to bound its percentile.
     """
     before, after = (estimate_percentile(values, p, confidence=confidence) for values in (first, second))
+    return difference_of(before, after, method=DIFFERENCE_METHOD, needed_n=bounded_from(p, confidence))
+
+
+def difference_of(before: Estimate, after: Estimate, *, method: str, needed_n: int | None = None) -> Estimate:
+    """Estimate `after` minus `before` from the intervals of two independent estimates; see the function above.
+
+    For shares with Wilson's intervals this is Newcombe's interval (Statistics in Medicine 17, 1998, method 10).
+
+    Args:
+        before: The estimate that is subtracted.
+        after: The other estimate, of the same confidence level.
+        method: Name of the method.
+        needed_n: Smallest sample size with which both have two ends.
+
+    Returns:
+        The estimate; without a value when one of them has none, or is open above.
+    """
+    if before.confidence != after.confidence:
+        raise ValueError(f"the confidence levels differ: {before.confidence} and {after.confidence}")
     n = min(before.n, after.n)
     ends = (before.value, before.low, before.high, after.value, after.low, after.high)
     if before.open_above or after.open_above or any(end is None for end in ends):
-        return Estimate.missing(
-            TOO_SMALL, n=n, confidence=confidence, method=DIFFERENCE_METHOD, needed_n=bounded_from(p, confidence)
-        )
+        reason = next((one.reason for one in (before, after) if one.reason), TOO_SMALL)
+        return Estimate.missing(reason, n=n, confidence=before.confidence, method=method, needed_n=needed_n)
     v1, l1, u1, v2, l2, u2 = (float(end or 0.0) for end in ends)
     return Estimate(
         value=v2 - v1,
         low=v2 - v1 - math.hypot(v2 - l2, u1 - v1),
         high=v2 - v1 + math.hypot(u2 - v2, v1 - l1),
         n=n,
-        confidence=confidence,
-        method=DIFFERENCE_METHOD,
+        confidence=before.confidence,
+        method=method,
     )
 
 

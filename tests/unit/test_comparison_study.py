@@ -97,3 +97,19 @@ def test_a_stopped_comparison_resumes_without_repeating_a_call(store: Store) -> 
 def test_a_comparison_needs_two_agents(store: Store) -> None:
     with pytest.raises(ValueError, match="two agents"):
         loom.ComparisonStudy({"one": scripted(store, "one", 100)})
+
+
+def test_differences_of_three_agents_hold_together_in_95_percent_of_studies(store: Store) -> None:
+    three, two = compare(store, one=100, two=100, three=100), compare(store, four=100, five=100)
+    confidences = [effect.p50_difference.confidence for effect in effects(three) if effect.p50_difference is not None]
+    assert confidences == [pytest.approx(0.975)] * 2
+    assert any("[97.5 %]" in column for column in three.text_table().columns)
+    assert "97.5 % interval" in " ".join(three.sentences())
+    assert any(
+        "the 2 differences of a figure together hold in 95 % of studies" in note for note in three.method().notes
+    )
+    assert effects(two)[1].p50_difference is not None
+    assert effects(two)[1].p50_difference.confidence == pytest.approx(0.95)
+    needed = effects(three)[1].p90_difference
+    assert needed is not None
+    assert (needed.value, needed.n, needed.needed_n) == (None, 40, 42)

@@ -11,7 +11,7 @@ from loomlib.presentation.theme import PALETTE, SYMBOLS, styled
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.percentiles import CONFIDENCE, DIFFERENCE_METHOD
 
-from .effects import SHARE_DIFFERENCE_METHOD, AgentEffect, effects
+from .effects import SHARE_DIFFERENCE_METHOD, AgentEffect, difference_confidence, effects
 from .result import ComparisonResult
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _faster(first: str, other: AgentEffect) -> str:
             f"The data do not say whether {other.agent} or {first} is faster: {plural(n, 'answered call')} of one of "
             f"them, {needed} are needed."
         )
-    bounds = f"95 % interval {difference.interval_text('ms')}"
+    bounds = f"{percent(difference.confidence)} interval {difference.interval_text('ms')}"
     if not _excludes_zero(difference):
         return (
             f"The data do not say whether {other.agent} or {first} is faster: the medians of {difference.n} calls each "
@@ -67,7 +67,7 @@ def _slow_calls(first: str, other: AgentEffect) -> str:
     word = "less" if difference.value < 0 else "more"
     return (
         f"One call in ten of {other.agent} takes {milliseconds(abs(difference.value))} {word} than of {first} at p90 "
-        f"(95 % interval {difference.interval_text('ms')})."
+        f"({percent(difference.confidence)} interval {difference.interval_text('ms')})."
     )
 
 
@@ -83,15 +83,15 @@ def _fails(first: str, other: AgentEffect) -> str:
 
 def table(result: ComparisonResult) -> StudyTable:
     """Return one row for each agent."""
-    first = next(iter(result.design.agents))
+    first, level = next(iter(result.design.agents)), percent(difference_confidence(result))
     columns = (
         "agent",
         "n",
         "p50 [95 %] ms",
         "p90 [95 %] ms",
         "failed",
-        f"p50 − {first} [95 %] ms",
-        f"p90 − {first} [95 %] ms",
+        f"p50 − {first} [{level}] ms",
+        f"p90 − {first} [{level}] ms",
     )
     rows = [
         (
@@ -171,8 +171,8 @@ def method(result: ComparisonResult) -> StudyMethod:
     session = "a new session" if design.new_sessions else "one session of its agent, opened by an untimed call"
     limits = [
         "The agents were compared with this prompt only; another one may turn the order around.",
-        "With more than two agents the intervals are not adjusted for each other: of twenty comparisons without any "
-        "difference, about one excludes 0.",
+        "Medians, 90th percentiles and failures are not adjusted for each other: of twenty comparisons of agents "
+        "without any difference, about three show one in some figure.",
     ]
     if result.scope == "local":
         limits.append("The agents ran on this machine: network, microVM and AWS's own queues are not in these numbers.")
@@ -182,14 +182,23 @@ def method(result: ComparisonResult) -> StudyMethod:
         notes=[
             f"The agents were called in turn, one call at a time, in randomized blocks (seed {design.seed}); each "
             f"timed call is in {session}.",
-            f"Differences: {DIFFERENCE_METHOD}; of failed calls: {SHARE_DIFFERENCE_METHOD} ({percent(CONFIDENCE)} "
-            "intervals). Failed calls are in no percentile.",
+            f"Differences: {DIFFERENCE_METHOD}; of failed calls: {SHARE_DIFFERENCE_METHOD} "
+            f"({percent(difference_confidence(result))} intervals{_adjusted(result)}).",
+            "Failed calls are in no percentile.",
         ],
         limits=limits,
         run_again=f"loom.ComparisonStudy(agents, calls={design.calls}, prompt={design.prompt!r}, "
         f"new_sessions={design.new_sessions}, seed={design.seed}).run()",
         facts={"seed": design.seed},
     )
+
+
+def _adjusted(result: ComparisonResult) -> str:
+    """Return why intervals of differences have another level with more than two agents."""
+    others = len(result.design.agents) - 1
+    if others == 1:
+        return ""
+    return f": the {others} differences of a figure together hold in {percent(CONFIDENCE)} of studies, by Bonferroni"
 
 
 def details(result: ComparisonResult) -> dict[str, Any]:

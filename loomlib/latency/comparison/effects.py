@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.percentiles import (
     CONFIDENCE,
+    difference_of,
     estimate_percentile,
     estimate_percentile_difference,
     estimate_share,
@@ -42,53 +42,50 @@ class AgentEffect:
     failure_difference: Estimate | None = None
 
 
+def difference_confidence(result: ComparisonResult) -> float:
+    """Return the confidence level of each difference from the first agent: with k agents, 1 − 5 % / (k − 1).
+
+    All intervals of one figure together then contain the true differences in at least 95 % of studies (Bonferroni;
+    Dunn, Multiple comparisons among means, JASA 56:293, 1961).
+    """
+    return 1 - (1 - CONFIDENCE) / (len(result.design.agents) - 1)
+
+
 def effects(result: ComparisonResult) -> list[AgentEffect]:
     """Return the estimates of each agent, in the design's order."""
-    labels = list(result.design.agents)
-    first = _durations(result, labels[0])
-    found: list[AgentEffect] = []
-    for place, label in enumerate(labels):
-        durations, failures = _durations(result, label), _failures(result, label)
-        is_other = place > 0
-        found.append(
-            AgentEffect(
-                agent=label,
-                p50=estimate_percentile(durations, 0.5),
-                p90=estimate_percentile(durations, 0.9),
-                failures=failures,
-                p50_difference=estimate_percentile_difference(first, durations, 0.5) if is_other else None,
-                p90_difference=estimate_percentile_difference(first, durations, 0.9) if is_other else None,
-                failure_difference=_share_difference(found[0].failures, failures) if is_other else None,
-            )
-        )
+    first, *others = result.design.agents
+    found = [_estimates(result, first)]
+    for label in others:
+        found.append(_against(result, first, _estimates(result, label)))
     return found
+
+
+def _estimates(result: ComparisonResult, label: str) -> AgentEffect:
+    durations = _durations(result, label)
+    return AgentEffect(
+        agent=label,
+        p50=estimate_percentile(durations, 0.5),
+        p90=estimate_percentile(durations, 0.9),
+        failures=_failures(result, label, CONFIDENCE),
+    )
+
+
+def _against(result: ComparisonResult, first: str, effect: AgentEffect) -> AgentEffect:
+    level = difference_confidence(result)
+    before, after = _durations(result, first), _durations(result, effect.agent)
+    failures = [_failures(result, label, level) for label in (first, effect.agent)]
+    return replace(
+        effect,
+        p50_difference=estimate_percentile_difference(before, after, 0.5, confidence=level),
+        p90_difference=estimate_percentile_difference(before, after, 0.9, confidence=level),
+        failure_difference=difference_of(*failures, method=SHARE_DIFFERENCE_METHOD, needed_n=1),
+    )
 
 
 def _durations(result: ComparisonResult, label: str) -> list[float]:
     return [call.duration_ms for call in result.of(label) if call.is_done and call.duration_ms is not None]
 
 
-def _failures(result: ComparisonResult, label: str) -> Estimate:
+def _failures(result: ComparisonResult, label: str, confidence: float) -> Estimate:
     made = [call for call in result.of(label) if not call.is_pending]
-    return estimate_share(sum(call.is_failed for call in made), len(made))
-
-
-def _share_difference(first: Estimate, second: Estimate) -> Estimate:
-    """Estimate a difference of shares from their Wilson intervals.
-
-    Newcombe, Interval estimation for the difference between independent proportions, Statistics in Medicine 17, 1998,
-    method 10.
-    """
-    n = min(first.n, second.n)
-    ends = (first.value, first.low, first.high, second.value, second.low, second.high)
-    if any(end is None for end in ends):
-        return Estimate.missing("no calls", n=n, confidence=CONFIDENCE, method=SHARE_DIFFERENCE_METHOD, needed_n=1)
-    p1, l1, u1, p2, l2, u2 = (float(end or 0.0) for end in ends)
-    return Estimate(
-        value=p2 - p1,
-        low=p2 - p1 - math.hypot(p2 - l2, u1 - p1),
-        high=p2 - p1 + math.hypot(u2 - p2, p1 - l1),
-        n=n,
-        confidence=CONFIDENCE,
-        method=SHARE_DIFFERENCE_METHOD,
-    )
+    return estimate_share(sum(call.is_failed for call in made), len(made), confidence=confidence)
