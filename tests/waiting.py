@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+_LONGEST_PAUSE_S = 0.2
 
 PATIENCE_S = 240.0
 """Far more than anything takes on a busy machine, and less than the time-out of a test."""
@@ -19,19 +20,23 @@ def wait_until(holds: Callable[[], T], what: object = "what was waited for", pau
     Args:
         holds: Asked again and again.
         what: Named when it does not happen.
-        pause_s: Between two questions.
+        pause_s: Between the first questions. A question of a service takes processor time from what is waited for, so
+            the pauses grow to a fifth of the time that has passed, and no longer than 0.2 s.
     """
-    deadline = time.monotonic() + PATIENCE_S
+    start = time.monotonic()
     while not (found := holds()):
-        assert time.monotonic() < deadline, f"{what} did not happen within {PATIENCE_S:g} s"
-        time.sleep(pause_s)
+        time.sleep(_pause(time.monotonic() - start, what, pause_s))
     return found
 
 
 async def eventually(holds: Callable[[], T], what: object = "what was waited for", pause_s: float = 0.02) -> T:
     """`wait_until` that leaves the event loop to others meanwhile."""
-    deadline = time.monotonic() + PATIENCE_S
+    start = time.monotonic()
     while not (found := holds()):
-        assert time.monotonic() < deadline, f"{what} did not happen within {PATIENCE_S:g} s"
-        await asyncio.sleep(pause_s)
+        await asyncio.sleep(_pause(time.monotonic() - start, what, pause_s))
     return found
+
+
+def _pause(passed_s: float, what: object, pause_s: float) -> float:
+    assert passed_s < PATIENCE_S, f"{what} did not happen within {PATIENCE_S:g} s"
+    return max(pause_s, min(passed_s / 5, _LONGEST_PAUSE_S))
