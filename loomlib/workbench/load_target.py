@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ..agents import AgentEntry
 from ..agents.agui import run_input
 from ..aws.bearer import Bearer
-from ..errors import NotSupportedError
+from ..errors import LoomError, NotSupportedError
 from ..latency.load.bodies import Bodies, LoadBody, SameBody
 from ..latency.load.engine import LoadTarget
 from ..latency.load_test import CallTrace, TimedCall
@@ -96,7 +96,10 @@ class LoadTestTarget:
         ]
         stored = self.store.traces.get_many([row.id for row in rows])
         known = [row for row in rows if row.id in stored and stored[row.id].is_complete]
-        amounts = [view.cost().total for view in self._views(known)] if known else []
+        try:
+            amounts = [view.cost().total for view in self._views(known)] if known else []
+        except LoomError:  # the usage logs cannot be read: then the cost is not known
+            return None
         values = [amount.value for amount in amounts if amount.value is not None]
         return (fmean(values), len(values)) if values else None
 
@@ -170,9 +173,14 @@ class _RunInputs:
 
 
 def _own_times_ms(view: TraceView) -> dict[str, float]:
-    """Return the time of each span without that of its children, by name; children side by side count once."""
+    """Return the time of each span below the request's, without that of its children, by name.
+
+    Children side by side count once.
+    """
     own: defaultdict[str, float] = defaultdict(float)
     for _, span in view.trace.walk():
+        if view.trace.operation(span) == "server":
+            continue  # the request itself: its own time has no name
         own[span.name] += (span.duration_ns - _covered_ns(view, span.span_id)) / _MS
     return dict(own)
 

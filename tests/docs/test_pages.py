@@ -15,8 +15,8 @@ PAGES = [
     ROOT / "README.md",
     *(ROOT / "docs" / "pages" / "how-to" / f"{name}.md" for name in (
         "add-blueprint", "add-evaluator", "add-local-operation", "add-panel", "add-report", "add-study",
-        "bedrock-agents", "check-snapshots", "code-interpreter", "deploy", "deploy-pipeline", "evaluate", "gateways",
-        "import-bedrock-agent", "measure-latency", "memory", "other-frameworks", "panels", "protocols",
+        "bedrock-agents", "check-snapshots", "code-interpreter", "compare-agents", "deploy", "deploy-pipeline", "evaluate", "gateways",
+        "import-bedrock-agent", "measure-latency", "measure-load", "memory", "other-frameworks", "panels", "protocols",
         "start-economics", "versions",
     )),
 ]  # fmt: skip
@@ -24,6 +24,7 @@ FEWER = {
     "README": ("cold=10, warm=10, sticky=10", "cold=2, warm=2, sticky=2"),
     "versions": ("range(24)", "range(3)"),
     "measure-latency": ("sessions=10", "sessions=3"),
+    "compare-agents": ("calls=40", "calls=6"),
     "start-economics": ("sessions=10", "sessions=3"),
     "evaluate": ('EvalSet.read("calculator")', 'EvalSet.read("calculator").where(tags=["percent"])'),
 }

@@ -45,7 +45,7 @@ def test_the_page_says_first_what_load_holds_why_not_more_and_what_it_costs(meas
     assert summary["format"] == "loom.load-test/1"
     assert [gate["outcome"] for gate in summary["gates"]] == ["missed"]
     first = summary["sentences"][0]
-    assert first.startswith("The agent holds 8 calls a second [8–64] with p90 TTFT < 500 ms; at 64 a second")
+    assert first.startswith("The agent holds 8 calls a second but not 64 with p90 TTFT < 500 ms; at 64 a second")
     assert "longer in the agent's span “wait for a free worker”" in first
     assert re.search(r"calls cost \$0\.\d+ \(simulated, not billed\)\.$", first)
     slow, fast = ({float(step["load"]): step["figures"] for step in summary["steps"]}[load] for load in (8.0, 64.0))
@@ -64,4 +64,4 @@ def test_a_stored_load_test_is_judged_again_without_a_call(measured: ReportOutco
     again = report(home, tmp_path / "out", study_id=study_id, min_load="2", allow_overload="true")
     assert again.exit_code == 0, again.message
     assert again.summary["steps"] == measured.summary["steps"]
-    assert [gate["outcome"] for gate in again.summary["gates"]] == ["passed"]
+    assert [gate["outcome"] for gate in again.summary["gates"]] == ["unclear"]  # too few calls to be certain

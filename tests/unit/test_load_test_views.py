@@ -118,6 +118,7 @@ def test_the_first_sentence_says_what_load_holds_why_not_more_and_what_it_costs(
     )
     assert [row[0] for row in result.text_table().rows] == ["6", "13", "18"]
     assert result.time_table().shape == (5, 3)
+    assert [result.gate(least).outcome for least in (12, 14, 16)] == ["passed", "unclear", "missed"]
 
 
 def test_the_model_is_named_when_its_time_grew_most(tmp_path: Path) -> None:
@@ -130,7 +131,7 @@ def test_a_late_client_is_the_limit_and_not_the_agent(tmp_path: Path) -> None:
     steps = {6.0: calls_at(6, 130), 18.0: calls_at(18, 130, late_ms=900)}
     result = stored(tmp_path, steps, traces={"0": parts(0), "1": parts(0)})
     first = result.sentences()[0]
-    assert first.startswith("As far as this client can tell, the agent holds 6 calls a second [6–18]")
+    assert first.startswith("As far as this client can tell, the agent holds 6 calls a second but not 18 ")
     assert "at 18 a second this client was the limit, not the agent: it sent calls 900 ms late" in first
 
 
@@ -160,7 +161,7 @@ def test_a_load_test_without_a_load_beyond_claims_no_limit(tmp_path: Path) -> No
     assert result.sentences()[0].startswith(
         f"The agent holds 12 calls a second with {SLO}, the highest load that was offered; at 12 a second"
     )
-    assert result.gate(12).outcome == "passed"
+    assert result.gate(12).outcome == "unclear"  # without an error in 96 calls, one in a hundred may fail
     assert result.gate(13).outcome == "unclear"
 
 

@@ -11,9 +11,10 @@ from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR
 from loomlib.telemetry.traces import PARTS
 from loomlib.telemetry.traces.part_styles import PART_NAMES
 
+from ..load.slo import DOES_NOT_HOLD, HOLDS
 from .charts import latency_chart, parts_chart
 from .limit import load_limit
-from .result import LoadResult
+from .result import FoundLoad, LoadResult
 from .sentences import cost_text, load_text, sentences
 
 if TYPE_CHECKING:
@@ -151,13 +152,15 @@ def gate(result: LoadResult, min_load: float) -> Gate:
         outcome, figure = UNCLEAR, None
         text = "Gate unclear: no step was made."
     elif found.load is None:
-        outcome, figure = (MISSED if (high or min_load) <= min_load else UNCLEAR), None
+        lowest = result.low_step
+        is_missed = lowest is not None and (lowest.load or 0.0) <= min_load and lowest.outcome == DOES_NOT_HOLD
+        outcome, figure = (MISSED if is_missed else UNCLEAR), None
         text = f"Gate {outcome}: the agent {load_text(result, found)}; limit {exact(min_load)} {unit}."
     else:
         outcome = UNCLEAR
-        if low is not None and low >= min_load:
+        if low is not None and low >= min_load and _is_certain(result, found, low, HOLDS):
             outcome = PASSED
-        elif high is not None and high < min_load:
+        elif high is not None and high < min_load and _is_certain(result, found, high, DOES_NOT_HOLD):
             outcome = MISSED
         text = f"Gate {outcome}: the agent {load_text(result, found)}, at least {exact(min_load)} are wanted."
         figure = Estimate(
@@ -172,6 +175,13 @@ def gate(result: LoadResult, min_load: float) -> Gate:
     figure = figure or Estimate.missing("no load holds", n=n, confidence=CONFIDENCE, method=_METHOD)
     data = {"min_load": min_load, "highest_load": figure.summary()}
     return Gate(outcome=outcome, limit=min_load, figure=figure, text=text, data=data)
+
+
+def _is_certain(result: LoadResult, found: FoundLoad, load: float, outcome: str) -> bool:
+    """Whether an end is one of an interval, or of a step that had enough calls."""
+    if not found.is_between_steps:
+        return True
+    return any(step.outcome == outcome for step in result.by_load if step.load == load)
 
 
 def method(result: LoadResult) -> StudyMethod:
@@ -198,6 +208,8 @@ def method(result: LoadResult) -> StudyMethod:
         "The load was offered with this prompt only, from this machine; another prompt has another limit.",
         "Memory of sessions that wait between calls is not in the cost of calls.",
     ]
+    if design.sessions:
+        limits.append("An agent that remembers its session reads a longer prompt with every call in it.")
     if result.scope == "local":
         limits.append(
             "The agent ran beside the client on this machine: AWS's network, microVMs and queues are missing."

@@ -21,7 +21,7 @@ MOST_SEARCH_STEPS: Final = 60
 """Steps that a search may make; its time ends it earlier."""
 
 _MOST_CALLS_OF_A_STEP: Final = 100_000
-_FASTEST_S: Final = 0.001
+_FASTEST_S: Final = 0.002
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

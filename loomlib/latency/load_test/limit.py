@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from loomlib.presentation.formats import join, milliseconds, number, percent
+from loomlib.presentation.formats import join, milliseconds, number, percent, plural
 
 from .parts import StepParts
 from .result import LoadResult
@@ -99,7 +99,11 @@ def load_limit(result: LoadResult) -> LoadLimit:
 
 def at_load(result: LoadResult, step: LoadedStep) -> str:
     """Return the load of a step in words: `at 18 a second`."""
-    return f"with {number(step.load)} users" if result.design.is_closed_loop else f"at {number(step.load)} a second"
+    return f"with {_users(step.load)}" if result.design.is_closed_loop else f"at {number(step.load)} a second"
+
+
+def _users(load: float | None) -> str:
+    return plural(round(load or 0), "user")
 
 
 def _client(low: LoadedStep, knee: LoadedStep) -> str | None:

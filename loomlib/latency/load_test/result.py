@@ -38,6 +38,11 @@ class FoundLoad:
     is_within_tolerance: bool
     reason: str
 
+    @property
+    def is_between_steps(self) -> bool:
+        """Whether `low` and `high` are loads of steps, and no interval of an estimate."""
+        return self.load is not None and self.load == self.low
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LoadResult(StudyRecord):

@@ -19,17 +19,22 @@ def sentences(result: LoadResult) -> list[str]:
 
 
 def load_text(result: LoadResult, found: FoundLoad) -> str:
-    """Return the load with its interval and its verb: `holds 14 calls a second [13–15]`.
+    """Return what holds: `holds 14 calls a second [13–15]`, or `holds 8 calls a second but not 16`.
 
     Args:
         result: The load test.
         found: The load that was found.
     """
-    unit = "users" if result.design.is_closed_loop else "calls a second"
+    lowest = result.design.lowest if result.low_step is None else result.low_step.load
+    load = lowest if found.load is None else found.load
+    noun = "user" if result.design.is_closed_loop else "call"
+    unit = f"{noun if load == 1 else f'{noun}s'}{'' if result.design.is_closed_loop else ' a second'}"
     if found.load is None:
-        return f"does not hold even {number(result.low_step.load if result.low_step else result.design.lowest)} {unit}"
+        return f"does not hold even {number(load)} {unit}"
     bounds = ""
-    if found.low is not None and found.high is not None and found.low < found.high:
+    if found.is_between_steps and found.high is not None:
+        bounds = f" but not {number(found.high)}"
+    elif found.low is not None and found.high is not None and found.low < found.high:
         bounds = f" [{interval(found.low, found.high, of=found.load)}]"
     return f"holds {number(found.load)} {unit}{bounds}"
 

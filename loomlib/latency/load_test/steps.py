@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from loomlib.experiments import MeasuredUnit, unit_fields
-from loomlib.presentation.formats import NumberKind
+from loomlib.presentation.formats import NumberKind, exact
 from loomlib.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def read_figures(stored: Mapping[str, Any]) -> StepFigures:
         return StepFigure(name=name, estimate=Estimate.read(estimate), kind=cast("NumberKind", kind), lag=lag)
 
     def percentiles(name: str, of: Mapping[str, Any]) -> dict[float, StepFigure]:
-        return {float(p): figure(f"p{round(float(p) * 100)} {name}", one, "ms") for p, one in of.items()}
+        return {float(p): figure(f"p{exact(round(float(p) * 100))} {name}", one, "ms") for p, one in of.items()}
 
     read = {"ttft", "duration", "errors", "goodput", "failures", "lag"}
     return StepFigures(

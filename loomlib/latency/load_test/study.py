@@ -315,10 +315,16 @@ class LoadStudy(Study[LoadedStep, LoadResult]):
             stop: When it is set, no more calls are sent.
         """
         timer = threading.Timer(wanted.seconds, stop.set)
-        if self.design.is_closed_loop and on_call is not None:
-            timer.start()
+
+        def ended(call: LoadCall) -> None:
+            # The time of a closed loop counts from its first answer: its processes have started by then.
+            if self.design.is_closed_loop and timer.ident is None:
+                timer.start()
+            if on_call is not None:
+                on_call(call)
+
         try:
-            return self._engine().run(plan.calls, step=_step_name(position), on_call=on_call, stop=stop)
+            return self._engine().run(plan.calls, step=_step_name(position), on_call=ended, stop=stop)
         finally:
             timer.cancel()
 
@@ -370,19 +376,22 @@ class LoadStudy(Study[LoadedStep, LoadResult]):
         run.report("reading traces")
         ledger = run.ledger
         kept: dict[str, Any] = dict(ledger.stored.environment.get("kept", {}))
-        looks: dict[str, Any] = {}
-        for unit in result.traced_steps:
-            try:
-                ids = kept.get(str(unit.position))
-                if ids is None:
-                    ids = kept[str(unit.position)] = await asyncio.to_thread(self._keep_calls, unit)
+        try:
+            for unit in result.traced_steps:
+                if str(unit.position) not in kept:
+                    kept[str(unit.position)] = await asyncio.to_thread(self._keep_calls, unit)
                     ledger.save(ledger.stored.state, kept=kept)
-                traces = await asyncio.to_thread(self.agent.traces, ids)
-            except LoomError as error:
-                ledger.save(ledger.stored.state, traces_error=f"{error.what}")
-                return
-            looks[str(unit.position)] = step_parts(traces, seed=self.design.seed)
-        ledger.save(ledger.stored.state, traces=looks, traces_error="")
+            ids = [id for unit in result.traced_steps for id in kept[str(unit.position)]]
+            traces = {trace.invocation_id: trace for trace in await asyncio.to_thread(self.agent.traces, ids)}
+        except LoomError as error:
+            # The measured times stand without them, and running the study again reads them.
+            ledger.save(ledger.stored.state, traces_error=error.what)
+            return
+        parts = {
+            str(unit.position): step_parts([traces[id] for id in kept[str(unit.position)]], seed=self.design.seed)
+            for unit in result.traced_steps
+        }
+        ledger.save(ledger.stored.state, traces=parts, traces_error="")
 
     def _keep_calls(self, unit: LoadedStep) -> list[int]:
         """Store calls of a step that are spread evenly over its steady part."""
