@@ -37,7 +37,7 @@ STRENGTHS = (4.0, 16.0, 64.0)
 """Values of w: a value after the change exceeds one before it with probability w / (1 + w)."""
 ALPHA = 0.05
 _SPREAD = 20
-_TIE_ORDERS = 8
+_TIE_ORDERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ FASTER = -1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class NightSeries:
     """One figure over the nights on which it is known.
 
     Attributes:
@@ -69,7 +69,7 @@ class _Track:
     found: list[tuple[int, float, int]] = field(default_factory=list[tuple[int, float, int]])
 
 
-def find_changes(series: Sequence[Series], *, alpha: float = ALPHA) -> list[FoundChange]:
+def find_changes(series: Sequence[NightSeries], *, alpha: float = ALPHA) -> list[FoundChange]:
     """Look after every night, as somebody who came each morning would have, and return the changes.
 
     Each direction has a probability of at most `alpha` of any false alarm in all series and at all looks together, by
@@ -102,7 +102,7 @@ def find_changes(series: Sequence[Series], *, alpha: float = ALPHA) -> list[Foun
     ]
 
 
-def _located(number: int, series: Series, found: Sequence[tuple[int, float, int]]) -> list[FoundChange]:
+def _located(number: int, series: NightSeries, found: Sequence[tuple[int, float, int]]) -> list[FoundChange]:
     """Place each change again by all nights up to the next one, which the moment of its finding did not know yet."""
     if not found:
         return []

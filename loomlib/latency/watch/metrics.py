@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from loomlib.presentation.formats import NumberKind
+from loomlib.presentation.formats import NumberKind, number
 from loomlib.statistics.percentiles import needed_for, percentile
 
 from ..measurements import Measurement
@@ -53,7 +53,7 @@ class WatchedFigure:
         if self.is_share:
             return f"share of failed {self.scenario} calls"
         what, p = _PERCENTILES[self.metric]
-        return f"p{round(100 * p)} {'of' if what == 'duration' else 'to the first byte of'} {self.scenario} calls"
+        return f"p{number(100 * p, 0)} {'of' if what == 'duration' else 'to the first byte of'} {self.scenario} calls"
 
     def value(self, calls: Sequence[Measurement]) -> float | None:
         """Return the figure of a night's calls, in milliseconds or as a share; None for too few calls."""

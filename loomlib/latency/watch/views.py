@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from html import escape
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from loomlib.presentation.formats import figure as figure_text
@@ -12,7 +10,7 @@ from loomlib.presentation.html import fragment
 from loomlib.presentation.theme import SHARES, shown, styled
 
 from ..theme import FAILED_COLOUR, SCENARIO_STYLES
-from .change import REGRESSION, Change
+from .drawing import BAD_COLOUR, levels, nights_drawing
 from .method import METHOD_NOTES
 from .result import FigureHistory, WatchResult
 
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
 
 def watch_page(result: WatchResult) -> str:
     """Return the page of a watch: the answer, the table, the nights of the figure that changed, and the method."""
+    from loomlib.presentation.charts import numbers_html
+
     head, rows = result.text_table()
     history = _chosen(result, None, None)
     return str(
@@ -31,17 +31,12 @@ def watch_page(result: WatchResult) -> str:
             sentences=result.sentences(),
             head=head,
             rows=rows,
-            chart=fragment_of_nights(history, result) if history else "",
+            drawing=nights_drawing(history, result) if history and history.at else "",
+            caption=f"{history.figure.title}, one value a night" if history else "",
+            chart=numbers_html(_spec(history, result)) if history else "",
             notes=METHOD_NOTES,
         )
     )
-
-
-def fragment_of_nights(history: FigureHistory, result: WatchResult) -> Any:
-    """Return the numbers of a figure's chart as static HTML."""
-    from loomlib.presentation.charts import numbers_html
-
-    return numbers_html(_spec(history, result))
 
 
 def nights_figure(result: WatchResult, scenario: str | None, metric: str | None) -> go.Figure:
@@ -72,10 +67,6 @@ def _chosen(result: WatchResult, scenario: str | None, metric: str | None) -> Fi
 
 def _spec(history: FigureHistory, result: WatchResult) -> dict[str, Any]:
     figure, style = history.figure, SCENARIO_STYLES[history.figure.scenario]
-    changes = sorted(
-        (change for change in (*result.changes, *result.earlier) if change.figure == figure),
-        key=lambda change: change.since,
-    )
     traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
@@ -90,7 +81,7 @@ def _spec(history: FigureHistory, result: WatchResult) -> dict[str, Any]:
             "hovertemplate": "%{x|%d %b %Y}<br>%{text}<extra></extra>",
             "marker": {"color": style.colour, "symbol": style.symbol, "size": 7},
         },
-        *_levels(history, changes),
+        *_levels(history, result),
     ]
     unit = "share of calls" if figure.is_share else "ms"
     return styled(
@@ -103,34 +94,22 @@ def _spec(history: FigureHistory, result: WatchResult) -> dict[str, Any]:
     )
 
 
-def _levels(history: FigureHistory, changes: list[Change]) -> list[dict[str, Any]]:
+def _levels(history: FigureHistory, result: WatchResult) -> list[dict[str, Any]]:
     """Draw the median between two changes as a line; that of a regression has another colour and dash."""
-    starts: list[datetime] = [*history.at[:1], *(change.since for change in changes)]
-    lines: list[dict[str, Any]] = []
-    for place, start in enumerate(starts):
-        end = starts[place + 1] if place + 1 < len(starts) else None
-        part = [
-            (at, value)
-            for at, value in zip(history.at, history.values, strict=True)
-            if at >= start and (end is None or at < end)
-        ]
-        change = changes[place - 1] if place else None
-        is_bad = change is not None and change.state == REGRESSION
-        level = median(value for _, value in part)
-        lines.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": f"level: {'first' if change is None else change.state}",
-                "x": [part[0][0].isoformat(), part[-1][0].isoformat()],
-                "y": [level, level],
-                "text": [figure_text(level, history.figure.kind)] * 2,
-                "hovertemplate": "median %{text}<extra></extra>",
-                "line": {
-                    "width": 2,
-                    "dash": "dash" if is_bad else "solid",
-                    "color": "#D55E00" if is_bad else FAILED_COLOUR,
-                },
-            }
-        )
-    return lines
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": f"level: {level.state}",
+            "x": [level.begin.isoformat(), level.end.isoformat()],
+            "y": [level.value, level.value],
+            "text": [figure_text(level.value, history.figure.kind)] * 2,
+            "hovertemplate": "median %{text}<extra></extra>",
+            "line": {
+                "width": 2,
+                "dash": "dash" if level.is_regression else "solid",
+                "color": BAD_COLOUR if level.is_regression else FAILED_COLOUR,
+            },
+        }
+        for level in levels(history, result)
+    ]

@@ -19,7 +19,7 @@ from loomlib.statistics.shifts import estimate_shift
 
 from ..scenarios import Scenario
 from .change import IMPROVEMENT, REGRESSION, UNCLEAR, UNDONE, WITHIN, Change
-from .detection import SLOWER, FoundChange, Series, find_changes
+from .detection import SLOWER, FoundChange, NightSeries, find_changes
 from .metrics import WATCH_METRICS, WatchedFigure
 from .nights import Night, StoredNights, changed_conditions, changed_facts, read_nights
 from .result import FigureHistory, WatchResult
@@ -114,7 +114,7 @@ class _Watched:
     """A figure with its series; `values` are in its own unit."""
 
     figure: WatchedFigure
-    series: Series
+    series: NightSeries
     values: tuple[float, ...]
     left_out: tuple[str, ...]
 
@@ -150,7 +150,7 @@ def _watched(figure: WatchedFigure, nights: Sequence[Night]) -> _Watched | None:
     ]
     return _Watched(
         figure=figure,
-        series=Series(nights=numbers, levels=[figure.level(value) for _, value in known], hints=hints),
+        series=NightSeries(nights=numbers, levels=[figure.level(value) for _, value in known], hints=hints),
         values=tuple(value for _, value in known),
         left_out=tuple(left_out),
     )
