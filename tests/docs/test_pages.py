@@ -15,9 +15,9 @@ PAGES = [
     ROOT / "README.md",
     *(ROOT / "docs" / "pages" / "how-to" / f"{name}.md" for name in (
         "add-blueprint", "add-evaluator", "add-local-operation", "add-panel", "add-report", "add-study",
-        "bedrock-agents", "check-snapshots", "code-interpreter", "compare-agents", "deploy", "deploy-pipeline", "evaluate", "gateways",
-        "import-bedrock-agent", "measure-latency", "measure-load", "memory", "other-frameworks", "panels", "protocols",
-        "start-economics", "versions",
+        "bedrock-agents", "check-snapshots", "code-interpreter", "compare-agents", "deploy", "deploy-pipeline",
+        "evaluate", "gateways", "import-bedrock-agent", "measure-latency", "measure-load", "memory", "other-frameworks",
+        "panels", "protocols", "start-economics", "versions",
     )),
 ]  # fmt: skip
 FEWER = {
