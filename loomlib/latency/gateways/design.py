@@ -29,7 +29,7 @@ class GatewayDesign:
         questions: Questions to each catalogue, asked with all tools in the prompt and with search first.
         model: Id of the model that chooses a tool.
         warm_ups: Untimed calls in each way before the first timed one.
-        seed: Seed of the catalogues, of the order and of the bootstrap.
+        seed: Seed of the catalogues and of the order of the calls.
         timeout_s: Limit of each call, in seconds; None for the settings'.
         name: Name of the study.
     """

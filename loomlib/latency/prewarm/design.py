@@ -24,7 +24,7 @@ class PrewarmDesign:
         prompt: Sent with the timed call and the one that opens the session.
         ping_prompt: Sent with each ping.
         memory_gb: Memory of a session, for its price.
-        seed: Seed of the order and of the bootstrap.
+        seed: Seed of the order of the sessions and calls.
         timeout_s: Limit of each call, in seconds; None for the agent's own setting.
         name: Name of the study.
     """

@@ -84,7 +84,7 @@ class PrewarmStudy(AgentStudy[GapCall, PrewarmResult, PrewarmDesign]):
         prompt: Sent with the timed call and the one that opens the session.
         ping_prompt: Sent with each ping.
         memory_gb: Memory of a session in GB, for its price.
-        seed: Seed of the order and of the bootstrap.
+        seed: Seed of the order of the sessions and calls.
         timeout_s: Limit of each call, in seconds.
         study_id: Id of a stored study to resume.
         name: Name of the study.

@@ -22,7 +22,7 @@ class ProtocolDesign:
         prompt: Sent with every call.
         tool: The tool of the MCP servers, which takes the argument `prompt`.
         warm_ups: Untimed calls in each way before the first timed one.
-        seed: Seed of the order and of the bootstrap.
+        seed: Seed of the order of the sessions and calls.
         timeout_s: Limit of each call, in seconds; None for the settings'.
         name: Name of the study.
     """

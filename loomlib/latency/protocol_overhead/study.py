@@ -153,7 +153,7 @@ class ProtocolStudy(Study[WayCall, ProtocolResult]):
         prompt: Sent with every call.
         tool: The tool of the MCP servers, which takes the argument `prompt`.
         warm_ups: Untimed calls in each way before the first timed one.
-        seed: Seed of the order and of the bootstrap.
+        seed: Seed of the order of the sessions and calls.
         timeout_s: Limit of each call, in seconds.
         study_id: Id of a stored study to resume.
         name: Name of the study.

@@ -25,7 +25,7 @@ class StartUpDesign:
         sessions: Sessions started on each platform, and starts of the process.
         later_calls: Calls in each session after its first one, with whose median the first one is compared.
         prompt: Sent with every call.
-        seed: Seed of the order and of the bootstrap.
+        seed: Seed of the order of the sessions and calls.
         timeout_s: Limit of each call, in seconds; None for the agent's own setting.
         name: Name of the study.
         source: The agent's folder or file, whose process is also started directly; "" for none.

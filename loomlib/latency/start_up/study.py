@@ -115,7 +115,7 @@ class StartUpStudy(AgentStudy[StartedSession, StartUpResult, StartUpDesign]):
         sessions: Sessions started on each platform.
         later_calls: Calls in each session after its first one.
         prompt: Sent with every call.
-        seed: Seed of the order and of the bootstrap.
+        seed: Seed of the order of the sessions and calls.
         timeout_s: Limit of each call, in seconds.
         study_id: Id of a stored study to resume.
         name: Name of the study.
