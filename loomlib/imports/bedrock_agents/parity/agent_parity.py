@@ -156,9 +156,9 @@ class AgentParity:
             "Times of the old agent begin before InvokeAgent is signed and end with the last event of botocore's event "
             "stream; those of the new one are taken at the socket. Both include connecting. The first text of the new "
             "agent is the first byte of its answer; the old one sends its answer whole unless streaming is asked for.",
-            "Changes of time are medians of the cases' differences, with intervals at order statistics; changes of cost "
-            "and tokens are those of the sums, with a bootstrap interval over cases. The old agent's cost has its models' tokens, the new one's also "
-            "the runtime's CPU and memory where they are known.",
+            "Changes of time are medians of the cases' differences, with intervals at order statistics; changes of "
+            "cost and tokens are those of the sums, with a bootstrap interval over cases. The old agent's cost has its "
+            "models' tokens, the new one's also the runtime's CPU and memory where they are known.",
             "Answers that failed on either side are counted by class. They are part of no share and of no mean.",
         ]
         if self.rule.uses_embeddings:
