@@ -208,6 +208,11 @@ def test_on_aws_many_calls_are_refused_before_the_first_one() -> None:
     assert "quota of 100 new sessions a minute" in str(estimate)
     with pytest.raises(StudyError, match=r"most_calls=12329"):
         check_allowed(estimate, design, Subject())  # pyright: ignore[reportArgumentType]
+    users = LoadDesign(slo=SLO, arrivals="closed", loads=(4,), prompt="Hello")
+    with pytest.raises(StudyError, match="needs a limit"):
+        check_allowed(estimate_load(users, Subject()), users, Subject())  # pyright: ignore[reportArgumentType]
+    limited = LoadDesign(slo=SLO, arrivals="closed", loads=(4, 8), seconds=600, most_calls=80, prompt="Hello")
+    assert len(limited.arrivals_at(4, 600).starts(600, seed=0)) == 40
 
 
 @pytest.mark.parametrize(

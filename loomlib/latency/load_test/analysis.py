@@ -155,7 +155,7 @@ def gate(result: LoadResult, min_load: float) -> Gate:
         lowest = result.low_step
         is_missed = lowest is not None and (lowest.load or 0.0) <= min_load and lowest.outcome == DOES_NOT_HOLD
         outcome, figure = (MISSED if is_missed else UNCLEAR), None
-        text = f"Gate {outcome}: the agent {load_text(result, found)}; limit {exact(min_load)} {unit}."
+        text = f"Gate {outcome}: the agent {load_text(result, found)}, at least {exact(min_load)} {unit} are wanted."
     else:
         outcome = UNCLEAR
         if low is not None and low >= min_load and _is_certain(result, found, low, HOLDS):

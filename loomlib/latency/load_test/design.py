@@ -124,7 +124,9 @@ class LoadDesign:
         """
         if self.arrivals == CLOSED:
             # More calls than can be made in the time; those that are left are not sent.
-            most = max(1, min(round(seconds / _FASTEST_S), round(_MOST_CALLS_OF_A_STEP / load)))
+            steps = len(self.loads) or MOST_SEARCH_STEPS
+            calls = self.most_calls // steps if self.most_calls else _MOST_CALLS_OF_A_STEP
+            most = max(1, min(round(seconds / _FASTEST_S), int(calls / load)))
             return ClosedLoop(users=round(load), calls_per_user=most)
         kinds = {POISSON: PoissonArrivals, CONSTANT: ConstantArrivals, BURSTY: BurstyArrivals}
         return kinds[self.arrivals](rate_per_s=load)

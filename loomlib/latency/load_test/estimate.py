@@ -113,6 +113,12 @@ def check_allowed(estimate: LoadEstimate, design: LoadDesign, agent: LoadedAgent
     Raises:
         StudyError: It may make more calls.
     """
+    if agent.scope == "aws" and design.is_closed_loop and not design.most_calls:
+        raise StudyError(
+            "Users of a closed loop call as fast as they are answered, so a load test of them on AWS needs a limit",
+            on=agent.name,
+            try_=f"most_calls={MOST_CALLS_ON_AWS}, which the steps share",
+        )
     most = design.most_calls or (MOST_CALLS_ON_AWS if agent.scope == "aws" else 0)
     if most and estimate.is_limited and estimate.calls > most:
         raise StudyError(

@@ -114,3 +114,14 @@ async def test_a_stopped_load_test_keeps_its_steps_and_goes_on_with_the_calls_th
     assert result.by_load[0].started_at == kept.by_load[0].started_at
     planned = json.loads(Path(study.agent.folder / study.study_id / "step-001" / "step.json").read_text())
     assert len(planned["origins"]) == 2
+
+
+def test_an_agent_that_takes_tokens_is_tested_with_them(bench: loom.Workbench) -> None:
+    protected = bench.deploy("few_workers", name="protected_workers", authorizer="local")
+    subject = protected.at(bearer=lambda: bench.identity.token(user="alice"))
+    study = loom.LoadStudy(subject, slo=SLO, loads=(8,), seconds=2, sessions=1, prompt="Pack an order")
+    (step,) = study.run(Silent()).by_load
+    assert step.figures is not None
+    assert step.figures.n >= 3
+    assert not step.figures.failures
+    assert "eyJ" not in "".join(path.read_text() for path in study.agent.folder.rglob("*") if path.is_file())

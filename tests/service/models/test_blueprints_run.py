@@ -67,6 +67,13 @@ def test_the_writer_streams_as_many_words_as_asked_for(start_blueprint) -> None:
     assert "4 words" in agent.text('How many words has "the quick brown fox"?')
 
 
+def test_few_workers_answers_when_a_worker_has_done_its_work(start_blueprint) -> None:
+    agent = start_blueprint("few_workers")
+    status, content_type, body = agent.ask({"prompt": "Hi"})
+    assert (status, content_type, json.loads(body)) == (200, "application/json", {"result": "Done: Hi"})
+    assert "Agent invoked - Start time: " in agent.log.read_text()
+
+
 def test_echo_answers_with_plain_json(start_blueprint) -> None:
     status, content_type, body = start_blueprint("echo").ask({"prompt": "Hi"})
     assert (status, content_type, json.loads(body)) == (200, "application/json", {"result": "You said: Hi"})
