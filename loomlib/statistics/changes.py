@@ -14,9 +14,9 @@ a mixture over τ and w with weights that add up to at most 1 is one too. It eve
 Shafer, Statistical Science 38:4, 2023; of change points: Shin, Ramdas & Rinaldo, E-detectors, New England Journal of
 Statistics in Data Science 2:2, 2024; of ranks: Vovk, Testing randomness online, Statistical Science 36:4, 2021).
 
-The weight of night t (from 0) is c / ((t + c − 1)(t + c)) with c = 20, which adds up to 1. Where something is known to
-have changed before a night, such as the agent's version, half of all weight is on such nights: 1 / (2·j·(j + 1)) for
-the j-th. A weight may depend on anything that is known before its night is measured.
+Night t (from 0) has half of the weight c / ((t + c − 1)(t + c)) with c = 20, which adds up to 1. The other half is kept
+for nights before which something is known to have changed, such as the agent's version: 1 / (j·(j + 1)) of it for the
+j-th. A weight may depend on anything that is known before its night is measured.
 
 Nights that depend on each other, such as those of one slow week, are not exchangeable; the measured price is in
 `docs/pages/how-to/watch-latency.md`.
