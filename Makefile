@@ -39,10 +39,10 @@ fast: $(READY)  ## the tests that start no service
 	@$(BIN)/python -m pytest tests/unit $(SUITE)
 
 service: $(READY) bubblewrap  ## the tests against the local AgentCore
-	@$(BIN)/python -m pytest tests --ignore=tests/unit $(SUITE)
+	@$(BIN)/python -m pytest tests --ignore=tests/unit --ignore=tests/browser $(SUITE)
 
-unit: $(READY) bubblewrap  # both in one run, which shares the work better
-	@$(BIN)/python -m pytest tests $(SUITE)
+unit: $(READY) bubblewrap  # both in one run, which shares the work better; `make browser` runs the folder that is left out
+	@$(BIN)/python -m pytest tests --ignore=tests/browser $(SUITE)
 
 long: $(READY) bubblewrap  ## what takes minutes: a hundred kills, every case of the shipped eval sets
 	@$(BIN)/python -m pytest tests -q -m long -n 3 --dist loadfile --no-loadscope-reorder --durations=0 $(ORDER)
@@ -52,7 +52,7 @@ notebooks: $(READY) chromium
 		-p no:randomly -n 2 --dist loadfile  # the cells of a notebook run in their order
 
 browser: $(READY) chromium
-	@$(BIN)/python -m pytest tests/browser -q -m browser -n 2 --dist loadfile $(ORDER)
+	@$(BIN)/python -m pytest tests/browser -q -m "not aws and not long" -n 2 --dist loadfile $(ORDER)
 
 docs: $(READY)  ## the documentation site, in docs/site
 	@$(BIN)/python docs/build.py
@@ -61,7 +61,7 @@ sentences:  ## every sentence that a user can see, by package, for review as tex
 	@$(PYTHON) docs/sentences.py
 
 coverage: $(READY)  ## lines and branches of loomlib that the tests run, in every process that they start
-	@$(BIN)/python -m pytest tests $(SUITE) --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest tests --ignore=tests/browser $(SUITE) --cov --cov-report=term:skip-covered
 
 bench: $(READY)  ## speed, as ratios measured side by side
 	@$(BIN)/python -m tests.benchmarks
