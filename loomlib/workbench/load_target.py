@@ -15,7 +15,8 @@ from ..errors import LoomError, NotSupportedError
 from ..latency.load.bodies import Bodies, LoadBody, SameBody
 from ..latency.load.engine import LoadTarget
 from ..latency.load_test import CallTrace, TimedCall
-from ..store import Store
+from ..presentation.text import one_line
+from ..store import InvocationRow, Store
 from .capturing import stored_row
 from .context import Context
 from .study_target import StudyTarget
@@ -158,8 +159,8 @@ class LoadTestTarget:
             for view in self._views(rows)
         ]
 
-    def _views(self, rows: Sequence[object]) -> list[TraceView]:
-        return find_traces(self._context, self._entry, rows, progress=lambda _line: None)  # pyright: ignore
+    def _views(self, rows: Sequence[InvocationRow]) -> list[TraceView]:
+        return find_traces(self._context, self._entry, rows, progress=lambda _line: None)
 
 
 class _RunInputs:
@@ -181,7 +182,7 @@ def _own_times_ms(view: TraceView) -> dict[str, float]:
     for _, span in view.trace.walk():
         if view.trace.operation(span) == "server":
             continue  # the request itself: its own time has no name
-        own[span.name] += (span.duration_ns - _covered_ns(view, span.span_id)) / _MS
+        own[one_line(span.name)] += (span.duration_ns - _covered_ns(view, span.span_id)) / _MS
     return dict(own)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.aws.load_client import RequestForm, Secrets
-from loomlib.aws.load_client.requests import SignedRequests
+from loomlib.aws.load_client import RequestForm, Secrets, call_trace_id
+from loomlib.aws.load_client.requests import SignedRequests, request_maker
 from loomlib.aws.load_client.response import FramingError, ResponseReader
+from loomlib.aws.load_client.trace_ids import call_traceparent
 
 ARN = "arn%3Aaws%3Abedrock-agentcore%3Aus-east-1%3A123456789012%3Aruntime%2Fname-AbC123dEf4"
 URL = f"https://bedrock-agentcore.us-east-1.amazonaws.com/runtimes/{ARN}/invocations?qualifier=DEFAULT"
@@ -46,6 +48,23 @@ def test_a_signature_is_that_of_botocore(token: str, body: bytes) -> None:
     assert lines["Authorization"].endswith(f"Signature={signature}")
     assert lines["Host"] == "bedrock-agentcore.us-east-1.amazonaws.com"
     assert lines["Content-Length"] == str(len(body))
+
+
+@pytest.mark.parametrize("region", ["us-east-1", None])
+def test_a_trace_context_is_sent_and_not_signed(region: str | None) -> None:
+    form = RequestForm(
+        url=URL, headers={}, session_header=SESSION_HEADER, region=region, service="bedrock-agentcore", timeout_s=1
+    )
+    maker = request_maker(form, Secrets(access_key="AKID", secret_key="hidden/key"))
+    context = call_traceparent(0x67000000, "a-session", 7)
+    trace_id = call_trace_id(0x67000000, "a-session", 7)
+    assert re.fullmatch(rf"00-{trace_id}-[0-9a-f]{{16}}-01", context)
+    assert trace_id.startswith("67000000")
+    assert trace_id != call_trace_id(0x67000000, "a-session", 8)
+    head, _, body = maker.make("a-session", b"{}", context).partition(b"\r\n\r\n")
+    lines = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    assert (lines["traceparent"], lines[SESSION_HEADER], body) == (context, "a-session", b"{}")
+    assert "traceparent" not in lines.get("Authorization", "")
 
 
 CHUNKED = (

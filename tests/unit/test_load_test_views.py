@@ -222,3 +222,14 @@ def test_on_aws_many_calls_are_refused_before_the_first_one() -> None:
 def test_a_design_that_cannot_be_run_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"arrivals|loads|limits|above 0"):
         LoadDesign(**{"slo": SLO, "prompt": "Hello", **wrong})
+
+
+def test_the_name_of_a_span_is_text_and_never_markup(tmp_path: Path) -> None:
+    before, beyond = parts(0), parts(0)
+    before["span_ms"], beyond["span_ms"] = {}, {"<script>{ms}</script>": 410.0}
+    before["part_ms"], beyond["part_ms"] = {"agent": 20.0}, {"agent": 430.0}
+    steps = {6.0: calls_at(6, 130), 18.0: calls_at(18, 1200)}
+    result = stored(tmp_path, steps, traces={"0": before, "1": beyond})
+    assert "span “<script>(ms)</script>”" in result.sentences()[0]
+    assert "<script>" not in result._repr_html_()
+    assert "<script>" not in str(result.figures()["parts"].to_plotly_json())

@@ -6,11 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Any, Final
 
 from loomlib.statistics import Estimate
 
 from .subject import CallTrace
+
+MOST_SPANS: Final = 50
+"""Names of spans that are stored for a step, those with the most time; an agent chooses how many it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +88,7 @@ def step_parts(traces: Sequence[CallTrace], *, seed: int) -> dict[str, Any]:
         "total_ms": inside.total_ms / inside.n if inside.n else 0.0,
         "part_ms": {part.name: part.mean_ms for part in inside.parts},
         "p50_ms": {part.name: part.p50_ms.summary() for part in inside.parts},
-        "span_ms": dict(spans),
+        "span_ms": dict(sorted(spans.items(), key=lambda one: -one[1])[:MOST_SPANS]),
         "usd": fmean(values) if values else None,
         "usd_interval": estimate_mean(values, bounds=None).summary() if values else None,
         "usd_is_partial": any(amount.unknown for amount in amounts),
