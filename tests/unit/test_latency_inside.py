@@ -136,3 +136,14 @@ def test_calls_without_spans_are_counted_and_in_no_number() -> None:
     assert "No call of this study has spans" in nothing.sentence()
     assert nothing.table().empty
     assert nothing.figure().layout.annotations[0].text == "No call has spans."
+
+
+def test_the_interval_of_a_ratio_of_few_calls_covers_it_about_as_often_as_it_claims() -> None:
+    random, hits = np.random.default_rng(3), 0
+    for seed in range(400):
+        parts = random.gamma(3, 10, 12)
+        found = estimate_ratio(parts, parts + random.gamma(4, 20, 12), seed=seed)
+        assert found.low is not None
+        assert found.high is not None
+        hits += found.low <= 30 / 110 <= found.high
+    assert hits >= 0.925 * 400

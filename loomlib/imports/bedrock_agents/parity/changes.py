@@ -135,7 +135,7 @@ def _share(pairs: Sequence[AnswerPair], name: ChangeName, kind: NumberKind, read
 
 
 def _relative(new: Sequence[float], old: Sequence[float]) -> Estimate:
-    method = "change of the sum, percentile bootstrap over cases"
+    method = "change of the sum, expanded percentile bootstrap over cases"
     if old and min(old) <= 0:
         return Estimate.missing("nothing to compare with", n=len(old), confidence=0.95, method=method)
     ratio = estimate_ratio(new, old, seed=_SEED)
