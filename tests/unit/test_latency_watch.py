@@ -88,7 +88,7 @@ def test_an_improvement_is_reported_and_fails_nothing(store: Store) -> None:
     assert (result.exit_code, only(result).state) == (0, "improvement")
     assert "Improvement since 14 Oct 2026" in str(result)
     assert "p50 of warm calls fell from" in str(result)
-    assert "nothing else that Loom records changed then" in str(result)
+    assert "nothing that Loom records changed with it" in str(result)
 
 
 def test_too_few_nights_are_said_and_end_with_another_code(store: Store) -> None:
@@ -177,6 +177,20 @@ def test_two_studies_of_a_day_are_one_night_and_two_versions_of_a_day_are_two(st
     result = watch(store, 13)
     assert result.nights == 14
     assert result.histories[0].versions[-2:] == ("6", "7")
+
+
+def test_an_update_of_the_client_is_named_and_another_machine_is_not_compared(store: Store) -> None:
+    for night in range(22):
+        system = f"Linux {'6.2' if night >= 16 else '6.1'} x86_64"
+        slow = {Scenario.WARM: durations(3, night, level_ms=420.0 if night >= 16 else 320.0, count=7)}
+        store_night(store, night, slow, environment={"client": {"system": system, "processors": 4}})
+        other = {"client": {"system": "Linux 6.1 aarch64", "processors": 4}}
+        if night < 2:
+            store_night(store, night, {Scenario.WARM: [90.0] * 7}, hour=1, environment=other)
+    result = watch(store, 22)
+    assert only(result).facts == {"the system of the client": ("6.1", "6.2")}
+    assert "; the system of the client changed from 6.1 to 6.2. p50" in str(result)
+    assert "2 nights with another measuring machine are not compared" in str(result)
 
 
 def test_the_version_of_an_older_study_is_the_one_that_its_endpoint_served_then(store: Store) -> None:

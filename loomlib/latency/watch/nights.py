@@ -120,7 +120,9 @@ def _joined(nights: Sequence[Night]) -> Night:
 def _conditions(study: StudyRow) -> dict[Scenario, dict[str, str]]:
     design = StudyDesign.read(study.design)
     client: Mapping[str, Any] = study.environment.get("client") or {}
-    machine = ", ".join(str(client[name]) for name in ("system", "processors") if client.get(name))
+    name, _, kind = _system(client)
+    processors = str(client.get("processors") or "")
+    machine = ", ".join(part for part in (name, kind, processors) if part)
     found: dict[Scenario, dict[str, str]] = {}
     for scenario, count in design.counts.items():
         if count:
@@ -147,10 +149,18 @@ def _facts(study: StudyRow, changes: Sequence[EndpointChangeRow]) -> dict[str, s
         "platform": str(environment.get("platform_version") or ""),
         "labels": " · ".join(study.labels),
         "Loom": str(releases.get("loomlib") or ""),
+        "the system of the client": _system(client)[1],
         "Python of the client": str(client.get("python") or ""),
         "libraries of the client": others,
     }
     return {name: value for name, value in facts.items() if value}
+
+
+def _system(client: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return name, release and processor type of the client's system; an update changes the release alone."""
+    name, _, rest = str(client.get("system") or "").partition(" ")
+    release, _, kind = rest.rpartition(" ")
+    return name, release, kind
 
 
 def _frozen(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -89,7 +89,7 @@ def _group(group: ChangeGroup, result: WatchResult) -> str:
     beginning = _BEGINNINGS[state].format(since=day(group.since), limit=limit)
     facts = facts_text(group.facts)
     cause = f", {facts}" if facts.startswith("with") else f"; {facts}" if facts else ""
-    cause = cause or "; nothing else that Loom records changed then"
+    cause = cause or "; nothing that Loom records changed with it"
     shown = [change.sentence() for change in group.changes[:_MOST_CHANGES]]
     if more := len(group.changes) - len(shown):
         shown.append(f"{plural(more, 'more figure')} changed too")
