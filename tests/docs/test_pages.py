@@ -17,7 +17,7 @@ PAGES = [
         "add-blueprint", "add-evaluator", "add-local-operation", "add-panel", "add-report", "add-study",
         "bedrock-agents", "check-snapshots", "code-interpreter", "compare-agents", "deploy", "deploy-pipeline",
         "evaluate", "gateways", "import-bedrock-agent", "measure-latency", "measure-load", "memory", "other-frameworks",
-        "panels", "protocols", "start-economics", "versions",
+        "panels", "protocols", "start-economics", "versions", "watch-latency",
     )),
 ]  # fmt: skip
 FEWER = {
