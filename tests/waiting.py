@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-_LONGEST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 0.1
 
 PATIENCE_S = 240.0
 """Far more than anything takes on a busy machine, and less than the time-out of a test."""
@@ -21,7 +21,7 @@ def wait_until(holds: Callable[[], T], what: object = "what was waited for", pau
         holds: Asked again and again.
         what: Named when it does not happen.
         pause_s: Between the first questions. A question of a service takes processor time from what is waited for, so
-            the pauses grow to a fifth of the time that has passed, and no longer than 0.2 s.
+            the pauses grow to a fifth of the time that has passed, and no longer than 0.1 s.
     """
     start = time.monotonic()
     while not (found := holds()):
