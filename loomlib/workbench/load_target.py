@@ -14,7 +14,7 @@ from ..aws.bearer import Bearer
 from ..errors import LoomError, NotSupportedError
 from ..latency.load.bodies import Bodies, LoadBody, SameBody
 from ..latency.load.engine import LoadTarget
-from ..latency.load_test import CallTrace, TimedCall
+from ..latency.load_test import LoadTrace, SampledCall
 from ..presentation.text import one_line
 from ..store import InvocationRow, Store
 from .capturing import stored_row
@@ -104,7 +104,7 @@ class LoadTestTarget:
         values = [amount.value for amount in amounts if amount.value is not None]
         return (fmean(values), len(values)) if values else None
 
-    def keep(self, calls: Sequence[TimedCall], prompt: str, labels: Sequence[str]) -> list[int]:
+    def keep(self, calls: Sequence[SampledCall], prompt: str, labels: Sequence[str]) -> list[int]:
         """Store calls beside other invocations, and return their ids.
 
         Args:
@@ -141,7 +141,7 @@ class LoadTestTarget:
             ids.append(id)
         return ids
 
-    def traces(self, invocation_ids: Sequence[int]) -> list[CallTrace]:
+    def traces(self, invocation_ids: Sequence[int]) -> list[LoadTrace]:
         """Return what the telemetry says of stored calls; waits as long as the settings allow.
 
         Args:
@@ -149,7 +149,7 @@ class LoadTestTarget:
         """
         rows = [stored_row(self._context, id) for id in invocation_ids]
         return [
-            CallTrace(
+            LoadTrace(
                 invocation_id=view.invocation_id,
                 state=view.state,
                 breakdown=view.breakdown(),

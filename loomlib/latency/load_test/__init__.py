@@ -11,7 +11,7 @@ from .design import LoadDesign
 from .estimate import LoadEstimate
 from .result import FoundLoad, LoadResult
 from .study import LoadStudy
-from .subject import AgentWithLoadTarget, CallTrace, LoadedAgent, TimedCall
+from .subject import AgentWithLoadTarget, LoadedAgent, LoadTrace, SampledCall
 
 register_result("LoadResult", "loomlib.latency.load_test.analysis")
 register("LoadResult.where_time_goes", "loomlib.latency.load_test.analysis:where_time_goes")
@@ -19,12 +19,12 @@ register("LoadResult.gate", "loomlib.latency.load_test.analysis:gate")
 
 __all__ = [
     "AgentWithLoadTarget",
-    "CallTrace",
     "FoundLoad",
     "LoadDesign",
     "LoadEstimate",
     "LoadResult",
     "LoadStudy",
+    "LoadTrace",
     "LoadedAgent",
-    "TimedCall",
+    "SampledCall",
 ]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from loomlib.statistics import Estimate
 
-from .subject import CallTrace
+from .subject import LoadTrace
 
 MOST_SPANS: Final = 50
 """Names of spans that are stored for a step, those with the most time; an agent chooses how many it has."""
@@ -61,7 +61,7 @@ class StepParts:
         return cls(**{**stored, **estimates})
 
 
-def step_parts(traces: Sequence[CallTrace], *, seed: int) -> dict[str, Any]:
+def step_parts(traces: Sequence[LoadTrace], *, seed: int) -> dict[str, Any]:
     """Return the stored form of where the time of calls went.
 
     Args:

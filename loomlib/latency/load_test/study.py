@@ -22,7 +22,7 @@ from .next_step import MadeStep, WantedStep, next_step
 from .parts import step_parts
 from .result import LoadResult
 from .steps import LoadedStep, evidence_from_s, step_details
-from .subject import AgentWithLoadTarget, LoadedAgent, TimedCall, loaded_agent
+from .subject import AgentWithLoadTarget, LoadedAgent, SampledCall, loaded_agent
 
 if TYPE_CHECKING:
     from loomlib.store import PlannedMeasurement, StudyRow
@@ -432,9 +432,9 @@ def _step_name(position: int) -> str:
     return f"step-{position:03d}"
 
 
-def _timed(made: LoadStep, call: LoadCall) -> TimedCall:
+def _timed(made: LoadStep, call: LoadCall) -> SampledCall:
     sent_s, done_s = call.sent_s or 0.0, call.done_s or 0.0
-    return TimedCall(
+    return SampledCall(
         call=call, sent_unix_s=made.unix_s(sent_s), done_unix_s=made.unix_s(done_s), trace_id=made.trace_id(call)
     )
 

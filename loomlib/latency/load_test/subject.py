@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimedCall:
+class SampledCall:
     """A call of the load engine with its times of day, as it is stored with other invocations.
 
     Attributes:
@@ -35,7 +35,7 @@ class TimedCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallTrace:
+class LoadTrace:
     """What the telemetry says of one call.
 
     Attributes:
@@ -121,7 +121,7 @@ class LoadedAgent(Protocol):
         """Return the mean cost of a call in US dollars and of how many stored calls; None when none is known."""
         ...
 
-    def keep(self, calls: Sequence[TimedCall], prompt: str, labels: Sequence[str]) -> list[int]:
+    def keep(self, calls: Sequence[SampledCall], prompt: str, labels: Sequence[str]) -> list[int]:
         """Store calls beside other invocations, and return their ids.
 
         Args:
@@ -131,7 +131,7 @@ class LoadedAgent(Protocol):
         """
         ...
 
-    def traces(self, invocation_ids: Sequence[int]) -> list[CallTrace]:
+    def traces(self, invocation_ids: Sequence[int]) -> list[LoadTrace]:
         """Return what the telemetry says of stored calls; waits as long as the settings allow.
 
         Args:

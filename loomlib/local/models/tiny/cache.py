@@ -45,7 +45,6 @@ class PromptCache:
     def __init__(self, server: TinyServer, settings: TinySettings) -> None:
         self._server, self._settings = server, settings
         self._kept: dict[str, _Kept] = {}  # the one that was used last is last
-        self._held: dict[int, tuple[int, str]] = {}  # by slot: generation of the process, prefix that it begins with
         self._names = 0
 
     async def prepare(self, prompt: Prompt, slot: int) -> CacheUse | None:
@@ -54,11 +53,10 @@ class PromptCache:
         Returns:
             What was read and written, or None if the request has no cache points.
         """
-        held = self._held.pop(slot, None)  # what follows replaces it
         if prompt.cache_points is None:
             return None
         self._expire()
-        read = await self._read(prompt, slot, held)
+        read = await self._read(prompt, slot)
         computed = read
         for point in prompt.cache_points:
             if point.tokens > computed:
@@ -67,21 +65,19 @@ class PromptCache:
         last = prompt.cache_points[-1].tokens if prompt.cache_points else 0
         return CacheUse(read=read, written=max(0, last - read))
 
-    async def _read(self, prompt: Prompt, slot: int, held: tuple[int, str] | None) -> int:
+    async def _read(self, prompt: Prompt, slot: int) -> int:
         for point in reversed(prompt.cache_points or ()):
             key = _key(prompt.tokens[: point.tokens])
             kept = self._kept.get(key)
             if kept is None:
                 continue
             try:
-                if held is None or held != (await self._server.start(), key):  # else it need not be copied again
-                    await self._server.restore(slot, kept.file)
+                await self._server.restore(slot, kept.file)
             except ModelRefusedError:  # the process was replaced meanwhile, and its files with it
                 self._drop(key)
                 continue
             if key in self._kept:
                 self._kept[key] = self._kept.pop(key)
-            self._held[slot] = (kept.generation, key)
             kept.lives_s = point.lives_s
             kept.expires = time.monotonic() + kept.lives_s
             return point.tokens
@@ -97,7 +93,6 @@ class PromptCache:
             self._drop(key)
         expires = time.monotonic() + lives_s
         self._kept[key] = _Kept(file=file, size=size, lives_s=lives_s, expires=expires, generation=generation)
-        self._held[slot] = (generation, key)
         while len(self._kept) > 1 and (
             len(self._kept) > self._settings.cached_prefixes
             or sum(kept.size for kept in self._kept.values()) > self._settings.cache_bytes

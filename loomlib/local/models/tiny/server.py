@@ -47,11 +47,6 @@ class TinyServer:
         self._folder: Path
         self._process, self._folder = self._spawn()
 
-    async def start(self) -> int:
-        """Start the process if it has ended; return its number, which grows with each start."""
-        await self._running()
-        return self.generation
-
     async def tokens(self, text: str, *, marks: bool = False) -> list[int]:
         """Return the tokens of a text; those of texts that come again, such as a system prompt, are kept.
 
