@@ -1,0 +1,153 @@
+"""How the steps of a load test are made one after another, and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from loomlib.errors import LoomError
+from loomlib.experiments import Procedure, StudyRun, UnitOutcome
+from loomlib.presentation.formats import number, plural, seconds
+
+from .next_step import MadeStep, WantedStep
+from .steps import LoadedStep, step_details
+
+if TYPE_CHECKING:
+    from ..load.calls import LoadCall
+    from ..load.engine import LoadStep
+    from ..load.plans import LoadPlan
+    from ..load.search import HighestLoad
+    from .design import LoadDesign
+    from .subject import LoadedAgent
+
+_logger = logging.getLogger(__name__)
+_REPORT_S: Final = 1.0
+
+
+class LoadTest(Protocol):
+    """What makes the calls of the steps: a `LoadStudy`."""
+
+    @property
+    def design(self) -> LoadDesign:
+        """The design."""
+        ...
+
+    @property
+    def agent(self) -> LoadedAgent:
+        """The agent."""
+        ...
+
+    @property
+    def made(self) -> list[MadeStep]:
+        """The steps that were made."""
+        ...
+
+    def wanted(self, position: int) -> WantedStep | HighestLoad | None:
+        """Return the step at a position."""
+        ...
+
+    def plan(self, position: int, wanted: WantedStep) -> LoadPlan:
+        """Return the calls of a step."""
+        ...
+
+    def make(
+        self,
+        plan: LoadPlan,
+        wanted: WantedStep,
+        position: int,
+        on_call: Callable[[LoadCall], None] | None,
+        stop: threading.Event,
+    ) -> LoadStep:
+        """Make a step by the load engine."""
+        ...
+
+    def open_sessions(self, plan: LoadPlan, unit: LoadedStep, stop: threading.Event) -> None:
+        """Open the sessions of a plan by a call in each."""
+        ...
+
+    def unreachable(self, name: str) -> LoomError:
+        """Return the error for an agent whose service accepts no connections."""
+        ...
+
+
+class LoadSteps(Procedure[LoadedStep]):
+    """Makes one step for each unit, with sessions that are opened before the first and ended after the last."""
+
+    def __init__(self, study: LoadTest, run: StudyRun) -> None:
+        self._study, self._design, self._run = study, study.design, run
+        self._opened: tuple[str, ...] = ()
+
+    async def measure(self, unit: LoadedStep, session_id: str | None) -> UnitOutcome:
+        """Make the step; one that was interrupted is continued with the calls that were not sent."""
+        wanted = self._study.wanted(unit.position)
+        assert isinstance(wanted, WantedStep)
+        plan = self._study.plan(unit.position, wanted)
+        if plan.before and not self._opened:
+            self._opened = tuple(dict.fromkeys(call.session_id for call in plan.before))
+            self._run.report(f"opening {plural(len(self._opened), 'session')}")
+            await self._stoppable(partial(self._study.open_sessions, plan, unit))
+        return await self._step(unit, wanted, plan)
+
+    async def close(self) -> None:
+        """End the sessions."""
+        for session_id in self._opened:
+            try:
+                await asyncio.to_thread(self._study.agent.end_session, session_id)
+            except LoomError as error:
+                _logger.debug("a session could not be ended: %s", error, extra={"session_id": session_id})
+        self._opened = ()
+
+    async def _step(self, unit: LoadedStep, wanted: WantedStep, plan: LoadPlan) -> UnitOutcome:
+        study, began_s, answered = self._study, time.monotonic(), 0
+
+        def count(_: LoadCall) -> None:
+            nonlocal answered
+            answered += 1
+
+        reporting = asyncio.create_task(self._report(wanted, began_s, lambda: answered))
+        try:
+            made = await self._stoppable(partial(study.make, plan, wanted, unit.position, count))
+        finally:
+            reporting.cancel()
+        calls = [made.calls[index] for index in plan.measured]
+        elapsed_s = time.monotonic() - began_s
+        ended = [call for call in calls if call.sent_s is not None]
+        if all(call.failure == "transport" for call in ended) and not await study.agent.is_alive():
+            raise study.unreachable(study.agent.name)
+        details = await asyncio.to_thread(
+            step_details,
+            made,
+            calls,
+            self._design.limits,
+            load=wanted.load,
+            seconds=wanted.seconds,
+            elapsed_s=elapsed_s,
+            users=self._design.is_closed_loop,
+            seed=self._design.seed,
+        )
+        study.made.append(MadeStep(calls=lambda: calls, elapsed_s=elapsed_s))
+        return UnitOutcome(values={"duration_ms": elapsed_s * 1e3}, details=details)
+
+    async def _stoppable(self, make: Callable[[threading.Event], Any]) -> Any:
+        """Run the load engine; when the study is stopped, let it send no more calls and wait until it has ended."""
+        stop = threading.Event()
+        work = asyncio.ensure_future(asyncio.to_thread(make, stop))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait([work])
+            raise
+
+    async def _report(self, wanted: WantedStep, began_s: float, answered: Callable[[], int]) -> None:
+        unit = "users" if self._design.is_closed_loop else "calls a second"
+        while True:
+            gone_s = time.monotonic() - began_s
+            left = "" if wanted.left_s is None else f" · at most {seconds(max(1.0, wanted.left_s - gone_s))} left"
+            self._run.report(f"{number(wanted.load)} {unit}: {plural(answered(), 'answer')}{left}")
+            await asyncio.sleep(_REPORT_S)
