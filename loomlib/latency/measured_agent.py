@@ -15,8 +15,8 @@ StoredAnswer: TypeAlias = "InvocationRecord | InvocationRow"
 """The record of one call, as it is returned or as it is read from the store."""
 
 
-class MeasuredAgent(Protocol):
-    """An agent that a study measures; the workbench's agents provide it."""
+class StudiedAgent(Protocol):
+    """What every study needs of its agent."""
 
     @property
     def name(self) -> str:
@@ -48,6 +48,18 @@ class MeasuredAgent(Protocol):
         """Where studies and invocations are stored."""
         ...
 
+    def end_session(self, session_id: str) -> object:
+        """End a session; may block."""
+        ...
+
+    def is_alive(self) -> Awaitable[bool]:
+        """Return whether the service behind the agent accepts connections."""
+        ...
+
+
+class MeasuredAgent(StudiedAgent, Protocol):
+    """An agent that a study measures; the workbench's agents provide it."""
+
     def measure(
         self, prompt: str, *, session_id: str, labels: Sequence[str] = (), timeout_s: float | None = None
     ) -> Awaitable[StoredAnswer]:
@@ -61,16 +73,8 @@ class MeasuredAgent(Protocol):
         """
         ...
 
-    def end_session(self, session_id: str) -> object:
-        """End a session; may block."""
-        ...
-
     def agent_start(self, invocation_id: int) -> AgentStart:
         """Search the logs for the agent's start line, for as long as the settings allow; blocks."""
-        ...
-
-    def is_alive(self) -> Awaitable[bool]:
-        """Return whether the service behind the agent accepts connections."""
         ...
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from ..measured_agent import StudiedAgent
+
 if TYPE_CHECKING:
-    from loomlib.store import Store
     from loomlib.telemetry.cost import Cost
     from loomlib.telemetry.traces import Breakdown
 
@@ -58,42 +59,12 @@ class LoadTrace:
         return self.state in ("found", "partial")
 
 
-class LoadedAgent(Protocol):
+class LoadedAgent(StudiedAgent, Protocol):
     """An agent that a load test calls; the workbench's agents provide it."""
-
-    @property
-    def name(self) -> str:
-        """The runtime's name."""
-        ...
-
-    @property
-    def arn(self) -> str:
-        """The runtime's ARN."""
-        ...
-
-    @property
-    def qualifier(self) -> str:
-        """The endpoint that is called."""
-        ...
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """Provenance labels shown beside every number."""
-        ...
-
-    @property
-    def scope(self) -> str:
-        """The environment: "local" or "aws"."""
-        ...
 
     @property
     def platform_version(self) -> str:
         """V1, V2, or empty when unknown."""
-        ...
-
-    @property
-    def store(self) -> Store:
-        """Where studies and invocations are stored."""
         ...
 
     @property
@@ -107,14 +78,6 @@ class LoadedAgent(Protocol):
 
     def bodies(self, prompt: str) -> Bodies:
         """Return the bodies of calls with a prompt, in the agent's own format."""
-        ...
-
-    def end_session(self, session_id: str) -> object:
-        """End a session; may block."""
-        ...
-
-    def is_alive(self) -> Awaitable[bool]:
-        """Return whether the service behind the agent accepts connections."""
         ...
 
     def usual_cost(self) -> tuple[float, int] | None:
