@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -208,7 +209,7 @@ def run_studies(platform: str, seeds: Sequence[int], home: Path, design: Design 
 
 
 def run_at_once(
-    platform: str, seeds: Sequence[int], folder: Path, *, lanes: int = 2, design: Design | None = None
+    platform: str, seeds: Sequence[int], folder: Path, *, lanes: int | None = None, design: Design | None = None
 ) -> Coverage:
     """Run studies in several processes: threads of one process would wait for each other's Python.
 
@@ -216,10 +217,12 @@ def run_at_once(
         platform: "V1" or "V2".
         seeds: A seed for each study.
         folder: Where the lanes' home folders go.
-        lanes: Studies that run at the same time, each with a local AgentCore of its own.
+        lanes: Studies that run at the same time, each with a local AgentCore of its own; one for two processors by
+            default, as boto3, by which the rest is measured, would wait longer for a busy processor than Loom's client.
         design: The calls of each study.
     """
     found = Coverage()
+    lanes = lanes or max(1, len(os.sched_getaffinity(0)) // 2)
     with ProcessPoolExecutor(lanes, mp_context=get_context("spawn")) as pool:
         started = [
             pool.submit(run_studies, platform, seeds[lane::lanes], folder / f"{platform}-{lane}", design)
