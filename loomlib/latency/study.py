@@ -203,7 +203,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
                 run.ledger.save(run.ledger.stored.state, process_starts=started)
 
     def _process_starts(self) -> dict[str, bool] | None:
-        """Return by the call's position whether it started a process; None when the logs do not tell."""
+        """Return, by position, whether each call started a process; None where the logs do not say."""
         if not isinstance(self.agent, AgentWithProcessStarts):
             return None
         positions = self._answered()
@@ -223,7 +223,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         }
 
     def _garbage_collections(self) -> dict[str, float] | None:
-        """Return the milliseconds of full garbage collections by the call's position; None when nothing tells."""
+        """Return, by position, the milliseconds of full garbage collections in each call; None without data."""
         if not isinstance(self.agent, AgentWithPauses):
             return None
         positions = self._answered()

@@ -57,7 +57,7 @@ def plan_load(
             run opened would be warm.
         seed: Seed of the arrivals.
         sessions: Which session each call goes to; a new one for each by default.
-        session_seed: Steps with the same one share their sessions; `seed` by default.
+        session_seed: Seed of the session ids: steps with the same seed share their sessions. `seed` by default.
     """
     session_seed = seed if session_seed is None else session_seed
     assignment = (sessions or ColdSessions()).assign(arrivals.starts(seconds, seed=seed))

@@ -149,7 +149,7 @@ def group_changes(changes: Sequence[Change]) -> list[ChangeGroup]:
     The moment of a group is the time that is possible for all of its changes.
 
     Args:
-        changes: Changes of any direction.
+        changes: Changes, slower or faster.
     """
     groups: list[list[Change]] = []
     for change in sorted(changes, key=lambda change: (change.first_after, change.since)):

@@ -43,7 +43,7 @@ class LoadStep:
     rss_mb: float = 0.0
 
     def unix_s(self, at_s: float) -> float:
-        """Return a time of the step's scale in Unix seconds.
+        """Convert a time, in seconds from the step's start, to Unix seconds.
 
         Args:
             at_s: Seconds from the start of the step, such as a call's `sent_s`.
