@@ -175,7 +175,7 @@ def _part(name: str, calls: Sequence[Breakdown], wholes: Sequence[float], seed: 
         name=name,
         p50_ms=estimate_percentile(amounts, 0.5, seed=seed),
         p50_share=estimate_percentile([part.share for part in parts], 0.5, seed=seed),
-        share=estimate_ratio(amounts, wholes, seed=seed),
+        share=estimate_ratio(amounts, wholes),
         mean_ms=sum(amounts) / len(amounts),
         pooled_share=sum(amounts) / sum(wholes),
         certainties=dict(Counter(part.certainty for part in parts).most_common()),

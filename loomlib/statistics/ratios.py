@@ -1,38 +1,36 @@
 """A part's share of a whole over many calls: one sum divided by another, with its interval.
 
-The interval is the expanded percentile bootstrap (Hesterberg, What Teachers Should Know About the Bootstrap, The
-American Statistician 69:4, 2015): quantiles Φ(±√(n/(n−1))·t) of the replicates make up for the bootstrap's narrowness
-in small samples. Of gamma durations it covers the ratio in 93 % of samples at n = 6 and 95 % at 12 and 24; the plain
-percentile bootstrap in 85, 92 and 94 %.
+The interval is the jackknife's (Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3):
+the ratio without each call in turn gives pseudo-values, and Student's t their interval. It is made on the scale of
+log odds where each part lies within its whole, else on that of logarithms, since ratios of few calls are skewed. Of
+gamma durations it covers the ratio in 94 to 95 % of samples at n = 6, 12, 24 and 60; the expanded percentile bootstrap
+in 92 to 93 % at 6 and 93 to 95 % above.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..presentation.formats import TOO_SMALL
 from .estimates import Estimate
-from .percentiles import CONFIDENCE, RESAMPLES, SMALLEST_N
+from .percentiles import CONFIDENCE, SMALLEST_N
 from .student import t_quantile
 
-RATIO_METHOD = "ratio of sums, expanded percentile bootstrap over the calls"
-_CHUNK = 2_000_000
-"""Drawn numbers held at once (16 MB), so that a thousand calls need no more memory than ten."""
+RATIO_METHOD = "ratio of sums, jackknife over the calls"
+_WIDEST = 700.0
+"""Half an interval's width on the scale of logarithms: the exponential of more is no float."""
 
 
-def estimate_ratio(
-    parts: Sequence[float], wholes: Sequence[float], *, seed: int, confidence: float = CONFIDENCE
-) -> Estimate:
+def estimate_ratio(parts: Sequence[float], wholes: Sequence[float], *, confidence: float = CONFIDENCE) -> Estimate:
     """Estimate `sum(parts) / sum(wholes)`. Unlike medians of shares, such ratios add up to 1 over the parts.
 
     Args:
         parts: The part of each call.
-        wholes: The whole of each call; calls are resampled with both.
-        seed: Seed of the bootstrap.
+        wholes: The whole of each call.
         confidence: Confidence level of the interval.
 
     Returns:
@@ -47,21 +45,36 @@ def estimate_ratio(
         )
     if not (np.isfinite(part).all() and np.isfinite(whole).all() and (whole > 0).all() and (part >= 0).all()):
         raise ValueError("each whole must be above 0, and no part negative or missing")
-    random = np.random.Generator(np.random.PCG64(seed))
-    at_once = max(1, _CHUNK // whole.size)
-    replicates: list[float] = []
-    while len(replicates) < RESAMPLES:
-        drawn = random.integers(0, whole.size, (min(at_once, RESAMPLES - len(replicates)), whole.size))
-        replicates.extend((part[drawn].sum(axis=1) / whole[drawn].sum(axis=1)).tolist())
-    n = int(whole.size)
-    tail = NormalDist().cdf(-math.sqrt(n / (n - 1)) * t_quantile((1 + confidence) / 2, n - 1))
-    low, high = (float(end) for end in np.quantile(replicates, (tail, 1 - tail)))
     value = float(part.sum() / whole.sum())
+    low, high = _interval(part, whole, confidence)
     return Estimate(
         value=value,
         low=min(low, value),
         high=max(high, value),
-        n=n,
+        n=int(whole.size),
         confidence=confidence,
         method=RATIO_METHOD,
     )
+
+
+def _interval(part: NDArray[np.float64], whole: NDArray[np.float64], confidence: float) -> tuple[float, float]:
+    n = whole.size
+    ratio = float(part.sum() / whole.sum())
+    without_each = (part.sum() - part) / (whole.sum() - whole)
+    margin = t_quantile((1 + confidence) / 2, n - 1) / math.sqrt(n)
+    is_share = bool((part <= whole).all())
+
+    def half_width(at_all: float, at_each: NDArray[np.float64]) -> float:
+        pseudo_values = n * at_all - (n - 1) * at_each
+        return min(float(margin * pseudo_values.std(ddof=1)), _WIDEST)
+
+    if without_each.min() <= 0 or (is_share and without_each.max() >= 1):
+        # Neither scale reaches 0, nor that of log odds 1.
+        half = half_width(ratio, without_each)
+        return max(0.0, ratio - half), min(1.0, ratio + half) if is_share else ratio + half
+    if is_share:
+        odds, odds_without_each = ratio / (1 - ratio), without_each / (1 - without_each)
+        factor = math.exp(half_width(math.log(odds), np.log(odds_without_each)))
+        return odds / (odds + factor), odds / (odds + 1 / factor)
+    factor = math.exp(half_width(math.log(ratio), np.log(without_each)))
+    return ratio / factor, ratio * factor

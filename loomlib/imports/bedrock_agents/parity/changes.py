@@ -135,10 +135,10 @@ def _share(pairs: Sequence[AnswerPair], name: ChangeName, kind: NumberKind, read
 
 
 def _relative(new: Sequence[float], old: Sequence[float]) -> Estimate:
-    method = "change of the sum, expanded percentile bootstrap over cases"
+    method = "change of the sum, jackknife over cases"
     if old and min(old) <= 0:
         return Estimate.missing("nothing to compare with", n=len(old), confidence=0.95, method=method)
-    ratio = estimate_ratio(new, old, seed=_SEED)
+    ratio = estimate_ratio(new, old)
     if ratio.value is None or ratio.low is None or ratio.high is None:
         return Estimate.missing(
             ratio.reason or "", n=ratio.n, confidence=ratio.confidence, method=method, needed_n=ratio.needed_n
