@@ -1,6 +1,6 @@
 # Two commands do all set-up on a machine with Python 3.11 and make: `make report` and `make test`.
 # Each target prepares `.venv` first; nothing outside this folder is touched, except that the tests install Debian's
-# chromium, bubblewrap and slirp4netns when they are missing and this user may.
+# chromium, bubblewrap, slirp4netns and PostgreSQL when they are missing and this user may.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -11,7 +11,7 @@ OUT    ?= reports
 export LOOM_HOME ?= $(CURDIR)/.loom
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report lab test check fast service unit long notebooks browser docs sentences coverage bench bench-release bench-others bubblewrap chromium ready clean
+.PHONY: report lab test check fast service unit long notebooks browser docs sentences coverage bench bench-release bench-others bubblewrap chromium postgresql ready clean
 .DEFAULT_GOAL := report
 
 report: $(READY_REPORT)  ## the latency study against the local AgentCore, end to end
@@ -35,16 +35,16 @@ SEED ?= $(shell date +%Y%m%d)
 ORDER := --randomly-seed=$(SEED)
 SUITE := -q -m "not browser and not aws and not long" -n 4 --dist loadfile --no-loadscope-reorder --durations=10 $(ORDER)
 
-fast: $(READY)  ## the tests that start no service
+fast: $(READY) postgresql  ## the tests that start no service
 	@$(BIN)/python -m pytest tests/unit $(SUITE)
 
-service: $(READY) bubblewrap  ## the tests against the local AgentCore
+service: $(READY) bubblewrap postgresql  ## the tests against the local AgentCore
 	@$(BIN)/python -m pytest tests --ignore=tests/unit --ignore=tests/browser $(SUITE)
 
-unit: $(READY) bubblewrap  # both in one run, which shares the work better; `make browser` runs the folder that is left out
+unit: $(READY) bubblewrap postgresql  # both in one run, which shares the work better; `make browser` runs the folder that is left out
 	@$(BIN)/python -m pytest tests --ignore=tests/browser $(SUITE)
 
-long: $(READY) bubblewrap  ## what takes minutes: a hundred kills, every case of the shipped eval sets
+long: $(READY) bubblewrap postgresql  ## what takes minutes: a hundred kills, every case of the shipped eval sets
 	@$(BIN)/python -m pytest tests -q -m long -n 3 --dist loadfile --no-loadscope-reorder --durations=0 $(ORDER)
 
 notebooks: $(READY) chromium
@@ -60,7 +60,7 @@ docs: $(READY)  ## the documentation site, in docs/site
 sentences:  ## every sentence that a user can see, by package, for review as text
 	@$(PYTHON) docs/sentences.py
 
-coverage: $(READY)  ## lines and branches of loomlib that the tests run, in every process that they start
+coverage: $(READY) postgresql  ## lines and branches of loomlib that the tests run, in every process that they start
 	@$(BIN)/python -m pytest tests --ignore=tests/browser $(SUITE) --cov --cov-report=term:skip-covered
 
 bench: $(READY)  ## speed, as ratios measured side by side
@@ -77,6 +77,9 @@ bench-others:  ## what evaluations and the load engine are measured beside, in .
 
 bubblewrap:
 	@.ci/bubblewrap
+
+postgresql:
+	@.ci/postgresql
 
 chromium:
 	@command -v chromium >/dev/null || .ci/chromium

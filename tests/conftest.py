@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
+from postgresql_server import MISSING, PostgresqlServer, find_programs
 
 # The same examples in every run, and no limits of time on a busy machine: what fails has changed.
 # HYPOTHESIS_PROFILE=default looks for new ones.
@@ -41,6 +43,34 @@ def swept() -> Iterator[None]:
     gc.freeze()
     yield
     gc.collect()
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[PostgresqlServer]:
+    """A PostgreSQL server, started when the first test of this process needs one."""
+    if (programs := find_programs()) is None:
+        pytest.skip(MISSING)
+    server = PostgresqlServer(programs)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def postgresql_url(postgresql_server: PostgresqlServer) -> Iterator[str]:
+    """The address, with its password, of a new and empty database on PostgreSQL."""
+    with postgresql_server.database() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a new store: each test that asks for it runs on SQLite and on PostgreSQL."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'home' / 'loom.db'}"
+        return
+    server: PostgresqlServer = request.getfixturevalue("postgresql_server")
+    with server.database(migrated=True) as url:
+        yield url
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

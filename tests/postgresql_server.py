@@ -1,0 +1,227 @@
+"""A PostgreSQL server of the tests: Debian's, on loopback, with a data folder of its own, ended with the tests.
+
+A small process of its own starts the server and waits for the end of its standard input: the server ends and its folder
+goes also when the tests are killed. `initdb` refuses root, so root starts both as the user `postgres` or `nobody`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+MISSING = "needs PostgreSQL's server: .ci/postgresql installs Debian's"
+
+# A server that nobody needs after a power cut: no write waits for a disk.
+_SETTINGS = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "shared_buffers": "64MB",
+    "max_connections": "200",
+    "autovacuum": "off",
+    "jit": "off",
+    "timezone": "Asia/Kathmandu",  # no time may depend on the server's zone
+}
+_OWNER = "loom"
+
+
+def find_programs() -> Path | None:
+    """Return the folder with `initdb` and `postgres`; Debian keeps them out of the PATH. None without them."""
+    found = shutil.which("initdb")
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    programs = Path(found).resolve() if found else (debian[-1] if debian else None)
+    return programs.parent if programs and (programs.parent / "postgres").exists() else None
+
+
+class PostgresqlServer:
+    """A running server. `loom` owns its databases and is no superuser; `postgres` is one.
+
+    Attributes:
+        password: The password of both users; it appears nowhere but in addresses.
+    """
+
+    def __init__(self, programs: Path, **settings: str) -> None:
+        self._programs = programs
+        self.password = f"hunter2@/:%{secrets.token_hex(8)}"
+        self._folder = Path(tempfile.mkdtemp(prefix="loom-postgresql-"))
+        self._names = count()
+        self._template: str | None = None
+        self._lock = threading.Lock()
+        self._dropping = ThreadPoolExecutor(1)
+        self._settings = _SETTINGS | settings
+        self._keeper: subprocess.Popen[str] | None = None
+        self._initialize()
+        self.start()
+        self._execute(f"CREATE ROLE {_OWNER} LOGIN PASSWORD '{self.password}'")
+
+    def url(self, database: str, *, user: str = _OWNER) -> str:
+        """Return the address of a database, with the password."""
+        return f"postgresql+psycopg://{user}:{quote(self.password, safe='')}@127.0.0.1:{self.port}/{database}"
+
+    def create(self, *, template: str = "template1") -> str:
+        """Create a database of its own and return its name."""
+        name = f"test_{os.getpid()}_{next(self._names)}"
+        self._execute(f"CREATE DATABASE {name} OWNER {_OWNER} TEMPLATE {template}")
+        return name
+
+    def create_migrated(self) -> str:
+        """Create a database with the tables of a new store, which are made once and copied."""
+        with self._lock:
+            if self._template is None:
+                from loomlib.store import Store
+
+                template = self.create()
+                Store.open(self.url(template)).close()
+                self._template = template
+        return self.create(template=self._template)
+
+    def drop(self, database: str) -> None:
+        """Drop a database, whoever is connected to it; nobody waits for it, as it writes a checkpoint."""
+        self._dropping.submit(self._execute, f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+
+    @contextmanager
+    def database(self, *, migrated: bool = False) -> Iterator[str]:
+        """Create a database for the block and return its address."""
+        name = self.create_migrated() if migrated else self.create()
+        try:
+            yield self.url(name)
+        finally:
+            self.drop(name)
+
+    def start(self) -> None:
+        """Start the server, on another port than before."""
+        for _ in range(5):
+            self.port = _free_port()
+            log = (self._folder / "log").open("w")
+            with log:
+                self._keeper = subprocess.Popen(
+                    [sys.executable, __file__, str(self._folder), *self._command()],
+                    stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, text=True,
+                )  # fmt: skip
+            if self._answers():
+                return
+            self.stop()
+        raise RuntimeError(f"PostgreSQL did not start: {(self._folder / 'log').read_text()[-2000:]}")
+
+    def stop(self) -> None:
+        """Stop the server at once, as a crash would; its databases stay, and `start` recovers them."""
+        if self._keeper is not None and self._keeper.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._keeper.communicate("stop\n")
+            self._keeper = None
+
+    def close(self) -> None:
+        """Stop the server and remove its folder."""
+        self._dropping.shutdown(cancel_futures=True)
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _initialize(self) -> None:
+        account = _account()
+        if account:
+            os.chown(self._folder, account["user"], account["group"])
+        word = self._folder / "password"
+        word.write_text(self.password)
+        if account:
+            os.chown(word, account["user"], account["group"])
+        subprocess.run(
+            [str(self._programs / "initdb"), "-D", str(self._folder / "data"), "--no-sync", "--no-instructions",
+             "--username=postgres", "--auth=scram-sha-256", f"--pwfile={word}", "--encoding=UTF8",
+             "--locale=C.UTF-8"],
+            check=True, capture_output=True, cwd=self._folder, **account,
+        )  # fmt: skip
+        word.unlink()
+
+    def _command(self) -> list[str]:
+        settings = self._settings | {
+            "port": str(self.port),
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": str(self._folder),
+        }
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        return [str(self._programs / "postgres"), "-D", str(self._folder / "data"), *options]
+
+    def _answers(self) -> bool:
+        import psycopg
+
+        assert self._keeper is not None
+        deadline = time.monotonic() + 60
+        while self._keeper.poll() is None and time.monotonic() < deadline:
+            try:
+                self._connect().close()
+                return True
+            except psycopg.OperationalError:
+                time.sleep(0.02)
+        return False
+
+    def _connect(self) -> Any:
+        import psycopg
+
+        return psycopg.connect(
+            host=str(self._folder), port=self.port, user="postgres", password=self.password, dbname="postgres",
+            autocommit=True,
+        )  # fmt: skip
+
+    def _execute(self, statement: str) -> None:
+        with self._connect() as connection:
+            connection.execute(statement)
+
+
+def _account() -> Mapping[str, Any]:
+    """Return the account that runs the server, as arguments of a subprocess; none when this user may."""
+    if os.geteuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    return {}
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _keep(folder: Path, command: list[str]) -> None:
+    """Run the server until standard input ends; remove its folder unless the last line was `stop`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the tests end first
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=folder, start_new_session=True, **_account())
+    is_stopping = threading.Event()
+
+    def end_with_server() -> None:
+        server.wait()
+        if not is_stopping.is_set():
+            os._exit(1)
+
+    threading.Thread(target=end_with_server, daemon=True).start()
+    stops = sys.stdin.read().endswith("stop\n")
+    is_stopping.set()
+    server.send_signal(signal.SIGQUIT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        server.wait(30)
+    if not stops:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    _keep(Path(sys.argv[1]), sys.argv[2:])
