@@ -10,11 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from multiprocessing import get_context
 from pathlib import Path
 from random import SystemRandom
 from typing import Any
+from urllib.parse import quote, urlsplit
 from uuid import uuid4
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 import loomlib as loom
 from loomlib import local
@@ -70,15 +76,14 @@ class Lane:
     platform: str
     agent: loom.Agent
     null: loom.Agent
+    network: str
+    credentials: Credentials
     rests: list[list[Rest]] = field(default_factory=list[list[Rest]])
     studies: list[tuple[int, Any, Any]] = field(default_factory=list[tuple[int, Any, Any]])
-    _sent: float = 0.0
-    _sent_ns: int = 0
     _ends: int = 0
 
     def __post_init__(self) -> None:
-        self._client = self.bench.context.clients.data()
-        self._client.meta.events.register("before-send.bedrock-agentcore", self._note_send)
+        self._connection = HTTPConnection(urlsplit(self.network).netloc)
 
     def run(self, seeds: Sequence[int], design: Design) -> Lane:
         """Run a study for each seed."""
@@ -124,24 +129,28 @@ class Lane:
         self.null.end_session(session)
         return rests
 
-    def _note_send(self, **_: object) -> None:
-        """Read the clocks once the request is signed: boto3 takes as long for that as for all the rest."""
-        self._sent, self._sent_ns = time.time(), time.monotonic_ns()
-
     def _null_call(self, kind: str, session: str) -> Rest:
-        answer = self._client.invoke_agent_runtime(
-            agentRuntimeArn=self.null.arn, runtimeSessionId=session, payload=_NULL_PAYLOAD
-        )
-        noted = json.loads(answer["response"].read())
-        took_ms = (time.monotonic_ns() - self._sent_ns) / 1e6
-        return Rest.of(kind, is_restored=self.platform == "V2", sent=self._sent, whole_ms=took_ms, noted=noted)
+        """Call the agent by http.client, with the request signed before the clock is read."""
+        path = f"/runtimes/{quote(self.null.arn, safe='')}/invocations"
+        headers = {"Content-Type": "application/json", _SESSION: session}
+        request = AWSRequest("POST", self.network + path, data=_NULL_PAYLOAD, headers=headers)
+        SigV4Auth(self.credentials, "bedrock-agentcore", self.bench.context.clients.region).add_auth(request)
+        if self._connection.sock is None:
+            self._connection.connect()
+        sent, sent_ns = time.time(), time.monotonic_ns()
+        self._connection.request("POST", path, _NULL_PAYLOAD, dict(request.headers))
+        answer = self._connection.getresponse()
+        body = answer.read()
+        took_ms = (time.monotonic_ns() - sent_ns) / 1e6
+        assert answer.status == 200, body
+        return Rest.of(kind, is_restored=self.platform == "V2", sent=sent, whole_ms=took_ms, noted=json.loads(body))
 
 
 def _as_read(laws: Mapping[str, Law]) -> dict[str, list[float]]:
     return {name: law.given() for name, law in laws.items()}
 
 
-_NULL_PAYLOAD = json.dumps({"prompt": "Wait.", "instead": _as_read(NOTHING)})
+_NULL_PAYLOAD = json.dumps({"prompt": "Wait.", "instead": _as_read(NOTHING)}).encode()
 _SESSION, _NULL = "x-amzn-bedrock-agentcore-runtime-session-id", "null-"
 
 
@@ -188,7 +197,15 @@ def _lane(bench: loom.Workbench, platform: str) -> Iterator[Lane]:
                 environment=given.environment,
             )
         )
-        yield Lane(bench=behind, platform=platform, agent=behind.agent(agent), null=behind.agent(null))
+        credentials = Credentials(variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"])
+        yield Lane(
+            bench=behind,
+            platform=platform,
+            agent=behind.agent(agent),
+            null=behind.agent(null),
+            network=url,
+            credentials=credentials,
+        )
 
 
 def run_studies(platform: str, seeds: Sequence[int], home: Path, design: Design | None = None) -> Coverage:
@@ -218,7 +235,7 @@ def run_at_once(
         seeds: A seed for each study.
         folder: Where the lanes' home folders go.
         lanes: Studies that run at the same time, each with a local AgentCore of its own; one for two processors by
-            default, as boto3, by which the rest is measured, would wait longer for a busy processor than Loom's client.
+            default, since a call uses more than one.
         design: The calls of each study.
     """
     found = Coverage()

@@ -3,10 +3,11 @@
 **The truth.** A call takes what is injected into it and what it takes anyhow: the client, the connection, the service,
 the start of a process, the SDK. The injected part has a known distribution. The rest is measured by calls that are no
 part of the study: between the study's calls, another agent of the same code, with a constant millisecond for each
-injected time, is called through the same network by boto3, with Python's clock read when the request is sent and when
-its answer was read. The agent's own clock says when the request reached it and how long its model and its tool took.
-So no figure of Loom's enters the truth, and a bias of its client's clock, of its start lines or of its traces shows as
-lost coverage. A true percentile is that of sums of an injected time and a measured rest, by simulation.
+injected time, is called through the same network by http.client, with Python's clock read when the signed request is
+sent and when its answer was read (boto3's own work would add one to two milliseconds). The agent's own clock says when
+the request reached it and how long its model and its tool took. So no figure of Loom's enters the truth, and a bias of
+its client's clock, of its start lines or of its traces shows as lost coverage. A true percentile is that of sums of an
+injected time and a measured rest, by simulation.
 
 The rest is taken from the calls during the study and during those next to it, so that a machine that becomes busier
 moves both. The injected times vary by tens of milliseconds, so that an error of a millisecond in the rest matters
@@ -82,8 +83,7 @@ class Rest:
         Args:
             kind: "cold" or "warm".
             is_restored: Whether the agent waits for its start after the request reached it.
-            sent: Unix time at which boto3 was called.
-            whole_ms: How long boto3 took, the answer's body included.
+    whole_ms: How long the call took, the answer's body included.
             noted: What the agent's clock says.
         """
         start = NULL_MS if kind == COLD else 0.0
