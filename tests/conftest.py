@@ -6,10 +6,14 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 from postgresql_server import MISSING, PostgresqlServer, find_programs
+
+if TYPE_CHECKING:
+    from loomlib.store import Store
 
 # The same examples in every run, and no limits of time on a busy machine: what fails has changed.
 # HYPOTHESIS_PROFILE=default looks for new ones.
@@ -66,11 +70,30 @@ def postgresql_url(postgresql_server: PostgresqlServer) -> Iterator[str]:
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of a new store: each test that asks for it runs on SQLite and on PostgreSQL."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'home' / 'loom.db'}"
+        yield f"sqlite:///{tmp_path / 'home' / 'loom.db'}"  # as `sqlite_url`
         return
     server: PostgresqlServer = request.getfixturevalue("postgresql_server")
-    with server.database(migrated=True) as url:
+    with server.store() as url:
         yield url
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """The address of a new store on SQLite, for what the other database does not have.
+
+    That is a file: its folder, rights, damage, write-ahead log, the limits of its size, the lock of the whole database,
+    and connections that a fork must not share.
+    """
+    return f"sqlite:///{tmp_path / 'home' / 'loom.db'}"
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    """A new store, on each of the databases."""
+    from loomlib.store import Store
+
+    with Store.open(store_url) as opened:
+        yield opened
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -112,7 +112,7 @@ class Alerts:
             The previous state when it changed ("" when there was none), else None.
         """
         with self._database.write() as connection:
-            before = connection.execute(select(alerts.c.state).where(alerts.c.id == id)).first()
+            before = connection.execute(select(alerts.c.state).where(alerts.c.id == id).with_for_update()).first()
             if before is None:
                 return None
             changed = before[0] != state

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine, Pool, create_engine, make_url
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from ..errors import StoreError
 from ..recovery import is_marked, recover_if_damaged
-from . import sqlite
-from .failures import translated
+from . import postgresql, sqlite
+from .failures import is_worth_repeating, translated
 
-_ADDRESSES: Final = "sqlite:///path/to/loom.db or postgresql+psycopg://…"
+Result = TypeVar("Result")
+
+_ADDRESSES: Final = "sqlite:///path/to/loom.db or postgresql://user:password@host/database"
+_ATTEMPTS: Final = 6
+_FIRST_PAUSE_S: Final = 0.01
 
 _open_databases: dict[Path, int] = {}
 """How many databases of this process are open on a file: one that is in use is not replaced."""
@@ -34,28 +41,28 @@ class Database:
     def __init__(self, url: str, *, lock_timeout_s: float) -> None:
         try:
             parsed = make_url(url)
-        except ArgumentError as error:
-            # The message omits the address, which may contain a password.
-            raise StoreError("DATABASE_URL is not a database address", try_=_ADDRESSES) from error
+        except (ArgumentError, ValueError):
+            # Neither this message nor its cause shows the address, which may contain a password.
+            raise StoreError("DATABASE_URL is not a database address", try_=_ADDRESSES) from None
+        if postgresql.is_address(parsed):
+            parsed = postgresql.with_driver(parsed)
         self.place = parsed.render_as_string(hide_password=True)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self.file: Path | None = sqlite.file_of(parsed) if self.is_sqlite else None
         self.is_recovered = False
+        self._password = parsed.password
         self._write_lock = self._new_write_lock()
         try:
-            with translated(self.where, self.file):
+            with self._translated():
                 if self.file is not None:
                     self.is_recovered = _recover(self.file)
-                self.engine: Engine = (
-                    sqlite.open_engine(parsed, lock_timeout_s)
-                    if self.is_sqlite
-                    else create_engine(parsed, pool_pre_ping=True)
-                )
+                self.engine: Engine = _open_engine(parsed, lock_timeout_s)
         except StoreError as error:
             if isinstance(error.__cause__, NoSuchModuleError):
                 raise StoreError("Unknown kind of database", on=self.place, try_=_ADDRESSES) from error
             raise
         self._writing = self.engine.execution_options(**{sqlite.WRITING: True})
+        self._reading = self.engine if self.is_sqlite else postgresql.snapshot(self.engine)
         if self.file is not None:
             _open_databases[self.file] = _open_databases.get(self.file, 0) + 1
         self._is_open = True
@@ -71,15 +78,34 @@ class Database:
     def read(self) -> Generator[Connection, None, None]:
         """Open a reading transaction."""
         self._own()
-        with translated(self.where, self.file), self.engine.begin() as connection:
+        with self._translated(), self._reading.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Generator[Connection, None, None]:
         """Open a writing transaction, all or nothing. Do not nest it."""
         self._own()
-        with translated(self.where, self.file), self._write_lock, self._writing.begin() as connection:
+        with self._translated(), self._write_lock, self._writing.begin() as connection:
             yield connection
+
+    def write_again(self, work: Callable[[Connection], Result]) -> Result:
+        """Return the result of `work` in a writing transaction, which begins anew after a deadlock.
+
+        For transactions that lock several rows: PostgreSQL ends one of two that wait for each other. SQLite, with one
+        writer at a time, has no deadlocks.
+
+        Args:
+            work: All of the transaction, which may be called several times.
+        """
+        for attempt in range(_ATTEMPTS):
+            try:
+                with self.write() as connection:
+                    return work(connection)
+            except StoreError as error:
+                if not is_worth_repeating(error) or attempt == _ATTEMPTS - 1:
+                    raise
+            time.sleep(random.uniform(0.5, 1.5) * _FIRST_PAUSE_S * 2**attempt)  # noqa: S311, no secret
+        raise AssertionError("the last attempt returns or raises")
 
     def close(self) -> None:
         """Close every connection."""
@@ -87,6 +113,9 @@ class Database:
         if self._is_open and self.file is not None:
             _open_databases[self.file] -= 1
         self._is_open = False
+
+    def _translated(self) -> AbstractContextManager[None]:
+        return translated(self.where, self.file, secret=self._password)
 
     def _new_write_lock(self) -> AbstractContextManager[object]:
         # SQLite has one writer at a time. Threads queue on a lock, which wakes them at once, instead of polling in
@@ -99,6 +128,14 @@ class Database:
             self._pid, self._write_lock = os.getpid(), self._new_write_lock()
             self._inherited.append(self.engine.pool)  # referenced, because only the parent may close them
             self.engine.dispose(close=False)
+
+
+def _open_engine(url: URL, lock_timeout_s: float) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        return sqlite.open_engine(url, lock_timeout_s)
+    if postgresql.is_address(url):
+        return postgresql.open_engine(url, lock_timeout_s)
+    return create_engine(url, pool_pre_ping=True)
 
 
 def _recover(file: Path) -> bool:

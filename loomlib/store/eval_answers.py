@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeAlias, cast
 
-from sqlalchemy import Column, Connection, Table, bindparam, func, select, text, update
+from sqlalchemy import Column, Connection, Table, bindparam, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from .database import Database
 from .eval_rows import StoredAnswer, StoredResult, StoredScore
 from .eval_tables import eval_answers, eval_results, eval_scores
+from .postgresql import ANSWERS_LOCK, lock
 
 AnswerFigures: TypeAlias = tuple[int, int, float | None, int | None, int | None, float | None]
 
@@ -32,7 +33,6 @@ _SCORE_COLUMNS = [
 _FETCH_SIZE = 1000
 _BATCH = 500
 """Values per query; every build of SQLite allows 999 variables (SQLITE_MAX_VARIABLE_NUMBER)."""
-_ADVISORY_LOCK = 0x4C6F6F6E
 _TOOLS_COLUMNS = ("input_tokens", "output_tokens", "tool_calls", "cost", "body")
 
 
@@ -65,7 +65,9 @@ class EvalAnswers:
         Returns:
             The answers as stored. Where another process stored an answer under the same key first, that one is used.
         """
-        with self._database.write() as connection:
+
+        def work(connection: Connection) -> list[StoredAnswer]:
+            lock(connection, ANSWERS_LOCK)  # before the first look: another process may be storing the same keys
             earlier = _earlier(connection, [answer.key for answer in answers if answer.key is not None])
             next_id = _last_id(connection) + 1
             stored: list[StoredAnswer] = []
@@ -85,7 +87,9 @@ class EvalAnswers:
                 for answer, result in zip(stored, results, strict=True)
             ]
             _insert(connection, eval_results, used)
-        return stored
+            return stored
+
+        return self._database.write_again(work)
 
     def use(self, results: Sequence[StoredResult]) -> None:
         """Store results of a run that reuse stored answers."""
@@ -104,10 +108,9 @@ class EvalAnswers:
         )
         rows = [
             {"of_id": answer.id, **{f"new_{name}": getattr(answer, name) for name in _TOOLS_COLUMNS}}
-            for answer in answers
+            for answer in sorted(answers)  # two processes lock the same rows in one order
         ]
-        with self._database.write() as connection:
-            connection.execute(change, rows)
+        self._database.write_again(lambda connection: connection.execute(change, rows))
 
     def results(self, run_id: str) -> list[StoredResult]:
         """Return the run's results, repeat by repeat, in the order of the set."""
@@ -166,8 +169,9 @@ class EvalAnswers:
         """
         if not scores and not failures:
             return
-        with self._database.write() as connection:
-            _insert(connection, eval_scores, scores)
+
+        def work(connection: Connection) -> None:
+            _insert(connection, eval_scores, sorted(scores, key=_key))
             if failures:
                 change = (
                     update(eval_results)
@@ -182,9 +186,11 @@ class EvalAnswers:
                     change,
                     [
                         {"of_run": run, "of_repeat": repeat, "of_place": place, "new_failures": text}
-                        for (run, repeat, place), text in failures.items()
+                        for (run, repeat, place), text in sorted(failures.items(), key=lambda failure: failure[0])
                     ],
                 )
+
+        self._database.write_again(work)
 
     def scores_of(self, answer_ids: Sequence[int]) -> list[StoredScore]:
         """Return all scores of these answers."""
@@ -257,9 +263,11 @@ def _earlier(connection: Connection, keys: Sequence[str]) -> dict[str, StoredAns
 
 
 def _last_id(connection: Connection) -> int:
-    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
     return connection.execute(select(func.coalesce(func.max(eval_answers.c.id), 0))).scalar_one()
+
+
+def _key(score: StoredScore) -> tuple[Any, ...]:
+    return score[:4]
 
 
 def _batches(values: Sequence[Any]) -> Iterable[Sequence[Any]]:

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
 
 from .database import Database
 from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredSet
@@ -29,7 +30,11 @@ class EvalRuns(StoredRuns[EvalRunRow]):
         with self._database.write() as connection:
             known = connection.execute(select(eval_sets.c.digest).where(eval_sets.c.digest == cases.digest)).first()
             if known is None:
-                connection.execute(eval_sets.insert().values(_plain(cases)))
+                try:
+                    with connection.begin_nested():
+                        connection.execute(eval_sets.insert().values(_plain(cases)))
+                except IntegrityError:  # another process was faster (not on SQLite, which has one writer at a time)
+                    pass
             connection.execute(eval_runs.insert().values(_plain(run)))
 
     def list(

@@ -12,24 +12,33 @@ from sqlalchemy import exc
 from ..errors import StoreDamagedError, StoreError, StoreFullError
 from ..presentation.formats import size
 from ..recovery import is_damage, is_full_disk, mark_damaged
+from .postgresql import TRY_AGAIN
 
 _DATABASE_ENDINGS = {".db", ".sqlite", ".sqlite3"}
 _LOCKED = {"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"}
 _UNREACHABLE = {"SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"}
+_CONNECTION_LOST = ("08", "57P")  # PostgreSQL's classes of error codes: connection, and the server's end
+_REFUSED = ("28", "3D", "42501")
 
 
 @contextmanager
-def translated(place: str, file: Path | None = None) -> Generator[None, None, None]:
-    """Translate errors of the database and the file system inside the block into `StoreError` or `StoreFullError`."""
+def translated(place: str, file: Path | None = None, *, secret: str | None = None) -> Generator[None, None, None]:
+    """Translate errors of the database and the file system inside the block into `StoreError` or `StoreFullError`.
+
+    Args:
+        place: The database's address without its password.
+        file: The file of an SQLite database.
+        secret: The password, which no message may show.
+    """
     try:
         yield
     except exc.StatementError as error:
         # A value that its column type refused before any SQL was sent is the caller's mistake.
         if not isinstance(error, exc.DBAPIError) and isinstance(error.orig, (ValueError, TypeError)):
             raise error.orig from error
-        raise _translate(error.orig or error, place, file) from error
+        raise _translate(error.orig or error, place, file, secret) from error
     except exc.SQLAlchemyError as error:
-        raise _translate(error, place, file) from error
+        raise _translate(error, place, file, secret) from error
     except ModuleNotFoundError as error:
         raise StoreError(
             "The database's driver is not installed", on=place, try_=f"pip install {error.name}"
@@ -42,11 +51,22 @@ def translated(place: str, file: Path | None = None) -> Generator[None, None, No
         ) from error
 
 
-def _translate(error: BaseException, place: str, file: Path | None) -> StoreError:
+def is_worth_repeating(error: StoreError) -> bool:
+    """Return whether the transaction that failed may succeed when it is repeated: after a deadlock, for example."""
+    cause = error.__cause__
+    origin = cause.orig if isinstance(cause, exc.StatementError) else cause
+    return getattr(origin, "sqlstate", None) in TRY_AGAIN
+
+
+def _translate(error: BaseException, place: str, file: Path | None, secret: str | None) -> StoreError:
     name = _family(getattr(error, "sqlite_errorname", "") or "")
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if secret:
+        text = text.replace(secret, "***")
     if is_full_disk(error) or getattr(error, "sqlstate", None) == "53100":
         return _full(place, file)
+    if file is None and (refusal := _of_server(error, text, place)) is not None:
+        return refusal
     if is_damage(error):
         what = f"The database is damaged or is not a database: {text}"
         if file is None or file.suffix not in _DATABASE_ENDINGS:  # perhaps not a database at all: it stays where it is
@@ -77,6 +97,43 @@ def _translate(error: BaseException, place: str, file: Path | None) -> StoreErro
         on=place,
         try_="correct what the error names, or another DATABASE_URL",
     )
+
+
+def _of_server(error: BaseException, text: str, place: str) -> StoreError | None:
+    """Return what PostgreSQL's error code says; its driver's errors without a code are lost connections."""
+    code: str | None = getattr(error, "sqlstate", "")
+    kind = type(error).__name__
+    if code == "":
+        return None
+    if code == "55P03":
+        return StoreError(
+            "The database stayed locked by another process", on=place, try_="repeat it when that process has ended"
+        )
+    if code in TRY_AGAIN:
+        return StoreError(
+            "Two processes wrote the same rows at once, and the database ended this one's transaction",
+            on=place,
+            try_="repeat it; nothing of it is stored",
+        )
+    if code == "53300":
+        return StoreError(
+            "The database accepts no more connections",
+            on=place,
+            try_="close kernels that nobody uses, or raise the server's max_connections",
+        )
+    if code is not None and code.startswith(_REFUSED):
+        return StoreError(
+            f"The database refused: {text}",
+            on=place,
+            try_="check the user, the password and the rights in DATABASE_URL",
+        )
+    if (code is None and kind == "OperationalError") or (code or "").startswith(_CONNECTION_LOST):
+        return StoreError(
+            f"The connection to the database failed: {text}",
+            on=place,
+            try_="check that the server runs and DATABASE_URL names it; a transaction that was open is not stored",
+        )
+    return None
 
 
 def _family(name: str) -> str:

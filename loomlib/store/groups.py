@@ -46,6 +46,6 @@ class AgentGroups:
         chosen = select(agent_groups.c.name, agent_groups.c.agent_arn).where(agent_groups.c.scope == scope)
         groups: dict[str, list[str]] = {}
         with self._database.read() as connection:
-            for name, arn in connection.execute(chosen.order_by(agent_groups.c.name, agent_groups.c.agent_arn)):
+            for name, arn in sorted(tuple(record) for record in connection.execute(chosen)):  # in no language's order
                 groups.setdefault(name, []).append(arn)
         return {name: tuple(arns) for name, arns in groups.items()}

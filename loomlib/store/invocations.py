@@ -336,10 +336,11 @@ class Invocations:
                 f"Abandoned: Loom's process {pid} on {host} ended before the response was complete; "
                 "what had arrived is stored"
             )
-            change = update(invocations).where(left)
+            # In the order of the ids: two readers that lock rows in different orders would wait for each other.
+            ids = select(invocations.c.id).where(left).order_by(invocations.c.id).with_for_update()
+            change = update(invocations).where(invocations.c.id.in_(ids))
             change = change.values(status="error", failure=INTERRUPTED, error_message=message)
-            with self._database.write() as connection:
-                closed += connection.execute(change).rowcount
+            closed += self._database.write_again(lambda connection, change=change: connection.execute(change).rowcount)
         return closed
 
     def _change(self, id: int, **values: Any) -> None:

@@ -175,11 +175,11 @@ class StoredReleases:
         if known is not None:
             return str(known)
         new = ab_sessions.insert().values(test_id=test_id, session_id=session_id, arm=arm, at=datetime.now(UTC))
-        try:
-            with self._database.write() as connection:
-                connection.execute(new)
-        except IntegrityError:  # another thread or process was faster
-            with self._database.read() as connection:
+        with self._database.write() as connection:
+            try:
+                with connection.begin_nested():
+                    connection.execute(new)
+            except IntegrityError:  # another thread or process was faster
                 return str(connection.execute(select(ab_sessions.c.arm).where(this)).scalar_one())
         return arm
 

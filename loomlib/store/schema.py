@@ -10,13 +10,12 @@ from sqlalchemy import Connection, inspect, text
 
 from ..errors import StoreTooNewError
 from .database import Database
+from .postgresql import MIGRATION_LOCK, lock
 from .tables import metadata
 
 REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
 """Every revision in `migrations/versions`, oldest first. Listed by hand (a test compares), because asking Alembic
 costs a quarter of a second at every start."""
-
-_ADVISORY_LOCK: Final = 0x4C6F6F6D  # "Loom"
 
 
 def migrate(database: Database) -> None:
@@ -32,8 +31,7 @@ def migrate(database: Database) -> None:
         if _is_current(_revision(connection), database) and not database.is_recovered:
             return
     with database.write() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+        lock(connection, MIGRATION_LOCK)
         if not _is_current(_revision(connection), database):
             upgrade(connection, REVISIONS[-1])
         if database.is_recovered:

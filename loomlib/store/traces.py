@@ -78,7 +78,7 @@ class StoredTraces:
         """Add details to a stored trace; return False when none is stored yet."""
         of_it = traces.c.invocation_id == invocation_id
         with self._database.write() as connection:
-            known = connection.execute(select(traces.c.details).where(of_it)).scalar_one_or_none()
+            known = connection.execute(select(traces.c.details).where(of_it).with_for_update()).scalar_one_or_none()
             if known is None:
                 return False
             connection.execute(update(traces).where(of_it).values(details={**known, **details}))

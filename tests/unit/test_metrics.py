@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,12 +14,6 @@ from loomlib.metrics import Window, headlines, latency_bins, read_figures, sente
 from loomlib.store import Store, TimedCall
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
-        yield opened
 
 
 def agent(store: Store, name: str = "calculator") -> int:

@@ -17,12 +17,6 @@ from loomlib.store import AgentRow, PlannedMeasurement, Store, StudyRow
 ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/calculator-AbC123dEf4"
 
 
-@pytest.fixture
-def store(tmp_path: Path):
-    with Store.open(f"sqlite:///{tmp_path / 'home' / 'loom.db'}") as opened:
-        yield opened
-
-
 def register(
     store: Store, runtime_id: str = "calculator-AbC123dEf4", *, scope: str = "local", **more: object
 ) -> AgentRow:
@@ -42,7 +36,8 @@ def study(id: str = "study-1", **more: object) -> StudyRow:
     return StudyRow(id=id, scope="local", agent_arn=ARN, **values)
 
 
-def test_a_new_folder_and_file_are_readable_by_their_owner_only(store: Store, tmp_path: Path) -> None:
+def test_a_new_folder_and_file_are_readable_by_their_owner_only(sqlite_url: str, tmp_path: Path) -> None:
+    Store.open(sqlite_url).close()
     assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "home" / "loom.db").stat().st_mode) == 0o600
 

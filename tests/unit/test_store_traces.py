@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
-
 import pytest
+from store_rows import query
 
 from loomlib.errors import StoreError
 from loomlib.store import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
-    yield store
-    store.close()
 
 
 def invocation(store: Store, session_id: str = "session") -> int:
@@ -74,11 +63,10 @@ def test_a_trace_belongs_to_an_invocation(store: Store) -> None:
         put(store, 4711, "{}")
 
 
-def test_spans_are_kept_small(store: Store, tmp_path: Path) -> None:
+def test_spans_are_kept_small(store: Store, store_url: str) -> None:
     id = invocation(store)
     put(store, id, *['{"resource": {"attributes": {"service.name": "calculator"}}, "name": "chat"}'] * 1000)
-    with closing(sqlite3.connect(tmp_path / "loom.db")) as database:
-        (size,) = database.execute("SELECT length(records) FROM traces").fetchone()
+    ((size,),) = query(store_url, "SELECT length(records) FROM traces")
     assert size < 10_000
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,12 +14,6 @@ from loomlib.errors import EvalError, EvalInterruptedError
 from loomlib.evals import CaseAnswer, CaseFailure, EvalCase, EvalSet, NotApplicable, Score, ToolUse, Turn, TurnAnswer
 from loomlib.evals.runs import Budget, CallableTarget, EvalRun, RunSnapshot, Silent, rescore
 from loomlib.store import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
-        yield opened
 
 
 def states(run: EvalRun) -> dict[str, int]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from eval_runs import Says, sums
@@ -18,12 +16,6 @@ from loomlib.reports import eval_notes
 from loomlib.store import Store
 
 BLOCKED_S = 0.25
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path}/loom.db") as opened:
-        yield opened
 
 
 class SaysInTime(Says):

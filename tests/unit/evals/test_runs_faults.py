@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from eval_runs import Adder, Says, SaysLater, sums
+from store_rows import query
 
 import loomlib as loom
 from loomlib.errors import StoreError
 from loomlib.evals import CaseFailure, Score, Turn, TurnAnswer
 from loomlib.evals.runs import CallableTarget
 from loomlib.store import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
-        yield opened
 
 
 def test_a_verdict_in_numpys_words_is_stored_as_it_was_meant(store: Store) -> None:
@@ -86,14 +78,20 @@ def test_a_target_without_a_session_fails_to_answer(store: Store) -> None:
     assert list(run.failures()["stage"]) == ["answer", "answer"]
 
 
-def test_a_run_is_interrupted_when_a_score_cannot_be_stored(store: Store, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "loom.db")) as database, database:
-        database.execute(
-            "CREATE TRIGGER full BEFORE INSERT ON eval_scores BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
-        )
-    with pytest.raises(StoreError, match="disk is full"):
-        loom.evaluate(Adder(), sums(3), SaysLater(), store=store)
-    assert [row.state for row in store.eval_runs.list()] == ["interrupted"]
+def test_a_run_is_interrupted_when_a_score_cannot_be_stored(store: Store, store_url: str) -> None:
+    if store_url.startswith("postgresql"):
+        refuse = "ALTER TABLE eval_scores ADD CONSTRAINT refused CHECK (false)"
+        accept = "ALTER TABLE eval_scores DROP CONSTRAINT refused"
+    else:
+        refuse = "CREATE TRIGGER refused BEFORE INSERT ON eval_scores BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        accept = "DROP TRIGGER refused"
+    query(store_url, refuse)
+    try:
+        with pytest.raises(StoreError, match="refused"):
+            loom.evaluate(Adder(), sums(3), SaysLater(), store=store)
+        assert [row.state for row in store.eval_runs.list()] == ["interrupted"]
+    finally:
+        query(store_url, accept)
 
 
 def test_a_function_that_raises_stop_iteration_has_not_answered(store: Store) -> None:

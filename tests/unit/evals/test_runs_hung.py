@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +19,6 @@ from loomlib.evals.sources import with_simulated_user
 from loomlib.evals.values.cases import Turn
 from loomlib.jobs import held_lease
 from loomlib.store import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
-        yield opened
 
 
 @pytest.fixture

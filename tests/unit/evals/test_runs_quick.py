@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,12 +25,6 @@ plain = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec=None)), inner),
     max_leaves=20,
 )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
-        yield opened
 
 
 @given(value=plain, sort_keys=st.booleans())
