@@ -31,7 +31,8 @@
     ├── StoreError                          the database refused
     │   ├── StoreFullError                  no space left
     │   ├── StoreDamagedError               the file is damaged; opening it again recovers what is readable
-    │   └── StoreTooNewError                written by a later release
+    │   ├── StoreTooNewError                written by a later release
+    │   └── CreditsUsedUpError              the tenant's credit does not cover another call
     ├── LocalServiceError                   the local AgentCore
     │   ├── LocalServiceNotRunningError
     │   └── LocalServiceNotStartedError
@@ -205,6 +206,10 @@ class StoreDamagedError(StoreError):
 
 class StoreTooNewError(StoreError):
     """The database was written by a later release of Loom."""
+
+
+class CreditsUsedUpError(StoreError):
+    """The credit of the store's tenant does not cover another call."""
 
 
 class LocalServiceError(LoomError):

@@ -20,8 +20,11 @@ from .rows import (
     TraceRow,
 )
 from .store import Store
+from .tenancy import DEFAULT_TENANT, StoreIdentity
+from .tenants import AddedTenant, TenantRow, Tenants, TenantUse, total_use
 
 __all__ = [
+    "DEFAULT_TENANT",
     "EVAL_RUN_STATES",
     "INTERRUPTED",
     "INVOCATION_STATES",
@@ -31,6 +34,7 @@ __all__ = [
     "STUDY_STATES",
     "AbCall",
     "AbTestRow",
+    "AddedTenant",
     "AgentRow",
     "AlertEventRow",
     "AlertRow",
@@ -45,11 +49,16 @@ __all__ = [
     "PlannedMeasurement",
     "SessionRow",
     "Store",
+    "StoreIdentity",
     "StoredAnswer",
     "StoredResult",
     "StoredScore",
     "StoredSet",
     "StudyRow",
+    "TenantRow",
+    "TenantUse",
+    "Tenants",
     "TimedCall",
     "TraceRow",
+    "total_use",
 ]

@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from ..errors import StoreError
 from .database import Database
 from .operation_tables import alert_events, alerts
+from .tenancy import own_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +189,7 @@ class Alerts:
             alert: The name of an alert; None for all.
             limit: The most entries.
         """
-        chosen = select(alert_events).where(alert_events.c.scope == scope)
+        chosen = select(*own_columns(alert_events)).where(alert_events.c.scope == scope)
         if alert is not None:
             chosen = chosen.where(alert_events.c.alert == alert)
         with self._database.read() as connection:
@@ -197,4 +198,4 @@ class Alerts:
 
 
 def _alert(record: RowMapping) -> AlertRow:
-    return AlertRow(**{column.key: record[column] for column in alerts.c})
+    return AlertRow(**{column.key: record[column] for column in own_columns(alerts)})

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, cast
 
-from sqlalchemy import DateTime, Dialect, LargeBinary, Text
+from sqlalchemy import Column, DateTime, Dialect, LargeBinary, Text
 from sqlalchemy.types import TypeDecorator
 
 Json: TypeAlias = Any
@@ -97,3 +97,13 @@ class UtcDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def tenant_column() -> Column[str]:
+    """Return the column that names the tenant whose row it is (`tenancy`)."""
+    return Column("tenant", Text, nullable=False)
+
+
+def user_column() -> Column[str]:
+    """Return the column that names the user who wrote the row; NULL if unknown."""
+    return Column("user_id", Text)

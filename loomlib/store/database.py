@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine, Pool, create_engine, make_url
+from sqlalchemy import Connection, Engine, Pool, create_engine, event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
@@ -19,6 +19,8 @@ from ..errors import StoreError
 from ..recovery import is_marked, recover_if_damaged
 from . import postgresql, sqlite
 from .failures import is_worth_repeating, translated
+from .row_security import ALL_TENANTS, choose_tenant, role_tenant
+from .tenancy import DEFAULT_TENANT, StoreIdentity, limit_to
 
 Result = TypeVar("Result")
 
@@ -106,6 +108,70 @@ class Database:
                     raise
             time.sleep(random.uniform(0.5, 1.5) * _FIRST_PAUSE_S * 2**attempt)  # noqa: S311, no secret
         raise AssertionError("the last attempt returns or raises")
+
+    @contextmanager
+    def migrating(self) -> Generator[Connection, None, None]:
+        """Open a writing transaction in which tables can be replaced. Do not nest it."""
+        self._own()
+        with self._translated(), self._write_lock, self._writing.connect() as connection:
+            unchecked = sqlite.without_foreign_keys(connection) if self.is_sqlite else nullcontext()
+            with unchecked, connection.begin():
+                yield connection
+
+    def limit_to(self, identity: StoreIdentity) -> StoreIdentity:
+        """Read and write the rows of one tenant from now on; before, the database is not limited.
+
+        On PostgreSQL, the tenant of the address's role counts.
+
+        Args:
+            identity: The tenant, and the user whose rows are written.
+
+        Returns:
+            The identity that counts.
+
+        Raises:
+            StoreError: The role belongs to another tenant than the one that is named.
+        """
+        tenant = self._role_tenant()
+        if tenant is None:
+            self._choose_tenant(identity.tenant)
+        elif identity.tenant not in (tenant, DEFAULT_TENANT):
+            raise StoreError(
+                f"The database address is the tenant {tenant}'s, not {identity.tenant}'s",
+                on=self.where,
+                try_="leave the tenant (LOOM_TENANT) out, or the address that loom tenants add printed",
+            )
+        identity = StoreIdentity(tenant=tenant or identity.tenant, user=identity.user)
+        limit_to(self.engine, identity)
+        return identity
+
+    def open_to_all(self) -> None:
+        """Read and write the rows of every tenant from now on, as the owner of the tables.
+
+        Raises:
+            StoreError: The database's address is a tenant's.
+        """
+        if (tenant := self._role_tenant()) is not None:
+            raise StoreError(
+                f"The database address is the tenant {tenant}'s",
+                on=self.where,
+                try_="the address of the role that owns Loom's tables",
+            )
+        self._choose_tenant(ALL_TENANTS)
+
+    def _role_tenant(self) -> str | None:
+        if self.is_sqlite:
+            return None
+        with self.read() as connection:
+            return role_tenant(connection)
+
+    def _choose_tenant(self, tenant: str) -> None:
+        if not self.is_sqlite:
+
+            def begin(connection: Connection) -> None:
+                choose_tenant(connection, tenant)
+
+            event.listen(self.engine, "begin", begin)
 
     def close(self) -> None:
         """Close every connection."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
-from sqlalchemy import Column, Connection, Table, bindparam, func, select, update
+from sqlalchemy import Column, Connection, Dialect, Table, bindparam, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from .database import Database
 from .eval_rows import StoredAnswer, StoredResult, StoredScore
 from .eval_tables import eval_answers, eval_results, eval_scores
 from .postgresql import ANSWERS_LOCK, lock
+from .tenancy import identity_of, own_columns
 
 AnswerFigures: TypeAlias = tuple[int, int, float | None, int | None, int | None, float | None]
 
@@ -29,6 +30,8 @@ _SCORE_COLUMNS = [
     *(eval_results.c[name] for name in ("repeat", "place")),
     *(eval_scores.c[name] for name in ("case_digest", "evaluator_digest", "value", "passed", "part", "labels")),
 ]
+
+_ANSWERS = select(*own_columns(eval_answers))
 
 _FETCH_SIZE = 1000
 _BATCH = 500
@@ -53,7 +56,7 @@ class EvalAnswers:
     def _answers(self, column: Column[Any], values: Sequence[Any]) -> Iterator[StoredAnswer]:
         with self._database.read() as connection:
             for batch in _batches(values):
-                yield from map(StoredAnswer._make, connection.execute(select(eval_answers).where(column.in_(batch))))
+                yield from map(StoredAnswer._make, connection.execute(_ANSWERS.where(column.in_(batch))))
 
     def put(self, answers: Sequence[StoredAnswer], results: Sequence[StoredResult]) -> list[StoredAnswer]:
         """Store answers together with the results of a run that use them, all or nothing.
@@ -114,7 +117,7 @@ class EvalAnswers:
 
     def results(self, run_id: str) -> list[StoredResult]:
         """Return the run's results, repeat by repeat, in the order of the set."""
-        chosen = select(eval_results).where(eval_results.c.run_id == run_id)
+        chosen = select(*own_columns(eval_results)).where(eval_results.c.run_id == run_id)
         with self._database.read() as connection:
             records = connection.execute(chosen.order_by(eval_results.c.repeat, eval_results.c.place))
             return [StoredResult._make(record) for record in records]
@@ -147,7 +150,7 @@ class EvalAnswers:
         """
         repeat, place = after
         chosen = (
-            select(eval_results, eval_answers)
+            select(*own_columns(eval_results), *own_columns(eval_answers))
             .join(eval_answers, eval_answers.c.id == eval_results.c.answer_id)
             .where(
                 eval_results.c.run_id == run_id,
@@ -197,7 +200,8 @@ class EvalAnswers:
         scores: list[StoredScore] = []
         with self._database.read() as connection:
             for batch in _batches(answer_ids):
-                chosen = select(eval_scores).where(eval_scores.c.answer_id.in_(batch)).order_by(eval_scores.c.position)
+                chosen = select(*own_columns(eval_scores)).where(eval_scores.c.answer_id.in_(batch))
+                chosen = chosen.order_by(eval_scores.c.position)
                 scores.extend(StoredScore._make(record) for record in connection.execute(chosen))
         return scores
 
@@ -239,14 +243,24 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Any]) -> None:
     if not rows:
         return
     if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql(_sqlite_insert(table), [tuple(record) for record in rows])
+        sql, place = _sqlite_insert(table, connection.dialect)
+        identity = identity_of(connection)
+        if place is None or identity is None:
+            values = [tuple(record) for record in rows]
+        else:
+            values = [(*record[:place], identity.tenant, *record[place:]) for record in rows]
+        connection.exec_driver_sql(sql, values)
     else:
         connection.execute(_statement(table, postgresql.insert), [record._asdict() for record in rows])
 
 
-@cache
-def _sqlite_insert(table: Table) -> str:
-    return str(_statement(table, sqlite.insert).compile(dialect=sqlite.dialect(paramstyle="qmark")))
+@lru_cache(maxsize=16)
+def _sqlite_insert(table: Table, dialect: Dialect) -> tuple[str, int | None]:
+    """Return the statement, and which of its parameters is the tenant: None when the dialect does not add it."""
+    named: dict[str, Any] = {column.name: bindparam(column.name) for column in own_columns(table)}
+    compiled = _statement(table, sqlite.insert).values(named).compile(dialect=dialect)
+    added = [place for place, name in enumerate(compiled.positiontup) if name not in named]
+    return str(compiled), added[0] if added else None
 
 
 def _statement(table: Table, insert: Callable[[Table], Any]) -> Any:
@@ -257,13 +271,16 @@ def _statement(table: Table, insert: Callable[[Table], Any]) -> Any:
 def _earlier(connection: Connection, keys: Sequence[str]) -> dict[str, StoredAnswer]:
     answers: dict[str, StoredAnswer] = {}
     for batch in _batches(keys):
-        for record in connection.execute(select(eval_answers).where(eval_answers.c.key.in_(batch))):
+        for record in connection.execute(_ANSWERS.where(eval_answers.c.key.in_(batch))):
             answers[record.key] = StoredAnswer._make(record)
     return answers
 
 
 def _last_id(connection: Connection) -> int:
-    return connection.execute(select(func.coalesce(func.max(eval_answers.c.id), 0))).scalar_one()
+    """Return the largest id of all tenants' answers, of which the connection may see only some."""
+    if connection.dialect.name == "postgresql":
+        return connection.execute(text("SELECT loom_last_answer_id()")).scalar_one()
+    return connection.execute(text("SELECT coalesce(max(id), 0) FROM eval_answers")).scalar_one()
 
 
 def _key(score: StoredScore) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Column,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     PrimaryKeyConstraint,
@@ -20,13 +21,13 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from .columns import AgentText, CompressedTexts, JsonText, UtcDateTime
+from .columns import AgentText, CompressedTexts, JsonText, UtcDateTime, tenant_column, user_column
 from .tables import metadata
 
 eval_sets = Table(
     "eval_sets",
     metadata,
-    Column("digest", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
     Column("name", AgentText, nullable=False),
     Column("version", AgentText, nullable=False),
     Column("description", AgentText),
@@ -34,6 +35,8 @@ eval_sets = Table(
     Column("details", JsonText),
     # Compression level 1: a set of 100,000 cases takes a third of the time and is a fifth larger than at level 6.
     Column("cases", CompressedTexts(1), nullable=False),
+    tenant_column(),
+    PrimaryKeyConstraint("digest", "tenant"),
 )
 
 eval_runs = Table(
@@ -41,7 +44,7 @@ eval_runs = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("name", AgentText),
-    Column("set_digest", Text, ForeignKey("eval_sets.digest"), nullable=False),
+    Column("set_digest", Text, nullable=False),
     Column("target_name", AgentText, nullable=False),
     Column("target_key", AgentText, nullable=False),
     Column("scope", Text),
@@ -59,6 +62,9 @@ eval_runs = Table(
     Column("lease_pid", Integer),
     Column("lease_born", Text),
     Column("lease_until", UtcDateTime),
+    tenant_column(),
+    user_column(),
+    ForeignKeyConstraint(["set_digest", "tenant"], ["eval_sets.digest", "eval_sets.tenant"]),
     Index(None, "created_at"),
     Index(None, "agent_arn"),
 )
@@ -78,9 +84,10 @@ eval_answers = Table(
     Column("tool_calls", Integer),
     Column("cost", Double),
     Column("trace_id", Text),
+    tenant_column(),
     # ASCII JSON, which preserves NUL and lone surrogates.
     Column("body", Text, nullable=False),
-    UniqueConstraint("key"),
+    UniqueConstraint("tenant", "key"),
 )
 
 eval_results = Table(
@@ -93,6 +100,7 @@ eval_results = Table(
     Column("is_reused", Boolean, nullable=False),
     # Judges that failed in this run: evaluator's name → kind, message, attempts.
     Column("judge_failures", Text),
+    tenant_column(),
     PrimaryKeyConstraint("run_id", "repeat", "place"),
     Index(None, "answer_id"),
     sqlite_with_rowid=False,
@@ -112,6 +120,7 @@ eval_scores = Table(
     Column("labels", Text),
     # Rationale, details, tokens and cost as ASCII JSON; NULL where there are none.
     Column("said", Text),
+    tenant_column(),
     PrimaryKeyConstraint("answer_id", "case_digest", "evaluator_digest", "position"),
     sqlite_with_rowid=False,
 )

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Executable, and_, case, func, literal, null, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
+from .credits import PICOS, settle_charge
 from .database import Database
 from .invocations import NEVER_BEGAN, Invocations
 from .operation_tables import invocation_costs
 from .tables import invocations, traces
-
-PICOS: Final = Decimal(10) ** 12
 
 OptionalTime: TypeAlias = datetime | None
 
@@ -306,6 +305,8 @@ class FigureQueries:
                     IntegrityError
                 ):  # another process inserted it first (not on SQLite, which has one writer at a time)
                     connection.execute(change)
+            if currency == "USD":
+                settle_charge(connection, invocation_id, values["known_picos"])
 
     def _all(self, chosen: Executable) -> Sequence[Any]:
         with self._database.read() as connection:

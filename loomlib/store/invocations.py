@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import RowMapping, Select, case, func, select, update
 
 from ..errors import StoreError
+from .credits import hold_credit, keep_charge, settle_charge
 from .database import Database
 from .rows import InvocationRow, LoadRow, SessionRow, row
 from .tables import agents, invocation_events, invocation_load, invocations
@@ -55,6 +56,9 @@ class Invocations:
             labels: Labels of the invocation, such as "evaluation".
             payload_digest: Digest of a payload that is sent instead of a prompt.
             load: The load on this machine at that time.
+
+        Raises:
+            CreditsUsedUpError: The tenant's credit does not cover the call; nothing is stored.
         """
         writer = this_process()
         new = invocations.insert().values(
@@ -75,8 +79,11 @@ class Invocations:
             writer_born=writer.born,
         )
         with self._database.write() as connection:
+            held = hold_credit(connection)
             key = connection.execute(new).inserted_primary_key
             assert key is not None
+            if held is not None:
+                keep_charge(connection, key[0], held)
             if load is not None:
                 connection.execute(invocation_load.insert().values(invocation_id=key[0], **asdict(load)))
         return int(key[0])
@@ -178,6 +185,9 @@ class Invocations:
         if client_invoke_time is not None:
             values["client_invoke_time"] = client_invoke_time
         self._change(id, **values)
+        if failure in NEVER_BEGAN:
+            with self._database.write() as connection:
+                settle_charge(connection, id, 0)
 
     def note_start(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
 
-from .columns import AgentText, JsonText, UtcDateTime
+from .columns import AgentText, JsonText, UtcDateTime, tenant_column
 from .tables import metadata
 
 invocation_costs = Table(
@@ -18,6 +18,7 @@ invocation_costs = Table(
     Column("is_simulated", Boolean, nullable=False),
     Column("currency", Text, nullable=False),
     Column("priced_at", UtcDateTime, nullable=False),
+    tenant_column(),
 )
 
 alerts = Table(
@@ -34,7 +35,8 @@ alerts = Table(
     Column("told_state", Text, key="notified_state"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("untold", JsonText, key="pending"),
-    UniqueConstraint("scope", "name"),
+    tenant_column(),
+    UniqueConstraint("tenant", "scope", "name"),
     sqlite_autoincrement=True,
 )
 
@@ -50,6 +52,7 @@ alert_events = Table(
     Column("before", Text),
     Column("sentence", AgentText, nullable=False),
     Column("reading", JsonText),
+    tenant_column(),
     Index(None, "scope", "alert"),
     sqlite_autoincrement=True,
 )

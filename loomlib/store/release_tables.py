@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Index, Integer, PrimaryKeyConstraint, Table, Text, UniqueConstraint
 
-from .columns import AgentText, JsonText, UtcDateTime
+from .columns import AgentText, JsonText, UtcDateTime, tenant_column
 from .tables import metadata
 
 endpoint_changes = Table(
@@ -17,6 +17,7 @@ endpoint_changes = Table(
     Column("action", Text, nullable=False),
     Column("version", Text, nullable=False),
     Column("at", UtcDateTime, nullable=False),
+    tenant_column(),
     Index(None, "scope", "agent_arn", "endpoint"),
     sqlite_autoincrement=True,
 )
@@ -32,6 +33,7 @@ ab_tests = Table(
     Column("state", Text, nullable=False),
     Column("started_at", UtcDateTime, nullable=False),
     Column("ended_at", UtcDateTime),
+    tenant_column(),
     Index(None, "scope", "agent_arn"),
 )
 
@@ -44,6 +46,7 @@ ab_sessions = Table(
     Column("session_id", Text, nullable=False),
     Column("arm", Text, nullable=False),
     Column("at", UtcDateTime, nullable=False),
+    tenant_column(),
     UniqueConstraint("test_id", "session_id"),
     sqlite_autoincrement=True,
 )
@@ -54,5 +57,6 @@ agent_groups = Table(
     Column("scope", Text, nullable=False),
     Column("name", AgentText, nullable=False),
     Column("agent_arn", Text, nullable=False),
-    PrimaryKeyConstraint("scope", "name", "agent_arn"),
+    tenant_column(),
+    PrimaryKeyConstraint("tenant", "scope", "name", "agent_arn"),
 )

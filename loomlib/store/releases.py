@@ -17,6 +17,7 @@ from .figures import PICOS
 from .operation_tables import invocation_costs
 from .release_tables import ab_sessions, ab_tests, endpoint_changes
 from .tables import invocations
+from .tenancy import own_columns
 
 AB_TEST_STATES: Final = ("running", "stopped")
 
@@ -101,7 +102,7 @@ class StoredReleases:
             agent_arn: The runtime's ARN.
             endpoint: Only those of this endpoint.
         """
-        chosen = select(endpoint_changes).where(
+        chosen = select(*own_columns(endpoint_changes)).where(
             endpoint_changes.c.scope == scope, endpoint_changes.c.agent_arn == agent_arn
         )
         if endpoint is not None:
@@ -138,12 +139,12 @@ class StoredReleases:
     def test(self, id: str) -> AbTestRow | None:
         """Return an A/B test, or None."""
         with self._database.read() as connection:
-            record = connection.execute(select(ab_tests).where(ab_tests.c.id == id)).mappings().first()
+            record = connection.execute(select(*own_columns(ab_tests)).where(ab_tests.c.id == id)).mappings().first()
         return None if record is None else AbTestRow(**record)
 
     def tests(self, scope: str, agent_arn: str) -> tuple[AbTestRow, ...]:
         """Return the A/B tests of an agent, newest first."""
-        chosen = select(ab_tests).where(ab_tests.c.scope == scope, ab_tests.c.agent_arn == agent_arn)
+        chosen = select(*own_columns(ab_tests)).where(ab_tests.c.scope == scope, ab_tests.c.agent_arn == agent_arn)
         with self._database.read() as connection:
             records = connection.execute(chosen.order_by(ab_tests.c.started_at.desc(), ab_tests.c.id)).mappings().all()
         return tuple(AbTestRow(**record) for record in records)

@@ -11,9 +11,10 @@ from sqlalchemy import Connection, inspect, text
 from ..errors import StoreTooNewError
 from .database import Database
 from .postgresql import MIGRATION_LOCK, lock
+from .row_security import secure
 from .tables import metadata
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 """Every revision in `migrations/versions`, oldest first. Listed by hand (a test compares), because asking Alembic
 costs a quarter of a second at every start."""
 
@@ -30,10 +31,11 @@ def migrate(database: Database) -> None:
     with database.read() as connection:
         if _is_current(_revision(connection), database) and not database.is_recovered:
             return
-    with database.write() as connection:
+    with database.migrating() as connection:
         lock(connection, MIGRATION_LOCK)
         if not _is_current(_revision(connection), database):
             upgrade(connection, REVISIONS[-1])
+        secure(connection)
         if database.is_recovered:
             metadata.create_all(connection)  # tables whose definition was lost
 

@@ -6,7 +6,8 @@ import os
 import sqlite3
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,22 @@ def open_engine(url: URL, lock_timeout_s: float) -> Engine:
     event.listen(engine, "connect", connect)
     event.listen(engine, "begin", begin)
     return engine
+
+
+@contextmanager
+def without_foreign_keys(connection: Connection) -> Generator[None, None, None]:
+    """Switch foreign keys off for the block, in which a migration may replace tables that others refer to.
+
+    SQLite's own procedure (https://sqlite.org/lang_altertable.html, 7). The setting has no effect in a transaction, so
+    the connection must not have begun one.
+    """
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    driver.execute("PRAGMA foreign_keys=OFF")
+    try:
+        yield
+    finally:
+        driver.execute("PRAGMA foreign_keys=ON")
 
 
 def _prepare(file: Path) -> None:

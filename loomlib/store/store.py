@@ -19,6 +19,7 @@ from .measurements import Measurements
 from .releases import StoredReleases
 from .schema import migrate
 from .studies import Studies
+from .tenancy import DEFAULT_TENANT, StoreIdentity
 from .traces import StoredTraces
 
 
@@ -33,8 +34,9 @@ class Store:
     opens the database of a later release, else `StoreError`.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, identity: StoreIdentity) -> None:
         self._database = database
+        self.identity = identity
         self.agents = Agents(database)
         self.invocations = Invocations(database)
         self.studies = Studies(database)
@@ -48,7 +50,7 @@ class Store:
         self.groups = AgentGroups(database)
 
     @classmethod
-    def open(cls, url: str, *, lock_timeout_s: float = 30.0) -> Store:
+    def open(cls, url: str, *, tenant: str = DEFAULT_TENANT, user: str = "", lock_timeout_s: float = 30.0) -> Store:
         """Open the store at a database address; create or migrate it as needed.
 
         A new SQLite file and its folder are readable by the user only. A damaged file is set aside, and what is
@@ -56,9 +58,17 @@ class Store:
 
         Args:
             url: An SQLAlchemy address, such as `sqlite:///loom.db`.
+            tenant: The tenant whose rows the store reads and writes.
+            user: The user whose rows it writes; empty if unknown.
             lock_timeout_s: Seconds to wait for the lock of another process.
         """
-        return cls(_open(url, lock_timeout_s))
+        identity = StoreIdentity(tenant=tenant, user=user)
+        database = _open(url, lock_timeout_s)
+        try:
+            return cls(database, database.limit_to(identity))
+        except BaseException:
+            database.close()
+            raise
 
     @property
     def url(self) -> str:

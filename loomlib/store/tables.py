@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from .columns import AgentText, CompressedTexts, JsonText, UtcDateTime
+from .columns import AgentText, CompressedTexts, JsonText, UtcDateTime, tenant_column, user_column
 
 # Named constraints: a migration can only change a constraint that has a name.
 metadata = MetaData(
@@ -30,6 +30,7 @@ metadata = MetaData(
 
 _FIGURES = (
     "agent_id", "client_invoke_time", "status", "failure", "client_duration_ms", "cold_start_latency_ms", "session_id",
+    "tenant",
 )  # fmt: skip
 
 agents = Table(
@@ -52,7 +53,8 @@ agents = Table(
     Column("removed_at", UtcDateTime),
     Column("tags", JsonText),
     Column("message_format", JsonText),
-    UniqueConstraint("scope", "arn"),
+    tenant_column(),
+    UniqueConstraint("tenant", "scope", "arn"),
     sqlite_autoincrement=True,
 )
 
@@ -87,6 +89,8 @@ invocations = Table(
     Column("writer_host", Text, nullable=False),
     Column("writer_pid", Integer, nullable=False),
     Column("writer_born", Text, nullable=False),
+    tenant_column(),
+    user_column(),
     # What can be megabytes comes last: SQLite walks through it to reach the columns behind it.
     Column("prompt", AgentText),
     Column("chunk_offsets_ms", JsonText),
@@ -104,6 +108,7 @@ invocation_events = Table(
     metadata,
     Column("invocation_id", Integer, ForeignKey("invocations.id"), primary_key=True, autoincrement=False),
     Column("events", CompressedTexts, nullable=False),
+    tenant_column(),
 )
 
 invocation_load = Table(
@@ -113,6 +118,7 @@ invocation_load = Table(
     Column("processors", Integer, nullable=False),
     Column("tasks", Integer),
     Column("load_1_min", Double),
+    tenant_column(),
 )
 
 studies = Table(
@@ -133,6 +139,8 @@ studies = Table(
     Column("lease_pid", Integer),
     Column("lease_born", Text),
     Column("lease_until", UtcDateTime),
+    tenant_column(),
+    user_column(),
     Index(None, "agent_arn"),
 )
 
@@ -161,6 +169,7 @@ measurements = Table(
     Column("failure", Text),
     Column("error_message", AgentText),
     Column("details", JsonText),
+    tenant_column(),
     UniqueConstraint("study_id", "position"),
     sqlite_autoincrement=True,
 )
@@ -175,6 +184,7 @@ traces = Table(
     Column("is_complete", Boolean, nullable=False),
     Column("fetched_at", UtcDateTime, nullable=False),
     Column("span_count", Integer, nullable=False),
+    tenant_column(),
     Column("details", JsonText),
     Column("records", CompressedTexts),
     Index(None, "session_id"),

@@ -1,0 +1,274 @@
+"""The tenants of a database, for its administrator: their roles, credits and use."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Connection, case, func, make_url, select, update
+
+from ..errors import StoreError
+from .credits import PICOS
+from .database import Database
+from .operation_tables import invocation_costs
+from .row_security import grant, literal, quoted
+from .schema import migrate
+from .tables import invocations
+from .tenancy import check_tenant
+from .tenant_tables import tenants
+
+CALL_CREDIT: Decimal = Decimal("0.01")
+"""US dollars that a call holds until its cost is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantRow:
+    """A tenant.
+
+    Attributes:
+        name: Its name.
+        role: Its PostgreSQL role; None where settings alone name the tenant.
+        created_at: When it was added.
+        credit: Its credit in US dollars; None is unlimited.
+        used: What of the credit is spent or held, in US dollars.
+        call: What a call holds until its cost is known, in US dollars.
+    """
+
+    name: str
+    role: str | None
+    created_at: datetime
+    credit: Decimal | None
+    used: Decimal
+    call: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedTenant:
+    """A new tenant with the address of its database, whose password is stored nowhere."""
+
+    name: str
+    database_url: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantUse:
+    """What a user of a tenant has used.
+
+    Attributes:
+        tenant: The tenant.
+        user: The user; empty if unknown.
+        calls: Stored invocations.
+        errors: Those that ended in an error.
+        known: The sum of the known costs in US dollars.
+        unpriced: Invocations without a known cost.
+        simulated: Invocations whose cost is simulated: a scripted model answered, and nobody bills it.
+    """
+
+    tenant: str
+    user: str
+    calls: int
+    errors: int
+    known: Decimal
+    unpriced: int
+    simulated: int
+
+
+class Tenants:
+    """Every tenant of a database; only its administrator can open it on PostgreSQL.
+
+    Args:
+        database: The database, not limited to a tenant.
+        url: Its address with the password.
+    """
+
+    def __init__(self, database: Database, url: str) -> None:
+        self._database, self._url = database, url
+
+    @classmethod
+    def open(cls, url: str) -> Tenants:
+        """Open the tenants of the database at an address.
+
+        Args:
+            url: An SQLAlchemy address; on PostgreSQL with the role that owns Loom's tables.
+
+        Raises:
+            StoreError: The address is that of a tenant.
+        """
+        database = Database(url, lock_timeout_s=30.0)
+        try:
+            migrate(database)
+            database.open_to_all()
+        except BaseException:
+            database.close()
+            raise
+        return cls(database, url)
+
+    def add(self, name: str, *, credit: Decimal | None = None, call: Decimal = CALL_CREDIT) -> AddedTenant:
+        """Add a tenant.
+
+        On PostgreSQL it gets a role, which the row-level policies limit to its rows.
+
+        Args:
+            name: Its name.
+            credit: Its credit in US dollars; None is unlimited.
+            call: US dollars that a call holds until its cost is known.
+
+        Returns:
+            The tenant; on PostgreSQL with its address, which is not stored.
+
+        Raises:
+            StoreError: It exists.
+            SettingsError: The name has other characters than a tenant's.
+        """
+        check_tenant(name)
+        role = None if self._database.is_sqlite else f"loom_{name.replace('-', '_')[:40]}_{secrets.token_hex(4)}"
+        values = {
+            "tenant": name,
+            "role": role,
+            "created_at": datetime.now(UTC),
+            "used_picos": 0,
+            **_credit(credit, call),
+        }
+        password = secrets.token_urlsafe(24)
+        with self._database.write() as connection:
+            if connection.execute(select(tenants.c.tenant).where(tenants.c.tenant == name)).first() is not None:
+                raise StoreError("The tenant exists", on=name, try_="another name, or loom tenants credit")
+            connection.execute(tenants.insert(), [values])
+            if role is None:
+                return AddedTenant(name=name, database_url=None)
+            _create_role(connection, role, password)
+        url = make_url(self._url).set(username=role, password=password)
+        return AddedTenant(name=name, database_url=url.render_as_string(hide_password=False))
+
+    def set_credit(self, name: str, credit: Decimal | None, *, call: Decimal = CALL_CREDIT) -> None:
+        """Set a tenant's credit; what it has used stays.
+
+        Args:
+            name: The tenant.
+            credit: The credit in US dollars, from the beginning; None is unlimited.
+            call: US dollars that a call holds until its cost is known.
+
+        Raises:
+            StoreError: There is no such tenant.
+        """
+        change = update(tenants).where(tenants.c.tenant == name).values(_credit(credit, call))
+        with self._database.write() as connection:
+            if connection.execute(change).rowcount == 0:
+                raise StoreError("No such tenant", on=name, try_="loom tenants list")
+
+    def list(self) -> tuple[TenantRow, ...]:
+        """Return the tenants that were added, by name."""
+        with self._database.read() as connection:
+            records = connection.execute(select(tenants).order_by(tenants.c.tenant)).all()
+        return tuple(
+            TenantRow(
+                name=record.tenant,
+                role=record.role,
+                created_at=record.created_at,
+                credit=None if record.credit_picos is None else Decimal(record.credit_picos) / PICOS,
+                used=Decimal(record.used_picos) / PICOS,
+                call=Decimal(record.call_picos) / PICOS,
+            )
+            for record in records
+        )
+
+    def use(self, since: datetime | None = None) -> tuple[TenantUse, ...]:
+        """Return what each user of each tenant has used, by tenant and user.
+
+        Args:
+            since: Only invocations that were stored at this time or later.
+        """
+        costs = invocation_costs.c
+        is_dollar = costs.currency == "USD"
+        chosen = (
+            select(
+                invocations.c.tenant,
+                func.coalesce(invocations.c.user_id, "").label("user"),
+                func.count().label("calls"),
+                func.sum(case((invocations.c.status == "error", 1), else_=0)).label("errors"),
+                func.coalesce(func.sum(case((is_dollar, costs.known_picos))), 0).label("known"),
+                func.sum(case((is_dollar, 0), else_=1)).label("unpriced"),
+                func.sum(case((costs.is_simulated, 1), else_=0)).label("simulated"),
+            )
+            .outerjoin(invocation_costs, costs.invocation_id == invocations.c.id)
+            .group_by(invocations.c.tenant, func.coalesce(invocations.c.user_id, ""))
+            .order_by(invocations.c.tenant, func.coalesce(invocations.c.user_id, ""))
+        )
+        if since is not None:
+            chosen = chosen.where(invocations.c.created_at >= since)
+        with self._database.read() as connection:
+            return tuple(map(_use, connection.execute(chosen).all()))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def total_use(rows: Sequence[TenantUse]) -> dict[str, TenantUse]:
+    """Return the sum of the users of each tenant, by tenant.
+
+    Args:
+        rows: The users.
+    """
+    totals: dict[str, TenantUse] = {}
+    for row in rows:
+        before = totals.get(row.tenant)
+        totals[row.tenant] = (
+            row
+            if before is None
+            else TenantUse(
+                tenant=row.tenant,
+                user="",
+                calls=before.calls + row.calls,
+                errors=before.errors + row.errors,
+                known=before.known + row.known,
+                unpriced=before.unpriced + row.unpriced,
+                simulated=before.simulated + row.simulated,
+            )
+        )
+    return totals
+
+
+def _use(record: Any) -> TenantUse:
+    return TenantUse(
+        tenant=record.tenant,
+        user=record.user,
+        calls=int(record.calls),
+        errors=int(record.errors),
+        known=Decimal(record.known) / PICOS,
+        unpriced=int(record.unpriced),
+        simulated=int(record.simulated),
+    )
+
+
+def _credit(credit: Decimal | None, call: Decimal) -> dict[str, int | None]:
+    for amount in (credit, call):
+        if amount is not None and not 0 <= amount <= 1_000_000:
+            raise ValueError(f"an amount is from 0 to 1000000 US dollars, not {amount}")
+    return {
+        "credit_picos": None if credit is None else int(credit * PICOS),
+        "call_picos": int(call * PICOS),
+    }
+
+
+def _create_role(connection: Connection, role: str, password: str) -> None:
+    """Create a role; the server gets the verifier of the password only, so that its log never has the password."""
+    driver: Any = connection.connection.driver_connection
+    verifier = driver.pgconn.encrypt_password(password.encode(), role.encode(), b"scram-sha-256").decode()
+    connection.exec_driver_sql(
+        f"CREATE ROLE {quoted(role)} LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE PASSWORD {literal(verifier)}"
+    )
+    grant(connection, role)

@@ -1,0 +1,254 @@
+"""Several tenants in one database: no statement of a tenant's store reaches another tenant's rows."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Table, create_engine, delete, exists, func, insert, select, text, update
+from sqlalchemy.sql.expression import ClauseElement
+
+from loomlib.errors import CreditsUsedUpError, SettingsError, StoreError
+from loomlib.store import PlannedMeasurement, Store, StudyRow, Tenants
+from loomlib.store.database import Database
+from loomlib.store.schema import REVISIONS, migrate, upgrade
+from loomlib.store.tables import metadata
+from loomlib.store.tenancy import TENANT_COLUMN, StoreIdentity, limit_to
+
+ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/calculator-AbC123dEf4"
+TENANT_TABLES = [table for table in metadata.sorted_tables if TENANT_COLUMN in table.c]
+
+
+def register(store: Store) -> int:
+    agent = store.agents.upsert(
+        scope="local", arn=ARN, runtime_id="calculator-AbC123dEf4", region="us-east-1", account_id="123456789012"
+    )
+    return agent.id
+
+
+def ask(store: Store, agent_id: int, prompt: str = "2+2?") -> int:
+    return store.invocations.begin(agent_id=agent_id, session_id="session", prompt=prompt, client_invoke_time=1.0)
+
+
+def answer(store: Store, id: int, *, failure: str | None = None) -> None:
+    store.invocations.finish(
+        id,
+        status="error" if failure else "complete",
+        response="4",
+        client_done_time=2.0,
+        client_duration_ms=1.0,
+        failure=failure,
+    )
+
+
+def price(store: Store, id: int, dollars: str, *, is_simulated: bool = False) -> None:
+    store.figures.put_cost(
+        id, known=Decimal(dollars), unknown=0, is_estimate=False, is_simulated=is_simulated, currency="USD"
+    )
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'loom.db'}"
+
+
+@pytest.fixture
+def stores(url: str) -> Iterator[tuple[Store, Store]]:
+    with Store.open(url, tenant="a", user="ann") as a, Store.open(url, tenant="b") as b:
+        yield a, b
+
+
+def statements(table: Table) -> dict[str, ClauseElement]:
+    """Every way in which a statement can reach a table."""
+    other = table.alias("other")
+    key = next(iter(table.primary_key))
+    grouped = select(key, func.count().label("n")).group_by(key).subquery()
+    nested = select(other.c[key.key]).where(other.c[key.key] == key)
+    return {
+        "select": select(table),
+        "count": select(func.count()).select_from(table),
+        "alias": select(other),
+        "join": select(table).join(other, other.c[key.key] == key),
+        "outer join": select(table).outerjoin(other, other.c[key.key] == key).where(other.c[key.key].is_(None)),
+        "nested join": select(table).join(
+            other.join(grouped, grouped.c[key.key] == other.c[key.key]), other.c[key.key] == key
+        ),
+        "subquery": select(grouped),
+        "exists": select(table).where(nested.exists()),
+        "not exists": select(table).where(~exists().where(other.c[key.key] == key)),
+        "scalar": select(select(func.count()).select_from(table).scalar_subquery()),
+        "cte": select(select(table).cte("part")),
+        "union": select(key).union_all(select(key)),
+        "update": update(table).values({key.key: key}),
+        "update by subquery": update(table).where(key.in_(select(other.c[key.key]))).values({key.key: key}),
+        "delete": delete(table),
+        "delete by subquery": delete(table).where(key.in_(select(other.c[key.key]))),
+    }
+
+
+def test_every_table_of_the_store_names_the_tenant_of_its_rows() -> None:
+    without = {table.name for table in metadata.sorted_tables} - {table.name for table in TENANT_TABLES}
+    assert without == set()
+
+
+@pytest.mark.parametrize("table", TENANT_TABLES, ids=lambda table: table.name)
+def test_every_kind_of_statement_is_limited_wherever_it_names_a_table(table: Table) -> None:
+    engine = create_engine("sqlite://")
+    limit_to(engine, StoreIdentity(tenant="a"))
+    for kind, statement in statements(table).items():
+        compiled = str(statement.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True}))
+        named = re.findall(rf"\b(?:FROM|JOIN|UPDATE) \(?{table.name}\b", compiled)
+        assert named, (kind, compiled)
+        assert compiled.count(f"{TENANT_COLUMN} = 'a'") >= len(named), (kind, compiled)
+
+
+def test_an_insert_gets_the_tenant_whatever_the_caller_passes() -> None:
+    engine = create_engine("sqlite://")
+    limit_to(engine, StoreIdentity(tenant="a"))
+    for table in TENANT_TABLES:
+        statement = insert(table).values({TENANT_COLUMN: "b"})
+        compiled = statement.compile(dialect=engine.dialect, column_keys=[column.key for column in table.c])
+        assert "a" in compiled.params.values(), table.name
+        assert "b" not in compiled.params.values(), table.name
+
+
+def test_two_tenants_register_one_agent_and_see_only_their_own_rows(stores: tuple[Store, Store]) -> None:
+    a, b = stores
+    first, second = register(a), register(b)
+    assert first != second
+    secret = ask(a, first, "the secret of a")
+    answer(a, secret)
+    price(a, secret, "0.25")
+    a.traces.put(secret, session_id="s", trace_id="t", state="found", is_complete=True, span_count=1, records=["{}"])
+    a.studies.create(StudyRow(id="study", scope="local", agent_arn=ARN, design={}, created_at=datetime.now(UTC)))
+    a.measurements.plan("study", [PlannedMeasurement(position=0, block=0, scenario="cold")])
+    assert [agent.id for agent in b.agents.list()] == [second]
+    assert b.invocations.get(secret) is None
+    assert b.invocations.list() == ()
+    assert b.invocations.sessions(first) == ()
+    assert b.traces.get(secret) is None
+    assert b.figures.costs([first], None, None) == ()
+    assert b.studies.get("study") is None
+    assert b.measurements.list("study") == ()
+    with pytest.raises(StoreError, match="No such invocation"):
+        answer(b, secret)
+    assert [row.prompt for row in a.invocations.list()] == ["the secret of a"]
+
+
+def test_a_row_names_the_tenant_and_the_user_of_its_store(stores: tuple[Store, Store], url: str) -> None:
+    a, b = stores
+    ask(a, register(a))
+    ask(b, register(b))
+    with create_engine(url).connect() as connection:
+        rows = connection.execute(text("SELECT tenant, user_id FROM invocations ORDER BY id")).all()
+    assert rows == [("a", "ann"), ("b", None)]
+
+
+def test_rows_of_an_earlier_release_belong_to_the_default_tenant(url: str) -> None:
+    database = Database(url, lock_timeout_s=5)
+    with database.write() as connection:
+        upgrade(connection, "0009")
+        connection.execute(
+            text(
+                "INSERT INTO agents (id, scope, arn, runtime_id, region, account_id, registered_at) "
+                "VALUES (7, 'local', 'arn', 'r', 'us-east-1', '1', '2026-01-01 00:00:00')"
+            )
+        )
+        connection.execute(
+            text(
+                "INSERT INTO invocations (id, agent_id, session_id, qualifier, status, created_at, bytes_received, "
+                "writer_host, writer_pid, writer_born, prompt) "
+                "VALUES (9, 7, 's', 'DEFAULT', 'complete', '2026-01-01 00:00:00', 0, 'h', 1, '', 'hello')"
+            )
+        )
+    migrate(database)
+    database.close()
+    with Store.open(url) as store, Store.open(url, tenant="other") as other:
+        assert [row.prompt for row in store.invocations.list()] == ["hello"]
+        assert other.invocations.get(9) is None
+    assert REVISIONS[-1] >= "0010"
+
+
+def test_a_credit_is_held_before_the_call_and_replaced_by_its_cost(url: str) -> None:
+    with Tenants.open(url) as tenants, Store.open(url, tenant="a") as store:
+        tenants.add("a", credit=Decimal("0.02"))
+        agent = register(store)
+        answer(store, first := ask(store, agent))
+        ask(store, agent)
+        with pytest.raises(CreditsUsedUpError, match=r"used up.*loom tenants credit"):
+            ask(store, agent)
+        assert len(store.invocations.list()) == 2
+        price(store, first, "0.001")
+        price(store, first, "0.002")  # a corrected cost replaces the former
+        assert tenants.list()[0].used == Decimal("0.012")
+        with pytest.raises(CreditsUsedUpError):
+            ask(store, agent)
+        tenants.set_credit("a", Decimal("0.03"))
+        refused = ask(store, agent)
+        answer(store, refused, failure="throttle")  # it never began, so it costs nothing
+        assert tenants.list()[0].used == Decimal("0.012")
+
+
+def test_a_tenant_without_credit_limit_and_one_that_nobody_added_are_not_refused(url: str) -> None:
+    with Tenants.open(url) as tenants, Store.open(url) as default, Store.open(url, tenant="a") as a:
+        tenants.add("a")
+        for store in (default, a):
+            ask(store, register(store))
+        assert tenants.list()[0].used == 0
+
+
+def test_of_many_threads_and_stores_exactly_as_many_spend_as_the_credit_covers(url: str) -> None:
+    with Tenants.open(url) as tenants:
+        tenants.add("a", credit=Decimal("0.05"))
+    results: list[str] = []
+
+    def spend() -> None:
+        with Store.open(url, tenant="a") as store:
+            agent = register(store)
+            for _ in range(4):
+                try:
+                    ask(store, agent)
+                    results.append("asked")
+                except CreditsUsedUpError:
+                    results.append("refused")
+
+    threads = [threading.Thread(target=spend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (results.count("asked"), results.count("refused")) == (5, 11)
+
+
+def test_the_administrator_sees_what_each_user_of_each_tenant_used(url: str) -> None:
+    with (
+        Tenants.open(url) as tenants,
+        Store.open(url, tenant="a", user="ann") as a,
+        Store.open(url, tenant="b") as b,
+    ):
+        tenants.add("a")
+        agent = register(a)
+        answer(a, first := ask(a, agent))
+        answer(a, ask(a, agent), failure="timeout")
+        price(a, first, "0.5", is_simulated=True)
+        ask(b, register(b))
+        rows = [(use.tenant, use.user, use.calls, use.errors, use.known, use.unpriced) for use in tenants.use()]
+        assert rows == [("a", "ann", 2, 1, Decimal("0.5"), 1), ("b", "", 1, 0, Decimal(0), 1)]
+        assert tenants.use()[0].simulated == 1
+
+
+def test_a_tenant_is_added_once_and_by_a_plain_name(url: str) -> None:
+    with Tenants.open(url) as tenants:
+        tenants.add("team-a")
+        with pytest.raises(StoreError, match="exists"):
+            tenants.add("team-a")
+        with pytest.raises(SettingsError, match="other characters"):
+            tenants.add("a'; DROP TABLE tenants; --")
+        with pytest.raises(StoreError, match="No such tenant"):
+            tenants.set_credit("nobody", None)
+        assert [tenant.name for tenant in tenants.list()] == ["team-a"]
