@@ -36,6 +36,7 @@
     ├── LocalServiceError                   the local AgentCore
     │   ├── LocalServiceNotRunningError
     │   └── LocalServiceNotStartedError
+    ├── ClusterError                        a Dask cluster cannot be reached, or cannot do the work
     ├── DeployError                         a deployment cannot be planned, executed or undone
     ├── StudyError                          a study's plan is invalid
     │   └── StudyInterruptedError           stopped half-way; what was measured is stored
@@ -222,6 +223,10 @@ class LocalServiceNotRunningError(LocalServiceError):
 
 class LocalServiceNotStartedError(LocalServiceError):
     """The local AgentCore could not be started."""
+
+
+class ClusterError(LoomError):
+    """A Dask cluster cannot be reached, or its workers cannot do the work."""
 
 
 class DeployError(LoomError):

@@ -12,11 +12,12 @@ from ..agents import AgentEntry, InvocationRecord, new_session_id
 from ..agents.agui import run_input
 from ..aws.bearer import Bearer, token_of
 from ..aws.runtimes import served_version, stop_session
-from ..errors import LoomError
+from ..errors import EvalError, LoomError
 from ..evals.evaluators.connecting import connected
 from ..evals.values.answers import CaseFailure, TurnAnswer
 from ..evals.values.cases import Turn
 from ..evals.values.evaluator import Evaluator
+from ..jobs.dask import Reference
 from .context import Context
 from .conversations import tools_in
 from .tracing import find_traces
@@ -94,6 +95,23 @@ class AgentTarget:
     def connected(self, evaluator: Evaluator) -> Evaluator:
         """Return the evaluator connected to the workbench's AWS clients and store."""
         return connected(evaluator, self._context.clients, self._context.store)
+
+    def for_workers(self) -> Reference:
+        """Return how a worker of a Dask cluster makes this target, from its own workbench.
+
+        Raises:
+            EvalError: The agent is called with a bearer token, which is not sent to workers.
+        """
+        if self._bearer is not None:
+            raise EvalError(
+                "A bearer token is not sent to the workers of a cluster",
+                on=self.name,
+                try_="an agent that is called with AWS credentials, or run it without Dask",
+            )
+        return Reference(
+            factory="loomlib.workbench.worker_agents:eval_target",
+            arguments={"where": self.scope, "arn": self.arn, "qualifier": self._qualifier},
+        )
 
     def _stop_session(self, session_id: str) -> None:
         arn, region = str(self._entry.arn), self._entry.region

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from loomlib.errors import EvalError, EvalInterruptedError
 from loomlib.experiments import choose_progress, new_id
 from loomlib.jobs import OwnThread
+from loomlib.jobs.dask import DaskCluster, chosen_cluster
 from loomlib.store import EvalRunRow, Store, StoredResult
 from loomlib.store.location import StoreLocation, locate_store
 
@@ -51,6 +52,8 @@ def evaluate(
     progress: Progress | None = None,
     store: Store | str | None = None,
     clients: Clients | None = None,
+    runner: str = "process",
+    dask: DaskCluster | str | None = None,
 ) -> EvalRun:
     """Ask a target every case of a set, score the answers, store everything and return the run.
 
@@ -80,11 +83,15 @@ def evaluate(
             database of the settings.
         clients: The connection of judges to their models (`bench.clients`); None takes the agent's. A function has
             none, so judges that ask a model need it.
+        runner: "process" asks the cases from here, "dask" by the workers of a Dask cluster. Either resumes the other's
+            runs. With "dask", `concurrency` is what the cluster's threads can ask, unless it is given.
+        dask: The scheduler's address, such as "tcp://host:8786", or a `DaskCluster`; it implies the runner "dask".
 
     Returns:
         The run as it is stored.
 
     Raises:
+        ClusterError: The Dask cluster cannot be reached, or cannot do the work.
         EvalError: The run cannot begin: no case, no evaluator, or a stored run that differs.
         EvalInterruptedError: The run was cancelled; it can be resumed.
         StoreError: Nothing can be stored.
@@ -96,6 +103,7 @@ def evaluate(
     options = RunOptions(
         repeats=repeats, concurrency=concurrency, timeout_s=timeout_s, budget=budget or Budget(), retries=retries,
         reuse=reuse, measure=measure, judge_concurrency=judge_concurrency, judge_timeout_s=judge_timeout_s,
+        cluster=chosen_cluster(runner, dask),
     )  # fmt: skip
     return _evaluation(target, evalset, evaluators, options, name, run_id, progress, store, clients).wait()
 
@@ -112,6 +120,8 @@ async def aevaluate(
     progress: Progress | None = None,
     store: Store | str | None = None,
     clients: Clients | None = None,
+    runner: str = "process",
+    dask: DaskCluster | str | None = None,
     **options: Any,
 ) -> EvalRun:
     """Evaluate from asynchronous code; see `evaluate`.
@@ -127,13 +137,16 @@ async def aevaluate(
         progress: Receives the progress.
         store: Where the run is stored.
         clients: The connection of judges to their models.
+        runner: "process" or "dask".
+        dask: The scheduler's address, or a `DaskCluster`.
         **options: `concurrency`, `timeout_s`, `retries`, `reuse`, `measure`, `judge_concurrency` and
             `judge_timeout_s` of `evaluate`.
 
     Examples:
         >>> run = await loom.aevaluate(agent, evalset, ["exact"])
     """
-    run_options = RunOptions(repeats=repeats, budget=budget or Budget(), **options)
+    cluster = chosen_cluster(runner, dask)
+    run_options = RunOptions(repeats=repeats, budget=budget or Budget(), cluster=cluster, **options)
     evaluation = _evaluation(target, evalset, evaluators, run_options, name, run_id, progress, store, clients)
     return await evaluation.wait_async()
 
@@ -181,7 +194,8 @@ def _evaluation(
     as_called = as_target(target)
     choices = _listed(evaluators)
     run_evaluators = RunEvaluators(evalset, choices, connect=_connector(as_called, clients))
-    options = replace(options, concurrency=options.concurrency or as_called.concurrency)
+    if options.cluster is None:
+        options = replace(options, concurrency=options.concurrency or as_called.concurrency)
     location = locate_store(store if store is not None else getattr(as_called, "store", None))
     row = new_row(run_id or new_id("eval"), name, evalset, as_called, run_evaluators.assignment, options, choices)
     return _thread(

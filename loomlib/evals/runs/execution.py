@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from loomlib.experiments import ProgressCounter
+from loomlib.jobs.dask import Slots
 from loomlib.store import Store, StoredAnswer, StoredResult, StoredScore
 
 from ..targets import CallableTarget, Target
@@ -17,12 +18,13 @@ from ..values.digests import canonical_text, digest_of_text
 from ..values.eval_set import EvalSet
 from .asking import RETRIED_FAILURES, Asker, is_trace_missing, read_traces
 from .assignment import RunEvaluators
+from .cluster_asking import MOST_AT_ONCE, asking_on_cluster
 from .judging import BackgroundTasks, Judges, PendingCase
 from .meter import BudgetMeter
 from .options import RunOptions
 from .progress import RunSnapshot
 from .stored_rows import answer_of_row, judge_failures_of, judge_failures_text, writable_row
-from .workers import AskingWorkers, Unit, ask_slice, is_slow
+from .workers import AskingWorkers, CaseAsker, Unit, ask_slice, is_slow
 
 _BATCH: Final = 250
 """Answers in one write. With more, objects live so long that the garbage collector scans everything repeatedly."""
@@ -145,25 +147,42 @@ class RunExecution:
     async def _ask(self, pending: deque[Unit]) -> str:
         options, target = self._options, self._target
         assert target is not None
+        if options.cluster is not None:
+            async with asking_on_cluster(options.cluster, target, self._run_id, options, self._set_stage) as cluster:
+                return await self._ask_in_groups(
+                    pending, cluster.at_once, lambda group: self._ask_agent(cluster, group, slots=cluster.slots)
+                )
         asker = Asker(target, timeout_s=options.timeout_s, retries=options.retries)
+
+        async def ask(group: deque[Unit]) -> None:
+            if isinstance(target, CallableTarget) and not target.is_async and options.timeout_s is None:
+                await self._ask_function(asker, group)
+            else:
+                await self._ask_agent(asker, group)
+
         try:
-            while pending:
-                if self._meter.is_metered:  # the costs of judging count
-                    await self._background.wait()
-                if reason := self._meter.stop_reason():
-                    return reason
-                # A budget in money or tokens is kept by asking in groups that the rest of it should cover.
-                size = self._meter.affordable(len(pending), self._concurrency)
-                group = deque(pending.popleft() for _ in range(size)) if size < len(pending) else pending
-                if isinstance(target, CallableTarget) and not target.is_async and options.timeout_s is None:
-                    await self._ask_function(asker, group)
-                else:
-                    await self._ask_agent(asker, group)
-                if group is not pending and group:  # the time limit passed within the group
-                    pending.extendleft(reversed(group))
-            return ""
+            return await self._ask_in_groups(pending, self._concurrency, ask)
         finally:
             await asyncio.shield(asker.finish())
+
+    async def _ask_in_groups(
+        self, pending: deque[Unit], at_once: int, ask: Callable[[deque[Unit]], Awaitable[None]]
+    ) -> str:
+        """Ask what is pending; a budget in money or tokens is kept by groups that the rest of it should cover."""
+        while pending:
+            if self._meter.is_metered:  # the costs of judging count
+                await self._background.wait()
+            if reason := self._meter.stop_reason():
+                return reason
+            size = self._meter.affordable(len(pending), at_once)
+            group = deque(pending.popleft() for _ in range(size)) if size < len(pending) else pending
+            await ask(group)
+            if group is not pending and group:  # the time limit passed within the group
+                pending.extendleft(reversed(group))
+        return ""
+
+    def _set_stage(self, stage: str) -> None:
+        self._counter.set(stage=stage)
 
     async def _ask_function(self, asker: Asker, pending: deque[Unit]) -> None:
         """Call a plain function in time slices, or in concurrent threads once it turns out to be slow."""
@@ -184,16 +203,19 @@ class RunExecution:
             await self._ask_agent(asker, again, attempts=1)
             pending.extendleft(reversed(again))
 
-    async def _ask_agent(self, asker: Asker, pending: deque[Unit], *, attempts: int = 0) -> None:
+    async def _ask_agent(
+        self, asker: CaseAsker, pending: deque[Unit], *, attempts: int = 0, slots: Slots | None = None
+    ) -> None:
         """Ask up to `concurrency` cases at once; answers that wait together are stored in one write."""
         stored: list[PendingCase] = []
         workers = AskingWorkers(
             asker,
             self._set.cases,
             pending,
-            count=self._concurrency,
+            count=self._concurrency if slots is None else self._options.concurrency or MOST_AT_ONCE,
             attempts=attempts,
             is_late=lambda: self._meter.is_late,
+            slots=slots,
         )
 
         def store(answers: Sequence[tuple[Unit, CaseAnswer]]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from loomlib.jobs.dask import DaskCluster
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
@@ -48,6 +50,7 @@ class RunOptions:
     measure: bool = True
     judge_concurrency: int = 8
     judge_timeout_s: float | None = 300.0
+    cluster: DaskCluster | None = None
 
     def __post_init__(self) -> None:
         for name in ("repeats", "concurrency", "judge_concurrency"):

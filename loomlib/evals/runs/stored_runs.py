@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from loomlib.jobs.dask import DASK, PROCESS
 from loomlib.store import EvalRunRow, StoredSet
 
 from ..registry import Choice
@@ -56,6 +57,7 @@ def new_row(
             "timeout_s": options.timeout_s,
             "retries": options.retries,
             "budget": asdict(options.budget),
+            "runner": PROCESS if options.cluster is None else DASK,
         },
     )
 

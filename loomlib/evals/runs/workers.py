@@ -6,8 +6,9 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from statistics import median
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from loomlib.jobs.daemon_threads import begin
 
@@ -19,6 +20,14 @@ Unit: TypeAlias = "tuple[int, int]"
 """Repeat, and position of the case in the set."""
 
 Answered: TypeAlias = "tuple[Unit, CaseAnswer]"
+
+
+class CaseAsker(Protocol):
+    """Asks single cases: in this process, or on the workers of a cluster."""
+
+    async def ask(self, case: EvalCase, repeat: int, *, attempts: int = 0) -> CaseAnswer:
+        """Ask a case and return its answer or failure; see `Asker.ask`."""
+        ...
 
 
 _SLICE_S: Final = 0.05
@@ -87,20 +96,23 @@ class AskingWorkers:
         count: The number of workers.
         attempts: How often each unit was asked before.
         is_late: Returns true when the time is over.
+        slots: Held by a worker while it asks a case, where fewer than `count` may be asked at once.
     """
 
     def __init__(
         self,
-        asker: Asker,
+        asker: CaseAsker,
         cases: Sequence[EvalCase],
         units: deque[Unit],
         *,
         count: int,
         attempts: int,
         is_late: Callable[[], bool],
+        slots: AbstractAsyncContextManager[None] | None = None,
     ) -> None:
         self._asker, self._cases, self._units = asker, cases, units
         self._count, self._attempts, self._is_late = count, attempts, is_late
+        self._slots: AbstractAsyncContextManager[None] = nullcontext() if slots is None else slots
         self._arrived: list[Answered] = []
         self._unstored = 0
         self._arrival, self._capacity = asyncio.Event(), asyncio.Event()
@@ -140,8 +152,11 @@ class AskingWorkers:
                     self._capacity.clear()
                     await self._capacity.wait()
                     continue
-                unit = self._units.popleft()
-                answer = await self._asker.ask(self._cases[unit[1]], unit[0], attempts=self._attempts)
+                async with self._slots:
+                    if not self._units or self._is_late():  # while it waited for a slot
+                        return
+                    unit = self._units.popleft()
+                    answer = await self._asker.ask(self._cases[unit[1]], unit[0], attempts=self._attempts)
                 self._unstored += 1
                 self._arrived.append((unit, answer))
                 self._arrival.set()

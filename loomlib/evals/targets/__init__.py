@@ -1,6 +1,6 @@
 """What an evaluation asks: targets, plain functions as targets, and simulated users."""
 
 from .functions import CallableTarget
-from .protocols import Target, UserConversation, UserSimulator, as_target
+from .protocols import Target, TargetOfWorkers, UserConversation, UserSimulator, as_target
 
-__all__ = ["CallableTarget", "Target", "UserConversation", "UserSimulator", "as_target"]
+__all__ = ["CallableTarget", "Target", "TargetOfWorkers", "UserConversation", "UserSimulator", "as_target"]

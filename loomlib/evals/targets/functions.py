@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from loomlib.jobs.daemon_threads import in_thread
+from loomlib.jobs.dask import Reference, found, function_reference
 
 from ..values.answers import CaseFailure, TurnAnswer
 from ..values.cases import Turn
@@ -96,11 +97,38 @@ class CallableTarget:
     async def end(self, session_id: str) -> None:
         """Do nothing: a function has no sessions."""
 
+    def for_workers(self) -> Reference:
+        """Return how a worker of a Dask cluster makes this target.
+
+        Raises:
+            ClusterError: Workers cannot import the function.
+        """
+        return Reference(
+            factory=f"{__name__}:target_of_function",
+            arguments={
+                "function": function_reference(self._function),
+                "name": self.name,
+                "key": self.key,
+                "labels": list(self.labels),
+                "concurrency": self.concurrency,
+            },
+        )
+
     def _arguments(self, turn: Turn, session_id: str, state: Mapping[str, Any] | None) -> dict[str, Any]:
         if not self._optional:
             return {}
         known = {"session_id": session_id, "state": state, "turn": turn}
         return {name: known[name] for name in self._optional}
+
+
+def target_of_function(function: str, **options: Any) -> CallableTarget:
+    """Return the target of a function, on a worker of a Dask cluster.
+
+    Args:
+        function: The function as `package.module:name`.
+        **options: Those of `CallableTarget`.
+    """
+    return CallableTarget(found(function), **options)
 
 
 def to_answer(result: object, *, duration_ms: float | None = None, session_id: str = "") -> TurnAnswer:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast, runtime_checkable
 
+from loomlib.jobs.dask import Reference
+
 from ..values.answers import CaseFailure, TurnAnswer
 from ..values.cases import Turn, UserScenario
 from .functions import CallableTarget
@@ -68,6 +70,15 @@ class Target(Protocol):
 
     async def end(self, session_id: str) -> None:
         """End a session that will not be used again."""
+        ...
+
+
+@runtime_checkable
+class TargetOfWorkers(Protocol):
+    """A target that the workers of a Dask cluster can make for themselves."""
+
+    def for_workers(self) -> Reference:
+        """Return how a worker makes this target: an importable function, and JSON values without secrets."""
         ...
 
 

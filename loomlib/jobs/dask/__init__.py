@@ -1,0 +1,31 @@
+"""Work on the workers of a Dask cluster (`dask.distributed`, extra `dask`), which is imported when it is used.
+
+`cluster` names a cluster, `connection` gives tasks to its workers, `slots` bounds how many, `references` say in JSON
+what a worker makes, `worker` runs asynchronous code there.
+"""
+
+from .cluster import DASK, PROCESS, DaskCluster, chosen_cluster
+from .connection import ClusterConnection, Refusal, WorkersLostError
+from .references import Reference, found, function_reference, made
+from .slots import Slots
+from .worker import check_release, loom_release, refused, run_on_worker, worker_name
+
+__all__ = [
+    "DASK",
+    "PROCESS",
+    "ClusterConnection",
+    "DaskCluster",
+    "Reference",
+    "Refusal",
+    "Slots",
+    "WorkersLostError",
+    "check_release",
+    "chosen_cluster",
+    "found",
+    "function_reference",
+    "loom_release",
+    "made",
+    "refused",
+    "run_on_worker",
+    "worker_name",
+]

@@ -1,0 +1,242 @@
+"""Evaluations on a Dask cluster: the same stored run, whatever happens to workers."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask_targets
+import pytest
+from dask_cluster import LocalDask, local_dask
+from echo_agent import ECHO_AGENT
+from waiting import wait_until
+
+import loomlib as loom
+from loomlib.errors import ClusterError, EvalError, EvalInterruptedError, MissingExtraError
+from loomlib.evals import EvalCase, EvalSet, Turn
+from loomlib.evals.runs import CallableTarget, EvalRun, Silent
+from loomlib.jobs.dask import DaskCluster
+from loomlib.store import Store
+
+_TARGETS = str(Path(__file__).parent)
+
+
+class Seen(Silent):
+    """Keeps the progress that was shown."""
+
+    def __init__(self) -> None:
+        self.latest: Any = None
+        self.stages: set[str] = set()
+
+    def update(self, snapshot: Any) -> None:
+        self.latest = snapshot
+        self.stages.add(snapshot.stage)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDask]:
+    with local_dask(
+        tmp_path_factory.mktemp("dask"), workers=2, threads=2, LOOM_HOME=str(home), PYTHONPATH=_TARGETS
+    ) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def bench(home: Path) -> Iterator[loom.Workbench]:
+    with loom.connect(home=home) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def echo(bench: loom.Workbench, tmp_path_factory: pytest.TempPathFactory) -> loom.Agent:
+    code = tmp_path_factory.mktemp("echo") / "agent.py"
+    code.write_text(ECHO_AGENT)
+    return bench.deploy(code, name="echo")
+
+
+def prompts(texts: list[str]) -> EvalSet:
+    cases = [EvalCase(id=str(at), turns=(Turn(prompt=text),)) for at, text in enumerate(texts)]
+    return EvalSet(name="prompts", cases=tuple(cases))
+
+
+def noted_set(file: Path, count: int, seconds: float) -> EvalSet:
+    return prompts([f"{file}|{number}|{seconds}" for number in range(count)])
+
+
+def is_own(text: str, case: EvalCase) -> bool:
+    return text == case.prompt.split("|")[1]
+
+
+def check_each_case_once(run: EvalRun, evalset: EvalSet, repeats: int = 1) -> None:
+    rows = run.rows()
+    assert run.state == "complete", run.reason
+    assert Counter(rows["case"]) == {case.id: repeats for case in evalset.cases}
+    assert run.summary().evaluators[0].scored == len(evalset.cases) * repeats
+
+
+def test_workers_ask_an_agent_and_the_run_is_the_same_as_any(
+    bench: loom.Workbench, echo: loom.Agent, cluster: LocalDask
+) -> None:
+    evalset = prompts([f"number {number}" for number in range(12)])
+
+    def quotes(text: str, case: EvalCase) -> bool:
+        return case.prompt in text
+
+    run = echo.evaluate(evalset, quotes, repeats=2, runner="dask", dask=cluster.address, progress=Silent())
+    check_each_case_once(run, evalset, repeats=2)
+    judged = list(run.judgements())
+    assert all(case.passed for case in run.outcomes())
+    assert {case.answer.metadata["worker"] for case in judged} == {"worker-1", "worker-2"}
+    stored = {row.id for row in bench.context.store.invocations.list(limit=None)}
+    assert {turn.invocation_id for case in judged for turn in case.answer.turns} <= stored
+    assert bench.telemetry.session_count() == 0
+    again = echo.evaluate(evalset, quotes, repeats=2, progress=Silent())
+    assert again.rows()["reused"].all()
+    keys = {echo.context.clients.connection.environment[name] for name in ("AWS_SECRET_ACCESS_KEY",)}
+    assert not any(key in cluster.log() for key in keys)
+
+
+def test_workers_with_another_database_are_refused_by_name(
+    echo: loom.Agent, cluster: LocalDask, tmp_path: Path
+) -> None:
+    with pytest.raises(EvalError, match=r"another database than the run .*worker-.*DATABASE_URL"):
+        echo.evaluate(
+            prompts(["a", "b"]), is_own, dask=cluster.address, store=str(tmp_path / "other.db"), progress=Silent()
+        )
+
+
+def test_what_workers_cannot_make_is_refused_before_anything_is_asked(cluster: LocalDask, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"dask": cluster.address, "store": str(tmp_path / "loom.db"), "progress": Silent()}
+
+    def local_function(prompt: str) -> str:
+        return prompt
+
+    with pytest.raises(ClusterError, match="Workers cannot import this function"):
+        loom.evaluate(local_function, prompts(["a"]), is_own, **options)
+
+
+def test_a_cluster_that_cannot_be_used_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def evaluate(**options: Any) -> None:
+        loom.evaluate(
+            dask_targets.noted, prompts(["a"]), is_own, store=str(tmp_path / "loom.db"), progress=Silent(), **options
+        )
+
+    nobody = DaskCluster(address="tcp://127.0.0.1:9", connect_timeout_s=0.2)
+    with pytest.raises(ClusterError, match=r"The Dask scheduler cannot be reached .*127\.0\.0\.1:9"):
+        evaluate(dask=nobody)
+    with pytest.raises(ValueError, match="needs the scheduler"):
+        evaluate(runner="dask")
+    with pytest.raises(ValueError, match="like tcp://host:8786"):
+        evaluate(dask="localhost")
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(MissingExtraError, match=r"Dask is not installed .*loomlib\[dask\]"):
+        evaluate(dask=nobody)
+
+
+def test_a_stopped_run_goes_on_without_dask_and_asks_no_stored_case_again(cluster: LocalDask, tmp_path: Path) -> None:
+    file, store = tmp_path / "asked", str(tmp_path / "loom.db")
+    evalset, target = noted_set(file, 40, 0.05), CallableTarget(dask_targets.noted)
+    seen = Seen()
+
+    async def stopped() -> None:
+        running = asyncio.ensure_future(
+            loom.aevaluate(target, evalset, is_own, run_id="stopped", store=store, dask=cluster.address, progress=seen)
+        )
+        while seen.latest is None or not seen.latest.answered:
+            await asyncio.sleep(0.01)
+        running.cancel()
+        await running
+
+    with pytest.raises((asyncio.CancelledError, EvalInterruptedError)):
+        asyncio.run(stopped())
+    with Store.open(f"sqlite:///{store}") as opened:
+        answered = [result.place for result in opened.eval_answers.results("stopped")]
+        assert opened.eval_runs.get("stopped").state == "interrupted"
+    assert 0 < len(answered) < 40
+    wait_until(lambda: _is_still(file), what="the end of the cases that workers were asking")
+    before = Counter(file.read_text().split())
+    run = loom.evaluate(target, evalset, is_own, run_id="stopped", store=store, progress=Silent())
+    check_each_case_once(run, evalset)
+    after = Counter(file.read_text().split())
+    assert [str(place) for place in answered if after[str(place)] != before[str(place)]] == []
+
+
+def _is_still(file: Path) -> bool:
+    size = file.stat().st_size
+    time.sleep(0.3)
+    return file.stat().st_size == size
+
+
+@pytest.mark.parametrize(("kills", "cases"), [(3, 40), pytest.param(100, 1000, marks=pytest.mark.long)])
+def test_workers_killed_at_random_lose_nothing_and_store_nothing_twice(kills: int, cases: int, tmp_path: Path) -> None:
+    file, seen, rng = tmp_path / "asked", Seen(), random.Random(kills)
+    evalset = noted_set(file, cases, 0.1)
+    with local_dask(tmp_path / "dask", workers=0, PYTHONPATH=_TARGETS) as cluster:
+        killed, over = 0, threading.Event()
+
+        def kill() -> None:
+            nonlocal killed
+            wait_until(lambda: any("waiting for workers" in stage for stage in seen.stages), what="waiting for workers")
+            cluster.add_workers(3, threads=2)
+            wait_until(lambda: seen.latest.answered, what="the first answer")
+            while killed < kills and not over.wait(rng.uniform(0, 0.4)):
+                cluster.kill_worker(rng.randrange(len(cluster.workers)))
+                killed += 1
+                cluster.add_workers(1, threads=2)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            run = loom.evaluate(
+                dask_targets.noted, evalset, is_own, store=str(tmp_path / "loom.db"), progress=seen,
+                dask=DaskCluster(address=cluster.address, batch=2),
+            )  # fmt: skip
+        finally:
+            over.set()
+            killer.join()
+    check_each_case_once(run, evalset)
+    asked = Counter(file.read_text().split())
+    assert set(asked) == {str(number) for number in range(cases)}
+    # A killed worker loses at most what its two threads were asking: two cases each.
+    assert sum(asked.values()) - cases <= killed * 4
+    assert killed == kills
+
+
+@pytest.mark.long
+def test_a_case_that_ends_every_worker_fails_and_the_others_are_answered(tmp_path: Path) -> None:
+    evalset = prompts(["end", "a", "b"])
+    with local_dask(tmp_path / "dask", workers=1, PYTHONPATH=_TARGETS) as cluster:
+        over = threading.Event()
+
+        def replace_workers() -> None:
+            while not over.wait(0.1):
+                if cluster.workers[0].poll() is not None:
+                    cluster.kill_worker(0)
+                    cluster.add_workers(1)
+
+        keeper = threading.Thread(target=replace_workers)
+        keeper.start()
+        try:
+            run = loom.evaluate(
+                dask_targets.deadly, evalset, lambda text, case: text == case.prompt, progress=Silent(),
+                store=str(tmp_path / "loom.db"), dask=DaskCluster(address=cluster.address, batch=3),
+            )  # fmt: skip
+        finally:
+            over.set()
+            keeper.join()
+    assert run.state == "complete"
+    assert run.summary().evaluators[0].scored == 2
+    failures = run.failures()
+    assert list(failures["case"]) == ["0"]
+    assert "Every worker that took this task ended" in failures["message"].iloc[0]
