@@ -88,11 +88,13 @@ def sqlite_url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
+def store(store_url: str, tmp_path: Path) -> Iterator[Store]:
     """A new store, on each of the databases."""
+    from new_store import new_store
+
     from loomlib.store import Store
 
-    with Store.open(store_url) as opened:
+    with new_store(tmp_path / "home") if store_url.startswith("sqlite") else Store.open(store_url) as opened:
         yield opened
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from latency_agent import ARN, Reply, ScriptedAgent
+from new_store import new_store
 
 import loomlib as loom
 from loomlib.errors import StudyInterruptedError
@@ -33,7 +34,7 @@ def scripted(
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
+    return new_store(tmp_path)
 
 
 def compare(store: Store, **medians: float) -> ComparisonResult:

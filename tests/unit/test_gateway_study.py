@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from new_store import new_store
 
 import loomlib as loom
 from loomlib.aws.converse import ModelAnswer, ToolForm
@@ -29,7 +30,7 @@ from loomlib.telemetry.trace_lookup import PollingPolicy
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path}/loom.db") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

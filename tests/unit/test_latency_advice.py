@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 from latency_agent import Reply, ScriptedAgent
+from new_store import new_store
 
 from loomlib.errors import StudyError
 from loomlib.latency import LatencyStudy, Scenario, Silent
-from loomlib.store import Store
 
 
 @pytest.fixture
 def agent(tmp_path: Path) -> ScriptedAgent:
     chance = random.Random(3)
-    store = Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
+    store = new_store(tmp_path)
     return ScriptedAgent(store, lambda _number, _labels: Reply(duration_ms=100 * chance.lognormvariate(0, 0.2)))
 
 

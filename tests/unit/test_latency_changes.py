@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from latency_agent import Reply, ScriptedAgent
 from latency_calls import calls
+from new_store import new_store
 
 from loomlib.latency import LatencyStudy, Silent, StudyResult
 from loomlib.latency.floor import Floor
@@ -19,7 +20,7 @@ from loomlib.store import Store
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
+    return new_store(tmp_path)
 
 
 def studied(store: Store, median_ms: float, *, warm: int = 40, prompt: str = "Add.", cold: int = 0) -> StudyResult:

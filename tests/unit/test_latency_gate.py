@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from new_store import new_store
 
 from loomlib.latency import StudyResult
 from loomlib.latency.design import StudyDesign
@@ -17,7 +18,7 @@ BEGAN = datetime(2026, 11, 1, 3, 0, tzinfo=UTC)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path}/loom.db") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from latency_agent import Reply, ScriptedAgent
 from latency_calls import calls
+from new_store import new_store
 
 from loomlib.latency import LatencyStudy, Scenario, Silent
 from loomlib.latency.mixtures import Mixture, find_mixture
 from loomlib.latency.stopping import StudyIntervals
-from loomlib.store import Store
 
 INTERVALS = StudyIntervals(seed=0)
 
@@ -75,7 +75,7 @@ def test_the_share_of_cold_calls_is_within_its_interval_in_about_95_percent_of_s
 
 
 def test_a_study_shows_a_mixture_in_its_sentences_table_findings_chart_and_summary(tmp_path: Path) -> None:
-    store = Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
+    store = new_store(tmp_path)
     agent = AgentWithLogs(store, lambda number, _labels: Reply(duration_ms=10.0 + number % 3))
     result = LatencyStudy(agent, cold=0, warm=21, sticky=0, find_starts=True).run(Silent())
     (warm,) = result.estimates().scenarios

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from latency_agent import Reply, ScriptedAgent, Start
+from new_store import new_store
 
 from loomlib.errors import StudyError, StudyInterruptedError
 from loomlib.experiments import StudyLedger
@@ -25,7 +26,7 @@ from loomlib.store import Store
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path}/loom.db") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 from latency_agent import Reply, ScriptedAgent, Start
+from new_store import new_store
 
 from loomlib.experiments import StudySnapshot, bar_html
 from loomlib.jobs import is_watched_notebook
@@ -23,7 +24,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path}/loom.db") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

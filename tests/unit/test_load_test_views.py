@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from new_store import new_store
 
 from loomlib.errors import StudyError
 from loomlib.experiments import StudyLedger, UnitOutcome
@@ -17,7 +18,7 @@ from loomlib.latency.load_test import LoadDesign, LoadResult
 from loomlib.latency.load_test.estimate import LoadEstimate, check_allowed, estimate_load
 from loomlib.latency.load_test.next_step import MadeStep, WantedStep, next_step
 from loomlib.latency.load_test.steps import step_details
-from loomlib.store import Store, StudyRow
+from loomlib.store import StudyRow
 
 SLO = "p90 TTFT < 800 ms, errors < 1 %"
 ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/desk-AbC123dEf4"
@@ -79,7 +80,7 @@ def stored(
     **environment: Any,
 ) -> LoadResult:
     """A load test whose steps are stored."""
-    store = Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
+    store = new_store(tmp_path)
     design = LoadDesign(slo=SLO, loads=() if highest else tuple(steps), seconds=10, sessions=2, prompt="Hello")
     environment |= {"qualifier": "DEFAULT"} | ({"highest": highest} if highest else {})
     row = StudyRow(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from latency_agent import ScriptedAgent
+from new_store import new_store
 
 import loomlib as loom
 from loomlib.agents.protocols.ways import SERVERS, WayAnswer
@@ -24,7 +25,7 @@ EXTRA_MS = {"HTTP JSON": 0.0, "HTTP SSE": 0.0, "WebSocket": -4.0, "A2A message/s
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path}/loom.db") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from latency_agent import Reply, ScriptedAgent
+from new_store import new_store
 
 from loomlib.errors import StudyError
 from loomlib.experiments import Silent
@@ -43,7 +44,7 @@ IDLE = StartPolicy(idle_timeout_s=300)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path}/loom.db") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from latency_agent import ARN, Reply, ScriptedAgent
+from new_store import new_store
 
 from loomlib.errors import StudyError, StudyInterruptedError
 from loomlib.experiments import Silent
@@ -23,7 +24,7 @@ RESTORE = {"preparation": 5, "restore": 80, "network": 10, "first_ping": 5}
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path}/loom.db") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from latency_agent import Reply, ScriptedAgent
+from new_store import new_store
 
 from loomlib.errors import StudyInterruptedError
 from loomlib.latency import LatencyStudy, Silent
@@ -18,7 +19,7 @@ from loomlib.store import Store
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path}/loom.db") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

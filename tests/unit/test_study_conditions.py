@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from latency_agent import ScriptedAgent
+from new_store import new_store
 
 from loomlib.experiments import (
     Gate,
@@ -35,7 +36,7 @@ UNKNOWN = MachineConditions(duration_s=60, processors=2, samples=600)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path}/loom.db") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from new_store import new_store
 from paced import PacedServer, Script, paced_server
 
 from loomlib.agents import AgentEntry, Invoker, RuntimeArn, entry_from_row
@@ -20,7 +21,7 @@ ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/calculator-AbC12
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from new_store import new_store
 
 import loomlib as loom
 from loomlib.evals import CaseAnswer, EvalCase, EvalSet, ExpectedTool, Turn, TurnAnswer, UserScenario
@@ -27,7 +28,7 @@ TALKS = EvalSet(
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from new_store import new_store
 from scripted_memory import BROUGHT, OneMemory, SmallBench, WrittenMemory, seven_facts
 
 from loomlib.errors import AccessDeniedError, ResourceNotFoundError, StudyError, StudyInterruptedError, TransportError
@@ -21,7 +22,7 @@ from loomlib.store import Store
 
 @pytest.fixture
 def store(tmp_path: Path):
-    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

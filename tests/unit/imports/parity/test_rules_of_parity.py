@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from new_store import new_store
 from parity_pairs import answer, failed, pair, use
 
 from loomlib.errors import EvalError, PluginError
@@ -25,7 +26,7 @@ TEXT = "In Paris it is sunny with 21 degrees."
 
 @pytest.fixture
 def store(tmp_path: Path) -> Any:
-    with Store.open(f"sqlite:///{tmp_path / 'loom.db'}") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 

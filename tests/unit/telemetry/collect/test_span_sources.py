@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from log_groups import GROUP, SOURCE, LogGroups, span_record
+from new_store import new_store
 
 from loomlib.agents import AgentEntry
 from loomlib.agents.entry import entry_from_row
@@ -30,7 +31,7 @@ TRACE = f"{7:032x}"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path / 'loom.db'}")
+    opened = new_store(tmp_path)
     yield opened
     opened.close()
 
