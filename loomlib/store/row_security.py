@@ -1,8 +1,9 @@
 """PostgreSQL's row-level security: a tenant's database role sees and writes the rows of its tenant only.
 
-A setting can be changed by SQL, a session's role cannot: the tenant of a role is looked up by `session_user`. Only the
-owner of the tables may choose a tenant by the setting `loom.tenant`, for the store of an installation that trusts its
-kernels; `*` is every tenant. Superusers and roles with BYPASSRLS are not limited (PostgreSQL 15, 5.8).
+A setting can be changed by SQL, a session's role cannot: the tenant of a role is looked up by `session_user`. Only for
+the owner of the tables does the setting `loom.tenant` count, which the store of an installation that trusts its kernels
+sets in each transaction. Without it the owner is the administrator and reaches every row, as superusers and roles with
+BYPASSRLS always do (PostgreSQL 15, 5.8).
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Final
 from sqlalchemy import Connection, Table, text
 
 from .tables import metadata
-from .tenancy import TENANT_COLUMN
+from .tenancy import DEFAULT_TENANT, TENANT_COLUMN
 from .tenant_tables import invocation_charges, tenants
 
 ALL_TENANTS: Final = "*"
-"""The value of `loom.tenant` with which the owner of the tables reads and writes every tenant's rows."""
+"""The value of `loom.tenant` with which the owner of the tables reads and writes every tenant's rows, as without it."""
 
 _FUNCTIONS: Final = """
 CREATE OR REPLACE FUNCTION loom_role_tenant() RETURNS text LANGUAGE sql STABLE SECURITY DEFINER {path} AS
@@ -27,9 +28,15 @@ CREATE OR REPLACE FUNCTION loom_tenant() RETURNS text LANGUAGE sql STABLE SECURI
 $$ SELECT CASE WHEN session_user = {owner} THEN nullif(current_setting('loom.tenant', true), '')
                ELSE (SELECT tenant FROM tenants WHERE role = session_user) END $$;
 
-CREATE OR REPLACE FUNCTION loom_last_answer_id() RETURNS integer LANGUAGE sql STABLE SECURITY DEFINER {path}
-SET loom.tenant = '*' AS
-$$ SELECT coalesce(max(id), 0) FROM eval_answers $$;
+CREATE OR REPLACE FUNCTION loom_last_answer_id() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER {path} AS $$
+DECLARE chosen text := coalesce(current_setting('loom.tenant', true), '');
+DECLARE last integer;
+BEGIN
+    PERFORM set_config('loom.tenant', '*', true);
+    SELECT coalesce(max(id), 0) INTO last FROM eval_answers;
+    PERFORM set_config('loom.tenant', chosen, true);
+    RETURN last;
+END $$;
 
 CREATE OR REPLACE FUNCTION loom_credit(OUT credit bigint, OUT used bigint, OUT call bigint)
 LANGUAGE sql STABLE SECURITY DEFINER {path} AS
@@ -130,8 +137,9 @@ def _policies(table: Table, owner: str) -> Iterator[str]:
     name = quoted(table.name)
     # A sub-select is computed once in a query, a function in a condition once for each row.
     mine = f"{TENANT_COLUMN} = (SELECT loom_tenant())"
-    every = f"current_setting('loom.tenant', true) = {literal(ALL_TENANTS)}"
-    yield f"ALTER TABLE {name} ALTER COLUMN {TENANT_COLUMN} SET DEFAULT loom_tenant()"
+    every = f"coalesce(current_setting('loom.tenant', true), '') IN ('', {literal(ALL_TENANTS)})"
+    own = f"coalesce(loom_tenant(), {literal(DEFAULT_TENANT)})"
+    yield f"ALTER TABLE {name} ALTER COLUMN {TENANT_COLUMN} SET DEFAULT {own}"
     yield f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"
     yield f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY"
     yield f"DROP POLICY IF EXISTS tenant_rows ON {name}"

@@ -188,7 +188,7 @@ class Tenants:
         chosen = (
             select(
                 invocations.c.tenant,
-                func.coalesce(invocations.c.user_id, "").label("user"),
+                invocations.c.user_id.label("user"),
                 func.count().label("calls"),
                 func.sum(case((invocations.c.status == "error", 1), else_=0)).label("errors"),
                 func.coalesce(func.sum(case((is_dollar, costs.known_picos))), 0).label("known"),
@@ -196,13 +196,13 @@ class Tenants:
                 func.sum(case((costs.is_simulated, 1), else_=0)).label("simulated"),
             )
             .outerjoin(invocation_costs, costs.invocation_id == invocations.c.id)
-            .group_by(invocations.c.tenant, func.coalesce(invocations.c.user_id, ""))
-            .order_by(invocations.c.tenant, func.coalesce(invocations.c.user_id, ""))
+            .group_by(invocations.c.tenant, invocations.c.user_id)
         )
         if since is not None:
             chosen = chosen.where(invocations.c.created_at >= since)
         with self._database.read() as connection:
-            return tuple(map(_use, connection.execute(chosen).all()))
+            rows = map(_use, connection.execute(chosen).all())
+            return tuple(sorted(rows, key=lambda use: (use.tenant, use.user)))
 
     def close(self) -> None:
         """Close the connections."""
@@ -245,7 +245,7 @@ def total_use(rows: Sequence[TenantUse]) -> dict[str, TenantUse]:
 def _use(record: Any) -> TenantUse:
     return TenantUse(
         tenant=record.tenant,
-        user=record.user,
+        user=record.user or "",
         calls=int(record.calls),
         errors=int(record.errors),
         known=Decimal(record.known) / PICOS,
