@@ -1,4 +1,4 @@
-"""`loom watch`: changes in the stored latency studies of an agent. A regression exits with 2."""
+"""`loom watch`: changes in the stored latency studies and evaluations of an agent. A regression exits with 2."""
 
 from __future__ import annotations
 
@@ -16,19 +16,25 @@ from .output import emit_json, printable, say
 
 if TYPE_CHECKING:
     from ..latency.watch import WatchResult
-    from ..store import Store, StudyRow
+    from ..store import Store
 
 _LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%?)")
 
 
 @click.command()
 @click.argument("agent")
-@click.option("--scenario", "scenarios", multiple=True, help="cold, warm or sticky; repeatable (default: all).")
+@click.option(
+    "--scenario",
+    "scenarios",
+    multiple=True,
+    help="cold, warm or sticky, without evaluations; repeatable (default: all).",
+)
 @click.option(
     "--metric",
     "metrics",
     multiple=True,
-    help="p50, p90, ttft_p50, ttft_p90 or failures; repeatable (default: all). Fewer figures find smaller changes.",
+    help="p50, p90, ttft_p50, ttft_p90, failures, cost, pass_rate or score; repeatable (default: all). Fewer figures "
+    "find smaller changes.",
 )
 @click.option("--endpoint", default="DEFAULT", show_default=True, help="The endpoint whose studies are read.")
 @click.option(
@@ -39,6 +45,10 @@ _LIMIT = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<percent>%?)")
     help="Count changes that were found in so many last days.",
 )
 @click.option("--max-slower", default="0%", show_default=True, help="How much slower is allowed: 10% or 0.1.")
+@click.option("--max-dearer", default="0%", show_default=True, help="How much more a call may cost: 10% or 0.1.")
+@click.option(
+    "--max-drop", default="0%", show_default=True, help="How much lower pass rates and scores may be: 2% or 0.02."
+)
 @click.option(
     "--since",
     type=click.DateTime(["%Y-%m-%d"]),
@@ -57,32 +67,36 @@ def watch(
     endpoint: str,
     days: int,
     max_slower: str,
+    max_dearer: str,
+    max_drop: str,
     since: date | None,
     allow_overload: bool,
     names: tuple[str, ...],
 ) -> int:
-    """Search the stored latency studies of AGENT for a day on which it became slower.
+    """Search the stored latency studies and evaluations of AGENT for a day on which it became slower or worse.
 
     Reads the database only: no agent is called, and no service is started. A night is one value; a change is reported
     when its 95 % interval, which holds for a look every night, supports it.
 
-    Exit code 0: no regression; 1: too few nights, or no study of this agent; 2: a regression.
+    Exit code 0: no regression; 1: too few nights, or nothing stored of this agent; 2: a regression.
     """
     from ..latency.watch import watch_agent
     from ..store import Store
 
     with Store.open(command.settings.database_url) as store:
-        study = _newest_study(store, command.where, agent)
+        arn, name = _agent(store, command.where, agent)
         result = watch_agent(
             store,
-            scope=study.scope,
-            agent_arn=study.agent_arn,
-            agent_name=study.agent_name or agent,
+            scope=command.where,
+            agent_arn=arn,
+            agent_name=name,
             qualifier=endpoint,
             scenarios=scenarios,
             metrics=metrics,
             days=days,
-            max_slower=_share(max_slower),
+            max_slower=_share(max_slower, "--max-slower"),
+            max_dearer=_share(max_dearer, "--max-dearer"),
+            max_drop=_share(max_drop, "--max-drop"),
             since=since,
             allow_overload=allow_overload,
         )
@@ -101,7 +115,7 @@ def _notify(result: WatchResult, names: tuple[str, ...]) -> Sequence[str]:
     """Send the sentences of a regression as `loom alerts check` sends an alarm; return what could not be sent."""
     from ..alerts import Notification, apprise_notify
 
-    title = f"{result.agent_name} became slower"
+    title = f"{result.agent_name}: regression"
     return apprise_notify()(
         Notification(
             alert=f"watch {result.agent_name}",
@@ -113,25 +127,35 @@ def _notify(result: WatchResult, names: tuple[str, ...]) -> Sequence[str]:
     )
 
 
-def _newest_study(store: Store, scope: str, agent: str) -> StudyRow:
-    """Return the newest latency study of an agent, which is named by its name, its runtime id or its ARN."""
-    studies = [row for row in store.studies.list(scope=scope, limit=None) if row.design.get("kind") == "latency"]
-    for row in studies:
-        if agent in (row.agent_name, row.agent_arn, row.agent_arn.rpartition("/")[2]):
-            return row
-    known = list(dict.fromkeys(row.agent_name or row.agent_arn for row in studies))
+def _agent(store: Store, scope: str, agent: str) -> tuple[str, str]:
+    """Return the ARN and the name of an agent that latency studies or evaluations are stored of.
+
+    Args:
+        store: The store.
+        scope: The environment.
+        agent: Its name, its runtime id or its ARN.
+    """
+    studies = store.studies.list(scope=scope, limit=None)
+    found = [(row.agent_arn, row.agent_name or "") for row in studies if row.design.get("kind") == "latency"]
+    for run in store.eval_runs.list(limit=None):
+        if run.agent_arn and run.scope in (scope, None):
+            found.append((run.agent_arn, run.target_name))
+    for arn, name in found:
+        if agent in (name, arn, arn.rpartition("/")[2]):
+            return arn, name or agent
+    known = list(dict.fromkeys(name or arn for arn, name in found))
     raise AgentNotFoundError(
-        "No latency study of this agent is stored",
+        "No latency study or evaluation of this agent is stored",
         on=agent,
         try_=f"loom report latency_study -p agent={agent}"
         + (f"; there are studies of {join(known, most=5)}" if known else ""),
     )
 
 
-def _share(text: str) -> float:
+def _share(text: str, option: str) -> float:
     match = _LIMIT.fullmatch(text.strip())
     if match is None:
-        raise click.BadParameter(f"{text!r} is neither a number nor a percentage like 10%", param_hint="--max-slower")
+        raise click.BadParameter(f"{text!r} is neither a number nor a percentage like 10%", param_hint=option)
     return float(match["number"]) / (100 if match["percent"] else 1)
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, func, select, update
 
 from ..errors import StoreError
 from .database import Database
+from .operation_tables import invocation_costs
 from .rows import MEASUREMENT_STATES, MeasurementRow, PlannedMeasurement, row
 from .tables import measurements
 
+_PICOS: Final = 1e12
 _FINAL = ("done", "failed", "lost")
 _MEASURED = frozenset(
     {
@@ -34,6 +36,21 @@ _MEASURED = frozenset(
         "details",
     }
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredCost:
+    """What the call of a measurement cost.
+
+    Attributes:
+        currency: ISO 4217 code.
+        amount: The sum of the items whose cost is known, in that currency.
+        is_whole: Whether no item is unknown.
+    """
+
+    currency: str
+    amount: float
+    is_whole: bool
 
 
 class Measurements:
@@ -135,6 +152,20 @@ class Measurements:
         with self._database.read() as connection:
             records = connection.execute(chosen).mappings().all()
         return tuple(row(MeasurementRow, record) for record in records)
+
+    def costs(self, study_id: str) -> dict[int, MeasuredCost]:
+        """Return what the study's calls cost, by position: those whose invocation has a stored cost above zero."""
+        costs = invocation_costs.c
+        chosen = (
+            select(measurements.c.position, costs.currency, costs.known_picos, costs.unknown_items)
+            .join(invocation_costs, costs.invocation_id == measurements.c.invocation_id)
+            .where(measurements.c.study_id == study_id, costs.known_picos > 0)
+        )
+        with self._database.read() as connection:
+            return {
+                position: MeasuredCost(currency=currency, amount=picos / _PICOS, is_whole=not unknown)
+                for position, currency, picos, unknown in connection.execute(chosen)
+            }
 
     def counts(self, study_id: str) -> dict[str, int]:
         """Count the measurements in each state; every state is a key."""

@@ -117,27 +117,33 @@ class AgentReleases:
         metrics: Sequence[str] = (),
         days: int = 60,
         max_slower: float = 0.0,
+        max_dearer: float = 0.0,
+        max_drop: float = 0.0,
         since: date | None = None,
         allow_overload: bool = False,
+        allow_empty: bool = False,
     ) -> WatchResult:
-        """Return when the agent became slower or faster, by how much, and with which version.
+        """Return when the agent became slower, dearer or worse, or better, by how much, and with which version.
 
             agent.releases.watch(scenarios=["warm"], metrics=["p90"], max_slower=0.1)
 
-        Compares the stored latency studies of the endpoint night by night; no agent is called. A change is reported
-        when its 95 % interval, which holds for a look every night, supports it.
+        Compares the stored latency studies and evaluations of the endpoint night by night; no agent is called. A change
+        is reported when its 95 % interval, which holds for a look every night, supports it.
 
         Args:
             endpoint: The endpoint whose studies are compared.
-            scenarios: "cold", "warm" or "sticky"; all by default.
-            metrics: "p50", "p90", "ttft_p50", "ttft_p90" or "failures"; all by default.
+            scenarios: "cold", "warm" or "sticky"; all by default, and evaluations with them.
+            metrics: "p50", "p90", "ttft_p50", "ttft_p90", "failures", "cost", "pass_rate" or "score"; all by default.
             days: Changes that were found in so many last days count.
             max_slower: How much slower is allowed, as a share.
+            max_dearer: How much more a call may cost, as a share.
+            max_drop: How much lower pass rates and mean scores may be, as a difference.
             since: Where the history begins, to accept a change as the new level.
             allow_overload: Whether to compare also studies that an overloaded machine disturbed.
+            allow_empty: Whether to return a result without nights where nothing is stored, instead of an error.
 
         Raises:
-            StudyError: No latency study of this endpoint is stored for that time.
+            StudyError: Neither a latency study nor an evaluation of this endpoint is stored for that time.
         """
         from ..latency.watch import watch_agent
 
@@ -151,8 +157,11 @@ class AgentReleases:
             metrics=metrics,
             days=days,
             max_slower=max_slower,
+            max_dearer=max_dearer,
+            max_drop=max_drop,
             since=since,
             allow_overload=allow_overload,
+            allow_empty=allow_empty,
         )
 
     def diff(self, before: str | int, after: str | int | None = None) -> VersionDiff:

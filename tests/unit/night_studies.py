@@ -1,4 +1,4 @@
-"""Stored latency studies of many nights, made up for tests: each with its calls, in a real database."""
+"""Stored latency studies and evaluations of many nights, made up for tests, in a real database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from loomlib.latency import Scenario, StudyDesign
-from loomlib.store import PlannedMeasurement, Store, StudyRow
+from loomlib.statistics import Estimate
+from loomlib.store import EvalRunRow, PlannedMeasurement, Store, StoredAnswer, StoredResult, StoredSet, StudyRow
 
 BEGAN = datetime(2026, 9, 28, 3, 0, tzinfo=UTC)
 """The first night."""
@@ -72,3 +73,49 @@ def durations(seed: int, night: int, *, level_ms: float = 320.0, count: int = 20
     random = np.random.default_rng([seed, night])
     level = level_ms * np.exp(0.03 * random.standard_normal())
     return [float(value) for value in level * np.exp(0.15 * random.standard_normal(count))]
+
+
+def store_evaluation(
+    store: Store,
+    night: int,
+    *,
+    passed: Sequence[bool],
+    cost: float | None = 0.002,
+    version: str = "6",
+    reused: bool = False,
+    failed: int = 0,
+    evaluator_digest: str = "e1",
+    began: datetime = BEGAN,
+) -> str:
+    """Store one evaluation of an eval set with these verdicts by the evaluator `exact`; return its id."""
+    key, count = f"eval-{night}-{version}-{reused}", len(passed) + failed
+    store.eval_runs.create(
+        EvalRunRow(
+            id=key,
+            set_digest="s1",
+            target_name="calculator",
+            target_key=f"{AGENT_ARN} version {version} DEFAULT",
+            scope="aws",
+            agent_arn=AGENT_ARN,
+            repeats=1,
+            created_at=began + timedelta(days=night, hours=1),
+            design={"set_name": "sums", "evaluators": [["exact", "answer", evaluator_digest]]},
+        ),
+        StoredSet(digest="s1", name="sums", version="1", case_count=count, cases=()),
+    )
+    answers = [
+        StoredAnswer(0, None, place >= len(passed), 300.0, 100.0, None, None, None, cost, None, '{"turns": []}')
+        for place in range(count)
+    ]
+    results = [StoredResult(key, 0, place, 0, reused) for place in range(count)]
+    store.eval_answers.put(answers, results)
+    share = sum(passed) / len(passed)
+    known = Estimate(value=share, low=share, high=share, n=len(passed), confidence=0.95, method="counted").summary()
+    summary = {"evaluator": "exact", "pass_rate": known, "mean": known, "scored": len(passed)}
+    store.eval_runs.save(key, state="complete", summary={"evaluators": [summary], "timed": []})
+    return key
+
+
+def verdicts(seed: int, night: int, *, rate: float = 0.9, count: int = 40) -> list[bool]:
+    """Return verdicts of one night, each passed with this probability."""
+    return [bool(one) for one in np.random.default_rng([seed, night]).random(count) < rate]

@@ -222,14 +222,15 @@ def test_the_page_the_chart_and_the_json_say_the_same(store: Store) -> None:
 
 def test_bad_arguments_say_what_is_allowed(store: Store) -> None:
     with pytest.raises(
-        StudyError, match="No complete latency study of the endpoint DEFAULT is stored since 3 Jul 2026"
+        StudyError,
+        match="No complete latency study or evaluation of the endpoint DEFAULT is stored since 3 Jul 2026",
     ):
         watch(store, 3)
     with pytest.raises(ValueError, match="days must be at least 1, not 0"):
         watch(store, 3, days=0)
     with pytest.raises(ValueError, match=r"0\.1 for 10 %, not -0\.1"):
         watch(store, 3, max_slower=-0.1)
-    with pytest.raises(ValueError, match="a watched figure is p50, p90, ttft_p50, ttft_p90, failures, not 'p95'"):
+    with pytest.raises(ValueError, match="a watched figure is p50, p90, ttft_p50, ttft_p90, failures, cost, .*, not 'p95'"):
         watch(store, 3, metrics=["p95"])
     with pytest.raises(ValueError, match="a scenario is cold, warm, sticky, not 'hot'"):
         watch(store, 3, scenarios=["hot"])

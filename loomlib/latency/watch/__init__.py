@@ -1,13 +1,14 @@
-"""Change detection over weeks: when stored latency studies of an agent became slower, by how much, and with what.
+"""Change detection over weeks: when an agent became slower, dearer or worse, by how much, and with what.
 
-`nights` reads the studies by day, `metrics` computes the watched figures, `detection` searches for changes
-(`loomlib.statistics.changes`), `watching` says which are regressions.
+`nights` reads latency studies by day, `evaluations` evaluation runs; `metrics` computes the watched figures,
+`detection` searches for changes (`loomlib.statistics.changes`), `watching` says which are regressions.
 """
 
 from loomlib.dispatch import register
 
 from .change import CHANGE_STATES, Change
-from .metrics import WATCH_METRICS, WatchedFigure
+from .limits import Limits
+from .metrics import WATCH_METRICS, EvalFigure, ScenarioFigure, WatchedFigure
 from .result import FigureHistory, WatchResult
 from .watching import DAYS, watch_agent
 
@@ -21,7 +22,10 @@ __all__ = [
     "DAYS",
     "WATCH_METRICS",
     "Change",
+    "EvalFigure",
     "FigureHistory",
+    "Limits",
+    "ScenarioFigure",
     "WatchResult",
     "WatchedFigure",
     "watch_agent",

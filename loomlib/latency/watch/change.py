@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from loomlib.presentation.formats import figure, interval, number
+from loomlib.presentation.formats import figure, interval, number, signed
 from loomlib.statistics.estimates import Estimate
 
-from .metrics import WatchedFigure
+from .metrics import ScenarioFigure, WatchedFigure
 
 REGRESSION: Final = "regression"
-"""Slower by more than the limit, by the whole interval, and still so."""
+"""Worse by more than the limit, by the whole interval, and still so."""
 UNCLEAR: Final = "unclear"
-"""Slower, but the interval contains the limit."""
+"""Worse, but the interval contains the limit."""
 WITHIN: Final = "within the limit"
 UNDONE: Final = "undone"
-"""Slower once; the present nights are not, or it is not known any more that they are."""
+"""Worse once; the present nights are not, or it is not known any more that they are."""
 IMPROVEMENT: Final = "improvement"
 CHANGE_STATES: Final = (REGRESSION, UNCLEAR, WITHIN, UNDONE, IMPROVEMENT)
 
@@ -30,9 +30,10 @@ class Change:
     Attributes:
         figure: The figure.
         state: One of `CHANGE_STATES`.
-        before: Median of the nights before it, in milliseconds or as a share.
+        before: Median of the nights before it, in the figure's unit.
         after: Median of the nights after it, up to the next change.
-        effect: The level after it by the one before: a ratio, or for shares a difference. The interval has 95 %.
+        effect: The level after it by the one before: a ratio, or of shares and scores a difference. The interval has
+            95 %.
         present: The level of the present nights by the one before the change, likewise.
         nights_before: Number of nights before it.
         nights_after: Number of nights after it.
@@ -58,9 +59,14 @@ class Change:
     facts: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
     @property
-    def is_slower(self) -> bool:
-        """Whether the figure rose: slower, or more failures."""
+    def is_worse(self) -> bool:
+        """Whether it is slower, dearer, more failures, or a lower score."""
         return self.state != IMPROVEMENT
+
+    @property
+    def has_risen(self) -> bool:
+        """Whether the figure rose: worse, unless a higher value is better."""
+        return self.is_worse != self.figure.is_better_higher
 
     def effect_text(self) -> str:
         """Return the effect with its interval, such as `1.26 times [1.18–1.35]` or `+4.5 points [2–8]`."""
@@ -68,14 +74,16 @@ class Change:
 
     def sentence(self) -> str:
         """Return what changed: `p90 of warm calls rose from 318 ms to 402 ms: 1.26 times [1.18–1.35]`."""
-        verb = "rose" if self.is_slower else "fell"
+        verb = "rose" if self.has_risen else "fell"
         levels = f"from {figure(self.before, self.figure.kind)} to {figure(self.after, self.figure.kind)}"
         return f"{self.figure.title} {verb} {levels}: {self.effect_text()}"
 
     def summary(self) -> dict[str, Any]:
         """Return the change as JSON-ready values."""
         return {
-            "scenario": self.figure.scenario.value,
+            "scenario": self.figure.subject if isinstance(self.figure, ScenarioFigure) else "",
+            "subject": self.figure.subject,
+            "title": self.figure.title,
             "metric": self.figure.metric,
             "state": self.state,
             "before": self.before,
@@ -118,11 +126,14 @@ def effect_text(of: WatchedFigure, effect: Estimate) -> str:
 
     Args:
         of: The figure.
-        effect: A ratio, or a difference of shares.
+        effect: A ratio, or a difference.
     """
     if effect.value is None:
         return str(effect)
-    if of.is_share:
+    if of.kind == "number":
+        bounds = interval(effect.low, effect.high, of=effect.value, open_above=effect.open_above)
+        return f"{signed(effect.value)} [{bounds}]"
+    if of.is_difference:
         sign, size = ("+" if effect.value > 0 else ""), effect.value * 100
         low, high = (None if end is None else end * 100 for end in (effect.low, effect.high))
         bounds = interval(low, high, of=size, open_above=effect.open_above)
@@ -136,11 +147,11 @@ def effect_summary(of: WatchedFigure, effect: Estimate) -> dict[str, object]:
 
     Args:
         of: The figure.
-        effect: A ratio, or a difference of shares.
+        effect: A ratio, or a difference.
     """
     values = effect.summary()
     values["text"] = effect_text(of, effect)
-    return {"is_ratio": not of.is_share, **values}
+    return {"is_ratio": not of.is_difference, **values}
 
 
 def group_changes(changes: Sequence[Change]) -> list[ChangeGroup]:
@@ -149,12 +160,12 @@ def group_changes(changes: Sequence[Change]) -> list[ChangeGroup]:
     The moment of a group is the time that is possible for all of its changes.
 
     Args:
-        changes: Changes, slower or faster.
+        changes: Changes, worse or better.
     """
     groups: list[list[Change]] = []
     for change in sorted(changes, key=lambda change: (change.first_after, change.since)):
         for group in groups:
-            same = group[0].is_slower == change.is_slower and group[0].state == change.state
+            same = group[0].is_worse == change.is_worse and group[0].state == change.state
             if same and change.last_before < min(other.first_after for other in group):
                 group.append(change)
                 break
@@ -182,7 +193,7 @@ def _group(changes: Sequence[Change]) -> ChangeGroup:
 
 def _size(change: Change) -> tuple[bool, float]:
     value = change.effect.value or 0.0
-    if change.figure.is_share:
+    if change.figure.is_difference:
         return True, abs(value)
     # Whole answers before first bytes, which often say the same again.
     return not change.figure.metric.startswith("ttft"), max(value, 1 / value) - 1 if value > 0 else 0.0

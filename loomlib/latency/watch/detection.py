@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from loomlib.statistics.changes import ALPHA, ChangeEvidence, change_evidence
 from loomlib.statistics.multiplicity import closed_e_values
 
-SLOWER = 1.0
-FASTER = -1.0
+WORSE = 1.0
+BETTER = -1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class NightSeries:
 
     Attributes:
         nights: Numbers of the nights, ascending.
-        levels: The figure of each, on a scale on which changes add up.
+        levels: The figure of each, on a scale on which changes add up and more is worse.
         hints: Places in `nights` before which something is known to have changed.
     """
 
@@ -40,7 +40,7 @@ class FoundChange:
 
     Attributes:
         series: Number of the series.
-        direction: `SLOWER` or `FASTER`.
+        direction: `WORSE` or `BETTER`.
         begin: Place where the level before it begins.
         place: Most probable place of the first night after it.
         first: First place of the set that contains that night in at least 95 % of histories.
@@ -65,7 +65,7 @@ class _Track:
 
     start: int = 0
     seen: int = 0
-    e_values: dict[float, float] = field(default_factory=lambda: {SLOWER: 1.0, FASTER: 1.0})
+    e_values: dict[float, float] = field(default_factory=lambda: {WORSE: 1.0, BETTER: 1.0})
     found: list[tuple[int, float, int]] = field(default_factory=list[tuple[int, float, int]])
 
 
@@ -85,15 +85,15 @@ def find_changes(series: Sequence[NightSeries], *, alpha: float = ALPHA) -> list
             if track.seen < len(one.nights) and one.nights[track.seen] == night:
                 track.seen += 1
                 if track.seen - track.start >= 2:
-                    for direction in (SLOWER, FASTER):
+                    for direction in (WORSE, BETTER):
                         track.e_values[direction] = one.evidence(track.start, track.seen, direction).e_value
-        for direction in (SLOWER, FASTER):
+        for direction in (WORSE, BETTER):
             adjusted = closed_e_values([track.e_values[direction] for track in tracks])
             for place, (one, track) in enumerate(zip(series, tracks, strict=True)):
                 if adjusted[place] >= 1 / alpha:
                     begin = track.start
                     track.start += one.evidence(begin, track.seen, direction).night
-                    track.e_values = {SLOWER: 1.0, FASTER: 1.0}
+                    track.e_values = {WORSE: 1.0, BETTER: 1.0}
                     track.found.append((track.start, direction, night))
     return [
         change

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 
 from loomlib.presentation.formats import day, figure
 from loomlib.presentation.html import fragment
-from loomlib.presentation.theme import GRID, INK
+from loomlib.presentation.theme import GRID, INK, shown
 
-from ..theme import SCENARIO_STYLES
+from ..theme import SCENARIO_STYLES, ScenarioStyle
 from .change import REGRESSION
+from .metrics import WatchedFigure
 from .result import FigureHistory, WatchResult
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 BAD_COLOUR = "#D55E00"
+_EVALUATION_STYLE = ScenarioStyle(colour="#CC79A7", symbol="circle", mark="●")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,7 @@ class Level:
 
     Attributes:
         state: The state of the change that it began with; "first" for none.
-        value: Median of its nights, in milliseconds or as a share.
+        value: Median of its nights, in the figure's unit.
         begin: When its first night was.
         end: When its last night was.
     """
@@ -77,7 +79,7 @@ def nights_drawing(history: FigureHistory, result: WatchResult) -> Markup:
         history: The figure.
         result: The watch, with its changes.
     """
-    kind, top = history.figure.kind, max(history.values) or 1.0
+    kind, top = history.figure.kind, max(history.values) if max(history.values) > 0 else 1.0
     return fragment(
         "loomlib.latency.watch:nights.html.j2",
         title=f"{history.figure.title}, one value a night",
@@ -95,11 +97,35 @@ def nights_drawing(history: FigureHistory, result: WatchResult) -> Markup:
         highest=figure(top, kind),
         first=day(history.at[0]),
         last=day(history.at[-1]),
-        colour=SCENARIO_STYLES[history.figure.scenario].colour,
+        colour=style_of(history.figure).colour,
+        versions=[(_place(at, history.at), text) for at, text in version_marks(history)],
         bad=BAD_COLOUR,
         ink=INK,
         grid=GRID,
     )  # fmt: skip
+
+
+def version_marks(history: FigureHistory) -> list[tuple[datetime, str]]:
+    """Return when a new version was first measured and its name; nights of unknown version are no change.
+
+    Args:
+        history: The figure.
+    """
+    marks: list[tuple[datetime, str]] = []
+    known = [(at, version) for at, version in zip(history.at, history.versions, strict=True) if version]
+    for (_, before), (at, after) in pairwise(known):
+        if before != after:
+            marks.append((at, f"version {shown(after)}"))
+    return marks
+
+
+def style_of(figure: WatchedFigure) -> ScenarioStyle:
+    """Return the colour and symbol of a figure: its scenario's, or that of evaluations.
+
+    Args:
+        figure: The figure.
+    """
+    return next((style for name, style in SCENARIO_STYLES.items() if name == figure.subject), _EVALUATION_STYLE)
 
 
 def _place(at: datetime, times: Sequence[datetime]) -> float:

@@ -1,11 +1,15 @@
-"""The nights of an agent: its stored latency studies by day, with what was the same and what changed between them."""
+"""The nights of an agent: its stored latency studies by day, with what was the same and what changed between them.
+
+`evaluations` reads its evaluation runs into nights of the same kind.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from loomlib.experiments import StudyConditions
 
@@ -16,25 +20,48 @@ from ..scenarios import Scenario
 if TYPE_CHECKING:
     from loomlib.store import EndpointChangeRow, Store, StudyRow
 
+Group: TypeAlias = "tuple[str, ...]"
+"""What is compared under conditions of its own: its kind, and the scenario, or the eval set and the evaluator."""
+CALLS: Final = "calls"
+CALLS_COST: Final = "cost of calls"
+ANSWERS: Final = "answers"
+ANSWERS_COST: Final = "cost of answers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """A mean or a share of a night, and of how many calls or attempts."""
+
+    value: float
+    n: int
+
+    def joined(self, other: Mean) -> Mean:
+        """Return the mean of both samples."""
+        n = self.n + other.n
+        return Mean(value=(self.value * self.n + other.value * other.n) / n if n else self.value, n=n)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """The studies of one day under the same conditions and with the same facts, taken together.
+    """The studies, or the evaluation runs, of one day under the same conditions and with the same facts, together.
 
     Attributes:
         at: When the first study was made.
-        study_ids: The studies.
-        calls: Their calls.
+        study_ids: The studies or runs.
         facts: What can explain a change: the agent's version, code and platform, provenance labels, releases.
-        conditions: By scenario, what must be the same for two nights to be compared; scenarios without calls are left
-            out.
+        conditions: By `WatchedFigure.group`, what must be the same for two nights to be compared; groups without calls
+            are left out.
+        calls: The calls of latency studies.
+        means: What is known as a mean alone, by group and metric: costs of a call in US dollars, and what evaluators
+            judged.
     """
 
     at: datetime
     study_ids: tuple[str, ...]
-    calls: tuple[Measurement, ...] = field(repr=False)
     facts: Mapping[str, str]
-    conditions: Mapping[Scenario, Mapping[str, str]] = field(repr=False)
+    conditions: Mapping[Group, Mapping[str, str]] = field(repr=False)
+    calls: tuple[Measurement, ...] = field(default=(), repr=False)
+    means: Mapping[tuple[Group, str], Mean] = field(default_factory=dict[tuple[Group, str], Mean], repr=False)
 
     def of(self, scenario: Scenario) -> list[Measurement]:
         """Return the calls of one scenario."""
@@ -72,7 +99,7 @@ def read_nights(
     changes = store.releases.changes(scope, arn, qualifier)
     disturbed: list[datetime] = []
     unfinished = 0
-    groups: dict[tuple[Any, ...], list[tuple[StudyRow, Night]]] = {}
+    found: list[Night] = []
     for study in sorted(store.studies.list(agent=arn, scope=scope, limit=None), key=lambda row: row.created_at):
         if study.created_at < since or study.design.get("kind") != "latency":
             continue
@@ -85,49 +112,74 @@ def read_nights(
         if is_disturbed:
             disturbed.append(study.created_at)
         if allow_overload or not is_disturbed:
-            night = _night(store, study, changes)
-            # A release at noon: the two halves of that day are two nights.
-            key = (study.created_at.astimezone(UTC).date(), _frozen(night.facts), _frozen_all(night.conditions))
-            groups.setdefault(key, []).append((study, night))
-    nights = [_joined([night for _, night in group]) for group in groups.values()]
-    return StoredNights(
-        nights=tuple(sorted(nights, key=lambda night: night.at)), disturbed=tuple(disturbed), unfinished=unfinished
-    )
+            found.append(_night(store, study, changes))
+    return StoredNights(nights=join_days(found), disturbed=tuple(disturbed), unfinished=unfinished)
+
+
+def join_days(nights: Iterable[Night]) -> tuple[Night, ...]:
+    """Take nights of one day under the same conditions and with the same facts together; oldest first.
+
+    A release at noon: the two halves of that day are two nights.
+
+    Args:
+        nights: One night a study or run.
+    """
+    groups: dict[tuple[Any, ...], list[Night]] = {}
+    for night in nights:
+        key = (night.at.astimezone(UTC).date(), _frozen(night.facts), _frozen_all(night.conditions))
+        groups.setdefault(key, []).append(night)
+    return tuple(sorted((_joined(group) for group in groups.values()), key=lambda night: night.at))
 
 
 def _night(store: Store, study: StudyRow, changes: Sequence[EndpointChangeRow]) -> Night:
-    calls = tuple(Measurement.read(row) for row in store.measurements.list(study.id))
+    rows = store.measurements.list(study.id)
+    conditions, means = _conditions(study), dict[tuple[Group, str], Mean]()
+    costs = store.measurements.costs(study.id)
+    for scenario in [name for name in Scenario if (CALLS, name.value) in conditions]:
+        known = [costs[row.position] for row in rows if row.scenario == scenario and row.position in costs]
+        if known:
+            group, kinds = (CALLS_COST, scenario.value), {(cost.currency, cost.is_whole) for cost in known}
+            kind = " and ".join(sorted(f"{name}, {'all' if whole else 'in part'}" for name, whole in kinds))
+            conditions[group] = {**conditions[CALLS, scenario.value], "known part of the cost": kind}
+            if len({currency for currency, _ in kinds}) == 1:
+                means[group, "cost"] = Mean(value=fmean(cost.amount for cost in known), n=len(known))
     return Night(
         at=study.created_at,
         study_ids=(study.id,),
-        calls=calls,
+        calls=tuple(Measurement.read(row) for row in rows),
         facts=_facts(study, changes),
-        conditions=_conditions(study),
+        conditions=conditions,
+        means=means,
     )
 
 
 def _joined(nights: Sequence[Night]) -> Night:
     first = nights[0]
+    means: dict[tuple[Group, str], Mean] = {}
+    for night in nights:
+        for key, mean in night.means.items():
+            means[key] = means[key].joined(mean) if key in means else mean
     return Night(
         at=first.at,
         study_ids=tuple(id for night in nights for id in night.study_ids),
         calls=tuple(call for night in nights for call in night.calls),
         facts=first.facts,
         conditions=first.conditions,
+        means=means,
     )
 
 
-def _conditions(study: StudyRow) -> dict[Scenario, dict[str, str]]:
+def _conditions(study: StudyRow) -> dict[Group, dict[str, str]]:
     design = StudyDesign.read(study.design)
     client: Mapping[str, Any] = study.environment.get("client") or {}
     name, _, kind = _system(client)
     processors = str(client.get("processors") or "")
     machine = ", ".join(part for part in (name, kind, processors) if part)
-    found: dict[Scenario, dict[str, str]] = {}
+    found: dict[Group, dict[str, str]] = {}
     for scenario, count in design.counts.items():
         if count:
             length = str(design.sticky_length or "all") if scenario is Scenario.STICKY else ""
-            found[scenario] = {
+            found[CALLS, scenario.value] = {
                 "prompt": design.prompt,
                 "number of calls": str(count),
                 "stopping rule": design.until or "",
@@ -167,8 +219,8 @@ def _frozen(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(values.items()))
 
 
-def _frozen_all(conditions: Mapping[Scenario, Mapping[str, str]]) -> tuple[Any, ...]:
-    return tuple((scenario, _frozen(values)) for scenario, values in conditions.items())
+def _frozen_all(conditions: Mapping[Group, Mapping[str, str]]) -> tuple[Any, ...]:
+    return tuple((group, _frozen(values)) for group, values in conditions.items())
 
 
 def changed_facts(before: Night, after: Night) -> dict[str, tuple[str, str]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loomlib.dispatch import call
 
 from .change import IMPROVEMENT, REGRESSION, Change
+from .limits import Limits
 from .metrics import WatchedFigure
 
 if TYPE_CHECKING:
@@ -24,12 +25,12 @@ class FigureHistory:
     Attributes:
         figure: The figure.
         at: When the nights were.
-        values: Its value of each night, in milliseconds or as a share.
+        values: Its value of each night, in its unit.
         versions: The agent's version of each night; empty where it was not recorded.
         present: Median of the nights since its last change; None without a night.
         present_nights: Number of these nights.
-        spread: Standard deviation from night to night between changes, as a share of the level (of shares: in points as
-            a share); None below three nights.
+        spread: Standard deviation from night to night between changes, as a share of the level (of shares and scores:
+            in their own unit); None below three nights.
         left_out: What of the history is not compared, in sentences.
     """
 
@@ -45,7 +46,7 @@ class FigureHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchResult:
-    """Changes in the stored latency studies of an agent.
+    """Changes in the stored latency studies and evaluations of an agent.
 
     Examples:
         >>> agent.releases.watch(days=60).regressions
@@ -56,13 +57,13 @@ class WatchResult:
         qualifier: The endpoint.
         since: Where the history begins.
         days: Changes that were found in so many last days count; older ones are the level of today.
-        max_slower: How much slower is allowed, as a share.
+        limits: How much worse is allowed.
         histories: The watched figures.
         changes: The changes of the last `days` days, newest first.
         earlier: Older changes.
         fewest_nights: Nights under the same conditions from which a change can be found.
         notes: What was left out, in sentences.
-        labels: Provenance labels of the newest study.
+        labels: Provenance labels of the newest night.
     """
 
     agent_name: str
@@ -70,7 +71,7 @@ class WatchResult:
     qualifier: str
     since: datetime
     days: int
-    max_slower: float
+    limits: Limits
     histories: tuple[FigureHistory, ...]
     changes: tuple[Change, ...]
     earlier: tuple[Change, ...]
@@ -80,12 +81,12 @@ class WatchResult:
 
     @property
     def regressions(self) -> tuple[Change, ...]:
-        """The changes for which a gate fails: slower by more than the limit, by the whole interval, and still so."""
+        """The changes for which a gate fails: worse by more than the limit, by the whole interval, and still so."""
         return tuple(change for change in self.changes if change.state == REGRESSION)
 
     @property
     def improvements(self) -> tuple[Change, ...]:
-        """The changes to faster calls or fewer failures."""
+        """The changes to faster or cheaper calls, fewer failures, or better scores."""
         return tuple(change for change in self.changes if change.state == IMPROVEMENT)
 
     @property
@@ -122,14 +123,14 @@ class WatchResult:
         """Return the table's head and rows as text."""
         return call("WatchResult.table", self)
 
-    def figure(self, scenario: str | None = None, metric: str | None = None) -> go.Figure:
-        """Return a chart of one figure over the nights, with its levels and changes.
+    def figure(self, subject: str | None = None, metric: str | None = None) -> go.Figure:
+        """Return a chart of one figure over the nights, with its levels, changes and versions.
 
         Args:
-            scenario: The scenario; by default that of the newest regression, or change.
+            subject: The scenario, evaluator or eval set; by default that of the newest regression, or change.
             metric: The figure, such as "p90"; by default likewise.
         """
-        return call("WatchResult.figure", self, scenario, metric)
+        return call("WatchResult.figure", self, subject, metric)
 
     def summary(self) -> dict[str, Any]:
         """Return the result as JSON-ready values."""
@@ -140,7 +141,7 @@ class WatchResult:
             "endpoint": self.qualifier,
             "since": self.since.isoformat(),
             "days": self.days,
-            "max_slower": self.max_slower,
+            **asdict(self.limits),
             "nights": self.nights,
             "fewest_nights": self.fewest_nights,
             "sentences": self.sentences(),

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from loomlib.presentation.formats import day, figure, join, percent, plural
+from loomlib.presentation.formats import day, figure, join, number, percent, plural
 from loomlib.presentation.formats import points as points_text
 
-from .change import IMPROVEMENT, REGRESSION, UNCLEAR, UNDONE, WITHIN, ChangeGroup, group_changes
+from .change import IMPROVEMENT, REGRESSION, UNCLEAR, UNDONE, WITHIN, Change, ChangeGroup, group_changes
 from .result import FigureHistory, WatchResult
 
 _MOST_CHANGES = 4
 _BEGINNINGS = {
     REGRESSION: "Regression since {since}",
-    UNCLEAR: "Slower since {since}, but the interval contains the limit of {limit}",
-    WITHIN: "Slower since {since}, within the limit of {limit}",
-    UNDONE: "Slower since {since}, not any more",
+    UNCLEAR: "{worse} since {since}, but the interval contains the limit of {limit}",
+    WITHIN: "{worse} since {since}, within the limit of {limit}",
+    UNDONE: "{worse} since {since}, not any more",
     IMPROVEMENT: "Improvement since {since}",
 }
 
@@ -51,7 +52,7 @@ def table(result: WatchResult) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
                 str(len(history.values)),
                 figure(history.present, history.figure.kind),
                 _spread(history),
-                "none" if newest is None else "slower" if newest.is_slower else "faster",
+                "none" if newest is None else _direction(newest),
                 "" if newest is None else day(newest.since),
                 "" if newest is None else newest.effect_text(),
                 "" if newest is None else newest.state,
@@ -85,8 +86,9 @@ def facts_text(facts: Mapping[str, tuple[str, str]]) -> str:
 
 def _group(group: ChangeGroup, result: WatchResult) -> str:
     state = group.changes[0].state
-    limit = percent(result.max_slower) if result.max_slower else "no change"
-    beginning = _BEGINNINGS[state].format(since=day(group.since), limit=limit)
+    limit = join(list(dict.fromkeys(result.limits.text(change.figure) for change in group.changes)))
+    worse = _upper(join(list(dict.fromkeys(_direction(change) for change in group.changes))))
+    beginning = _BEGINNINGS[state].format(since=day(group.since), limit=limit, worse=worse)
     facts = facts_text(group.facts)
     cause = f", {facts}" if facts.startswith("with") else f"; {facts}" if facts else ""
     cause = cause or "; nothing that Loom records changed with it"
@@ -95,6 +97,15 @@ def _group(group: ChangeGroup, result: WatchResult) -> str:
         shown.append(f"{plural(more, 'more figure')} changed too")
     text = "; ".join(shown)
     return f"{beginning}: the change came {_between(group.last_before, group.first_after)}{cause}. {_upper(text)}."
+
+
+def _direction(change: Change) -> str:
+    figure = change.figure
+    if figure.kind == "ms":
+        return "slower" if change.is_worse else "faster"
+    if figure.kind == "USD":
+        return "dearer" if change.is_worse else "cheaper"
+    return "worse" if change.is_worse else "better"
 
 
 def _between(last_before: datetime, first_after: datetime) -> str:
@@ -108,12 +119,15 @@ def _between(last_before: datetime, first_after: datetime) -> str:
 
 def _nothing(result: WatchResult) -> str:
     times = [at for history in result.histories for at in history.at]
+    if not times:
+        return f"Nothing to compare: no complete latency study or evaluation is stored since {day(result.since)}."
     if not result.is_enough:
         return (
             f"Too few nights: {plural(result.nights, 'night')} under the same conditions since "
             f"{day(min(times, default=result.since))}; a change can be found from {result.fewest_nights} on."
         )
-    limit = f" of more than {percent(result.max_slower)}" if result.max_slower else ""
+    slower = result.limits.max_slower
+    limit = f" of more than {percent(slower)}" if slower else ""
     return (
         f"No regression{limit} in {plural(result.nights, 'night')} from {day(min(times))} to {day(max(times))}, in "
         f"{plural(len(result.histories), 'figure')}."
@@ -131,10 +145,12 @@ def _left_out(result: WatchResult) -> dict[str, list[str]]:
 def _spread(history: FigureHistory) -> str:
     if history.spread is None:
         return ""
-    if history.figure.is_share:
+    if history.figure.kind == "number":
+        return number(history.spread)
+    if history.figure.is_difference:
         return points_text(history.spread).removeprefix("+")
     return percent(history.spread)
 
 
 def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:] if not text.startswith("p") else text
+    return text if re.match(r"p\d", text) else text[:1].upper() + text[1:]

@@ -9,13 +9,15 @@ from loomlib.presentation.formats import figure as figure_text
 from loomlib.presentation.html import fragment
 from loomlib.presentation.theme import SHARES, shown, styled
 
-from ..theme import FAILED_COLOUR, SCENARIO_STYLES
-from .drawing import BAD_COLOUR, levels, nights_drawing
+from ..theme import FAILED_COLOUR
+from .drawing import BAD_COLOUR, levels, nights_drawing, style_of, version_marks
 from .method import METHOD_NOTES
 from .result import FigureHistory, WatchResult
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+_UNITS = {"ms": "ms", "share": "share", "USD": "USD", "number": "score"}
 
 
 def watch_page(result: WatchResult) -> str:
@@ -39,34 +41,34 @@ def watch_page(result: WatchResult) -> str:
     )
 
 
-def nights_figure(result: WatchResult, scenario: str | None, metric: str | None) -> go.Figure:
+def nights_figure(result: WatchResult, subject: str | None, metric: str | None) -> go.Figure:
     """Return a chart of one figure over the nights: a dot a night, a line a level, and the versions.
 
     Args:
         result: The watch.
-        scenario: The scenario; by default that of the newest regression, or change.
+        subject: The scenario, evaluator or eval set; by default that of the newest regression, or change.
         metric: The figure; by default likewise.
     """
     from loomlib.presentation.charts import Chart
 
-    history = _chosen(result, scenario, metric)
+    history = _chosen(result, subject, metric)
     if history is None:
-        names = ", ".join(f"{one.figure.scenario} {one.figure.metric}" for one in result.histories)
-        raise ValueError(f"{scenario or 'any scenario'}, {metric or 'any figure'} is not watched; watched are {names}")
+        names = ", ".join(f"{one.figure.subject} {one.figure.metric}" for one in result.histories)
+        raise ValueError(f"{subject or 'anything'}, {metric or 'any figure'} is not watched; watched are {names}")
     return Chart(_spec(history, result))
 
 
-def _chosen(result: WatchResult, scenario: str | None, metric: str | None) -> FigureHistory | None:
+def _chosen(result: WatchResult, subject: str | None, metric: str | None) -> FigureHistory | None:
     changed = [change.figure for change in (*result.regressions, *result.changes, *result.earlier)]
     order = [*changed, *(history.figure for history in result.histories)]
     for figure in order:
-        if scenario in (None, figure.scenario.value) and metric in (None, figure.metric):
+        if subject in (None, figure.subject) and metric in (None, figure.metric):
             return next(history for history in result.histories if history.figure == figure)
     return None
 
 
 def _spec(history: FigureHistory, result: WatchResult) -> dict[str, Any]:
-    figure, style = history.figure, SCENARIO_STYLES[history.figure.scenario]
+    figure, style = history.figure, style_of(history.figure)
     traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
@@ -83,15 +85,36 @@ def _spec(history: FigureHistory, result: WatchResult) -> dict[str, Any]:
         },
         *_levels(history, result),
     ]
-    unit = "share of calls" if figure.is_share else "ms"
-    return styled(
+    unit = _UNITS[figure.kind]
+    spec = styled(
         traces,
         title=f"{escape(figure.title[0].upper() + figure.title[1:])}, one value a night",
         subtitle=escape(result.title()),
         xaxis={"title": {"text": "night"}, "type": "date"},
-        yaxis={"title": {"text": unit}, "rangemode": "tozero", **(SHARES if figure.is_share else {})},
+        yaxis={"title": {"text": unit}, "rangemode": "tozero", **(SHARES if figure.kind == "share" else {})},
         empty="No night with enough calls yet.",
     )
+    spec["layout"] |= _version_lines(history)
+    return spec
+
+
+def _version_lines(history: FigureHistory) -> dict[str, Any]:
+    """Return dotted lines at the first night of each version, as a part of a chart's layout."""
+    marks = version_marks(history)
+    line = {"dash": "dot", "width": 1, "color": FAILED_COLOUR}
+    return {
+        "shapes": [
+            {"type": "line", "x0": day, "x1": day, "yref": "paper", "y0": 0, "y1": 1, "line": line}
+            for day in [at.isoformat() for at, _ in marks]
+        ],
+        "annotations": [
+            {
+                "x": at.isoformat(), "y": 0, "yref": "paper", "xanchor": "left", "yanchor": "bottom",
+                "text": escape(name), "showarrow": False,
+            }
+            for at, name in marks
+        ],
+    }  # fmt: skip
 
 
 def _levels(history: FigureHistory, result: WatchResult) -> list[dict[str, Any]]:

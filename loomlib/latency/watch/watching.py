@@ -14,14 +14,17 @@ from loomlib.errors import StudyError
 from loomlib.presentation.formats import day, join, plural
 from loomlib.statistics.changes import fewest_nights
 from loomlib.statistics.estimates import Estimate
-from loomlib.statistics.gates import MISSED, PASSED, outcome_at_most
+from loomlib.statistics.gates import MISSED, PASSED, outcome_at_least, outcome_at_most
 from loomlib.statistics.shifts import estimate_shift
 
 from ..scenarios import Scenario
 from .change import IMPROVEMENT, REGRESSION, UNCLEAR, UNDONE, WITHIN, Change
-from .detection import SLOWER, FoundChange, NightSeries, find_changes
-from .metrics import WATCH_METRICS, WatchedFigure
-from .nights import Night, StoredNights, changed_conditions, changed_facts, read_nights
+from .choice import watched_figures
+from .detection import WORSE, FoundChange, NightSeries, find_changes
+from .evaluations import StoredEvaluations, read_evaluations
+from .limits import Limits
+from .metrics import WATCH_METRICS, WatchedFigure, level
+from .nights import Night, StoredNights, changed_conditions, changed_facts, join_days, read_nights
 from .result import FigureHistory, WatchResult
 
 if TYPE_CHECKING:
@@ -41,11 +44,14 @@ def watch_agent(
     metrics: Sequence[str] = (),
     days: int = DAYS,
     max_slower: float = 0.0,
+    max_dearer: float = 0.0,
+    max_drop: float = 0.0,
     since: date | None = None,
     allow_overload: bool = False,
+    allow_empty: bool = False,
     now: datetime | None = None,
 ) -> WatchResult:
-    """Return what changed between the stored latency studies of an agent, one night after the other.
+    """Return what changed between the stored latency studies and evaluations of an agent, one night after the other.
 
     Args:
         store: The store with the studies.
@@ -53,58 +59,64 @@ def watch_agent(
         agent_arn: The runtime's ARN.
         agent_name: The agent's name; its ARN by default.
         qualifier: The endpoint.
-        scenarios: The scenarios, such as "warm"; all by default.
-        metrics: The figures, of `WATCH_METRICS`; all by default. Fewer figures find smaller changes.
+        scenarios: The scenarios, such as "warm"; all by default, and evaluations with them.
+        metrics: The figures, of `WATCH_METRICS`; all by default, but the mean score only of evaluators whose scores do
+            not pass or fail. Fewer figures find smaller changes.
         days: Changes that were found in so many last days count.
         max_slower: How much slower is allowed, as a share (0.1 for 10 %).
+        max_dearer: How much more a call may cost, likewise.
+        max_drop: How much lower pass rates and mean scores may be, as a difference (0.02 for 2 points).
         since: Where the history begins, such as the day from which a change is accepted as the new level. By default
             between `days` and twice as many days ago, at a day that stays the same for `days` days, since the
             probability of a false alarm holds for looks at one growing history.
         allow_overload: Whether to compare also studies that an overloaded machine disturbed.
+        allow_empty: Whether to return a result without nights instead of raising an error.
         now: The moment to look from; now by default.
 
     Raises:
-        StudyError: No latency study of this endpoint is stored for that time.
+        StudyError: Neither a latency study nor an evaluation of this endpoint is stored for that time.
     """
     if days < 1:
         raise ValueError(f"days must be at least 1, not {days}")
-    if not 0 <= max_slower < math.inf:
-        raise ValueError(f"max_slower must be a share of at least 0, such as 0.1 for 10 %, not {max_slower}")
+    limits = Limits(max_slower=max_slower, max_dearer=max_dearer, max_drop=max_drop)
     if wrong := [name for name in scenarios if name not in tuple(Scenario)]:
         raise ValueError(f"a scenario is {', '.join(Scenario)}, not {wrong[0]!r}")
+    if wrong := [name for name in metrics if name not in WATCH_METRICS]:
+        raise ValueError(f"a watched figure is {', '.join(WATCH_METRICS)}, not {wrong[0]!r}")
     moment = now or datetime.now(UTC)
     begin = _beginning(moment, days, since)
-    figures = [
-        WatchedFigure(scenario=scenario, metric=metric)
-        for scenario in ([Scenario(name) for name in scenarios] or list(Scenario))
-        for metric in (metrics or WATCH_METRICS)
-    ]
-    stored = read_nights(
-        store, scope=scope, arn=agent_arn, qualifier=qualifier, since=begin, allow_overload=allow_overload
+    endpoint = {"scope": scope, "arn": agent_arn, "qualifier": qualifier}
+    stored = read_nights(store, **endpoint, since=begin, allow_overload=allow_overload)
+    judged = (
+        StoredEvaluations(nights=())
+        if scenarios
+        else read_evaluations(store, **endpoint, since=begin, allow_overload=allow_overload)
     )
-    nights = tuple(night for night in stored.nights if night.at <= moment)
-    if not nights and not stored.disturbed:
+    nights = [night for night in join_days([*stored.nights, *judged.nights]) if night.at <= moment]
+    nothing = not nights and not stored.disturbed
+    if nothing and not allow_empty:
         raise StudyError(
-            f"No complete latency study of the endpoint {qualifier} is stored since {day(begin)}",
+            f"No complete latency study or evaluation of the endpoint {qualifier} is stored since {day(begin)}",
             on=agent_name or agent_arn,
-            try_="run `loom report latency_study` every night, or give more days",
+            try_="run `loom report latency_study` or `loom report eval_set` every night, or give more days",
         )
+    figures = watched_figures(nights, scenarios, metrics)
     watched = [seen for figure in figures if (seen := _watched(figure, nights)) is not None]
     found = find_changes([seen.series for seen in watched])
     limit = moment - timedelta(days=days)
-    made = [_change(watched[one.series], nights, one, found, max_slower) for one in found]
+    made = [_change(watched[one.series], nights, one, found, limits) for one in found]
     return WatchResult(
         agent_name=agent_name or agent_arn,
         agent_arn=agent_arn,
         qualifier=qualifier,
         since=begin,
         days=days,
-        max_slower=max_slower,
+        limits=limits,
         histories=tuple(_history(seen, nights, found, place) for place, seen in enumerate(watched)),
         changes=_newest([change for change in made if change.found >= limit]),
         earlier=_newest([change for change in made if change.found < limit]),
         fewest_nights=fewest_nights(),
-        notes=tuple(_notes(stored, allow_overload)),
+        notes=tuple(_notes(stored, judged, allow_overload)),
         labels=tuple(nights[-1].facts["labels"].split(" · ")) if nights and "labels" in nights[-1].facts else (),
     )
 
@@ -128,36 +140,34 @@ def _beginning(now: datetime, days: int, since: date | None) -> datetime:
 
 
 def _watched(figure: WatchedFigure, nights: Sequence[Night]) -> _Watched | None:
-    with_calls = [number for number, night in enumerate(nights) if figure.scenario in night.conditions]
+    with_calls = [number for number, night in enumerate(nights) if figure.group in night.conditions]
     if not with_calls:
         return None
-    current = nights[with_calls[-1]].conditions[figure.scenario]
-    same = [number for number in with_calls if nights[number].conditions[figure.scenario] == current]
+    current = nights[with_calls[-1]].conditions[figure.group]
+    same = [number for number in with_calls if nights[number].conditions[figure.group] == current]
     left_out: list[str] = []
-    if others := [nights[number].conditions[figure.scenario] for number in with_calls if number not in set(same)]:
+    if others := [nights[number].conditions[figure.group] for number in with_calls if number not in set(same)]:
         left_out.append(
             f"{plural(len(others), 'night')} with another {join(changed_conditions(others, current))} "
             f"{'is' if len(others) == 1 else 'are'} not compared"
         )
-    known = [
-        (number, value) for number in same if (value := figure.value(nights[number].of(figure.scenario))) is not None
-    ]
+    known = [(number, value) for number in same if (value := figure.value(nights[number])) is not None]
     if few := len(same) - len(known):
-        left_out.append(f"{plural(few, 'night')} had too few answered calls")
+        left_out.append(f"{plural(few, 'night')} had {figure.missing}")
     numbers = [number for number, _ in known]
     hints = [
         place for place in range(1, len(numbers)) if changed_facts(nights[numbers[place - 1]], nights[numbers[place]])
     ]
     return _Watched(
         figure=figure,
-        series=NightSeries(nights=numbers, levels=[figure.level(value) for _, value in known], hints=hints),
+        series=NightSeries(nights=numbers, levels=[level(figure, value) for _, value in known], hints=hints),
         values=tuple(value for _, value in known),
         left_out=tuple(left_out),
     )
 
 
 def _change(
-    watched: _Watched, nights: Sequence[Night], one: FoundChange, found: Sequence[FoundChange], max_slower: float
+    watched: _Watched, nights: Sequence[Night], one: FoundChange, found: Sequence[FoundChange], limits: Limits
 ) -> Change:
     series, numbers = watched.series, watched.series.nights
     last = max(other.place for other in found if other.series == one.series)
@@ -166,7 +176,7 @@ def _change(
     present = effect if last == one.place else _effect(watched.figure, before, series.levels[last:])
     return Change(
         figure=watched.figure,
-        state=_state(watched.figure, one, effect, present, max_slower),
+        state=_state(one, effect, present, limits.of(watched.figure), watched.figure),
         before=median(watched.values[one.begin : one.place]),
         after=median(watched.values[one.place : one.end]),
         effect=effect,
@@ -191,20 +201,28 @@ def _facts_between(nights: Sequence[Night], numbers: Sequence[int]) -> dict[str,
 
 
 def _effect(figure: WatchedFigure, before: Sequence[float], after: Sequence[float]) -> Estimate:
+    """Return a ratio or a difference, in the figure's own direction."""
     shift = estimate_shift(before, after)
-    if figure.is_share or shift.value is None or shift.low is None or shift.high is None:
-        return shift if shift.low != -math.inf else replace(shift, low=-1.0)
-    return replace(shift, value=math.exp(shift.value), low=math.exp(shift.low), high=math.exp(shift.high))
+    if shift.value is None or shift.low is None or shift.high is None:
+        return shift
+    if not figure.is_difference:
+        return replace(shift, value=math.exp(shift.value), low=math.exp(shift.low), high=math.exp(shift.high))
+    low, high, value, is_open = shift.low, shift.high, shift.value, shift.open_above
+    if figure.is_better_higher:
+        low, high, value, is_open = (-math.inf if is_open else -high), -low, -value, math.isinf(low)
+    if figure.kind == "share":  # a share cannot change by more than 100 points
+        low, high, is_open = max(low, -1.0), min(high, 1.0), is_open and not figure.is_better_higher
+    return replace(shift, value=value, low=low, high=value if math.isinf(high) else high, open_above=is_open)
 
 
-def _state(figure: WatchedFigure, one: FoundChange, effect: Estimate, present: Estimate, max_slower: float) -> str:
-    if one.direction != SLOWER:
+def _state(one: FoundChange, effect: Estimate, present: Estimate, limit: float, figure: WatchedFigure) -> str:
+    if one.direction != WORSE:
         return IMPROVEMENT
-    limit = 0.0 if figure.is_share else 1 + max_slower
-    outcome = outcome_at_most(present, limit)
+    compare = outcome_at_least if figure.is_better_higher else outcome_at_most
+    outcome = compare(present, limit)
     if outcome == MISSED:
         return REGRESSION
-    if outcome_at_most(effect, limit) == MISSED:
+    if compare(effect, limit) == MISSED:
         return UNDONE
     return WITHIN if outcome == PASSED else UNCLEAR
 
@@ -214,7 +232,7 @@ def _history(watched: _Watched, nights: Sequence[Night], found: Sequence[FoundCh
     starts = [0, *sorted(one.place for one in found if one.series == place), len(numbers)]
     parts = [watched.series.levels[a:b] for a, b in pairwise(starts)]
     present = watched.values[starts[-2] :]
-    deviations = [level - median(part) for part in parts for level in part]
+    deviations = [one - median(part) for part in parts for one in part]
     return FigureHistory(
         figure=watched.figure,
         at=tuple(nights[number].at for number in numbers),
@@ -231,7 +249,7 @@ def _newest(changes: Sequence[Change]) -> tuple[Change, ...]:
     return tuple(sorted(changes, key=lambda change: change.since, reverse=True))
 
 
-def _notes(stored: StoredNights, allow_overload: bool) -> list[str]:
+def _notes(stored: StoredNights, judged: StoredEvaluations, allow_overload: bool) -> list[str]:
     notes: list[str] = []
     if stored.disturbed:
         days = join(list(dict.fromkeys(day(at) for at in stored.disturbed)), most=5)
@@ -243,4 +261,12 @@ def _notes(stored: StoredNights, allow_overload: bool) -> list[str]:
         )
     if stored.unfinished:
         notes.append(f"{plural(stored.unfinished, 'study', 'studies')} without an end left out.")
+    if judged.unfinished:
+        notes.append(f"{plural(judged.unfinished, 'evaluation')} without an end left out.")
+    if judged.reused:
+        verb = "is" if judged.reused == 1 else "are"
+        notes.append(
+            f"{plural(judged.reused, 'evaluation')} {verb} left out since stored answers were used again "
+            "(evaluate with reuse=False to measure anew)."
+        )
     return notes
