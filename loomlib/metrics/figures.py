@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics import Estimate, estimate_mean, estimate_percentile, estimate_share
-from ..store import INTERRUPTED, CostSum, Store
+from ..store import INTERRUPTED, CallFigures, CostSum, Store
 from ..telemetry.cost import Amount
 from .window import Window
 
@@ -187,30 +187,28 @@ def read_figures(store: Store, agent_ids: Sequence[int], window: Window) -> Agen
         agent_ids: The agents' ids in the catalog.
         window: The time window.
     """
-    ids, since, until = list(agent_ids), window.since, window.until
-    outcomes: dict[int, Counter[tuple[str, str | None]]] = {id: Counter() for id in ids}
-    unreached: Counter[int] = Counter()
-    for outcome in store.figures.outcomes(ids, since, until):
-        outcomes[outcome.agent_id][outcome.status, outcome.failure] += outcome.count
-        if outcome.status in ("complete", "error") and not outcome.reached:
-            unreached[outcome.agent_id] += outcome.count
-    sessions = store.figures.sessions(ids, since, until)
-    cold_starts = store.figures.cold_starts(ids, since, until)
-    durations = store.figures.durations(ids, since, until)
-    costs = store.figures.costs(ids, since, until)
-    counts = {
-        id: _Counts(
-            outcomes=outcomes[id],
-            unreached=unreached[id],
-            sessions=sessions.get(id, 0),
-            cold_starts=np.array(cold_starts.get(id, ()), dtype=np.float64),
-            durations=np.sort(np.array(durations.get(id, ()), dtype=np.float64)),
-            costs=[cost for cost in costs if cost.agent_id == id],
-        )
-        for id in ids
-    }
+    ids = list(agent_ids)
+    calls = store.call_figures.read(ids, window.since, window.until)
+    counts = {id: _count(found) for id, found in calls.items()}
     by_agent = {id: counted.figures() for id, counted in counts.items()}
     return AgentFigures(total=by_agent[ids[0]] if len(ids) == 1 else _together(counts.values()), by_agent=by_agent)
+
+
+def _count(found: CallFigures) -> _Counts:
+    outcomes: Counter[tuple[str, str | None]] = Counter()
+    unreached = 0
+    for outcome in found.outcomes:
+        outcomes[outcome.status, outcome.failure] += outcome.count
+        if outcome.status in ("complete", "error") and not outcome.reached:
+            unreached += outcome.count
+    return _Counts(
+        outcomes=outcomes,
+        unreached=unreached,
+        sessions=found.sessions,
+        cold_starts=found.cold_starts,
+        durations=np.sort(found.durations),
+        costs=found.costs,
+    )
 
 
 def _together(counts: Iterable[_Counts]) -> Figures:
@@ -223,8 +221,7 @@ def _together(counts: Iterable[_Counts]) -> Figures:
         unreached=sum(part.unreached for part in parts),
         sessions=sum(part.sessions for part in parts),
         cold_starts=np.concatenate([part.cold_starts for part in parts] or [_NOTHING]),
-        # A stable sort merges the parts, which are sorted already.
-        durations=np.sort(np.concatenate([part.durations for part in parts] or [_NOTHING]), kind="stable"),
+        durations=np.sort(np.concatenate([part.durations for part in parts] or [_NOTHING])),
         costs=[cost for part in parts for cost in part.costs],
     )
     return whole.figures()

@@ -244,7 +244,9 @@ def _between(ordered: FloatArray, lower: NDArray[np.intp], upper: NDArray[np.int
 
 
 def _ordered(values: Sequence[float] | FloatArray) -> FloatArray:
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    ordered = np.asarray(values, dtype=np.float64)
+    if not (ordered[1:] >= ordered[:-1]).all():  # a fiftieth of the time of sorting a million again
+        ordered = np.sort(ordered)
     if not np.isfinite(ordered).all():
         raise ValueError("a sample must have finite numbers only: count failed calls instead of giving them a value")
     return ordered

@@ -1,6 +1,7 @@
 """The database: agents, invocations with their traces, studies, evaluations and alerts."""
 
 from .alerts import AlertEventRow, AlertRow
+from .call_figures import CallFigures
 from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredAnswer, StoredResult, StoredScore, StoredSet
 from .figures import CostSum, OutcomeCount, TimedCall
 from .invocations import INTERRUPTED, NEVER_BEGAN
@@ -38,6 +39,7 @@ __all__ = [
     "AgentRow",
     "AlertEventRow",
     "AlertRow",
+    "CallFigures",
     "CostSum",
     "EndpointChangeRow",
     "EvalRunRow",

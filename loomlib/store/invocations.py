@@ -13,7 +13,7 @@ from ..errors import StoreError
 from .credits import hold_credit, keep_charge, settle_charge
 from .database import Database
 from .rows import InvocationRow, LoadRow, SessionRow, row
-from .tables import agents, invocation_events, invocation_load, invocations
+from .tables import IS_OPEN, agents, invocation_events, invocation_load, invocations
 from .writer import Writer, is_alive, this_process
 
 OPEN_STATES: Final = ("pending", "streaming")
@@ -331,15 +331,14 @@ class Invocations:
         eight hours. Reading does this by itself.
         """
         writer = (invocations.c.writer_host, invocations.c.writer_pid, invocations.c.writer_born)
-        unfinished = invocations.c.status.in_(OPEN_STATES)
         with self._database.read() as connection:
-            records = connection.execute(select(*writer).where(unfinished).distinct()).all()
+            records = connection.execute(select(*writer).where(IS_OPEN).distinct()).all()
         closed = 0
         for host, pid, born in records:
             alive = is_alive(Writer(host=host, pid=pid, born=born))
             if alive:
                 continue
-            left = unfinished & (writer[0] == host) & (writer[1] == pid) & (writer[2] == born)
+            left = IS_OPEN & (writer[0] == host) & (writer[1] == pid) & (writer[2] == born)
             if alive is None:
                 left &= invocations.c.created_at < datetime.now(UTC) - _ABANDONED_AFTER
             message = (

@@ -9,6 +9,7 @@ from ..errors import StoreDamagedError, StoreError
 from ..recovery import set_aside
 from .agents import Agents
 from .alerts import Alerts
+from .call_figures import CallFigureQueries
 from .database import Database
 from .eval_answers import EvalAnswers
 from .eval_runs import EvalRuns
@@ -45,6 +46,7 @@ class Store:
         self.eval_runs = EvalRuns(database)
         self.eval_answers = EvalAnswers(database)
         self.figures = FigureQueries(database)
+        self.call_figures = CallFigureQueries(database)
         self.alerts = Alerts(database)
         self.releases = StoredReleases(database)
         self.groups = AgentGroups(database)

@@ -1,0 +1,191 @@
+"""What Operate and the traces search cost over a million stored invocations, and what their export needs.
+
+The filled store is kept in the temporary folder between runs: filling takes minutes. `LOOM_BENCH_HISTORY_ROWS` chooses
+another size, `LOOM_BENCH_HISTORY_URL` a database that is filled once, such as one of PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import column, create_engine, func, insert, select, table
+
+from loomlib.store import Store
+from loomlib.store.tables import invocations
+
+DAYS: Final = 90
+AGENTS: Final = 20
+CALLS_A_SESSION: Final = 5
+_DAY_S: Final = 86_400
+_BATCH: Final = 20_000
+_FAILURES: Final = (("agent_error", 0.6), ("timeout", 0.2), ("throttle", 0.15), ("interrupted", 0.05))
+
+
+def row_count() -> int:
+    """How many invocations the store has."""
+    return int(os.environ.get("LOOM_BENCH_HISTORY_ROWS", "1000000"))
+
+
+def filled_store() -> str:
+    """Return the address of the filled store; it is filled when it is not yet."""
+    url = os.environ.get("LOOM_BENCH_HISTORY_URL", "")
+    if not url:
+        folder = Path(tempfile.gettempdir()) / f"loom-bench-history-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        url = f"sqlite:///{folder / f'{row_count()}.db'}"
+    with Store.open(url) as store:
+        ids = [_agent(store, number) for number in range(AGENTS)]
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        count = connection.execute(select(func.count()).select_from(invocations)).scalar_one()
+    if count < row_count():
+        began = time.monotonic()
+        _fill(engine, ids, count)
+        print(f"filled {row_count() - count} invocations in {time.monotonic() - began:.0f} s", file=sys.stderr)
+    engine.dispose()
+    return url
+
+
+def _agent(store: Store, number: int) -> int:
+    arn = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime"
+    return store.agents.upsert(
+        scope="local",
+        arn=f"{arn}/agent{number}-AbCdEf1234",
+        runtime_id=f"agent{number}-AbCdEf1234",
+        region="us-east-1",
+        account_id="123456789012",
+        name=f"agent{number}",
+    ).id
+
+
+def _fill(engine: Any, ids: list[int], first: int) -> None:
+    # Light tables, without the column types' processing: what they write is prepared here once.
+    end_s = float(os.environ.get("LOOM_BENCH_HISTORY_END_S", time.time()))
+    chance, total = random.Random(first + 1), row_count()
+    spans = [zlib.compress(json.dumps(_spans(chance)).encode()) for _ in range(50)]
+    calls, costs, traces = (
+        insert(table(name, *map(column, names)))
+        for name, names in (("invocations", _call_names()), ("invocation_costs", _COST), ("traces", _TRACE))
+    )
+    postgresql = engine.dialect.name == "postgresql"
+    for begin in range(first, total, _BATCH):
+        rows = [
+            _call(chance, ids, number, end_s - DAYS * _DAY_S * (1 - number / total))
+            for number in range(begin, min(total, begin + _BATCH))
+        ]
+        with engine.begin() as connection:
+            connection.execute(calls, rows)
+            connection.execute(costs, [_cost(chance, row) for row in rows if row["failure"] != "throttle"])
+            connection.execute(traces, [_trace(row, spans[row["id"] % 50]) for row in rows if row["id"] % 10])
+    with engine.begin() as connection:
+        if postgresql:
+            connection.exec_driver_sql(
+                "SELECT setval(pg_get_serial_sequence('invocations', 'id'), max(id)) FROM invocations"
+            )
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("VACUUM ANALYZE" if postgresql else "ANALYZE")
+
+
+def _call_names() -> list[str]:
+    return list(_call(random.Random(0), [1], 0, 0.0))
+
+
+_COST: Final = (
+    "invocation_id", "known_picos", "unknown_items", "is_estimate", "is_simulated", "currency", "priced_at",
+)  # fmt: skip
+_TRACE: Final = (
+    "invocation_id", "session_id", "trace_id", "state", "is_complete", "fetched_at", "span_count", "details", "records",
+)  # fmt: skip
+
+
+def _call(chance: random.Random, ids: list[int], number: int, at: float) -> dict[str, Any]:
+    session = number // CALLS_A_SESSION
+    # A few agents get most of the calls, as they do in practice.
+    agent = ids[min(len(ids) - 1, int(random.Random(session).expovariate(4 / len(ids))))]
+    duration, failed = chance.lognormvariate(7, 0.9), chance.random() < 0.02
+    failure = chance.choices(*zip(*_FAILURES, strict=True))[0] if failed else None
+    cold = number % CALLS_A_SESSION == 0 and not failed
+    return {
+        "id": number + 1,
+        "agent_id": agent,
+        "session_id": f"loom-{session:032d}",
+        "qualifier": "DEFAULT",
+        "client_invoke_time": at,
+        "client_done_time": at + duration / 1000,
+        "client_duration_ms": duration,
+        "cold_start_latency_ms": chance.lognormvariate(5.7, 0.3) if cold else None,
+        "start_state": "found" if cold else None,
+        "ttft_ms": duration * chance.random(),
+        "status": "error" if failed else "complete",
+        "failure": failure,
+        "error_message": f"the agent failed: {failure}" if failed else None,
+        "created_at": datetime.fromtimestamp(at, UTC).replace(tzinfo=None),
+        "bytes_received": 500,
+        "trace_id": f"{number:032x}",
+        "labels": '["local AgentCore"]',
+        "chunk_offsets_ms": "[1.0,2.0,3.0]",
+        "prompt": f"Question {number}: what is " * 8,
+        "response": f"Answer {number}: it is " * 20,
+        "writer_host": "bench",
+        "writer_pid": 1,
+        "writer_born": "",
+    }
+
+
+def _cost(chance: random.Random, row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "invocation_id": row["id"],
+        "known_picos": int(chance.lognormvariate(21, 0.8)),
+        "unknown_items": 0,
+        "is_estimate": False,
+        "is_simulated": False,
+        "currency": "USD",
+        "priced_at": row["created_at"],
+    }
+
+
+def _trace(row: dict[str, Any], records: bytes) -> dict[str, Any]:
+    return {
+        "invocation_id": row["id"],
+        "session_id": row["session_id"],
+        "trace_id": row["trace_id"],
+        "state": "found",
+        "is_complete": True,
+        "fetched_at": row["created_at"],
+        "span_count": 6,
+        "details": '{"is_cold":false}',
+        "records": records,
+    }
+
+
+def _spans(chance: random.Random) -> list[str]:
+    return [
+        json.dumps(
+            {
+                "traceId": f"{chance.getrandbits(128):032x}",
+                "spanId": f"{chance.getrandbits(64):016x}",
+                "name": name,
+                "startTimeUnixNano": chance.getrandbits(60),
+                "endTimeUnixNano": chance.getrandbits(60),
+                "attributes": {
+                    "gen_ai.usage.input_tokens": chance.randrange(5000),
+                    "gen_ai.usage.output_tokens": chance.randrange(900),
+                    "session.id": f"loom-{chance.getrandbits(64)}",
+                },
+            }
+        )
+        for name in ("invoke_agent", "cycle 1", "chat", "execute_tool", "cycle 2", "chat")
+    ]
+
+
+if __name__ == "__main__":
+    print(filled_store())
