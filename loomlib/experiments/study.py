@@ -1,4 +1,4 @@
-"""Run a study: one process at a time measures the units in order; a stopped study resumes where it stopped."""
+"""Run a study: one process at a time has its units measured in order; a stopped study resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Self, TypeVar, cast
 
-from loomlib.errors import StoreError, StudyInterruptedError
+from loomlib.errors import StoreError, StudyError, StudyInterruptedError
 from loomlib.jobs import OwnThread, Progress
+from loomlib.jobs.dask import PROCESS, DaskCluster, Reference, chosen_cluster
 from loomlib.presentation.formats import seconds
 
+from .cluster_units import UnitsOnCluster, chains_of, job_text
 from .environment import describe_client
 from .ledger import StudyLedger
 from .progress import ProgressCounter, ProgressSnapshot, StudySnapshot, choose_progress
@@ -218,6 +220,24 @@ class Study(ABC, Generic[U, R]):
         """Return the outcome of a unit that a killed process left running, if it is stored elsewhere."""
         return None
 
+    def for_workers(self) -> Reference:
+        """Return how a worker of a Dask cluster makes this study; by default a kind of study is not distributed.
+
+        Raises:
+            StudyError: This study cannot be measured by several workers.
+        """
+        raise StudyError(
+            f"A {self.kind} study is measured by one process", on=self.study_id, try_='run it without runner="dask"'
+        )
+
+    def chain(self, unit: U) -> str:
+        """Return the name of a unit's chain: on a cluster, one worker measures a chain's units in their order.
+
+        Args:
+            unit: A unit; by default each is a chain of its own.
+        """
+        return str(unit.position)
+
     def enough(self, unit: U) -> str | None:
         """Return why nothing more need be measured, None to go on; asked before each unit.
 
@@ -234,31 +254,53 @@ class Study(ABC, Generic[U, R]):
     async def clean_up(self, run: StudyRun) -> None:
         """Delete resources that the study created, once it is complete."""
 
-    def run(self, progress: Progress[Any] | None = None, *, budget_s: float | None = None) -> R:
+    def run(
+        self,
+        progress: Progress[Any] | None = None,
+        *,
+        budget_s: float | None = None,
+        runner: str = PROCESS,
+        dask: DaskCluster | str | None = None,
+    ) -> R:
         """Measure the pending units and return the result. Works in scripts and in notebooks.
 
         Args:
             progress: Shows how far the study is; by default a bar in a notebook, log lines elsewhere.
             budget_s: Stop after so many seconds; running the study again goes on.
+            runner: "process" measures from here, one unit at a time; "dask" by the workers of a Dask cluster, as many
+                at once as they have threads. Either resumes the other's studies.
+            dask: The scheduler's address, such as "tcp://host:8786", or a `DaskCluster`; it implies the runner "dask".
 
         Raises:
+            ClusterError: The Dask cluster cannot be reached, or cannot do the work.
             StudyInterruptedError: The service cannot be reached any more, or the budget is used up.
             StudyError: Another process runs this study, or the stored study of this id differs.
         """
-        return self._thread(progress, budget_s).wait()
+        return self._thread(progress, budget_s, chosen_cluster(runner, dask)).wait()
 
-    async def arun(self, progress: Progress[Any] | None = None, *, budget_s: float | None = None) -> R:
+    async def arun(
+        self,
+        progress: Progress[Any] | None = None,
+        *,
+        budget_s: float | None = None,
+        runner: str = PROCESS,
+        dask: DaskCluster | str | None = None,
+    ) -> R:
         """Run the study from asynchronous code; see `run`.
 
         Args:
             progress: Shows how far the study is.
             budget_s: Stop after so many seconds.
+            runner: "process" or "dask".
+            dask: The scheduler's address, or a `DaskCluster`.
         """
-        return await self._thread(progress, budget_s).wait_async()
+        return await self._thread(progress, budget_s, chosen_cluster(runner, dask)).wait_async()
 
-    def _thread(self, progress: Progress[Any] | None, budget_s: float | None) -> OwnThread[ProgressSnapshot, R]:
+    def _thread(
+        self, progress: Progress[Any] | None, budget_s: float | None, cluster: DaskCluster | None
+    ) -> OwnThread[ProgressSnapshot, R]:
         return OwnThread(
-            lambda report: self._run(report, budget_s),
+            lambda report: self._run(report, budget_s, cluster),
             progress or choose_progress(self.title, logger=f"loomlib.{type(self).__module__.split('.')[1]}"),
             name="loom-study",
             interrupted=lambda: StudyInterruptedError(
@@ -268,7 +310,9 @@ class Study(ABC, Generic[U, R]):
             ),
         )
 
-    async def _run(self, report: Callable[[ProgressSnapshot], None], budget_s: float | None) -> R:
+    async def _run(
+        self, report: Callable[[ProgressSnapshot], None], budget_s: float | None, cluster: DaskCluster | None
+    ) -> R:
         ledger = StudyLedger(self.store, self.study_id)
         stored = ledger.open(self.header(), self.planned(), resume=self.how_to_resume)
         self.check(stored)
@@ -288,7 +332,11 @@ class Study(ABC, Generic[U, R]):
             else:
                 ledger.save(RUNNING_STATE, client=describe_client())
                 run.report()
-                await self._measure([unit for unit in units if unit.is_pending], run, budget_s)
+                pending = [unit for unit in units if unit.is_pending]
+                if cluster is None:
+                    await self._measure(pending, run, budget_s)
+                elif pending:
+                    await self._measure_on_cluster(pending, run, budget_s, cluster)
                 await self.finish(run)
                 ledger.check_lease()
                 ledger.save(COMPLETE, finished=True)
@@ -311,6 +359,39 @@ class Study(ABC, Generic[U, R]):
             finally:
                 # Also when cancelled: a session that stays open is an agent left running until its idle time-out.
                 await asyncio.shield(procedure.close())
+
+    async def _measure_on_cluster(
+        self, pending: Sequence[U], run: StudyRun, budget_s: float | None, cluster: DaskCluster
+    ) -> None:
+        job = job_text(self.for_workers(), self.study_id)
+        async with run.ledger.recorded_machine() as conditions:
+
+            def record(position: int, outcome: UnitOutcome) -> None:
+                unit = self._unit(position)
+                run.ledger.record(unit, outcome)
+                run.count(self.condition(unit), failed=outcome.failure is not None)
+                run.report()
+                conditions.save_when_due()
+
+            def settle(positions: Sequence[int]) -> list[int]:
+                run.ledger.check_lease()
+                wanted = set(positions)
+                units = [unit for unit in self.units() if unit.position in wanted]
+                run.ledger.settle(units, self.stored_outcome)
+                settled = [self._unit(position) for position in positions]
+                for unit in settled:
+                    if not unit.is_pending:
+                        run.count(self.condition(unit), failed=unit.is_failed)
+                return [unit.position for unit in settled if unit.is_pending]
+
+            async with cluster.connected(at_once=None, report=run.report) as connection:
+                run.ledger.save(RUNNING_STATE, dask={"workers": connection.workers, "threads": connection.threads})
+                measuring = UnitsOnCluster[U](connection, job, self.study_id, settle=settle, record=record)
+                chains = chains_of(pending, self.chain)
+                await measuring.measure(chains, lambda: self._check_budget(run, budget_s))
+
+    def _unit(self, position: int) -> U:
+        return next(unit for unit in self.units() if unit.position == position)
 
     def _check_budget(self, run: StudyRun, budget_s: float | None) -> None:
         if budget_s is not None and run.elapsed_s >= budget_s:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from loomlib.agents import InvocationRecord
+    from loomlib.jobs.dask import Reference
     from loomlib.store import InvocationRow, Store
     from loomlib.telemetry import AgentStart
     from loomlib.telemetry.session_starts import SessionStartRecord
@@ -117,6 +118,15 @@ class AgentWithProcessStarts(Protocol):
 
         Invocations of which nothing is known are left out.
         """
+        ...
+
+
+@runtime_checkable
+class AgentOfWorkers(Protocol):
+    """An agent that the workers of a Dask cluster can make for themselves."""
+
+    def for_workers(self) -> Reference:
+        """Return how a worker makes this agent: an importable function, and JSON values without secrets."""
         ...
 
 

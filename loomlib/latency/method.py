@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from loomlib.experiments import StudyMethod
-from loomlib.presentation.formats import percent
+from loomlib.presentation.formats import percent, plural
 from loomlib.statistics.percentiles import CONFIDENCE, PERCENTILE_METHOD, SHARE_METHOD
 
 from .result import StudyResult
@@ -24,7 +24,7 @@ def method(result: StudyResult) -> StudyMethod:
         limits=_limits(result),
         run_again=_run_again(result),
         facts={
-            "loop": "closed, one call at a time",
+            "loop": "closed, one call at a time" + (" in each thread of a Dask cluster" if result.dask else ""),
             "order": "randomized in blocks",
             "seed": result.design.seed,
             "percentiles": PERCENTILE_METHOD,
@@ -39,8 +39,7 @@ def _notes(result: StudyResult) -> list[str]:
     scenarios = "; ".join(f"{scenario} is {scenario.meaning}" for scenario in Scenario if design.counts[scenario])
     notes = [
         f"{scenarios[0].upper()}{scenarios[1:]}.",
-        f"Closed loop, one call at a time, in randomized blocks (seed {design.seed}): this is what a single caller "
-        "sees, not how the agent behaves under load.",
+        _loop(result),
         "Durations run from sending the request to the last byte, by a monotonic clock. They include opening a new "
         "connection; nothing is retried.",
         f"Percentiles: {PERCENTILE_METHOD} ({percent(CONFIDENCE)} intervals); ≥ before an upper end means that the "
@@ -56,6 +55,22 @@ def _notes(result: StudyResult) -> list[str]:
     elif design.find_starts:
         notes.append("No call's start is known, so the difference between the two machines' clocks is not bounded.")
     return notes
+
+
+def _loop(result: StudyResult) -> str:
+    order = f"in randomized blocks (seed {result.design.seed})"
+    if result.dask is None:
+        return (
+            f"Closed loop, one call at a time, {order}: this is what a single caller sees, not how the agent behaves "
+            "under load."
+        )
+    threads, workers = result.dask["threads"], result.dask["workers"]
+    return (
+        f"Closed loops, one call at a time in each of {plural(threads, 'thread')} of {plural(workers, 'worker')} of a "
+        f"Dask cluster, {order}; a block's calls and a session's are made by one worker. Each duration is measured at "
+        "the socket of its worker, by one clock; time stamps are of different machines' clocks, and are not compared. "
+        "The machine's conditions are those of the machine that ran the study, not of the workers."
+    )
 
 
 def _limits(result: StudyResult) -> list[str]:

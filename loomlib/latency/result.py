@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,8 @@ class StudyResult(StudyRecord):
     client: dict[str, Any] = field(repr=False)
     store: Store = field(repr=False, compare=False)
     stopped: str = ""
+    dask: Mapping[str, int] | None = field(default=None, repr=False)
+    """Workers and threads of the Dask cluster that made the calls; None for calls of one process."""
 
     @classmethod
     def load(cls, store: Store, study_id: str) -> StudyResult:
@@ -89,6 +91,7 @@ class StudyResult(StudyRecord):
             "stopped": stopped,
             "floor": Floor.read(study.environment.get("floor")),
             "client": dict(study.environment.get("client", {})),
+            "dask": study.environment.get("dask"),
         }
 
     @property
@@ -173,6 +176,8 @@ class StudyResult(StudyRecord):
                 f"The platform versions differ: {before.platform_version or 'unknown'} before, "
                 f"{self.platform_version or 'unknown'} after."
             )
+        if (before.dask is None) != (self.dask is None):
+            texts.append("The calls of one study were made by several workers at once, those of the other one by one.")
         texts.append(
             "The studies ran at different times, so what else changed in between is part of a difference; "
             "ComparisonStudy calls two agents in turn."

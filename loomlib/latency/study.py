@@ -5,19 +5,21 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from loomlib.errors import LoomError
+from loomlib.errors import LoomError, StudyError
 from loomlib.experiments import StudyLedger, StudyRun
+from loomlib.jobs.dask import Reference, made
 
 from .advice import CallsAdvice, advise
 from .agent_study import AgentStudy
 from .calls import Calls
 from .design import DEFAULT_PROMPT, StudyDesign
 from .floor import Floor, measure_floor, null_agent
-from .measured_agent import AgentWithPauses, AgentWithProcessStarts, AgentWithStudyTarget, MeasuredAgent
+from .measured_agent import AgentOfWorkers, AgentWithPauses, AgentWithProcessStarts, AgentWithStudyTarget, MeasuredAgent
 from .measurements import Measurement
 from .result import StudyResult
+from .scenarios import Scenario
 from .starts import find_starts
 from .stopping import enough_calls
 from .theme import SCENARIO_STYLES
@@ -166,6 +168,32 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         """Return the call's scenario."""
         return unit.scenario.value
 
+    def chain(self, unit: Measurement) -> str:
+        """Return the unit's chain: a worker of a cluster makes the calls of a session, and those of a block."""
+        return unit.session_plan if unit.scenario is Scenario.STICKY else f"block {unit.block}"
+
+    def for_workers(self) -> Reference:
+        """Return how a worker of a Dask cluster makes this study.
+
+        Raises:
+            StudyError: It has a stopping rule, which depends on the order of the calls, or workers cannot make its
+                agent.
+        """
+        if self.design.until is not None:
+            raise StudyError(
+                "A study with a stopping rule makes its calls one after another",
+                on=f"until={self.design.until!r}",
+                try_='leave out `until`, or run it without runner="dask"',
+            )
+        if not isinstance(self.agent, AgentOfWorkers):
+            raise StudyError(
+                "Workers of a Dask cluster cannot make this agent",
+                on=f"{self.agent.name}, a {type(self.agent).__name__}",
+                try_='run the study without runner="dask"',
+            )
+        arguments = {"agent": self.agent.for_workers().stored(), "study_id": self.study_id}
+        return Reference(factory=f"{__name__}:study_of_worker", arguments=arguments)
+
     def enough(self, unit: Measurement) -> str | None:
         """Return how narrow the intervals are once each scenario meets the design's stopping rule."""
         rule = self.design.stopping_rule
@@ -257,3 +285,13 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         types = Counter(answer.content_type or "application/json" for answer in answers)
         sizes = sorted(answer.bytes_received for answer in answers)
         return types.most_common(1)[0][0], sizes[len(sizes) // 2]
+
+
+def study_of_worker(agent: Mapping[str, Any], study_id: str) -> LatencyStudy:
+    """Return a stored study, on a worker of a Dask cluster.
+
+    Args:
+        agent: The stored reference of its agent.
+        study_id: The study.
+    """
+    return LatencyStudy.resume(made(agent), study_id)

@@ -12,7 +12,8 @@ from ..agents.payloads import make_payload
 from ..aws.bearer import Bearer, token_of
 from ..aws.runtimes import served_version, stop_session
 from ..aws.versions import describe_version
-from ..errors import LoomError
+from ..errors import LoomError, StudyError
+from ..jobs.dask import Reference
 from ..store import Store
 from ..telemetry import AgentStart
 from ..telemetry.process_starts import processes_began
@@ -67,6 +68,23 @@ class StudyTarget:
             timeout_s=timeout_s,
             bearer=token_of(self._bearer),
             labels=(*self.labels, *labels),
+        )
+
+    def for_workers(self) -> Reference:
+        """Return how a worker of a Dask cluster makes this agent, from its own workbench.
+
+        Raises:
+            StudyError: The agent is called with a bearer token, which is not sent to workers.
+        """
+        if self._bearer is not None:
+            raise StudyError(
+                "A bearer token is not sent to the workers of a cluster",
+                on=self.name,
+                try_="an agent that is called with AWS credentials, or run it without Dask",
+            )
+        return Reference(
+            factory="loomlib.workbench.worker_agents:agent",
+            arguments={"where": self.scope, "arn": self.arn, "qualifier": self.qualifier},
         )
 
     def process_variables(self) -> Mapping[str, str]:
