@@ -28,6 +28,8 @@ VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "log_poll_attempts": ("LOOM_LOG_POLL_ATTEMPTS",),
     "log_poll_interval_s": ("LOOM_LOG_POLL_INTERVAL_S",),
     "read_timeout_s": ("LOOM_READ_TIMEOUT_S",),
+    "tenant": ("LOOM_TENANT",),
+    "user": ("LOOM_USER", "JUPYTERHUB_USER"),
 }
 """The environment variables of each setting; of several the first that is set and not empty counts."""
 
@@ -40,7 +42,9 @@ class Settings:
 
     `home` holds the local service's state and the default database. `database_url` is an SQLAlchemy address or the path
     of an SQLite file, and stays out of the repr, as it may hold a password. `log_poll_attempts` × `log_poll_interval_s`
-    bounds the wait for an agent's start line (12 × 5 s by default, the specification's figures).
+    bounds the wait for an agent's start line (12 × 5 s by default, the specification's figures). `tenant` is whose rows
+    the store reads and writes, unless the role of a PostgreSQL address belongs to a tenant. `user` is written on them:
+    the operating system's user by default.
     """
 
     home: Path
@@ -51,6 +55,8 @@ class Settings:
     log_poll_attempts: int = 12
     log_poll_interval_s: float = 5.0
     read_timeout_s: float = 900.0
+    tenant: str = "default"
+    user: str = ""
 
     def __post_init__(self) -> None:
         url = self.database_url or str(self.home / "loom.db")
@@ -89,6 +95,7 @@ class Settings:
         values |= {name: (value, "argument") for name, value in arguments.items() if value is not None}
         if "home" not in values:
             values["home"] = (default_home(), "default")
+        values.setdefault("user", (_login_name(), "default"))
         resolved: dict[str, Any] = {name: _coerce(name, value, source) for name, (value, source) in values.items()}
         try:
             return cls(**resolved)
@@ -122,6 +129,16 @@ def default_home() -> Path:
         if (folder / ".loom").is_dir():
             return check_discovered(folder / ".loom")
     return here / ".loom"
+
+
+def _login_name() -> str:
+    """Return the operating system's name of the user of this process, whatever the environment says; "" without one."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        return ""
 
 
 def _from_file(environment: Mapping[str, str], known: list[str]) -> dict[str, tuple[object, str]]:

@@ -22,6 +22,7 @@ from . import (
     plugins,
     releases,
     service,
+    tenants,
     triggers,
     trust,
     watch,
@@ -53,5 +54,6 @@ def loom_commands() -> dict[str, click.Command]:
         doctor,
         trust,
         identity,
+        tenants,
     )
     return {str(command.name): command for module in modules for command in module.COMMANDS}

@@ -147,7 +147,8 @@ def _loopback() -> str:
 def _store(command: CommandContext) -> str:
     from ..store import Store
 
-    store = Store.open(command.settings.database_url)
+    settings = command.settings
+    store = Store.open(settings.database_url, tenant=settings.tenant, user=settings.user)
     try:
         return store.url
     finally:

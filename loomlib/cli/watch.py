@@ -83,7 +83,8 @@ def watch(
     from ..latency.watch import watch_agent
     from ..store import Store
 
-    with Store.open(command.settings.database_url) as store:
+    settings = command.settings
+    with Store.open(settings.database_url, tenant=settings.tenant, user=settings.user) as store:
         arn, name = _agent(store, command.where, agent)
         result = watch_agent(
             store,

@@ -8,13 +8,20 @@ from contextlib import contextmanager
 from loomlib.settings import Settings
 
 from .store import Store
+from .tenancy import DEFAULT_TENANT
 
 
 class StoreLocation:
-    """A store that the caller keeps open, or an address that is opened only while it is used."""
+    """A store that the caller keeps open, or an address that is opened only while it is used.
 
-    def __init__(self, store: Store | str) -> None:
-        self._store = store
+    Args:
+        store: The store, or a database's address.
+        tenant: The tenant of a store that is opened.
+        user: The user whose rows it writes; empty if unknown.
+    """
+
+    def __init__(self, store: Store | str, *, tenant: str = DEFAULT_TENANT, user: str = "") -> None:
+        self._store, self._tenant, self._user = store, tenant, user
 
     @contextmanager
     def open(self) -> Generator[Store, None, None]:
@@ -22,7 +29,7 @@ class StoreLocation:
         if not isinstance(self._store, str):
             yield self._store
             return
-        with Store.open(self._store) as store:
+        with Store.open(self._store, tenant=self._tenant, user=self._user) as store:
             yield store
 
 
@@ -35,8 +42,8 @@ def locate_store(store: Store | str | StoreLocation | None) -> StoreLocation:
     """
     if isinstance(store, StoreLocation):
         return store
-    if store is None:
-        return StoreLocation(Settings.load().database_url)
-    if isinstance(store, str) and "://" not in store:
-        return StoreLocation(f"sqlite:///{store}")
-    return StoreLocation(store)
+    if isinstance(store, Store):
+        return StoreLocation(store)
+    settings = Settings.load()
+    url = settings.database_url if store is None else store if "://" in store else f"sqlite:///{store}"
+    return StoreLocation(url, tenant=settings.tenant, user=settings.user)

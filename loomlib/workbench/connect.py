@@ -64,7 +64,7 @@ def connect(
         environment = AwsEnvironment()
         connection = Connection(region=settings.region, profile=settings.profile)
     try:
-        store = Store.open(settings.database_url)
+        store = Store.open(settings.database_url, tenant=settings.tenant, user=settings.user)
     except BaseException:
         environment.leave()
         raise

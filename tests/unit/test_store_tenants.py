@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Iterator
@@ -10,10 +11,13 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from sqlalchemy import Table, create_engine, delete, exists, func, insert, select, text, update
 from sqlalchemy.sql.expression import ClauseElement
 
+from loomlib.cli.main import cli
 from loomlib.errors import CreditsUsedUpError, SettingsError, StoreError
+from loomlib.settings import Settings
 from loomlib.store import PlannedMeasurement, Store, StudyRow, Tenants
 from loomlib.store.database import Database
 from loomlib.store.schema import REVISIONS, migrate, upgrade
@@ -252,3 +256,31 @@ def test_a_tenant_is_added_once_and_by_a_plain_name(url: str) -> None:
         with pytest.raises(StoreError, match="No such tenant"):
             tenants.set_credit("nobody", None)
         assert [tenant.name for tenant in tenants.list()] == ["team-a"]
+
+
+def loom(url: str, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, list(arguments), env={"DATABASE_URL": url}, catch_exceptions=False)
+
+
+def test_the_administrator_adds_a_tenant_sets_its_credit_and_reads_its_use(url: str) -> None:
+    added = loom(url, "tenants", "add", "team-a", "--credit", "0.02")
+    assert added.stdout == "LOOM_TENANT=team-a\n"
+    assert "whoever reads the file" in added.stderr
+    loom(url, "tenants", "credit", "team-a", "3", "--call", "0.5")
+    listed = json.loads(loom(url, "--json", "tenants", "list").stdout)
+    assert [(row["tenant"], row["credit_usd"], row["call_usd"]) for row in listed] == [("team-a", "3", "0.5")]
+    with Store.open(url, tenant="team-a", user="ann") as store:
+        answer(store, id := ask(store, register(store)))
+        price(store, id, "0.25", is_simulated=True)
+    shown = loom(url, "tenants", "report").stdout
+    assert "team-a" in shown
+    assert "ann" in shown
+    assert "$0.25 (simulated: 1)" in shown
+    assert json.loads(loom(url, "--json", "tenants", "report", "--last", "1h").stdout)[0]["calls"] == 1
+    assert loom(url, "tenants", "credit", "team-a", "much").exit_code == 2
+
+
+def test_the_settings_name_the_tenant_and_the_user_of_a_store(tmp_path: Path) -> None:
+    given = Settings.load({"LOOM_HOME": str(tmp_path), "LOOM_TENANT": "team-a", "JUPYTERHUB_USER": "ann"})
+    assert (given.tenant, given.user) == ("team-a", "ann")
+    assert Settings.load({"LOOM_HOME": str(tmp_path)}).tenant == "default"
