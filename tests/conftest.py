@@ -77,6 +77,12 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_store_url(request: pytest.FixtureRequest) -> str:
+    """The address of a database that no store has opened yet, on each of the databases."""
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
     """The address of a new store on SQLite, for what the other database does not have.

@@ -22,7 +22,11 @@ from . import (
     plugins,
     releases,
     service,
+<<<<<<< ours
     tenants,
+=======
+    store,
+>>>>>>> theirs
     triggers,
     trust,
     watch,
@@ -52,6 +56,7 @@ def loom_commands() -> dict[str, click.Command]:
         workshop,
         plugins,
         doctor,
+        store,
         trust,
         identity,
         tenants,

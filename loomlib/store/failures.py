@@ -88,7 +88,7 @@ def _translate(error: BaseException, place: str, file: Path | None, secret: str 
             on=place,
             try_="check the folder's permissions and space, or set LOOM_HOME or DATABASE_URL",
         )
-    if "already exists" in text and "table" in text:
+    if getattr(error, "sqlstate", None) == "42P07" or ("already exists" in text and "table" in text):
         return StoreError(
             f"The database contains tables that are not Loom's: {text}", on=place, try_="another DATABASE_URL"
         )
