@@ -11,7 +11,7 @@ OUT    ?= reports
 export LOOM_HOME ?= $(CURDIR)/.loom
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report lab test check fast service unit long notebooks browser docs sentences coverage bench bench-release bench-others bubblewrap chromium postgresql ready clean
+.PHONY: report lab test check fast service unit long notebooks browser docs sentences coverage bench bench-release bench-others bubblewrap chromium postgresql proxy ready clean
 .DEFAULT_GOAL := report
 
 report: $(READY_REPORT)  ## the latency study against the local AgentCore, end to end
@@ -38,13 +38,13 @@ SUITE := -q -m "not browser and not aws and not long" -n 4 --dist loadfile --no-
 fast: $(READY) postgresql  ## the tests that start no service
 	@$(BIN)/python -m pytest tests/unit $(SUITE)
 
-service: $(READY) bubblewrap postgresql  ## the tests against the local AgentCore
+service: $(READY) bubblewrap postgresql proxy  ## the tests against the local AgentCore
 	@$(BIN)/python -m pytest tests --ignore=tests/unit --ignore=tests/browser $(SUITE)
 
-unit: $(READY) bubblewrap postgresql  # both in one run, which shares the work better; `make browser` runs the folder that is left out
+unit: $(READY) bubblewrap postgresql proxy  # both in one run, which shares the work better; `make browser` runs the folder that is left out
 	@$(BIN)/python -m pytest tests --ignore=tests/browser $(SUITE)
 
-long: $(READY) bubblewrap postgresql  ## what takes minutes: a hundred kills, every case of the shipped eval sets
+long: $(READY) bubblewrap postgresql proxy  ## what takes minutes: a hundred kills, every case of the shipped eval sets
 	@$(BIN)/python -m pytest tests -q -m long -n 3 --dist loadfile --no-loadscope-reorder --durations=0 $(ORDER)
 
 notebooks: $(READY) chromium
@@ -81,6 +81,9 @@ bubblewrap:
 postgresql:
 	@.ci/postgresql
 
+proxy: $(READY)
+	@.ci/proxy $(VENV)
+
 chromium:
 	@command -v chromium >/dev/null || .ci/chromium
 
@@ -88,7 +91,7 @@ ready: $(READY)
 
 PINS := requirements-report.txt pyproject.toml .ci/environment
 
-$(READY): requirements.txt requirements-tiny-model.txt widgets/pyproject.toml $(PINS)
+$(READY): requirements.txt requirements-tiny-model.txt requirements-hub.txt widgets/pyproject.toml $(PINS)
 	@PYTHON=$(PYTHON) .ci/environment $(VENV) all
 
 # Less than $(READY), and not made again where that is there.

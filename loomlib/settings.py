@@ -118,6 +118,15 @@ def read_table(name: str, environ: Mapping[str, str] | None = None) -> dict[str,
     return {key: str(value) for key, value in values.items()}
 
 
+def catalog_folder(environ: Mapping[str, str] | None = None) -> Path | None:
+    """Return the shared catalog of blueprints and eval sets that `LOOM_CATALOG` names, as on a hub; None without it.
+
+    Its subfolders are `blueprints/NAME/agent.py` and `eval_sets/NAME.evalset.json`. Names of Loom's own win.
+    """
+    named = (os.environ if environ is None else environ).get("LOOM_CATALOG")
+    return Path(named).expanduser().absolute() if named else None
+
+
 def default_home() -> Path:
     """Return the nearest `.loom` folder here or above, else `.loom` in the working folder (which may not exist).
 

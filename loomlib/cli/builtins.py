@@ -15,6 +15,7 @@ from . import (
     deploying,
     doctor,
     evals,
+    hub,
     identity,
     lab,
     memory,
@@ -22,11 +23,8 @@ from . import (
     plugins,
     releases,
     service,
-<<<<<<< ours
-    tenants,
-=======
     store,
->>>>>>> theirs
+    tenants,
     triggers,
     trust,
     watch,
@@ -56,9 +54,10 @@ def loom_commands() -> dict[str, click.Command]:
         workshop,
         plugins,
         doctor,
-        store,
         trust,
         identity,
         tenants,
+        store,
+        hub,
     )
     return {str(command.name): command for module in modules for command in module.COMMANDS}

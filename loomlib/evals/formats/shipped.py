@@ -1,4 +1,4 @@
-"""The eval sets that ship with Loom, by name: one per blueprint that can be evaluated."""
+"""The eval sets that are known by name: Loom ships one per blueprint that can be evaluated; a catalog adds its own."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import re
 from difflib import get_close_matches
 from pathlib import Path
 
+from ...settings import catalog_folder
+
 _SETS = Path(__file__).parent.parent / "sets"
 _SUFFIX = ".evalset.json"
 _NAME = re.compile(r"[a-z0-9_]+")
 
 
 def shipped_names() -> tuple[str, ...]:
-    """Return the names of the shipped sets, which `EvalSet.read` accepts."""
-    return tuple(sorted(path.name.removesuffix(_SUFFIX) for path in _SETS.glob(f"*{_SUFFIX}")))
+    """Return the names of the shipped sets and of the shared catalog's, which `EvalSet.read` accepts."""
+    return tuple(sorted(_files()))
 
 
 def shipped_path(source: str | os.PathLike[str]) -> Path | None:
@@ -28,9 +30,8 @@ def shipped_path(source: str | os.PathLike[str]) -> Path | None:
     """
     if not isinstance(source, str) or not _NAME.fullmatch(source):
         return None
-    if source not in shipped_names():
-        return None
-    return None if Path(source).is_file() else _SETS / f"{source}{_SUFFIX}"
+    file = _files().get(source)
+    return None if file is None or Path(source).is_file() else file
 
 
 def suggest_set(source: str) -> str:
@@ -39,3 +40,9 @@ def suggest_set(source: str) -> str:
     similar = get_close_matches(Path(source).name.partition(".")[0].lower(), shipped_names(), n=1)
     question = f"did you mean {similar[0]!r}? " if similar else ""
     return f"{question}Give the path of a file, its text, or a shipped set: {names}"
+
+
+def _files() -> dict[str, Path]:
+    catalog = catalog_folder()
+    folders = (_SETS,) if catalog is None else (catalog / "eval_sets", _SETS)
+    return {path.name.removesuffix(_SUFFIX): path for folder in folders for path in folder.glob(f"*{_SUFFIX}")}

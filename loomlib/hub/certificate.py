@@ -1,0 +1,162 @@
+"""The hub's certificate: made for one host by an authority of its own, whose key is thrown away.
+
+Browsers warn until they trust the authority. Since its key is not kept, and it may sign for this host only, who trusts
+it trusts this hub and nothing else. A certificate of the organization's authority in the same two files replaces it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ..errors import LoomError, MissingExtraError
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+LIFE: Final = timedelta(days=365)
+"""How long a certificate is valid; browsers refuse those of more than 398 days from public authorities."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubCertificate:
+    """The files of a hub's certificate, the hosts that it is for, and the end of its validity."""
+
+    certificate: Path
+    key: Path
+    authority: Path
+    hosts: tuple[str, ...]
+    valid_until: datetime
+
+
+def make_certificate(folder: Path, host: str) -> HubCertificate:
+    """Make a key and a certificate for a host, and the certificate of the authority that browsers may trust.
+
+    Args:
+        folder: The folder, made if it is missing. The key in it is readable by its owner only.
+        host: The host's name or IP address; `localhost` is added.
+
+    Raises:
+        MissingExtraError: The package `cryptography` is not installed.
+    """
+    try:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+    except ImportError as error:
+        raise _missing() from error
+    now = datetime.now(UTC)
+    names: list[x509.GeneralName] = []
+    subtrees: list[x509.GeneralName] = []
+    for name in dict.fromkeys((host, "localhost", "127.0.0.1")):
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            names.append(x509.DNSName(name))
+            subtrees.append(x509.DNSName(name))
+        else:
+            names.append(x509.IPAddress(address))
+            subtrees.append(x509.IPAddress(ipaddress.ip_network(address)))
+    signer = ec.generate_private_key(ec.SECP256R1())
+    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Loom hub {host}"[:64])])
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Loom hub")])
+
+    def builder(of: x509.Name, public: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+        return (
+            x509.CertificateBuilder()
+            .subject_name(of)
+            .issuer_name(issuer)
+            .public_key(public)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=1))
+            .not_valid_after(now + LIFE)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+        )
+
+    authority = (
+        builder(issuer, signer.public_key())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs=True), critical=True)
+        .add_extension(x509.NameConstraints(subtrees, None), critical=True)
+        .sign(signer, hashes.SHA256())
+    )
+    certificate = (
+        builder(subject, key.public_key())
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(signer, hashes.SHA256())
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    _write(folder / "key.pem", private, 0o600)
+    _write(folder / "certificate.pem", certificate.public_bytes(pem), 0o644)
+    _write(folder / "authority.pem", authority.public_bytes(pem), 0o644)
+    return read_certificate(folder)
+
+
+def read_certificate(folder: Path) -> HubCertificate:
+    """Read the certificate in a folder, which need not be Loom's own.
+
+    Raises:
+        LoomError: A file is missing or is no certificate.
+    """
+    try:
+        from cryptography import x509
+    except ImportError as error:
+        raise _missing() from error
+
+    file = folder / "certificate.pem"
+    try:
+        certificate = x509.load_pem_x509_certificate(file.read_bytes())
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (OSError, ValueError, x509.ExtensionNotFound) as error:
+        raise LoomError(
+            f"The hub's certificate cannot be read ({error})", on=str(file), try_="loom hub certificate makes a new one"
+        ) from error
+    hosts = (*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress)))
+    return HubCertificate(
+        certificate=file,
+        key=folder / "key.pem",
+        authority=folder / "authority.pem",
+        hosts=tuple(hosts),
+        valid_until=certificate.not_valid_after_utc,
+    )
+
+
+def _missing() -> MissingExtraError:
+    return MissingExtraError("Certificates need the package cryptography", try_="pip install 'loomlib[hub]'")
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _write(file: Path, content: bytes, mode: int) -> None:
+    partial = file.with_suffix(f".{os.getpid()}")
+    partial.unlink(missing_ok=True)
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as output:
+        os.fchmod(output.fileno(), mode)
+        output.write(content)
+    partial.replace(file)
