@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -75,13 +76,14 @@ def stored(
     steps: dict[float, list[LoadCall]],
     *,
     highest: dict[str, Any] | None = None,
+    slo: str = SLO,
     state: str = "complete",
     labels: tuple[str, ...] = ("local AgentCore", "model: scripted (simulated)"),
     **environment: Any,
 ) -> LoadResult:
     """A load test whose steps are stored."""
     store = new_store(tmp_path)
-    design = LoadDesign(slo=SLO, loads=() if highest else tuple(steps), seconds=10, sessions=2, prompt="Hello")
+    design = LoadDesign(slo=slo, loads=() if highest else tuple(steps), seconds=10, sessions=2, prompt="Hello")
     environment |= {"qualifier": "DEFAULT"} | ({"highest": highest} if highest else {})
     row = StudyRow(
         id="load-1",
@@ -234,3 +236,26 @@ def test_the_name_of_a_span_is_text_and_never_markup(tmp_path: Path) -> None:
     assert "span “<script>(ms)</script>”" in result.sentences()[0]
     assert "<script>" not in result._repr_html_()
     assert "<script>" not in str(result.figures()["parts"].to_plotly_json())
+
+
+def test_a_gate_at_a_fixed_load_holds_fails_or_is_not_decided_by_the_intervals(tmp_path: Path) -> None:
+    fast, slow, few = (tmp_path / name for name in ("fast", "slow", "few"))
+    held = stored(fast, {60.0: calls_at(60, 300)}, slo="p90 TTFT < 800 ms, errors < 3 %").gate_at(60)
+    assert (held.outcome, held.exit_code) == ("passed", 0)
+    assert held.text.startswith("Gate passed: at 60 calls a second, p90 TTFT < 800 ms, errors < 3 % holds: p90 TTFT 3")
+    assert "errors 0 % [0–" in held.text
+    failed = stored(slow, {60.0: calls_at(60, 1300)}).gate_at(60)
+    assert (failed.outcome, failed.exit_code) == ("missed", 2)
+    assert [one["outcome"] for one in failed.data["objectives"]] == ["does not hold", "holds"]
+    assert failed.figure.value == pytest.approx(1400, rel=0.05)
+    open_ = stored(few, {12.0: calls_at(12, 300)}).gate_at(12)
+    assert open_.outcome == "unclear"
+    assert re.search(r"about \d+ calls are needed: offer the load for \d", open_.text.replace("\u202f", ""))
+    with pytest.raises(ValueError, match="a load that was offered \\(loads=60\\), not 20"):
+        stored(tmp_path / "other", {60.0: calls_at(60, 300)}).gate_at(20)
+
+
+def test_a_client_that_did_not_offer_the_load_in_time_decides_nothing(tmp_path: Path) -> None:
+    late = stored(tmp_path, {60.0: calls_at(60, 600, late_ms=450)}).gate_at(60)
+    assert late.outcome == "unclear"
+    assert "this client sent calls up to 450 ms late (p99), more than the limit is exceeded by" in late.text

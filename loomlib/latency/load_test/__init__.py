@@ -16,6 +16,7 @@ from .subject import AgentWithLoadTarget, LoadedAgent, LoadTrace, SampledCall
 register_result("LoadResult", "loomlib.latency.load_test.analysis")
 register("LoadResult.where_time_goes", "loomlib.latency.load_test.analysis:where_time_goes")
 register("LoadResult.gate", "loomlib.latency.load_test.analysis:gate")
+register("LoadResult.gate_at", "loomlib.latency.load_test.hold:gate_at")
 
 __all__ = [
     "AgentWithLoadTarget",

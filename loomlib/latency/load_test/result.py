@@ -162,6 +162,21 @@ class LoadResult(StudyRecord):
         gate: Gate = call("LoadResult.gate", self, min_load)
         return gate if allow_overload else gate.under(self.conditions)
 
+    def gate_at(self, load: float, *, allow_overload: bool = False) -> Gate:
+        """Decide whether the SLO holds at a load that was offered: passed, missed, or unclear, by 95 % intervals.
+
+            LoadStudy(agent, slo="p90 TTFT < 800 ms, errors < 1 %", loads=[20]).run().gate_at(20)
+
+        Args:
+            load: One of the test's `loads`, in calls a second or users.
+            allow_overload: Whether to decide the gate also when the machine was overloaded.
+
+        Raises:
+            ValueError: That load was not offered.
+        """
+        gate: Gate = call("LoadResult.gate_at", self, load)
+        return gate if allow_overload else gate.under(self.conditions)
+
 
 def _bounded(stored: Mapping[str, Any] | None, design: LoadDesign, steps: Sequence[LoadedStep]) -> FoundLoad | None:
     """Return what the search found; when its steps bound no estimate, the loads of the steps between which it is."""

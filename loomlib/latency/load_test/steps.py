@@ -16,11 +16,43 @@ if TYPE_CHECKING:
 
     from ..load.calls import LoadCall
     from ..load.engine import LoadStep
-    from ..load.slo import Slo
+    from ..load.slo import ObjectiveResult, Slo
     from ..load.step_figures import StepFigures
 
 WARM_UP_SHARE: Final = 0.2
 """The share of a step whose calls are in no percentile: the step begins with an idle agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepObjective:
+    """What a step says of one objective of the SLO.
+
+    Attributes:
+        name: The figure: `p90 TTFT`, `errors`.
+        kind: Its unit.
+        limit: The limit, in that unit.
+        outcome: "holds", "does not hold" or "not enough calls".
+        figure: The figure with its 95 % interval.
+        needed_n: About how many calls would decide it; None when it is decided or that is not known.
+    """
+
+    name: str
+    kind: NumberKind
+    limit: float
+    outcome: str
+    figure: Estimate
+    needed_n: int | None = None
+
+    def stored(self) -> dict[str, Any]:
+        """Return it as JSON-ready values."""
+        names = ("name", "kind", "limit", "outcome", "needed_n")
+        return {**{name: getattr(self, name) for name in names}, "figure": self.figure.summary()}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> StepObjective:
+        """Return what `stored` wrote."""
+        values: dict[str, Any] = {**stored, "figure": Estimate.read(stored["figure"])}
+        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +68,7 @@ class LoadedStep(MeasuredUnit):
         figures: Its figures.
         connect_p50_ms: Median time to open a connection, of calls that opened one; None when all were reused.
         statuses: Responses that were no success, by HTTP status.
+        objectives: What decided the outcome, in the SLO's order; empty for steps of earlier releases.
     """
 
     load: float | None = None
@@ -46,6 +79,7 @@ class LoadedStep(MeasuredUnit):
     figures: StepFigures | None = field(default=None, repr=False)
     connect_p50_ms: float | None = None
     statuses: Mapping[str, int] = field(default_factory=dict[str, int])
+    objectives: tuple[StepObjective, ...] = field(default=(), repr=False)
 
     @classmethod
     def read(cls, row: MeasurementRow) -> LoadedStep:
@@ -58,6 +92,7 @@ class LoadedStep(MeasuredUnit):
             **unit_fields(row),
             **{name: details[name] for name in names},
             figures=read_figures(details["figures"]),
+            objectives=tuple(StepObjective.read(one) for one in details.get("objectives", ())),
         )
 
 
@@ -126,7 +161,24 @@ def step_details(
         "figures": stored_figures(figures),
         "connect_p50_ms": percentile(opened, 0.5) if opened else None,
         "statuses": statuses,
+        "objectives": [_objective(one).stored() for one in result.objectives],
     }
+
+
+def _objective(one: ObjectiveResult) -> StepObjective:
+    from ..load.objectives import CostObjective, LatencyObjective
+
+    objective = one.objective
+    is_latency = isinstance(objective, LatencyObjective)
+    assert not isinstance(objective, CostObjective)  # limits of a step have none: `LoadDesign.limits`
+    return StepObjective(
+        name=objective.name,
+        kind="ms" if is_latency else "share",
+        limit=objective.limit_ms if is_latency else objective.limit,
+        outcome=one.outcome,
+        figure=one.figure,
+        needed_n=one.needed_n,
+    )
 
 
 def stored_figures(figures: StepFigures) -> dict[str, Any]:
