@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .summary import SUMMARY_MIME
     from .time_spent import TimeSpent
     from .tool_scaling import ToolScaling
+    from .watch_report import allowed_share, first_day, watch_drawings, watch_notes, watch_verdict
 
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "ToolScaling",
     "Verdict",
     "WrongAnswers",
+    "allowed_share",
     "ask_samples",
     "bind_parameters",
     "chosen_actor",
@@ -87,6 +89,7 @@ __all__ = [
     "find_baseline",
     "find_report",
     "findings",
+    "first_day",
     "gate_list",
     "given_starts",
     "inspected_memory",
@@ -105,6 +108,9 @@ __all__ = [
     "study_traces",
     "two_runs",
     "verdict",
+    "watch_drawings",
+    "watch_notes",
+    "watch_verdict",
 ]
 
 
@@ -145,6 +151,7 @@ __getattr__ = names_on_use(
         "summary": "SUMMARY_MIME",
         "time_spent": "TimeSpent",
         "tool_scaling": "ToolScaling",
+        "watch_report": "allowed_share first_day watch_drawings watch_notes watch_verdict",
     },
     _RENAMED,
 )
