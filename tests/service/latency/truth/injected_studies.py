@@ -30,13 +30,13 @@ from loomlib.reports import study_traces
 from loomlib.workbench.study_target import StudyTarget
 
 from ...recording_proxy import recording_proxy
-from .injection import COLD, INJECTED, NOTHING, WARM, Coverage, Law, Rest, check_study
+from .injection import COLD, CONSTANT, INJECTED, WARM, Coverage, Law, Rest, check_study
 
 AGENT = Path(__file__).with_name("injected")
-NEIGHBOURS = 1
-"""Studies on each side of one whose calls without injected times tell its rest, too."""
+NEIGHBOURS = 4
+"""Studies on each side of one whose calls with constant times tell its rest, too."""
 BETWEEN_ENDS, NULL_WARM = 4, 3
-"""A session without injected times begins at every so many ends of the study's sessions, with so many warm calls."""
+"""A session with constant times begins at every so many ends of the study's sessions, with so many warm calls."""
 PATIENCE_S = 60.0
 
 
@@ -68,9 +68,18 @@ class Interleaved(StudyTarget):
         return ended
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NullCall:
+    """A call with constant times: when it was sent (Unix time), how long it took, and what the agent noted."""
+
+    sent: float
+    whole_ms: float
+    noted: Mapping[str, Any]
+
+
 @dataclass
 class Lane:
-    """One study after the other, with calls without injected times between their calls."""
+    """One study after the other, with calls with constant times between their calls."""
 
     bench: loom.Workbench
     platform: str
@@ -125,11 +134,21 @@ class Lane:
 
     def _null_session(self) -> list[Rest]:
         session = f"{_NULL}{uuid4().hex}"
-        rests = [self._null_call(kind, session) for kind in (COLD, *[WARM] * NULL_WARM)]
+        calls = [self._null_call(session) for _ in (COLD, *[WARM] * NULL_WARM, "for the end of the call before")]
         self.null.end_session(session)
-        return rests
+        return [
+            Rest.of(
+                kind,
+                is_restored=self.platform == "V2",
+                sent=call.sent,
+                whole_ms=call.whole_ms,
+                noted=call.noted,
+                answered=following.noted["previous_answered"],
+            )
+            for kind, call, following in zip((COLD, *[WARM] * NULL_WARM), calls, calls[1:], strict=False)
+        ]
 
-    def _null_call(self, kind: str, session: str) -> Rest:
+    def _null_call(self, session: str) -> NullCall:
         """Call the agent by http.client, with the request signed before the clock is read."""
         path = f"/runtimes/{quote(self.null.arn, safe='')}/invocations"
         headers = {"Content-Type": "application/json", _SESSION: session}
@@ -141,23 +160,23 @@ class Lane:
         self._connection.request("POST", path, _NULL_PAYLOAD, dict(request.headers))
         answer = self._connection.getresponse()
         body = answer.read()
-        took_ms = (time.monotonic_ns() - sent_ns) / 1e6
+        whole_ms = (time.monotonic_ns() - sent_ns) / 1e6
         assert answer.status == 200, body
-        return Rest.of(kind, is_restored=self.platform == "V2", sent=sent, whole_ms=took_ms, noted=json.loads(body))
+        return NullCall(sent=sent, whole_ms=whole_ms, noted=json.loads(body))
 
 
 def _as_read(laws: Mapping[str, Law]) -> dict[str, list[float]]:
     return {name: law.given() for name, law in laws.items()}
 
 
-_NULL_PAYLOAD = json.dumps({"prompt": "Wait.", "instead": _as_read(NOTHING)}).encode()
+_NULL_PAYLOAD = json.dumps({"prompt": "Wait.", "instead": _as_read(CONSTANT)}).encode()
 _SESSION, _NULL = "x-amzn-bedrock-agentcore-runtime-session-id", "null-"
 
 
 def _delay(name: str, headers: Mapping[str, str]) -> None:
     """Delay what belongs to an invocation, as the network does."""
     if session := headers.get(_SESSION):
-        law = (NOTHING if session.startswith(_NULL) else INJECTED)[name]
+        law = (CONSTANT if session.startswith(_NULL) else INJECTED)[name]
         drawn = SystemRandom().gammavariate(law.shape, law.scale) if law.scale else 0.0
         time.sleep((law.offset + drawn) / 1000)
 
@@ -166,7 +185,7 @@ def _delay(name: str, headers: Mapping[str, str]) -> None:
 def _lane(bench: loom.Workbench, platform: str) -> Iterator[Lane]:
     """A lane: its agents, and a connection to AgentCore through a network that delays requests and answers.
 
-    On V2 the agent itself can be called with nothing injected; on V1 that takes another one, which starts at once.
+    On V2 the agent itself can be called with constant times; on V1 that takes another one with a constant start.
     """
 
     def deploy(name: str, laws: Mapping[str, Law]) -> str:
@@ -175,7 +194,7 @@ def _lane(bench: loom.Workbench, platform: str) -> Iterator[Lane]:
         return name
 
     agent = deploy("injected", INJECTED)
-    null = deploy("nothing_injected", NOTHING) if platform == "V1" else agent
+    null = deploy("constant_times", CONSTANT) if platform == "V1" else agent
     variables = bench.context.environment.environment()
     with recording_proxy(
         variables["AWS_ENDPOINT_URL"],

@@ -2,12 +2,12 @@
 
 **The truth.** A call takes what is injected into it and what it takes anyhow: the client, the connection, the service,
 the start of a process, the SDK. The injected part has a known distribution. The rest is measured by calls that are no
-part of the study: between the study's calls, another agent of the same code, with a constant millisecond for each
-injected time, is called through the same network by http.client, with Python's clock read when the signed request is
-sent and when its answer was read (boto3's own work would add one to two milliseconds). The agent's own clock says when
-the request reached it and how long its model and its tool took. So no figure of Loom's enters the truth, and a bias of
-its client's clock, of its start lines or of its traces shows as lost coverage. A true percentile is that of sums of an
-injected time and a measured rest, by simulation.
+part of the study: between the study's calls, another agent of the same code, whose injected times are constants (the
+means of the study's, so that both agents wait about as long), is called through the same network by http.client, with
+Python's clock read when the signed request is sent and when its answer was read (boto3's own work would add one to two
+milliseconds). The agent's own clock says when the request reached it, when it had answered, and how long its model and
+its tool took. So no figure of Loom's enters the truth, and a bias of its client's clock, of its start lines or of its
+traces shows as lost coverage. A true percentile is that of sums of an injected time and a measured rest, by simulation.
 
 The rest is taken from the calls during the study and during those next to it, so that a machine that becomes busier
 moves both. The injected times vary by tens of milliseconds, so that an error of a millisecond in the rest matters
@@ -30,7 +30,6 @@ from loomlib.statistics import Estimate
 Draws = NDArray[np.float64]
 
 SIMULATED = 40_000
-NULL_MS = 1.0
 COLD, WARM = "cold", "warm"
 
 
@@ -45,6 +44,11 @@ class Law:
     def draw(self, random: np.random.Generator) -> Draws:
         return self.offset + random.gamma(self.shape, self.scale or 1e-9, SIMULATED)
 
+    @property
+    def mean(self) -> float:
+        """Its mean, in milliseconds."""
+        return self.offset + self.shape * self.scale
+
     def given(self) -> list[float]:
         """As the agent reads it."""
         return [self.offset, self.shape, self.scale]
@@ -57,7 +61,7 @@ INJECTED: Mapping[str, Law] = {
     "request": Law(offset=2, scale=6),
     "response": Law(offset=2, scale=8),
 }
-NOTHING: Mapping[str, Law] = dict.fromkeys(INJECTED, Law(offset=NULL_MS))
+CONSTANT: Mapping[str, Law] = {name: Law(offset=law.mean) for name, law in INJECTED.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,26 +81,39 @@ class Rest:
     tool: float
 
     @classmethod
-    def of(cls, kind: str, *, is_restored: bool, sent: float, whole_ms: float, noted: Mapping[str, Any]) -> Rest:
-        """The rest of a call to the agent into which nothing but a constant was injected.
+    def of(
+        cls,
+        kind: str,
+        *,
+        is_restored: bool,
+        sent: float,
+        whole_ms: float,
+        noted: Mapping[str, Any],
+        answered: float,
+    ) -> Rest:
+        """The rest of a call to the agent whose injected times are constants.
 
         Args:
             kind: "cold" or "warm".
             is_restored: Whether the agent waits for its start after the request reached it.
-    whole_ms: How long the call took, the answer's body included.
+            sent: Unix time at which the request was sent.
+            whole_ms: How long the call took, the answer's body included.
             noted: What the agent's clock says.
+            answered: What it says of the moment when the agent had answered: the session's next call tells it.
         """
-        start = NULL_MS if kind == COLD else 0.0
+        waited = {name: law.offset for name, law in CONSTANT.items()}
+        if kind == WARM:
+            waited["start"] = 0.0
         before = (noted["received"] - sent) * 1e3
-        inside = (noted["ended"] - noted["received"]) * 1e3
+        inside = (answered - noted["received"]) * 1e3
         return cls(
             kind=kind,
-            whole=whole_ms - start - 4 * NULL_MS,
-            start=(noted["began"] - sent) * 1e3 - NULL_MS - start,
-            before=before - NULL_MS - (0.0 if is_restored else start),
-            outside=whole_ms - inside - NULL_MS - (before if kind == COLD else NULL_MS),
-            model=noted["model"] - NULL_MS,
-            tool=noted["tool"] - NULL_MS,
+            whole=whole_ms - sum(waited.values()),
+            start=(noted["began"] - sent) * 1e3 - waited["request"] - waited["start"],
+            before=before - waited["request"] - (0.0 if is_restored else waited["start"]),
+            outside=whole_ms - inside - waited["response"] - (before if kind == COLD else waited["request"]),
+            model=noted["model"] - waited["model"],
+            tool=noted["tool"] - waited["tool"],
         )
 
 

@@ -30,23 +30,23 @@ from bedrock_agentcore import BedrockAgentCoreApp, BedrockAgentCoreContext  # no
 from opentelemetry import trace  # noqa: E402
 
 tracer = trace.get_tracer("injected")
-noted = {"calls": 0, "received": 0.0}
+noted = {"calls": 0, "received": 0.0, "answered": 0.0}
 
 
-class Receipt:
-    """Notes when a request reaches the process, before the SDK reads it."""
-
-    def __init__(self, app):
-        self.app = app
+class App(BedrockAgentCoreApp):
+    """Notes when a request reaches the process, before the SDK reads it, and when the SDK has answered it."""
 
     async def __call__(self, scope, receive, send):
-        if scope.get("path") == "/invocations":
-            noted["received"] = time.time()
-        await self.app(scope, receive, send)
+        if scope.get("path") != "/invocations":
+            return await super().__call__(scope, receive, send)
+        noted["received"] = time.time()
+        try:
+            return await super().__call__(scope, receive, send)
+        finally:
+            noted["answered"] = time.time()
 
 
-app = BedrockAgentCoreApp()
-app.add_middleware(Receipt)
+app = App()
 
 
 def _span(operation, **attributes):
@@ -56,7 +56,7 @@ def _span(operation, **attributes):
 @app.entrypoint
 def answer(payload, context):
     """Wait as injected, and return what the agent's own clock says: the calls without injected times are read."""
-    injected = payload.get("instead", _INJECTED)
+    injected, previous_answered = payload.get("instead", _INJECTED), noted["answered"]
     noted["calls"] += 1
     if _IS_RESTORED and noted["calls"] == 1:
         _wait("start", injected)
@@ -75,7 +75,7 @@ def answer(payload, context):
                 from_ns = time.monotonic_ns()
                 _wait(name, injected)
                 took[name] = (time.monotonic_ns() - from_ns) / 1e6
-    return {"received": noted["received"], "began": began, "ended": time.time(), **took}
+    return {"received": noted["received"], "began": began, "previous_answered": previous_answered, **took}
 
 
 if __name__ == "__main__":
