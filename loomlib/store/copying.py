@@ -19,6 +19,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 from ..errors import StoreError
 from .columns import UtcDateTime, storable
 from .database import Database
+from .figure_tables import figure_days
 from .postgresql import COPY_LOCK, lock
 from .schema import migrate
 from .tables import metadata
@@ -129,7 +130,8 @@ def _raw_tables() -> Iterator[Table]:
     Texts of JSON and compressed texts are copied as they are stored: reading and writing them anew could change them.
     """
     raw = MetaData()
-    for table in metadata.sorted_tables:
+    # Last: the invocations that are copied mark the target's days.
+    for table in sorted(metadata.sorted_tables, key=lambda table: table is figure_days):
         columns = (Column(column.name, _stored(column.type), primary_key=column.primary_key) for column in table.c)
         yield Table(table.name, raw, *columns)
 
@@ -144,6 +146,8 @@ def _copy(table: Table, reading: Connection, writing: Connection, progress: Prog
     total = reading.execute(select(func.count()).select_from(table)).scalar_one()
     done, sent = 0, 0
     progress(table.name, done, total)
+    if table.name == figure_days.name:
+        writing.execute(table.delete())  # what the triggers added for the copied invocations
     for rows in _batches(table, reading):
         converted = [_converted(table, row, writing) for row in rows]
         writing.execute(table.insert(), converted)

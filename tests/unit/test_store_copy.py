@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from sqlalchemy import BigInteger, Boolean, Double, Integer, LargeBinary
+from sqlalchemy import text as sql
 from store_rows import query
 
 from loomlib.cli.main import cli
@@ -46,7 +47,7 @@ def value(kind: Any, row: int, *, is_key: bool) -> Any:
         case Double():
             return row / 3 if row < 3 else float("inf")
         case LargeBinary():
-            return bytes([0, row])
+            return row.to_bytes(4)
         case AgentText():
             return f"{ODD} {row}"
         case _:
@@ -69,6 +70,7 @@ def fill(url: str, rows: int = 3) -> None:
                     for row in range(1, rows + 1)
                 ],
             )
+        connection.execute(sql("DELETE FROM figure_days WHERE timed IS NULL"))  # which the invocations added
     database.close()
 
 

@@ -20,9 +20,10 @@ _POSTGRESQL: Final = (
     f"""
     CREATE FUNCTION loom_mark_day(agent integer, sent double precision, of_tenant text) RETURNS void
     LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-    DECLARE changed integer := floor(sent / 86400);
+    DECLARE changed integer;
     BEGIN
-        IF agent IS NULL OR sent IS NULL THEN RETURN; END IF;
+        IF agent IS NULL OR sent IS NULL OR NOT sent BETWEEN 0 AND 1e11 THEN RETURN; END IF;
+        changed := floor(sent / 86400);
         UPDATE figure_days SET is_current = false WHERE agent_id = agent AND day = changed AND is_current;
         IF NOT FOUND AND NOT EXISTS (SELECT 1 FROM figure_days WHERE agent_id = agent AND day = changed) THEN
             {_INSERT} VALUES (agent, changed, of_tenant, false, false) ON CONFLICT DO NOTHING;
@@ -62,7 +63,7 @@ def _sqlite_mark(row: str) -> str:
     return (
         f"UPDATE figure_days SET is_current = 0 WHERE {of_day} AND is_current; "  # noqa: S608
         f"{_INSERT} SELECT {row}.agent_id, {_SQLITE_DAY.format(row=row)}, {row}.tenant, 0, 0 "
-        f"WHERE {row}.client_invoke_time IS NOT NULL AND NOT EXISTS (SELECT 1 FROM figure_days WHERE {of_day});"
+        f"WHERE {row}.client_invoke_time BETWEEN 0 AND 1e11 AND NOT EXISTS (SELECT 1 FROM figure_days WHERE {of_day});"
     )
 
 
@@ -128,7 +129,7 @@ def upgrade() -> None:
         op.execute("SET LOCAL loom.tenant = '*'")  # the days of every tenant (`row_security`)
     day = _SQLITE_DAY.format(row="invocations") if is_sqlite else "floor(client_invoke_time / 86400)"
     states = "0, 0" if is_sqlite else "false, false"
-    sent = "FROM invocations WHERE client_invoke_time IS NOT NULL"
+    sent = "FROM invocations WHERE client_invoke_time BETWEEN 0 AND 1e11"
     op.execute(f"{_INSERT} SELECT DISTINCT agent_id, {day}, tenant, {states} {sent}")
     for statement in _sqlite() if is_sqlite else _POSTGRESQL:
         op.get_bind().exec_driver_sql(statement)
