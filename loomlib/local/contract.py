@@ -90,6 +90,7 @@ class CallIdentity:
         client_id: Its client.
         scopes: Its scopes.
         expires_at: When it expires, as Unix time.
+        tenant: The tenant of the token's user, or of the session that calls; empty for none.
         checks: The rules that decided.
     """
 
@@ -101,6 +102,7 @@ class CallIdentity:
     client_id: str = ""
     scopes: tuple[str, ...] = ()
     expires_at: float | None = None
+    tenant: str = ""
     checks: tuple[ClaimCheck, ...] = ()
 
 

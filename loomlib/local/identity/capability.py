@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..access.resource_policies import ResourcePolicies
 from ..capabilities import Capabilities, ServiceContext
-from .inbound import CognitoPools, InboundAuthorizer, UserTokens
+from .inbound import CognitoPools, InboundAuthorizer, SessionTenants, UserTokens
 from .local_issuer import LocalIssuer
 from .outbound import OutboundIdentity, discovery_urls
 
@@ -34,7 +34,7 @@ def add_identity(context: ServiceContext, capabilities: Capabilities) -> Service
     local, web = LocalIssuer(home, url), LocalIssuer(home, url, "sts")
     issuers = (local, web, CognitoPools())
     policies = ResourcePolicies(resources)
-    inbound = InboundAuthorizer(issuers, context.telemetry.logs, policies)
+    inbound = InboundAuthorizer(issuers, context.telemetry.logs, SessionTenants(home), policies)
     users = UserTokens(issuers, lambda: discovery_urls(resources), inbound.tokens)
     outbound = OutboundIdentity(home, resources, url=url, issuer=web, local_issuer=local, verify=users.verify)
     capabilities.resources += outbound.resources

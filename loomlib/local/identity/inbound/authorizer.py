@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -26,6 +27,7 @@ from ...log_groups import runtime_group
 from ...wire import ChallengeError, RefusedError
 from ..addresses import IssuerError
 from .rules import AuthorizerRules, scopes_of
+from .tenants import SessionTenants, tenant_of
 
 if TYPE_CHECKING:
     from .key_sets import KnownIssuer
@@ -56,11 +58,18 @@ class InboundAuthorizer:
     Args:
         issuers: Issuers of this service itself.
         sink: Takes the decisions as log lines.
+        sessions: Which tenant's each session is.
         policies: The resource-based policies of runtimes and endpoints; None where there are none.
     """
 
-    def __init__(self, issuers: Sequence[KnownIssuer], sink: LogSink, policies: ResourcePolicies | None = None) -> None:
-        self._issuers, self._sink, self._policies = issuers, sink, policies
+    def __init__(
+        self,
+        issuers: Sequence[KnownIssuer],
+        sink: LogSink,
+        sessions: SessionTenants,
+        policies: ResourcePolicies | None = None,
+    ) -> None:
+        self._issuers, self._sink, self._policies, self._sessions = issuers, sink, policies, sessions
         self._verifier: TokenVerifier | None = None
         self._rules: dict[tuple[str, str], AuthorizerRules] = {}
 
@@ -99,6 +108,8 @@ class InboundAuthorizer:
             else:
                 identity, details = await self._by_token(caller, caller.bearer, version, qualifier)
             self._check_policies(caller, version, qualifier, operation)
+            if session_id:
+                identity = replace(identity, tenant=self._sessions.enter(caller, version, session_id, identity))
         except RefusedError as refused:
             checks: Sequence[ClaimCheck] = refused.members.pop("checks", ())
             self._record(version, qualifier, about, refused, None, {"claims": _shown(checks)})
@@ -173,6 +184,7 @@ class InboundAuthorizer:
             client_id=_text(claims.get("client_id")),
             scopes=scopes_of(claims),
             expires_at=float(claims["exp"]),
+            tenant=tenant_of(claims),
             checks=checks,
         )
         return identity, {"algorithm": verified.algorithm, "keyId": verified.key.kid or ""}
@@ -230,6 +242,7 @@ class InboundAuthorizer:
         if identity is not None:
             document |= {
                 "caller": identity.caller[:1_000],
+                "tenant": identity.tenant[:_SHOWN_CHARACTERS],
                 "userId": identity.user_id[:_SHOWN_CHARACTERS],
                 "issuer": identity.issuer,
                 "subject": identity.subject[:_SHOWN_CHARACTERS],

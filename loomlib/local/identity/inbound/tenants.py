@@ -1,0 +1,95 @@
+"""Which tenant a caller belongs to, and which tenant's a session is: no caller enters another tenant's session.
+
+AWS leaves the mapping from users to sessions to the caller's backend; the local AgentCore refuses in its place. The
+tenant is read from the verified token, never from a payload or a header, and a session that calls another agent passes
+its own tenant on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+from ...contract import CallIdentity, RuntimeVersion
+from ...guard import Caller
+from ...wire import RefusedError
+
+TENANT_CLAIMS: Final = ("tenant_id", "custom:tenant", "tenant")
+"""The claims that name the tenant of a token's user; the first that is a text counts."""
+
+_FILE: Final = "session-tenants.jsonl"
+
+
+def tenant_of(claims: Mapping[str, Any]) -> str:
+    """Return the tenant that a verified token names; "" if it names none.
+
+    Args:
+        claims: The claims of the token.
+    """
+    return next((value for name in TENANT_CLAIMS if isinstance(value := claims.get(name), str) and value), "")
+
+
+class SessionTenants:
+    """The tenants of sessions. They outlive the service, as the files of a session do.
+
+    Args:
+        home: The service's folder.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / _FILE
+        self._tenants: dict[str, str] = {}
+        if self._file.exists():
+            for line in self._file.read_text("utf-8").splitlines():
+                self._read(line)
+
+    def enter(self, caller: Caller, version: RuntimeVersion, session_id: str, identity: CallIdentity) -> str:
+        """Let a caller into a session, which is its tenant's from then on; return the tenant, "" for none.
+
+        Args:
+            caller: The caller.
+            version: The version that is called.
+            session_id: The runtime session.
+            identity: The caller as it was verified.
+
+        Raises:
+            RefusedError: The session is another tenant's. The owner of the service enters every session.
+        """
+        principal = None if caller.key is None else caller.principal
+        if caller.key is not None and principal is None:
+            return ""
+        tenant = identity.tenant
+        if principal is not None:
+            tenant = self._tenants.get(_key(principal.runtime_id, principal.session_id), "")
+        key = _key(version.runtime_id, session_id)
+        if (known := self._tenants.get(key, "")) != tenant:
+            if known:
+                raise RefusedError("AccessDeniedException", 403, "The session belongs to another tenant")
+            self._keep(key, tenant)
+        return tenant
+
+    def _keep(self, key: str, tenant: str) -> None:
+        line = json.dumps({"session": key, "tenant": tenant}) + "\n"
+        descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, line.encode())
+        finally:
+            os.close(descriptor)
+        self._tenants[key] = tenant
+
+    def _read(self, line: str) -> None:
+        try:
+            record: object = json.loads(line)
+        except ValueError:  # the line that was being written when the machine stopped
+            return
+        if isinstance(record, dict):
+            values = cast("dict[str, object]", record)
+            self._tenants[str(values.get("session"))] = str(values.get("tenant"))
+
+
+def _key(runtime_id: str, session_id: str) -> str:
+    return hashlib.sha256(f"{runtime_id}\n{session_id}".encode()).hexdigest()[:32]
