@@ -47,6 +47,7 @@ PACKAGES = (
     "loomlib.evals",
     "loomlib.evals.compare",
     "loomlib.experiments",
+    "loomlib.hub",
     "loomlib.imports.bedrock_agents",
     "loomlib.imports.bedrock_agents.parity",
     "loomlib.latency",

@@ -81,7 +81,11 @@ def up(folder: Path, arguments: tuple[str, ...]) -> None:
     from ..hub import check_hub, read_settings
 
     settings = read_settings(folder)
-    if failed := [item for item in check_hub(settings) if not item.ok]:
+    failed = [item for item in check_hub(settings) if not item.ok]
+    for item in failed:
+        if not item.stops_all:
+            say(f"{item.name}: {item.seen}; until it is fixed, this user's server does not start: {item.fix}")
+    if failed := [item for item in failed if item.stops_all]:
         raise LoomError(
             "The hub cannot start", on="; ".join(f"{item.name}: {item.seen}" for item in failed), try_=failed[0].fix
         )

@@ -1,10 +1,10 @@
 """A hub: JupyterHub for a class or a team on one machine, each user with an own local AgentCore.
 
-Examples:
-    In `jupyterhub_config.py`, which `loom hub init` writes:
+`loom hub init FOLDER` writes the settings and a `jupyterhub_config.py` that calls `configure`.
 
-    >>> from loomlib.hub import HubSettings, configure
-    >>> configure(c, HubSettings(folder="/srv/hub", host="hub.example.org"))
+Examples:
+    >>> from loomlib.hub import check_hub, read_settings
+    >>> [check.name for check in check_hub(read_settings("/srv/hub")) if not check.ok]
 """
 
 from .certificate import HubCertificate, make_certificate, read_certificate

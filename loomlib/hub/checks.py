@@ -34,12 +34,16 @@ _LONGEST_RUN_FOLDER: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubCheck:
-    """The result of one check: whether it passed, what was found, and how to fix it."""
+    """The result of one check: whether it passed, what was found, and how to fix it.
+
+    `stops_all` is False where only some users cannot start their server until it is fixed.
+    """
 
     name: str
     ok: bool
     seen: str
     fix: str = ""
+    stops_all: bool = True
 
 
 def check_hub(settings: HubSettings) -> Iterator[HubCheck]:
@@ -53,6 +57,7 @@ def check_hub(settings: HubSettings) -> Iterator[HubCheck]:
     if settings.has_system_users:
         yield _guarded("Python for users", _readable)
         yield _guarded("users", lambda: _users(settings))
+        yield from _homes(settings)
     else:
         seen = "one account for all: a user can open the files of others, and sign in as them"
         yield HubCheck(name="users", ok=True, seen=seen)
@@ -135,6 +140,38 @@ def _readable() -> str:
 
 
 def _users(settings: HubSettings) -> str:
+    accounts = _accounts(settings)
+    if not accounts:
+        raise LoomError(
+            "Nobody may sign in", on=settings.group, try_=f"useradd -m -G {settings.group} NAME; passwd NAME"
+        )
+    longest = max((settings.run / name for name in accounts), key=lambda path: len(str(path)))
+    if len(str(longest)) > _LONGEST_RUN_FOLDER:
+        raise LoomError(
+            "The path is too long for the sockets of kernels",
+            on=str(longest),
+            try_="a hub's folder with a shorter path, such as /srv/hub",
+        )
+    return f"{plural(len(accounts), 'user')} may sign in"
+
+
+def _homes(settings: HubSettings) -> Iterator[HubCheck]:
+    try:
+        accounts = _accounts(settings)
+    except LoomError:
+        return  # the check of the users says so
+    well = 0
+    for account in accounts.values():
+        try:
+            check_home(Path(account.pw_dir), account.pw_uid)
+            well += 1
+        except LoomError as error:
+            seen = f"{error.what} ({error.on})"
+            yield HubCheck(name=f"home of {account.pw_name}", ok=False, seen=seen, fix=error.try_, stops_all=False)
+    yield HubCheck(name="homes", ok=True, seen=f"{plural(well, 'home folder')} closed to others")
+
+
+def _accounts(settings: HubSettings) -> dict[str, pwd.struct_passwd]:
     accounts: dict[str, pwd.struct_passwd] = {}
     for name in (settings.group, settings.teachers):
         try:
@@ -149,19 +186,7 @@ def _users(settings: HubSettings) -> str:
                 raise LoomError(
                     "A member of the group is no user", on=f"{member} in {name}", try_=f"useradd -m {member}"
                 ) from error
-    if not accounts:
-        raise LoomError(
-            "Nobody may sign in", on=settings.group, try_=f"useradd -m -G {settings.group} NAME; passwd NAME"
-        )
-    for account in accounts.values():
-        check_home(Path(account.pw_dir), account.pw_uid)
-        if len(str(settings.run / account.pw_name)) > _LONGEST_RUN_FOLDER:
-            raise LoomError(
-                "The path is too long for the sockets of kernels",
-                on=str(settings.run / account.pw_name),
-                try_="a hub's folder with a shorter path, such as /srv/hub",
-            )
-    return f"{plural(len(accounts), 'user')} may sign in; their home folders are closed to others"
+    return accounts
 
 
 def _memory() -> str:

@@ -81,12 +81,13 @@ def prepare_folder(settings: HubSettings) -> list[Path]:
     return made
 
 
-def read_settings(folder: Path) -> HubSettings:
+def read_settings(folder: Path | str) -> HubSettings:
     """Read the settings of the hub in a folder from its `hub.toml`.
 
     Raises:
         LoomError: The folder is no hub's, a setting is wrong, or others than its owner and root can change them.
     """
+    folder = Path(folder)
     file = folder.absolute() / _SETTINGS
     try:
         status = file.stat()

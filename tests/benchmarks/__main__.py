@@ -2,7 +2,7 @@
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, coverage, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways,
-arrivals, ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, report, redaction, sandbox,
+arrivals, ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, hub, report, redaction, sandbox,
 code, functions, knowledge, starts, load, search, tiny,
 aiperf.
 """
@@ -28,6 +28,7 @@ from . import (
     bench_evals,
     bench_functions,
     bench_gateways,
+    bench_hub,
     bench_identity,
     bench_import,
     bench_intake,
@@ -93,6 +94,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "agui": bench_agui.rows,
     "panels": bench_panels.rows,
     "learners": bench_learners.rows,
+    "hub": bench_hub.rows,
     "report": bench_report.rows,
     "redaction": bench_redaction.rows,
 }
