@@ -64,6 +64,11 @@ _JUNIT = click.option(
 @click.option("--resume", "run_id", metavar="RUN", help="Resume a run that was stopped or killed.")
 @click.option("--reuse", is_flag=True, help="Reuse stored answers of the same agent, version and prompt.")
 @click.option("--name", default="", help="Name of the run in `loom runs`.")
+@click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Let the workers of a Dask cluster ask the cases; its scheduler, such as tcp://host:8786.",
+)
 @_JUNIT
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write the whole run as JSON to this file.")
 @pass_command_context
@@ -82,6 +87,7 @@ def evaluate(
     run_id: str | None,
     reuse: bool,
     name: str,
+    dask: str | None,
     junit: str | None,
     json_file: str | None,
 ) -> int:
@@ -105,7 +111,7 @@ def evaluate(
         before = reports.find_baseline(bench, baseline or "", cases, other_than=run_id or "")
         run = run_evaluation(
             bench.agent(agent, deploy=True), cases, chosen, repeats, concurrency=concurrency, timeout_s=timeout_s,
-            run_id=run_id, reuse=reuse, name=name, progress=LogLines(say),
+            run_id=run_id, reuse=reuse, name=name, progress=LogLines(say), dask=dask,
         )  # fmt: skip
         return _conclude(command, run, before, requests=requests, margin=margin / 100, junit=junit, json_file=json_file)
 

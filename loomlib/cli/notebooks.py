@@ -27,9 +27,21 @@ from .output import emit_json, say, seconds_since
     show_default=True,
     help="Replace passwords in words and personal data; secrets are always replaced.",
 )
+@click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Let the workers of a Dask cluster make the calls of latency_study, or ask the cases of eval_set; its "
+    "scheduler, such as tcp://host:8786.",
+)
 @pass_command_context
 def report(
-    command: CommandContext, name: str, others: tuple[str, ...], pairs: tuple[str, ...], out: str, redact: bool
+    command: CommandContext,
+    name: str,
+    others: tuple[str, ...],
+    pairs: tuple[str, ...],
+    out: str,
+    redact: bool,
+    dask: str | None,
 ) -> int:
     """Run the report NAME, or the notebook at that path, and write notebook, HTML page and JSON.
 
@@ -47,6 +59,8 @@ def report(
         if key in parameters:
             raise ReportError("A parameter was given twice", on=key, try_="one -p per name")
         parameters[key] = value
+    if dask:
+        parameters["dask"] = dask
     where = parameters.get("where", command.where)
     if where != "local":
         parameters.setdefault("where", where)

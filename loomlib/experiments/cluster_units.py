@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from loomlib.errors import StudyError, StudyInterruptedError
-from loomlib.jobs.dask import ClusterConnection, Reference, Refusal, found, loom_release
+from loomlib.jobs.dask import ClusterConnection, DaskCluster, Reference, Refusal, found, loom_release
 
+from .ledger import StudyLedger
+from .run_ledger import RUNNING_STATE
 from .units import MeasuredUnit, UnitOutcome
 
 U = TypeVar("U", bound=MeasuredUnit)
@@ -18,29 +20,93 @@ _TASK: Final = "loomlib.experiments.worker_units:measure_units"
 """The worker's module imports the study's, which imports this one."""
 
 
-class UnitsOnCluster(Generic[U]):
-    """Gives the chains of units of a study to workers, and their outcomes to the study.
+class DistributedStudy(Protocol[U]):
+    """What measuring on a cluster needs of a study; `Study` has it."""
+
+    study_id: str
+
+    def units(self) -> Sequence[U]:
+        """Read the units from the store."""
+        ...
+
+    def condition(self, unit: U) -> str:
+        """Return the name under which progress counts the unit."""
+        ...
+
+    def chain(self, unit: U) -> str:
+        """Return the name of a unit's chain, which one worker measures in its order."""
+        ...
+
+    def for_workers(self) -> Reference:
+        """Return how a worker makes the study."""
+        ...
+
+    def stored_outcome(self, unit: U) -> UnitOutcome | None:
+        """Return the outcome of a unit that a killed process left running, if it is stored elsewhere."""
+        ...
+
+
+class DistributedRun(Protocol):
+    """What measuring on a cluster needs of a study's run; `StudyRun` has it."""
+
+    ledger: StudyLedger
+
+    def count(self, condition: str, *, failed: bool) -> None:
+        """Count a unit as measured or failed."""
+        ...
+
+    def report(self, stage: str = "") -> None:
+        """Report the study's progress."""
+        ...
+
+
+async def measure_on_cluster(
+    study: DistributedStudy[U],
+    pending: Sequence[U],
+    run: DistributedRun,
+    cluster: DaskCluster,
+    check: Callable[[], None],
+) -> None:
+    """Measure the pending units of a study by the workers of a cluster.
 
     Args:
+        study: The study.
+        pending: The units in the order of the plan.
+        run: The study's run, which holds its lease.
+        cluster: The cluster.
+        check: Called before each chain of units; raises to stop the study.
+    """
+    job = job_text(study.for_workers(), study.study_id)
+    async with (
+        run.ledger.recorded_machine() as conditions,
+        cluster.connected(at_once=None, report=run.report) as connection,
+    ):
+        run.ledger.save(RUNNING_STATE, dask={"workers": connection.workers, "threads": connection.threads})
+        measuring = _UnitsOnCluster(study, run, connection, job, conditions.save_when_due)
+        await measuring.measure(_chains(pending, study.chain), check)
+
+
+class _UnitsOnCluster(Generic[U]):
+    """Gives chains of units to workers, and stores their outcomes.
+
+    Args:
+        study: The study.
+        run: Its run.
         connection: The connection to the cluster.
-        job: What the workers need to know of the study, from `job_text`.
-        study_id: The study.
-        settle: Decides the state of units that a killed worker left running, by their positions, and returns those
-            that are still to be measured.
-        record: Stores an outcome.
+        job: What the workers need to know of the study.
+        save_conditions: Stores the machine's conditions when that is due.
     """
 
     def __init__(
         self,
+        study: DistributedStudy[U],
+        run: DistributedRun,
         connection: ClusterConnection,
         job: str,
-        study_id: str,
-        *,
-        settle: Callable[[Sequence[int]], Sequence[int]],
-        record: Callable[[int, UnitOutcome], None],
+        save_conditions: Callable[[], object],
     ) -> None:
-        self._connection, self._job, self._study_id = connection, job, study_id
-        self._settle, self._record = settle, record
+        self._study, self._run, self._connection, self._job = study, run, connection, job
+        self._save_conditions = save_conditions
         self._measure: Callable[..., str] = found(_TASK)
 
     async def measure(self, chains: Sequence[Sequence[U]], check: Callable[[], None]) -> None:
@@ -74,7 +140,7 @@ class UnitsOnCluster(Generic[U]):
     async def _chain(self, positions: Sequence[int]) -> None:
         while positions:
             result = await self._connection.call(
-                self._measure, self._job, json.dumps(list(positions)), name=f"measure-{self._study_id}"
+                self._measure, self._job, json.dumps(list(positions)), name=f"measure-{self._study.study_id}"
             )
             if isinstance(result, Refusal):
                 raise StudyError(result.what, on=f"worker {result.worker}: {result.on}", try_=result.try_)
@@ -89,6 +155,27 @@ class UnitsOnCluster(Generic[U]):
             # What is left was claimed by a worker that was killed: Dask gave its task to this one.
             left = [position for position in positions if position not in measured]
             positions = self._settle(left) if left else ()
+
+    def _record(self, position: int, outcome: UnitOutcome) -> None:
+        (unit,) = self._units([position])
+        self._run.ledger.record(unit, outcome)
+        self._run.count(self._study.condition(unit), failed=outcome.failure is not None)
+        self._run.report()
+        self._save_conditions()
+
+    def _settle(self, positions: Sequence[int]) -> list[int]:
+        """Decide the state of units that a killed worker left running; return the positions still to be measured."""
+        self._run.ledger.check_lease()
+        self._run.ledger.settle(self._units(positions), self._study.stored_outcome)
+        settled = self._units(positions)
+        for unit in settled:
+            if not unit.is_pending:
+                self._run.count(self._study.condition(unit), failed=unit.is_failed)
+        return [unit.position for unit in settled if unit.is_pending]
+
+    def _units(self, positions: Sequence[int]) -> list[U]:
+        wanted = set(positions)
+        return [unit for unit in self._study.units() if unit.position in wanted]
 
 
 def _outcome(values: Mapping[str, Any], worker: str, stop: StudyInterruptedError | None) -> UnitOutcome:
@@ -110,7 +197,7 @@ def job_text(study: Reference, study_id: str) -> str:
     return json.dumps({"release": loom_release(), "study": study.stored(), "study_id": study_id})
 
 
-def chains_of(units: Sequence[U], chain: Callable[[U], str]) -> list[list[U]]:
+def _chains(units: Sequence[U], chain: Callable[[U], str]) -> list[list[U]]:
     """Group units by their chain, in the order in which the chains begin.
 
     Args:

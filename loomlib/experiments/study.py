@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Self, TypeVar, cast
 
 from loomlib.errors import StoreError, StudyError, StudyInterruptedError
@@ -17,7 +18,7 @@ from loomlib.jobs import OwnThread, Progress
 from loomlib.jobs.dask import PROCESS, DaskCluster, Reference, chosen_cluster
 from loomlib.presentation.formats import seconds
 
-from .cluster_units import UnitsOnCluster, chains_of, job_text
+from .cluster_units import measure_on_cluster
 from .environment import describe_client
 from .ledger import StudyLedger
 from .progress import ProgressCounter, ProgressSnapshot, StudySnapshot, choose_progress
@@ -336,7 +337,8 @@ class Study(ABC, Generic[U, R]):
                 if cluster is None:
                     await self._measure(pending, run, budget_s)
                 elif pending:
-                    await self._measure_on_cluster(pending, run, budget_s, cluster)
+                    check = partial(self._check_budget, run, budget_s)
+                    await measure_on_cluster(self, pending, run, cluster, check)
                 await self.finish(run)
                 ledger.check_lease()
                 ledger.save(COMPLETE, finished=True)
@@ -359,39 +361,6 @@ class Study(ABC, Generic[U, R]):
             finally:
                 # Also when cancelled: a session that stays open is an agent left running until its idle time-out.
                 await asyncio.shield(procedure.close())
-
-    async def _measure_on_cluster(
-        self, pending: Sequence[U], run: StudyRun, budget_s: float | None, cluster: DaskCluster
-    ) -> None:
-        job = job_text(self.for_workers(), self.study_id)
-        async with run.ledger.recorded_machine() as conditions:
-
-            def record(position: int, outcome: UnitOutcome) -> None:
-                unit = self._unit(position)
-                run.ledger.record(unit, outcome)
-                run.count(self.condition(unit), failed=outcome.failure is not None)
-                run.report()
-                conditions.save_when_due()
-
-            def settle(positions: Sequence[int]) -> list[int]:
-                run.ledger.check_lease()
-                wanted = set(positions)
-                units = [unit for unit in self.units() if unit.position in wanted]
-                run.ledger.settle(units, self.stored_outcome)
-                settled = [self._unit(position) for position in positions]
-                for unit in settled:
-                    if not unit.is_pending:
-                        run.count(self.condition(unit), failed=unit.is_failed)
-                return [unit.position for unit in settled if unit.is_pending]
-
-            async with cluster.connected(at_once=None, report=run.report) as connection:
-                run.ledger.save(RUNNING_STATE, dask={"workers": connection.workers, "threads": connection.threads})
-                measuring = UnitsOnCluster[U](connection, job, self.study_id, settle=settle, record=record)
-                chains = chains_of(pending, self.chain)
-                await measuring.measure(chains, lambda: self._check_budget(run, budget_s))
-
-    def _unit(self, position: int) -> U:
-        return next(unit for unit in self.units() if unit.position == position)
 
     def _check_budget(self, run: StudyRun, budget_s: float | None) -> None:
         if budget_s is not None and run.elapsed_s >= budget_s:

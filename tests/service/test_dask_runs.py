@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import threading
 import time
@@ -15,6 +16,7 @@ import dask_targets
 import pytest
 from dask_cluster import LocalDask, local_dask
 from echo_agent import ECHO_AGENT
+from loom_command import LoomCommand
 from waiting import wait_until
 
 import loomlib as loom
@@ -261,6 +263,16 @@ def test_a_call_whose_worker_was_killed_is_made_by_another(
     assert result.state == "complete"
     assert [call.is_done for call in result.calls] == [True] * 4
     assert len({call.invocation_id for call in result.calls}) == 4
+
+
+def test_the_command_evaluates_on_a_cluster(
+    echo: loom.Agent, home: Path, cluster: LocalDask, loom_command: LoomCommand, tmp_path: Path
+) -> None:
+    prompts(["one", "two"]).write(tmp_path / "set.json")
+    arguments = ("evaluate", echo.name, "set.json", "-e", "regex:o", "--dask", cluster.address)
+    done = loom_command.run(*arguments, environment={**os.environ, "LOOM_HOME": str(home)}, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "2/2 answered" in done.stderr
 
 
 def test_studies_that_cannot_be_distributed_say_so(echo: loom.Agent, cluster: LocalDask) -> None:
