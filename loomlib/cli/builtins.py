@@ -15,6 +15,7 @@ from . import (
     deploying,
     doctor,
     evals,
+    history,
     hub,
     identity,
     lab,
@@ -60,6 +61,7 @@ def loom_commands() -> dict[str, click.Command]:
         identity,
         tenants,
         store,
+        history,
         hub,
     )
     return {str(command.name): command for module in modules for command in module.COMMANDS}

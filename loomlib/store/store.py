@@ -15,6 +15,7 @@ from .eval_answers import EvalAnswers
 from .eval_runs import EvalRuns
 from .figures import FigureQueries
 from .groups import AgentGroups
+from .history import StoredHistory
 from .invocations import Invocations
 from .measurements import Measurements
 from .releases import StoredReleases
@@ -50,6 +51,7 @@ class Store:
         self.alerts = Alerts(database)
         self.releases = StoredReleases(database)
         self.groups = AgentGroups(database)
+        self.history = StoredHistory(database, identity)
 
     @classmethod
     def open(cls, url: str, *, tenant: str = DEFAULT_TENANT, user: str = "", lock_timeout_s: float = 30.0) -> Store:

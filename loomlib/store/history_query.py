@@ -1,0 +1,110 @@
+"""SQL over the exported history and the store, by DuckDB: it reads these rows and can do nothing else."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import StoreError
+from .database import Database
+from .history_export import ExportSelection, export_rows
+from .history_files import HistoryFolder, details, import_duckdb, kind_of, read_list
+from .tables import agents, invocations
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MEMORY: Final = "1GB"
+_VECTOR: Final = 2048
+"""Rows of a vector, in which DuckDB counts what it returns."""
+
+
+def query_history(
+    database: Database, folder: HistoryFolder, sql: str, *, live: bool, limit: int, timeout_s: float
+) -> pd.DataFrame:
+    """Return the rows of a SELECT over the exported tables.
+
+    Args:
+        database: The store's database.
+        folder: The exported history; it need not exist.
+        sql: One SELECT.
+        live: Also read the rows of the store that are not exported.
+        limit: The most rows.
+        timeout_s: The most seconds.
+
+    Raises:
+        StoreError: It is not one SELECT, or DuckDB refuses it.
+    """
+    duckdb = import_duckdb()
+    _refuse_others(duckdb, sql)
+    with _not_exported(database, folder) if live else nullcontext() as rest:
+        folders = [folder] if rest is None else [folder, rest]
+        with duckdb.connect(config={"memory_limit": _MEMORY, "threads": 2}) as connection:
+            files = _create_views(connection, folders)
+            _confine(connection, files)
+            stop = threading.Timer(timeout_s, connection.interrupt)
+            stop.start()
+            try:
+                connection.execute(_bare(sql))
+                return connection.fetch_df_chunk(-(-limit // _VECTOR)).head(limit)
+            except duckdb.InterruptException as error:
+                raise StoreError(
+                    "The query took too long", on=f"{timeout_s:g} s", try_="a smaller range, or a larger timeout_s"
+                ) from error
+            except duckdb.Error as error:
+                raise StoreError(
+                    f"DuckDB refused the query: {error}",
+                    try_='bench.history.query("SELECT * FROM invocations LIMIT 5")',
+                ) from error
+            finally:
+                stop.cancel()
+
+
+def _bare(sql: str) -> str:
+    return sql.strip().rstrip(";")
+
+
+def _refuse_others(duckdb: Any, sql: str) -> None:
+    """Refuse what is not one SELECT, before anything is read: COPY could write over the exported files."""
+    try:
+        statements = duckdb.extract_statements(_bare(sql))
+    except duckdb.Error as error:
+        raise StoreError(f"DuckDB cannot read the query: {error}", try_="one SELECT") from error
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise StoreError("Only one SELECT can be run over the history", try_="SELECT … FROM invocations")
+
+
+def _create_views(connection: Any, folders: list[HistoryFolder]) -> list[Path]:
+    read: list[Path] = []
+    for table in (agents, invocations, *details()):
+        files = [file for folder in folders for file in folder.files(table)]
+        if table is agents:
+            files = files[-1:]  # the newest: each export writes all agents
+        columns = ", ".join(f'CAST(NULL AS {kind_of(column)}) AS "{column.name}"' for column in table.c)
+        source = f"SELECT {columns} WHERE false"
+        if files:
+            read += files
+            source += f" UNION ALL BY NAME SELECT * FROM read_parquet({read_list(files)}, hive_partitioning=false)"  # noqa: S608
+        connection.execute(f"CREATE VIEW {table.name} AS {source}")
+    return read
+
+
+def _confine(connection: Any, files: list[Path]) -> None:
+    """Let the connection read these files and nothing else, for good."""
+    connection.execute("SET python_enable_replacements = false")  # variables of this process
+    connection.execute(f"SET allowed_paths = {read_list(files)}")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+@contextmanager
+def _not_exported(database: Database, folder: HistoryFolder) -> Generator[HistoryFolder, None, None]:
+    with tempfile.TemporaryDirectory(prefix="loom-history-") as name:
+        rest = HistoryFolder(name)
+        with rest.locked("a query"):
+            export_rows(database, rest, ExportSelection(), beside=folder)
+        yield rest
