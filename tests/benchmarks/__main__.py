@@ -2,9 +2,8 @@
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
 them: import, traces, lookup, truth, coverage, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways,
-arrivals, ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, hub, report, redaction, sandbox,
-code, functions, knowledge, starts, load, search, tiny,
-aiperf.
+arrivals, ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, hub, report, redaction,
+sandbox, code, functions, knowledge, starts, load, search, tiny, aiperf.
 """
 
 from __future__ import annotations
