@@ -183,6 +183,8 @@ def _open_session(connection: Connection) -> Any:
     import boto3
     import botocore.session
 
+    from .model_files import share_files
+
     env = connection.environment
     if not env.get("AWS_ACCESS_KEY_ID"):
         return boto3.Session(region_name=connection.region, profile_name=connection.profile)
@@ -194,6 +196,7 @@ def _open_session(connection: Connection) -> Any:
             "credentials_file": (None, None, os.devnull, None),
         }
     )
+    share_files(apart)
     return boto3.Session(
         botocore_session=apart,
         region_name=connection.region,
