@@ -14,6 +14,7 @@ from typing import Final, cast
 
 import pluggy
 
+from .announced import announced
 from .checks import is_path
 from .hooks import GROUP, HOOKS, Hooks
 from .listing import LoadedPlugin
@@ -118,13 +119,11 @@ class _Loader:
 
     def _announced(self) -> list[tuple[PluginOrigin, metadata.EntryPoint]]:
         """Return the installed entry points, by distribution and name."""
-        try:
-            entry_points = list(metadata.entry_points(group=GROUP))
-        except Exception as error:  # noqa: BLE001 -- one malformed entry_points.txt spoils the whole listing
+        found = announced()
+        if found.failure:
             unknown = PluginOrigin(distribution="an installed distribution", version="?", target=GROUP, name="")
-            self._note(unknown, f"its entry_points.txt cannot be read ({type(error).__name__}: {error})")
-            entry_points = _one_by_one()
-        return sorted(((_origin(point), point) for point in entry_points), key=lambda pair: _order(pair[0]))
+            self._note(unknown, f"its entry_points.txt cannot be read ({found.failure})")
+        return sorted(((_origin(point), point) for point in found.entry_points), key=lambda pair: _order(pair[0]))
 
     def _ask(self, origin: PluginOrigin, kind: str, hook: Callable[[], object]) -> tuple[str, ...]:
         within = f"loom_{kind}"
@@ -209,16 +208,6 @@ def _origin(entry_point: metadata.EntryPoint) -> PluginOrigin:
     except Exception:  # noqa: BLE001 -- metadata of any quality; the plugin itself may be fine
         distribution = "unknown"
     return PluginOrigin(distribution=distribution, version=version, target=entry_point.value, name=entry_point.name)
-
-
-def _one_by_one() -> list[metadata.EntryPoint]:
-    entry_points: list[metadata.EntryPoint] = []
-    for distribution in metadata.distributions():
-        try:
-            entry_points += distribution.entry_points.select(group=GROUP)
-        except Exception:  # noqa: BLE001, S112 -- the malformed one, which is noted already
-            continue
-    return entry_points
 
 
 def _version(distribution: str) -> str:

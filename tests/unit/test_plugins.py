@@ -332,6 +332,26 @@ def test_one_distribution_may_bring_several_plugins(install: Install) -> None:
     assert only(plugins).fix == "pip install --force-reinstall loom-polite"
 
 
+def test_what_is_installed_changed_or_removed_later_is_seen(install: Install, tmp_path: Path) -> None:
+    def provided() -> tuple[str, ...]:
+        return load_plugins().names("evaluators")
+
+    before = provided()
+    install("loom-polite", POLITE)
+    assert provided() == tuple(sorted({*before, "politeness"}))
+    install("loom-curt", POLITE.replace("politeness", "curtness"))
+    assert provided() == tuple(sorted({*before, "curtness", "politeness"}))
+    announcing = tmp_path / "loom_polite-1.5.dist-info" / "entry_points.txt"
+    announcing.write_text("[another.group]\nentry = loom_polite\n")
+    assert provided() == tuple(sorted({*before, "curtness"}))
+    announcing.unlink()
+    announcing.parent.joinpath("METADATA").unlink()
+    announcing.parent.rmdir()
+    (tmp_path / "loom_curt-1.5.dist-info" / "entry_points.txt").write_text("[loom.plugins]\nthis is no entry point\n")
+    assert provided() == before
+    assert "cannot be read" in only(load_plugins()).error
+
+
 def test_a_malformed_entry_points_file_does_not_hide_the_other_plugins(install: Install) -> None:
     install("loom-mess", "", entry_points="[loom.plugins]\nthis is no entry point\n")
     install("loom-polite", POLITE)
