@@ -11,7 +11,7 @@ OUT    ?= reports
 export LOOM_HOME ?= $(CURDIR)/.loom
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report lab test check fast service unit long notebooks browser docs sentences coverage bench bench-release bench-others bubblewrap chromium postgresql proxy ready clean
+.PHONY: report lab test check style types fast service unit long notebooks browser docs sentences coverage bench bench-release bench-others bubblewrap chromium postgresql proxy ready clean
 .DEFAULT_GOAL := report
 
 report: $(READY_REPORT)  ## the latency study against the local AgentCore, end to end
@@ -22,13 +22,22 @@ lab: $(READY)  ## JupyterLab, opened on Start here
 
 # The notebooks run once: the browser looks at the exports of what nbval has run.
 test: export LOOM_EXECUTED := $(CURDIR)/.loom/executed
-test: check unit notebooks browser docs  ## everything but `make long`
+# Pyright is one process and takes minutes: beside the tests it uses what they leave of the cores.
+test: style  ## everything but `make long`
+	@{ $(MAKE) --no-print-directory types 2>&1; echo $$?; } > $(VENV)/.types & \
+	$(MAKE) --no-print-directory unit notebooks browser docs; tests=$$?; wait; \
+	sed '$$d' $(VENV)/.types; types=$$(tail -n 1 $(VENV)/.types); \
+	exit $$((tests | types))
 
-check: $(READY)  ## style, types, layers, stripped notebooks
+check: style types  ## style, types, layers, stripped notebooks
+
+style: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	@$(BIN)/pyright
 	@$(BIN)/lint-imports --no-logo
 	@git ls-files '*.ipynb' | xargs $(BIN)/nbstripout --verify --extra-keys "metadata.papermill cell.metadata.papermill"
+
+types: $(READY)
+	@$(BIN)/pyright
 
 # The order of the tests within a file: the same all day, another tomorrow. `make test SEED=20261231` repeats a day's.
 SEED ?= $(shell date +%Y%m%d)
