@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..statistics import Estimate, estimate_percentile, estimate_share
-from ..store import TimedCall
+from ..store import CallTimes, TimedCall
 from .figures import CALLER_FAILURES
 from .window import Window
 
@@ -40,7 +44,7 @@ class Bin:
         }  # fmt: skip
 
 
-def latency_bins(calls: Sequence[TimedCall], window: Window, *, bins: int = 30) -> tuple[Bin, ...]:
+def latency_bins(calls: Sequence[TimedCall] | CallTimes, window: Window, *, bins: int = 30) -> tuple[Bin, ...]:
     """Return the invocations in bins, including empty ones.
 
     A bin is a round width (1 s, 5 min, 2 h …) and starts at a multiple of it since midnight UTC.
@@ -52,35 +56,42 @@ def latency_bins(calls: Sequence[TimedCall], window: Window, *, bins: int = 30) 
     """
     if bins < 1:
         raise ValueError(f"bins must be at least 1, not {bins}")
-    counted = [call for call in calls if call.failure not in CALLER_FAILURES]
-    if not counted:
+    times = calls if isinstance(calls, CallTimes) else CallTimes.of(calls)
+    by_caller = np.array([failure in CALLER_FAILURES for failure in times.failures], dtype=np.bool_)
+    counted = ~by_caller[times.kinds] if len(times.kinds) else np.array([], dtype=np.bool_)
+    asked_s, failed = times.asked_s[counted], times.failed[counted]
+    if not len(asked_s):
         return ()
-    first = window.since.timestamp() if window.since is not None else counted[0].asked_s
-    last = max(counted[-1].asked_s, window.until.timestamp() if window.until is not None else counted[-1].asked_s)
+    durations_ms = np.where(failed, np.nan, times.durations_ms[counted])
+    first = window.since.timestamp() if window.since is not None else float(asked_s[0])
+    last = max(float(asked_s[-1]), window.until.timestamp() if window.until is not None else float(asked_s[-1]))
     width = _width((last - first) / bins)
     begin = math.floor(first / width) * width
-    groups: list[list[TimedCall]] = [[] for _ in range(math.floor((last - begin) / width) + 1)]
-    for call in counted:
-        groups[max(0, math.floor((call.asked_s - begin) / width))].append(call)
-    if window.until is not None and not groups[-1] and begin + (len(groups) - 1) * width >= window.until.timestamp():
-        groups.pop()
-    return tuple(_bin(begin + place * width, width, group) for place, group in enumerate(groups))
+    count = math.floor((last - begin) / width) + 1
+    places = np.maximum(0, np.floor((asked_s - begin) / width).astype(np.int64))
+    # The calls are in order, and so are their bins.
+    ends = np.searchsorted(places, np.arange(count + 1))
+    if window.until is not None and ends[-2] == ends[-1] and begin + (count - 1) * width >= window.until.timestamp():
+        count -= 1
+    return tuple(
+        _bin(begin + place * width, width, durations_ms[low:high], int(failed[low:high].sum()))
+        for place, (low, high) in enumerate(itertools.pairwise(ends[: count + 1]))
+    )
 
 
 def _width(wanted_s: float) -> float:
     return next((float(width) for width in _WIDTHS_S if width >= wanted_s), math.ceil(wanted_s / 604_800) * 604_800.0)
 
 
-def _bin(start_s: float, width_s: float, calls: Sequence[TimedCall]) -> Bin:
-    durations = [call.duration_ms for call in calls if not call.failed and call.duration_ms is not None]
-    failed = sum(call.failed for call in calls)
-    start = datetime.fromtimestamp(start_s, UTC)
+def _bin(start_s: float, width_s: float, durations_ms: NDArray[np.float64], failed: int) -> Bin:
+    ordered = np.sort(durations_ms[~np.isnan(durations_ms)])
+    start, n = datetime.fromtimestamp(start_s, UTC), len(durations_ms)
     return Bin(
         start=start,
         end=start + timedelta(seconds=width_s),
-        n=len(calls),
+        n=n,
         failed=failed,
-        p50=estimate_percentile(durations, 0.5),
-        p90=estimate_percentile(durations, 0.9),
-        error_rate=estimate_share(failed, len(calls)),
+        p50=estimate_percentile(ordered, 0.5),
+        p90=estimate_percentile(ordered, 0.9),
+        error_rate=estimate_share(failed, n),
     )

@@ -2,6 +2,7 @@
 
 from .alerts import AlertEventRow, AlertRow
 from .call_figures import CallFigures
+from .call_times import CallTimes
 from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredAnswer, StoredResult, StoredScore, StoredSet
 from .figures import CostSum, OutcomeCount, TimedCall
 from .invocations import INTERRUPTED, NEVER_BEGAN
@@ -40,6 +41,7 @@ __all__ = [
     "AlertEventRow",
     "AlertRow",
     "CallFigures",
+    "CallTimes",
     "CostSum",
     "EndpointChangeRow",
     "EvalRunRow",

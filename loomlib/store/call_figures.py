@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -19,10 +20,11 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, func, select, true
 
 from ..errors import StoreError
+from .call_times import CallTimes
 from .database import Database
-from .figure_days import DayKey, FigureDay, build_days, fetch, read_part, stored_days
+from .figure_days import DayKey, FigureDay, build_days, fetch, read_part, stored_calls, stored_days
 from .figure_tables import DAY_S, figure_days
-from .figures import PICOS, CostSum, OptionalTime, OutcomeCount
+from .figures import PICOS, CostSum, FigureQueries, OptionalTime, OutcomeCount
 from .invocations import NEVER_BEGAN, Invocations
 from .tables import invocations
 
@@ -36,7 +38,7 @@ _DAYS_AT_ONCE: Final = 7
 """Days that one transaction builds: it holds up the writers."""
 
 _SUMMED: Final = ("agent_id", "timed", "outcomes", "costs", "cold_starts", "sessions", "durations")
-_IN_ORDER: Final = ("agent_id", "timed", "outcomes", "costs", "durations", "asked", "places")
+_IN_ORDER: Final = ("agent_id", "timed", "outcomes", "durations", "asked", "places")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,25 +61,6 @@ class CallFigures:
     costs: tuple[CostSum, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallTimes:
-    """Finished invocations in the order of their requests, as arrays of equal length.
-
-    Attributes:
-        asked_s: Time of the request in Unix seconds.
-        durations_ms: Duration in ms; NaN where it is unknown.
-        failed: Whether the invocation failed.
-        failures: The place of each one's failure class in `names`.
-        names: The failure classes; None for none.
-    """
-
-    asked_s: NDArray[np.float64]
-    durations_ms: NDArray[np.float64]
-    failed: NDArray[np.bool_]
-    failures: NDArray[np.int64]
-    names: tuple[str | None, ...]
-
-
 class CallFigureQueries:
     """Queries over all invocations of agents, however many there are.
 
@@ -86,7 +69,7 @@ class CallFigureQueries:
     """
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self._queries = database, FigureQueries(database)
 
     def read(self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> dict[int, CallFigures]:
         """Return the figures by agent; an agent without invocations has figures too.
@@ -97,7 +80,7 @@ class CallFigureQueries:
             until: Only invocations that were sent before this time; None for no bound.
         """
         parts: dict[int, list[FigureDay]] = {agent_id: [] for agent_id in agent_ids}
-        for day in self._parts(agent_ids, since, until, _SUMMED):
+        for day in self._parts(agent_ids, since, until):
             parts[day.agent_id].append(day)
         unsent: dict[int, Counter[tuple[str, str | None]]] = {agent_id: Counter() for agent_id in agent_ids}
         for agent_id, status, failure, count in self._unsent(agent_ids, since, until):
@@ -115,35 +98,62 @@ class CallFigureQueries:
         """Build the arrays of all days before the day `until` that have changed since they were built."""
         self._build(self._changed(agent_ids, None, until))
 
-    def _parts(
-        self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime, columns: Sequence[str]
-    ) -> list[FigureDay]:
+    def times(self, agent_id: int, since: OptionalTime, until: OptionalTime) -> CallTimes:
+        """Return the finished invocations of an agent in the order of their requests.
+
+        Args:
+            agent_id: The agent's id in the store.
+            since: Only invocations that were sent at this time or later; None for no bound.
+            until: Only invocations that were sent before this time; None for no bound.
+        """
+        days, edges = self._split([agent_id], since, until)
+        calls = [call for low, high in edges for call in self._queries.calls(agent_id, _moment(low), _moment(high))]
+        if days is None:
+            return CallTimes.of(calls)
+        first, last = days
+        calls += self._queries.unsent_calls(agent_id, _moment(first and first * DAY_S), _moment(last * DAY_S))
+        stored = stored_calls(self._stored([agent_id], first, last, _IN_ORDER))
+        return CallTimes.joined([*(CallTimes.of_day(day) for day in stored), CallTimes.of(calls)])
+
+    def _parts(self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> list[FigureDay]:
         Invocations(self._database).close_abandoned()
+        days, edges = self._split(agent_ids, since, until)
+        parts: list[FigureDay] = []
+        if days is not None:
+            rows = self._stored(agent_ids, *days, _SUMMED)
+            parts += [stored_days(list(of_agent)) for _, of_agent in groupby(rows, key=lambda row: row[0])]
+        return parts + [part for low, high in edges for part in self._rows(agent_ids, low, high)]
+
+    def _split(
+        self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime
+    ) -> tuple[tuple[int | None, int] | None, list[tuple[float | None, float | None]]]:
+        """Return the first whole past day and the day after the last one, whose arrays are stored, and the rest.
+
+        The rest are spans in Unix seconds. Without whole days, or if their arrays cannot be stored, it is everything.
+        """
         low = None if since is None else since.timestamp()
         high = None if until is None else until.timestamp()
-        today = int(time.time() // DAY_S)
-        pruned = self.pruned_until() or 0
-        # Whole past days; a day that was pruned has no rows to be cut.
+        today, pruned = int(time.time() // DAY_S), self.pruned_until() or 0
         first = None if low is None else math.ceil(low / DAY_S)
+        last = today if high is None else min(today, int(high // DAY_S))
+        # A day that was pruned has no rows to be cut.
         if low is not None and low // DAY_S < pruned:
             first = int(low // DAY_S)
-        last = today if high is None else min(today, int(high // DAY_S))
         if high is not None and last < pruned:
             last = min(pruned, math.ceil(high / DAY_S))
         if first is not None and first >= last:
-            return self._rows(agent_ids, low, high)
+            return None, [(low, high)]
         try:
             self._build(self._changed(agent_ids, first, last))
         except StoreError as error:  # a database that cannot be written to
             _log.debug("The figures of past days cannot be stored: %s", error)
-        if self._changed(agent_ids, first, last):
-            return self._rows(agent_ids, low, high)
-        days = self._stored(agent_ids, first, last, columns)
+            return None, [(low, high)]
+        edges: list[tuple[float | None, float | None]] = []
         if low is not None and first is not None and low < first * DAY_S:
-            days += self._rows(agent_ids, low, first * DAY_S)
+            edges.append((low, first * DAY_S))
         if high is None or high > last * DAY_S:
-            days += self._rows(agent_ids, last * DAY_S, high)
-        return days
+            edges.append((last * DAY_S, high))
+        return (first, last), edges
 
     def _rows(self, agent_ids: Sequence[int], low: float | None, high: float | None) -> list[FigureDay]:
         with self._database.read() as connection:
@@ -151,12 +161,11 @@ class CallFigureQueries:
 
     def _stored(
         self, agent_ids: Sequence[int], first: int | None, last: int, columns: Sequence[str]
-    ) -> list[FigureDay]:
+    ) -> Sequence[Sequence[Any]]:
         built = and_(_days(agent_ids, first, last), figure_days.c.timed.is_not(None))
         chosen = select(*(figure_days.c[name] for name in columns)).where(built)
         with self._database.read() as connection:
-            rows = fetch(connection, chosen.order_by(figure_days.c.agent_id, figure_days.c.day))
-        return [stored_days(list(of_agent)) for _, of_agent in groupby(rows, key=lambda row: row[0])]
+            return fetch(connection, chosen.order_by(figure_days.c.agent_id, figure_days.c.day))
 
     def _changed(self, agent_ids: Sequence[int], first: int | None, last: int) -> list[DayKey]:
         chosen = select(figure_days.c.agent_id, figure_days.c.day).where(
@@ -185,6 +194,10 @@ class CallFigureQueries:
         )
         with self._database.read() as connection:
             return connection.execute(chosen.group_by(agent, status, failure)).all()
+
+
+def _moment(at_s: float | None) -> datetime | None:
+    return None if at_s is None else datetime.fromtimestamp(at_s, UTC)
 
 
 def _days(agent_ids: Sequence[int], first: int | None, last: int) -> Any:

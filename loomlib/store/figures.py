@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import ColumnElement, Executable, and_, case, func, literal, null, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
@@ -163,25 +163,21 @@ class FigureQueries:
             since: Only invocations that were sent at this time or later; None for no bound.
             until: Only invocations that were sent before this time; None for no bound.
         """
-        columns = (
-            invocations.c.client_invoke_time, invocations.c.created_at, invocations.c.client_duration_ms,
-            invocations.c.status, invocations.c.failure,
-        )  # fmt: skip
-        ended = select(*columns).where(invocations.c.status.in_(("complete", "error")))
-        rows = [
-            *self._all(ended.where(_sent_within([agent_id], since, until))),
-            *self._all(ended.where(_unsent_within([agent_id], since, until))),
-        ]
-        calls = [
-            TimedCall(
-                asked_s=created.timestamp() if sent is None else sent,
-                duration_ms=duration,
-                failed=status == "error",
-                failure=failure,
-            )
-            for sent, created, duration, status, failure in rows
-        ]
+        ended = select(*_TIMED).where(invocations.c.status.in_(("complete", "error")))
+        calls = [_timed_call(row) for row in self._all(ended.where(_sent_within([agent_id], since, until)))]
+        calls += self.unsent_calls(agent_id, since, until)
         return tuple(sorted(calls, key=lambda call: call.asked_s))
+
+    def unsent_calls(self, agent_id: int, since: OptionalTime, until: OptionalTime) -> tuple[TimedCall, ...]:
+        """Return the ended invocations of an agent that were never sent, by the time at which they were stored.
+
+        Args:
+            agent_id: The agent's id in the store.
+            since: Only invocations that were stored at this time or later; None for no bound.
+            until: Only invocations that were stored before this time; None for no bound.
+        """
+        ended = select(*_TIMED).where(invocations.c.status.in_(("complete", "error")))
+        return tuple(_timed_call(row) for row in self._all(ended.where(_unsent_within([agent_id], since, until))))
 
     def costs(self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> tuple[CostSum, ...]:
         """Sum the known costs by agent and currency.
@@ -311,6 +307,22 @@ class FigureQueries:
     def _all(self, chosen: Executable) -> Sequence[Any]:
         with self._database.read() as connection:
             return connection.execute(chosen).all()
+
+
+_TIMED: Final = (
+    invocations.c.client_invoke_time, invocations.c.created_at, invocations.c.client_duration_ms,
+    invocations.c.status, invocations.c.failure,
+)  # fmt: skip
+
+
+def _timed_call(row: Sequence[Any]) -> TimedCall:
+    sent, created, duration, status, failure = row
+    return TimedCall(
+        asked_s=created.timestamp() if sent is None else sent,
+        duration_ms=duration,
+        failed=status == "error",
+        failure=failure,
+    )
 
 
 def _sent_within(agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> ColumnElement[bool]:

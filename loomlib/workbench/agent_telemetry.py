@@ -153,7 +153,7 @@ class AgentTelemetry:
             window=window,
             labels=self._context.labels,
             figures=read_figures(store, [entry.id], window).total,
-            bins=latency_bins(store.figures.calls(entry.id, window.since, window.until), window, bins=bins),
+            bins=latency_bins(store.call_figures.times(entry.id, window.since, window.until), window, bins=bins),
             sessions=session_frame(
                 row
                 for row in store.invocations.sessions(entry.id, limit=1_000)

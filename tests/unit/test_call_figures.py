@@ -158,6 +158,11 @@ def check(store: Store, file: Path, ids: Sequence[int]) -> None:
         figures = store.call_figures.read(ids, since, until)
         for agent in ids:
             assert read(figures[agent]) == expected(store, file, agent, since, until), (agent, since, until)
+            times = store.call_figures.times(agent, since, until)
+            found = zip(times.asked_s.tolist(), times.durations_ms.tolist(), times.failed.tolist(), strict=True)
+            assert sorted(found) == sorted(
+                (call.asked_s, call.duration_ms, call.failed) for call in store.figures.calls(agent, since, until)
+            )
 
 
 def test_the_figures_are_those_of_the_rows_in_every_window(store: Store, file: Path) -> None:
