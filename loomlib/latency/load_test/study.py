@@ -233,16 +233,12 @@ class LoadStudy(Study[LoadedStep, LoadResult]):
             stop: When it is set, no more calls are sent.
         """
         timer = threading.Timer(wanted.seconds, stop.set)
-
-        def ended(call: LoadCall) -> None:
-            # The time of a closed loop counts from its first answer: its processes have started by then.
-            if self.design.is_closed_loop and timer.ident is None:
-                timer.start()
-            if on_call is not None:
-                on_call(call)
-
+        # The time of users counts from the start of the step, when the engine's processes are ready.
+        on_start = timer.start if self.design.is_closed_loop else None
         try:
-            return self._engine().run(plan.calls, step=_step_name(position), on_call=ended, stop=stop)
+            return self._engine().run(
+                plan.calls, step=_step_name(position), on_call=on_call, on_start=on_start, stop=stop
+            )
         finally:
             timer.cancel()
 

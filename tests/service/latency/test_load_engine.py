@@ -26,8 +26,10 @@ import loomlib as loom
 from loomlib import local
 from loomlib.agents import FAILURES
 from loomlib.errors import StudyError, StudyInterruptedError
+from loomlib.latency.load.bodies import SameBody
 from loomlib.latency.load.calls import LoadCall, OfferedCall
 from loomlib.latency.load.engine import LoadEngine, LoadTarget
+from loomlib.latency.load.engine_runner import EngineRunner
 
 BODY = b'{"prompt": "x"}'
 
@@ -321,3 +323,15 @@ def test_a_runtime_of_the_local_agentcore_is_called_with_signatures_that_it_acce
         assert stored
         assert not [path for path in stored if secret in path.read_bytes()]
     local.stop(home)
+
+
+def test_the_time_of_users_counts_from_the_start_of_the_step_in_all_processes(port: int, tmp_path: Path) -> None:
+    started: list[int] = []
+    engine = load(port, "/wait?s=0.02", tmp_path, processes=2)
+    runner = EngineRunner(engine, SameBody(prompt="x"), run="users", is_closed_loop=True)
+    calls = [call for call in runner(2, 1.0) if call.sent_s is not None]
+    # Before, the start of the processes was a part of the second: half of it was left, or nothing on a busy machine.
+    assert max(call.sent_s or 0.0 for call in calls) > 0.7
+    engine.run(at_once(2, "again"), step="again", on_start=lambda: started.append(1))
+    engine.run(at_once(2, "again"), step="again", on_start=lambda: started.append(2))
+    assert started == [1]

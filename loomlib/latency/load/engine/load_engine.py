@@ -76,6 +76,7 @@ class LoadEngine:
         *,
         step: str,
         on_call: Callable[[LoadCall], None] | None = None,
+        on_start: Callable[[], None] | None = None,
         stop: threading.Event | None = None,
     ) -> LoadStep:
         """Make the calls of a step, or those of an interrupted step that were never sent.
@@ -84,6 +85,7 @@ class LoadEngine:
             calls: The calls; their indexes are 0 to the number of calls - 1.
             step: The step's name, the name of its folder.
             on_call: Called with each call that ends, some 100 ms later, in the thread of this call.
+            on_start: Called when all processes are ready and the step starts in all of them; not when no call is left.
             stop: When it is set, no more calls are sent; those that have been sent may end for 5 seconds more. The
                 remaining ones are "not_sent", and made when the step is run again.
 
@@ -101,7 +103,7 @@ class LoadEngine:
             pending = [number for number, call in enumerate(calls) if not journals.was_sent(call.index)]
             parts = divide(calls, pending, self._processes)
             if parts and not (stop is not None and stop.is_set()):
-                self._make(calls, parts, folder, journals, lock, on_call, stop, started_at)
+                self._make(calls, parts, folder, journals, lock, on_call, on_start, stop, started_at)
         unsent = {
             call.index: (call.session_id, call.at_s or 0.0)
             for call in (calls[number] for number in pending)
@@ -124,6 +126,7 @@ class LoadEngine:
         journals: Journals,
         lock: int,
         on_call: Callable[[LoadCall], None] | None,
+        on_start: Callable[[], None] | None,
         stop: threading.Event | None,
         started_at: datetime,
     ) -> None:
@@ -163,6 +166,8 @@ class LoadEngine:
             note_origin(folder, base_ns=base_ns, unix_ns=time.time_ns() + origin_ns - time.perf_counter_ns())
             for process in processes:
                 process.tell({"start": origin_ns})
+            if on_start is not None:
+                on_start()
             _attend(processes, authorization, secrets, journals, report if on_call is not None else None, stop)
             journals.poll(report if on_call is not None else None)
             if failed := [process for process in processes if process.has_failed]:
