@@ -21,11 +21,15 @@ PICOS: Final = Decimal(10) ** 12
 """Units of a US dollar in which amounts are stored."""
 
 
-def hold_credit(connection: Connection) -> int | None:
+def hold_credit(connection: Connection, *, refuses: bool = True) -> int | None:
     """Hold the amount of one call.
 
+    Args:
+        connection: A writing transaction.
+        refuses: Whether a lack of credit is an error; otherwise nothing is held then.
+
     Returns:
-        The amount in 10⁻¹² US dollars; None when the tenant's credit is unlimited.
+        The amount in 10⁻¹² US dollars; None when nothing is held: the tenant's credit is unlimited.
 
     Raises:
         CreditsUsedUpError: The rest of the tenant's credit is smaller than the amount.
@@ -33,6 +37,8 @@ def hold_credit(connection: Connection) -> int | None:
     if connection.dialect.name == "postgresql":
         held = connection.execute(text("SELECT loom_hold()")).scalar_one()
         if held is not None and held < 0:
+            if not refuses:
+                return None
             credit, used, call = connection.execute(text("SELECT credit, used, call FROM loom_credit()")).one()
             raise _used_up(connection, credit, used, call)
         return held
@@ -42,6 +48,8 @@ def hold_credit(connection: Connection) -> int | None:
         return None
     credit, used, call = found
     if used + call > credit:
+        if not refuses:
+            return None
         raise _used_up(connection, credit, used, call)
     connection.execute(update(tenants).values(used_picos=tenants.c.used_picos + call))
     return call

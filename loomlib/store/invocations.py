@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import RowMapping, Select, case, func, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, case, func, select, update
 
 from ..errors import StoreError
 from .credits import hold_credit, keep_charge, settle_charge
@@ -17,6 +17,8 @@ from .tables import IS_OPEN, agents, invocation_events, invocation_load, invocat
 from .writer import Writer, is_alive, this_process
 
 OPEN_STATES: Final = ("pending", "streaming")
+_BATCH: Final = 500
+"""Values per query; every build of SQLite allows 999 variables (SQLITE_MAX_VARIABLE_NUMBER)."""
 INTERRUPTED: Final = "interrupted"
 """The failure class of an invocation whose client process ended before the response was complete."""
 NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
@@ -44,6 +46,7 @@ class Invocations:
         labels: Sequence[str] = (),
         payload_digest: str | None = None,
         load: LoadRow | None = None,
+        is_sent: bool = False,
     ) -> int:
         """Store a new, pending invocation and return its id. Call it before the request is sent.
 
@@ -56,6 +59,7 @@ class Invocations:
             labels: Labels of the invocation, such as "evaluation".
             payload_digest: Digest of a payload that is sent instead of a prompt.
             load: The load on this machine at that time.
+            is_sent: Whether the request was sent already: then no lack of credit refuses it.
 
         Raises:
             CreditsUsedUpError: The tenant's credit does not cover the call; nothing is stored.
@@ -79,7 +83,7 @@ class Invocations:
             writer_born=writer.born,
         )
         with self._database.write() as connection:
-            held = hold_credit(connection)
+            held = hold_credit(connection, refuses=not is_sent)
             key = connection.execute(new).inserted_primary_key
             assert key is not None
             if held is not None:
@@ -289,33 +293,51 @@ class Invocations:
         `cold_start_latency_ms` is that of a session's first invocation.
         """
         self.close_abandoned()
+        if limit is None:
+            records = self._summaries(agent_id)
+        else:
+            # The newest sessions are those of the newest calls: all others need not be summed up.
+            ids = self._newest_sessions(agent_id, limit)
+            records = [
+                record
+                for at in range(0, len(ids), _BATCH)
+                for record in self._summaries(agent_id, invocations.c.session_id.in_(ids[at : at + _BATCH]))
+            ]
+        newest = sorted(records, key=lambda record: record["last_id"], reverse=True)
+        return tuple(row(SessionRow, record) for record in newest[:limit])
+
+    def _summaries(self, agent_id: int, *conditions: ColumnElement[bool]) -> Sequence[RowMapping]:
         one = invocations.alias("one")
-        first = func.min(invocations.c.id).label("first_id")
-        failed = func.sum(case((invocations.c.status == "error", 1), else_=0)).label("failed")
         grouped = (
             select(
                 invocations.c.session_id,
                 invocations.c.qualifier,
                 func.count().label("invocations"),
-                failed,
+                func.sum(case((invocations.c.status == "error", 1), else_=0)).label("failed"),
                 func.min(invocations.c.client_invoke_time).label("first_invoke_time"),
                 func.max(invocations.c.client_done_time).label("last_done_time"),
                 func.max(invocations.c.id).label("last_id"),
-                first,
+                func.min(invocations.c.id).label("first_id"),
             )
-            .where(invocations.c.agent_id == agent_id)
+            .where(invocations.c.agent_id == agent_id, *conditions)
             .group_by(invocations.c.session_id, invocations.c.qualifier)
             .subquery()
         )
-        summary = (
-            select(grouped, one.c.cold_start_latency_ms)
-            .join(one, one.c.id == grouped.c.first_id)
-            .order_by(grouped.c.last_id.desc())
-            .limit(limit)
-        )
+        summary = select(grouped, one.c.cold_start_latency_ms).join(one, one.c.id == grouped.c.first_id)
         with self._database.read() as connection:
-            records = connection.execute(summary).mappings().all()
-        return tuple(row(SessionRow, record) for record in records)
+            return connection.execute(summary).mappings().all()
+
+    def _newest_sessions(self, agent_id: int, count: int) -> list[str]:
+        """Return the ids of the sessions that were used most recently."""
+        sessions: dict[str, None] = {}
+        chosen = select(invocations.c.session_id).where(invocations.c.agent_id == agent_id)
+        chosen = chosen.order_by(invocations.c.id.desc()).execution_options(yield_per=1000)
+        with self._database.read() as connection:
+            for (session_id,) in connection.execute(chosen):
+                sessions[session_id] = None
+                if len(sessions) == count:
+                    break
+        return list(sessions)
 
     def close_abandoned(self) -> int:
         """Do the same as `abandon_stale` for a reader: a database that cannot be written to stays as it is."""

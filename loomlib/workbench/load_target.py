@@ -123,6 +123,7 @@ class LoadTestTarget:
                 prompt=prompt,
                 client_invoke_time=timed.sent_unix_s,
                 labels=(*self.labels, *labels),
+                is_sent=True,
             )
             sent_s = call.sent_s or 0.0
             invocations.finish(
