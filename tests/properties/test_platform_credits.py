@@ -45,10 +45,10 @@ def test_a_call_and_a_study_end_with_the_error_that_names_the_credit(
 ) -> None:
     assert agent.invoke("hello").ok
     study = loom.LatencyStudy(agent, cold=0, warm=0, sticky=3)
-    with pytest.raises(LoomError, match="credit of \\$0.02 is used up"):
+    with pytest.raises(LoomError, match=r"credit of \$0.02 is used up"):
         study.run()
     before = len(agent.context.store.invocations.list(agent.entry.id))
     assert before == 2
-    with pytest.raises(CreditsUsedUpError, match="credit of \\$0.02 is used up"):
+    with pytest.raises(CreditsUsedUpError, match=r"credit of \$0.02 is used up"):
         agent.invoke("hello")
     assert len(agent.context.store.invocations.list(agent.entry.id)) == before
