@@ -26,7 +26,9 @@ from .notebook import read_notebook, source_of, tags_of
 ParameterValue = str | int | float | bool | None
 
 _CREDENTIAL_NAME = re.compile(r"secret|token|passw|credential|api_?key|access_?key|private_?key", re.I)
-_CREDENTIAL_VALUE = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----|^Bearer\s")
+_CREDENTIAL_VALUE = re.compile(
+    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----|^Bearer\s|://[^\s/:@]*:[^\s/@]+@"
+)
 _HOW_TO_TAG = "tag the one cell that assigns the defaults `parameters` (JupyterLab: Property Inspector, Cell Tags)"
 _RENAMED = {("recall_study", "lives"): "conversations"}
 _RANGE = re.compile(r"(?:^|; )(-?\d{1,18}) to (-?\d{1,18})$")

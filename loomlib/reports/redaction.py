@@ -12,10 +12,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote
 
 from loomlib import redaction
 
 REDACTED = "[redacted]"
+_PASSWORD_OF_ADDRESS = re.compile(r"://[^\s/:@]*:([^\s/@]+)@")  # RFC 3986, userinfo
 _SECRET_NAME = re.compile(r"secret|token|password|access_?key", re.I)
 
 
@@ -41,10 +43,16 @@ class ReportRedactor:
 
 
 def secrets_in(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the values of variables whose names mark them as secret."""
+    """Yield the values of variables whose names mark them as secret, and the passwords of addresses.
+
+    Such an address is a database's. A password is yielded as the address has it, and without its percent encoding, as
+    a program shows it.
+    """
     for name, value in environment.items():
         if value and _SECRET_NAME.search(name):
             yield value
+        if match := _PASSWORD_OF_ADDRESS.search(value):
+            yield from {match[1], unquote(match[1])}
 
 
 def secrets_of_home(home: Path) -> Iterator[str]:

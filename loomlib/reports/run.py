@@ -97,7 +97,8 @@ def run_report(
         notebook, failure = execute(path, Path(folder) / path.name, bound, environment=extra, say=tell)
     took_s = time.monotonic() - begun
 
-    secrets = [*secrets_in({**os.environ, **extra}), *secrets_of_home(resolved.home)]
+    known_values = {**os.environ, **extra, "database_url": resolved.database_url}
+    secrets = [*secrets_in(known_values), *secrets_of_home(resolved.home)]
     redactor = ReportRedactor(secrets, personal=redact)
     _redact(notebook, redactor, code=ReportRedactor(secrets))
     stated = stated_summary(notebook)

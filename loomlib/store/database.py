@@ -8,10 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine, Pool, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, Pool, create_engine, event, func, make_url, select
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
@@ -194,6 +195,14 @@ class Database:
             self._pid, self._write_lock = os.getpid(), self._new_write_lock()
             self._inherited.append(self.engine.pool)  # referenced, because only the parent may close them
             self.engine.dispose(close=False)
+
+
+def clock(connection: Connection) -> datetime:
+    """Return the time of the database's machine, the only one that all of its clients share."""
+    if connection.dialect.name == "sqlite":  # which runs in this process
+        return datetime.now(UTC)
+    now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+    return now.astimezone(UTC)
 
 
 def _open_engine(url: URL, lock_timeout_s: float) -> Engine:

@@ -1,17 +1,20 @@
-"""Leases: the exclusive right of one process to execute a study or a run, stored in its row."""
+"""Leases: the exclusive right of one process to execute a study or a run, stored in its row.
+
+They end by the clock of the database's machine: those of its clients may differ.
+"""
 
 from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import RowMapping, Table, select, update
 
 from ..errors import StoreError
 from ..presentation.formats import seconds
-from .database import Database
+from .database import Database, clock
 from .writer import Writer, is_alive, this_process
 
 LEASE_S: Final = 30.0
@@ -40,15 +43,15 @@ class Leases:
             StoreError: Another process holds it: a running one of this machine, whatever this machine's time was set
                 to, or one elsewhere whose lease has not expired. The message names it.
         """
-        now = datetime.now(UTC)
         me = this_process()
         table = self._table
-        lease = Lease(id=id, token=uuid.uuid4().hex, until=now + timedelta(seconds=lease_s))
         with self._database.write() as connection:
             # SQLite ignores FOR UPDATE; its write transactions are exclusive.
             record = connection.execute(select(table).where(table.c.id == id).with_for_update()).mappings().first()
             if record is None:
                 raise StoreError(f"No such {self._noun}", on=id, try_=f"the id of a stored {self._noun}")
+            now = clock(connection)
+            lease = Lease(id=id, token=uuid.uuid4().hex, until=now + timedelta(seconds=lease_s))
             if (holder := _holder(record)) and _holds(holder, me, is_valid=record["lease_until"] > now):
                 raise StoreError(
                     f"The {self._noun} is being run by process {holder.pid} on {holder.host}",
@@ -75,9 +78,9 @@ class Leases:
         Raises:
             StoreError: Another process has taken it: stop.
         """
-        until = datetime.now(UTC) + timedelta(seconds=lease_s)
         mine = update(self._table).where(self._table.c.id == lease.id, self._table.c.lease_token == lease.token)
         with self._database.write() as connection:
+            until = clock(connection) + timedelta(seconds=lease_s)
             renewed = connection.execute(mine.values(lease_until=until)).rowcount
         if renewed == 0:
             raise StoreError(

@@ -82,6 +82,7 @@ def test_a_value_of_the_wrong_type_is_refused_with_what_the_parameter_takes(
         ("session_token", "x"),
         ("password", "x"),
         ("agent", "AKIAIOSFODNN7EXAMPLE"),
+        ("agent", "postgresql://loom:hunter2@db.example/loom"),
         ("agent", "Bearer abcdef"),
     ],
 )

@@ -138,5 +138,12 @@ def test_known_secrets_are_removed_wherever_they_stand(tmp_path: Path) -> None:
     assert clean == {REDACTED: [f"a {REDACTED} b", {"x": REDACTED}], "n": 5, "p": "/usr/bin/somewhere"}
 
 
+def test_the_password_of_the_database_is_removed_as_the_address_has_it_and_as_it_is() -> None:
+    redactor = ReportRedactor(secrets_in({"DATABASE_URL": "postgresql://loom:hunter2%40%2F%3A7@db.example/loom"}))
+    clean = redactor.value(["hunter2@/:7", "hunter2%40%2F%3A7", "postgresql://loom:hunter2%40%2F%3A7@db.example/loom"])
+    assert "hunter2" not in str(clean)
+    assert "db.example/loom" in str(clean)
+
+
 def test_a_home_without_a_service_has_no_secrets(tmp_path: Path) -> None:
     assert list(secrets_of_home(tmp_path)) == []

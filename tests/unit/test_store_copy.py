@@ -172,3 +172,13 @@ def test_the_command_takes_the_address_from_a_variable_and_shows_no_password(
     assert isinstance(refused.exception, LoomError)
     assert "must not hold a password" in str(refused.exception)
     assert "hunter2" not in str(refused.exception)
+
+
+def test_doctor_names_the_store_in_use_without_its_password(postgresql_url: str, tmp_path: Path) -> None:
+    for url, found in (
+        (postgresql_url, "ok      store: postgresql+psycopg://loom:***@"),
+        (postgresql_url + "x", "FAILED  store"),
+    ):
+        done = loom("--home", str(tmp_path), "doctor", DATABASE_URL=url)
+        assert found in done.output
+        assert "hunter2" not in done.output

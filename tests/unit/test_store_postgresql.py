@@ -178,6 +178,30 @@ sys.stdin.readline()
     assert sorted(said) == ["another's"] * 3 + ["mine"]
 
 
+def test_a_lease_ends_by_the_clock_of_the_database_not_of_the_machine_that_wants_it(url: str) -> None:
+    with Store.open(url) as store:
+        store.studies.create(StudyRow(id="s", scope="local", agent_arn="a", design={}, created_at=datetime.now(UTC)))
+        store.studies.acquire("s")
+        query(url, "UPDATE studies SET lease_host = 'another machine'")
+    script = """
+import datetime, sys
+class TomorrowsDatetime(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return super().now(tz) + datetime.timedelta(days=1)
+datetime.datetime = TomorrowsDatetime
+from loomlib.errors import StoreError
+from loomlib.store import Store
+try:
+    Store.open(sys.argv[1]).studies.acquire("s")
+except StoreError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script, url], capture_output=True, text=True, check=True)
+    assert "is being run by process" in done.stdout
+    assert "on another machine" in done.stdout
+
+
 def test_writers_of_the_same_answers_at_once_share_the_first_ones(url: str) -> None:
     answers = [StoredAnswer(0, f"key {n}", False, 1.0, None, None, None, None, None, None, "{}") for n in range(40)]
     with Store.open(url) as store:

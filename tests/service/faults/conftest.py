@@ -14,6 +14,16 @@ import loomlib as loom
 from loomlib import local
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    """The `DATABASE_URL` of this process and of those that it starts; None: each home folder's own SQLite file."""
+    if request.param == "sqlite":
+        return None
+    url: str = request.getfixturevalue("postgresql_url")
+    monkeypatch.setenv("DATABASE_URL", url)
+    return url
+
+
 @pytest.fixture
 def build(tmp_path: Path) -> Iterator[Callable[..., FaultLab]]:
     """Make labs, each with a service that has the given options."""

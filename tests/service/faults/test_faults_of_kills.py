@@ -9,6 +9,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from fault_lab import FaultLab, is_alive, processes_of, wait_until
@@ -49,7 +50,9 @@ def check_once_each(lab: FaultLab, store: Store, result: loom.StudyResult, befor
     assert Counter(lab.calls()) == asked, "every call that an agent saw is stored, and no other was made"
 
 
-def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(build: Callable[..., FaultLab]):
+def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(
+    database: str | None, build: Callable[..., FaultLab]
+):
     lab = build()
     bench = lab.open()
     study = LatencyStudy(lab.deploy(bench, PAUSE_S="0.15"), study_id="service", **PLAN)
@@ -86,6 +89,14 @@ def test_a_study_whose_service_is_killed_is_interrupted_and_resumes_exactly(buil
     assert bench.agent(name).invoke("the workbench from before works on").ok
 
 
+def variables_of(pid: int) -> bytes:
+    """The environment of a process; empty when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
 KERNEL = """
 import sys
 import loomlib as loom
@@ -100,6 +111,7 @@ loom.LatencyStudy(agent, cold=2, warm=2, sticky=4, find_starts=False, study_id="
 
 
 def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_resumes_it(
+    database: str | None,
     build: Callable[..., FaultLab],
 ):
     lab = build()
@@ -108,14 +120,16 @@ def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_res
     try:
         wait_until(lambda: kernel.poll() is not None or len(lab.calls()) >= 5, "the fifth call")
         assert kernel.poll() is None
-        wait_until((lab.home / "loom.db").exists, "the store")
-        assert len(processes_of(lab.home)) >= 3, "kernel, service and an agent"
+        running = processes_of(lab.home)
+        assert len(running) >= 3, "kernel, service and an agent"
+        others = {pid: variables_of(pid) for pid in running if pid != kernel.pid}
+        assert not [pid for pid, variables in others.items() if b"DATABASE_URL" in variables or b"hunter2" in variables]
     finally:
         os.kill(kernel.pid, signal.SIGKILL)
         kernel.wait()
     wait_until(lambda: not processes_of(lab.home), "the end of the service and its agents")
 
-    with Store.open(f"sqlite:///{lab.home / 'loom.db'}") as store:
+    with Store.open(database or f"sqlite:///{lab.home / 'loom.db'}") as store:
         measured = {row.position: row for row in store.measurements.list("kernel", ["done"])}
     assert measured
     bench = lab.open()
@@ -123,6 +137,8 @@ def test_a_study_whose_kernel_is_killed_leaves_no_process_and_another_kernel_res
     check_once_each(lab, bench.context.store, result, {place: row.invocation_id for place, row in measured.items()})
     after = {row.position: row for row in bench.context.store.measurements.list("kernel")}
     assert {place: after[place] for place in measured} == measured, "what was measured stays as it was"
+    stored = [path for path in lab.home.rglob("*") if path.is_file()]
+    assert not [path for path in stored if b"hunter2" in path.read_bytes()], "no file has the database's password"
 
 
 def test_after_a_kill_of_the_service_no_agent_and_no_tool_of_an_agent_is_left(build: Callable[..., FaultLab]):

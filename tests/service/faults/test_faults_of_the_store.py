@@ -15,6 +15,7 @@ from fault_lab import FaultLab
 import loomlib as loom
 from loomlib import local
 from loomlib.latency import LatencyStudy, Silent
+from loomlib.store import Store
 
 BEGIN = """
 import resource, signal, sys
@@ -123,9 +124,16 @@ def test_a_study_on_a_full_disk_stops_and_continues_when_there_is_room_again(lab
     assert len(lab.calls()) - calls in (10, 11)
 
 
+@pytest.fixture
+def kept(database: str | None, lab: FaultLab, agent: loom.Agent) -> loom.Agent:
+    """The agent in a workbench on each database."""
+    return lab.open().register(str(agent.entry.arn)) if database else agent
+
+
 def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose_nothing(
-    lab: FaultLab, agent: loom.Agent
+    lab: FaultLab, kept: loom.Agent
 ):
+    agent = kept
     state = local.find(lab.home)
     script = """
         import asyncio
@@ -156,8 +164,9 @@ def test_processes_that_write_to_one_store_through_workbenches_of_their_own_lose
 
 
 def test_a_second_workbench_in_one_kernel_does_not_cost_what_is_stored_after_another_process_left(
-    lab: FaultLab, agent: loom.Agent
+    lab: FaultLab, kept: loom.Agent
 ):
+    agent = kept
     with lab.open():  # the connect() cell, run again
         run('agent.invoke("from elsewhere", session_id="e" * 40)', lab, agent)
         inv = agent.invoke("kept?")
@@ -165,15 +174,14 @@ def test_a_second_workbench_in_one_kernel_does_not_cost_what_is_stored_after_ano
     assert inv.session_id in seen
 
 
-def test_a_study_that_another_process_runs_is_not_run_twice(lab: FaultLab, bench: loom.Workbench, slow: loom.Agent):
+def test_a_study_that_another_process_runs_is_not_run_twice(database: str | None, lab: FaultLab, slow: loom.Agent):
+    slow = lab.open().register(str(slow.entry.arn)) if database else slow
+    store = slow.context.store
     runner = start(
         'LatencyStudy(agent, cold=0, warm=0, sticky=8, study_id="mine", find_starts=False).run(Silent())', lab, slow
     )
     try:
-        while (
-            bench.context.store.studies.get("mine") is None
-            or bench.context.store.measurements.counts("mine")["done"] == 0
-        ):
+        while store.studies.get("mine") is None or store.measurements.counts("mine")["done"] == 0:
             assert runner.poll() is None, runner.communicate()
         with pytest.raises(loom.LoomError, match=f"process {runner.pid}"):
             LatencyStudy.resume(slow, "mine").run(Silent())
@@ -183,7 +191,9 @@ def test_a_study_that_another_process_runs_is_not_run_twice(lab: FaultLab, bench
     assert LatencyStudy.resume(slow, "mine").result().answered == 8
 
 
-def test_kernels_that_connect_at_the_same_moment_share_one_service(build: Callable[..., FaultLab]):
+def test_kernels_that_connect_at_the_same_moment_share_one_service_and_one_store(
+    database: str | None, build: Callable[..., FaultLab]
+):
     lab = build()
     script = (
         "import os, sys, loomlib as loom; b = loom.connect(home=sys.argv[1]);"
@@ -204,4 +214,6 @@ def test_kernels_that_connect_at_the_same_moment_share_one_service(build: Callab
         for kernel in kernels:
             kernel.communicate()
     assert [kernel.returncode for kernel in kernels] == [0, 0, 0]
-    assert os.path.exists(lab.home / "loom.db")
+    assert os.path.exists(lab.home / "loom.db") is (database is None)
+    with Store.open(database or f"sqlite:///{lab.home / 'loom.db'}") as store:
+        assert store.agents.list() == ()

@@ -21,12 +21,12 @@ PACE_S = 0.005
 AT_ONCE = 4
 
 
-def kill_somewhere(folder: Path, kills: int, seed: int) -> tuple[int, Counter[str]]:
+def kill_somewhere(url: str, folder: Path, kills: int, seed: int) -> tuple[int, Counter[str]]:
     """Start the run again and again, each process killed at a moment of its own; how many were, and what was asked."""
     rng, killed = random.Random(seed), 0
-    command = [sys.executable, HERE / "killed_run.py", str(folder / "loom.db"), str(folder / "asked"), str(PACE_S)]
+    command = [sys.executable, HERE / "killed_run.py", url, str(folder / "asked"), str(PACE_S)]
     for _ in range(kills):
-        kept, before = answers(folder), questions(folder)
+        kept, before = answers(url), questions(folder)
         process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=HERE)
         assert process.stdout is not None
         with process, process.stdout:
@@ -36,7 +36,7 @@ def kill_somewhere(folder: Path, kills: int, seed: int) -> tuple[int, Counter[st
                 time.sleep(rng.uniform(0.0, 0.003))
             process.kill()
             killed += process.wait() == -9
-        assert answers(folder) >= kept
+        assert answers(url) >= kept
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE, timeout=120)
     assert done.stdout.strip() == "complete"
     return killed, Counter((folder / "asked").read_text().split())
@@ -48,15 +48,13 @@ def questions(folder: Path) -> int:
     return asked.read_bytes().count(b"\n") if asked.exists() else 0
 
 
-def answers(folder: Path) -> int:
-    if not (folder / "loom.db").exists():
-        return 0
-    with Store.open(f"sqlite:///{folder / 'loom.db'}") as store:
+def answers(url: str) -> int:
+    with Store.open(url) as store:
         return len(store.eval_answers.results("run"))
 
 
-def check(folder: Path, killed: int, asked: Counter[str]) -> None:
-    with Store.open(f"sqlite:///{folder / 'loom.db'}") as store:
+def check(url: str, killed: int, asked: Counter[str]) -> None:
+    with Store.open(url) as store:
         run = EvalRun.load(store, "run")
         outcomes = run.outcomes()
         assert run.state == "complete"
@@ -70,15 +68,17 @@ def check(folder: Path, killed: int, asked: Counter[str]) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
-def test_ten_kills_lose_nothing_and_ask_nothing_again_that_was_kept(tmp_path: Path) -> None:
-    killed, asked = kill_somewhere(tmp_path, 10, seed=1)
+def test_five_kills_lose_nothing_and_ask_nothing_again_that_was_kept(store_url: str, tmp_path: Path) -> None:
+    killed, asked = kill_somewhere(store_url, tmp_path, 5, seed=1)
     assert killed > 0
-    check(tmp_path, killed, asked)
+    check(store_url, killed, asked)
 
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
 @pytest.mark.parametrize("seed", range(10))
-def test_a_hundred_kills_lose_nothing_and_ask_nothing_again_that_was_kept(tmp_path: Path, seed: int) -> None:
-    killed, asked = kill_somewhere(tmp_path, 10, seed=100 + seed)
-    check(tmp_path, killed, asked)
+def test_a_hundred_kills_lose_nothing_and_ask_nothing_again_that_was_kept(
+    store_url: str, tmp_path: Path, seed: int
+) -> None:
+    killed, asked = kill_somewhere(store_url, tmp_path, 10, seed=100 + seed)
+    check(store_url, killed, asked)
