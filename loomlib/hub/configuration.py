@@ -26,7 +26,7 @@ from .settings import USER_NAME, HubSettings
 
 CULL_EVERY_S: Final = 300
 """Seconds between two looks for idle servers."""
-_START_WITHIN_S: Final = 120
+_START_WITHIN_S: Final = 300
 _PROGRAMS: Final = ("/usr/local/bin", "/usr/bin", "/bin")
 _CULLER: Final = "idle-culler"
 
