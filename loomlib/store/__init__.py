@@ -2,6 +2,7 @@
 
 from .alerts import AlertEventRow, AlertRow
 from .call_figures import CallFigures
+from .call_search import FoundCall
 from .call_times import CallTimes
 from .eval_rows import EVAL_RUN_STATES, EvalRunRow, StoredAnswer, StoredResult, StoredScore, StoredSet
 from .figures import CostSum, OutcomeCount, TimedCall
@@ -45,6 +46,7 @@ __all__ = [
     "CostSum",
     "EndpointChangeRow",
     "EvalRunRow",
+    "FoundCall",
     "InvocationRow",
     "Lease",
     "LoadRow",

@@ -47,6 +47,7 @@ Index(
     invocations.c.status,
     invocations.c.failure,
     invocations.c.client_duration_ms,
+    invocations.c.tenant,
     postgresql_include=["id"],
 )
 Index("ix_invocations_trace_id", invocations.c.trace_id)

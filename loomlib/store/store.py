@@ -10,6 +10,7 @@ from ..recovery import set_aside
 from .agents import Agents
 from .alerts import Alerts
 from .call_figures import CallFigureQueries
+from .call_search import CallSearch
 from .database import Database
 from .eval_answers import EvalAnswers
 from .eval_runs import EvalRuns
@@ -51,6 +52,7 @@ class Store:
         self.alerts = Alerts(database)
         self.releases = StoredReleases(database)
         self.groups = AgentGroups(database)
+        self.call_search = CallSearch(database)
         self.history = StoredHistory(database, identity)
 
     @classmethod

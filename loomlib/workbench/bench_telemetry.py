@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         StartPolicy,
     )
     from ..metrics import AgentFigures
+    from ..store.call_search import SearchOrder
     from .catching_up import CaughtUp
     from .overview import Overview
     from .trace_view import TraceView
@@ -112,6 +113,61 @@ class BenchTelemetry:
 
         window = Window.of(since, until)
         return catch_up(self._context, self._entries(agents), window, limit=limit, progress=progress or WaitLine())
+
+    def search_traces(
+        self,
+        *,
+        agents: Sequence[str] | None = None,
+        since: datetime | timedelta | None = None,
+        until: datetime | timedelta | None = None,
+        failed: bool | None = None,
+        failure: str | None = None,
+        min_duration_ms: float | None = None,
+        session_id: str | None = None,
+        trace_id: str | None = None,
+        order: SearchOrder = "newest",
+        limit: int = 100,
+    ) -> pd.DataFrame:
+        """Search the stored invocations and their traces, of all agents or some.
+
+        Only the store is asked. `bench.agent(name).history.get(invocation_id).trace()` returns a trace;
+        `bench.history.query` searches the exported history and the texts.
+
+            bench.telemetry.search_traces(failed=True, since=timedelta(days=1))
+            bench.telemetry.search_traces(order="slowest", limit=10)
+
+        Args:
+            agents: Names, runtime ids, ARNs, or groups (`group:team-a`); all agents by default.
+            since: Only those sent at this time or later, or so long ago.
+            until: Only those sent before this time, or so long ago.
+            failed: Only those that failed, or, if false, that did not.
+            failure: Only those of this failure class, such as "timeout".
+            min_duration_ms: Only those that took at least so long, in ms.
+            session_id: Only those of this session.
+            trace_id: Only the one with this trace id.
+            order: "newest" or "slowest" first.
+            limit: The most rows.
+        """
+        from ..metrics import Window
+        from ..store.call_search import CallFilter
+        from .frames import found_call_frame
+
+        if order not in ("newest", "slowest"):
+            raise ValueError(f"the order must be newest or slowest, not {order!r}")
+        if limit < 1:
+            raise ValueError(f"limit must be at least 1, not {limit}")
+        window = Window.of(since, until)
+        wanted = CallFilter(
+            agent_ids=None if agents is None else tuple(entry.id for entry in self._entries(agents)),
+            since=window.since,
+            until=window.until,
+            failed=failed,
+            failure=failure,
+            min_duration_ms=min_duration_ms,
+            session_id=session_id,
+            trace_id=trace_id,
+        )
+        return found_call_frame(self._context.store.call_search.find(wanted, order=order, limit=limit))
 
     def session_count(self) -> int | None:
         """Return the number of active runtime sessions, or None on AWS, which has no such operation."""

@@ -18,7 +18,7 @@ from ..aws.gateways import Gateway, GatewayTarget
 from ..aws.guardrails import Guardrail, GuardrailMatch
 from ..aws.knowledge_bases import KnowledgeBase, Passage
 from ..aws.web_search import WebResult
-from ..store import EvalRunRow, InvocationRow, SessionRow, StudyRow
+from ..store import EvalRunRow, FoundCall, InvocationRow, SessionRow, StudyRow
 from ..telemetry import LogEvent
 from .blueprints import Blueprint
 
@@ -36,6 +36,10 @@ _SESSIONS = ("session_id", "qualifier", "invocations", "failed", "first_call", "
 _INVOCATIONS = (
     "id", "started_at", "session_id", "qualifier", "status", "failure", "duration_ms", "ttft_ms", "cold_start_ms",
     "prompt", "response", "labels",
+)  # fmt: skip
+_FOUND_CALLS = (
+    "invocation_id", "agent", "started_at", "status", "failure", "duration_ms", "session_id", "trace_id",
+    "trace_state", "spans",
 )  # fmt: skip
 _STUDIES = ("id", "agent", "state", "created_at", "finished_at", "labels")
 _EVAL_RUNS = ("id", "name", "set", "target", "state", "reason", "results", "created_at", "finished_at", "labels")
@@ -223,6 +227,20 @@ def session_frame(rows: Iterable[SessionRow]) -> pd.DataFrame:
                 r.cold_start_latency_ms,
             )
             for r in rows
+        ),
+    )  # fmt: skip
+
+
+def found_call_frame(calls: Iterable[FoundCall]) -> pd.DataFrame:
+    """Return invocations that a search found, one row each."""
+    return _frame(
+        _FOUND_CALLS,
+        (
+            (
+                call.invocation_id, call.agent_name or call.agent_arn, _time(call.sent_s), call.status, call.failure,
+                call.duration_ms, call.session_id, call.trace_id, call.trace_state, call.spans,
+            )
+            for call in calls
         ),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ down_revision = "0010"
 branch_labels = None
 depends_on = None
 
-_SEARCH: Final = ["client_invoke_time", "agent_id", "status", "failure", "client_duration_ms"]
+_SEARCH: Final = ["client_invoke_time", "agent_id", "status", "failure", "client_duration_ms", "tenant"]
 _IS_OPEN: Final = sa.text("status IN ('pending', 'streaming')")
 _COUNTED: Final = "agent_id, client_invoke_time, status, failure, client_duration_ms, cold_start_latency_ms, session_id"
 _INSERT: Final = "INSERT INTO figure_days (agent_id, day, tenant, is_current, is_pruned)"

@@ -1,0 +1,128 @@
+"""Search for invocations among millions, newest or slowest first, with the state of their traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, TypeAlias
+
+from sqlalchemy import ColumnElement, and_, select
+
+from .database import Database
+from .tables import agents, invocations, traces
+
+SearchOrder: TypeAlias = Literal["newest", "slowest"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFilter:
+    """Which invocations a search returns; None is no condition.
+
+    Attributes:
+        agent_ids: Those of these agents.
+        since: Those sent at this time or later.
+        until: Those sent before this time.
+        failed: Those that failed, or those that did not.
+        failure: Those of this failure class.
+        min_duration_ms: Those that took at least so long.
+        session_id: Those of this session.
+        trace_id: The one with this trace id.
+    """
+
+    agent_ids: tuple[int, ...] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    failed: bool | None = None
+    failure: str | None = None
+    min_duration_ms: float | None = None
+    session_id: str | None = None
+    trace_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundCall:
+    """An invocation that a search found; `trace_state` and `spans` are None without a collected trace.
+
+    `sent_s` is in Unix seconds.
+    """
+
+    invocation_id: int
+    agent_name: str | None
+    agent_arn: str
+    session_id: str
+    qualifier: str
+    sent_s: float
+    status: str
+    failure: str | None
+    duration_ms: float | None
+    trace_id: str | None
+    trace_state: str | None
+    spans: int | None
+
+
+class CallSearch:
+    """Searches over all invocations that were sent."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, wanted: CallFilter, *, order: SearchOrder = "newest", limit: int = 100) -> tuple[FoundCall, ...]:
+        """Return invocations.
+
+        Args:
+            wanted: Which ones.
+            order: The newest, or the slowest first.
+            limit: The most invocations.
+        """
+        calls = invocations.c
+        # Two steps: the ids along an index that has every condition, then their rows.
+        if order == "newest":
+            found = select(calls.id).where(*_conditions(wanted)).order_by(calls.client_invoke_time.desc())
+        else:
+            timed = calls.client_duration_ms.is_not(None)
+            found = select(calls.id).where(*_conditions(wanted), timed).order_by(calls.client_duration_ms.desc())
+        with self._database.read() as connection:
+            ids = connection.execute(found.limit(limit)).scalars().all()
+            rows = {row[0]: row for row in connection.execute(_ROWS.where(calls.id.in_(ids)))} if ids else {}
+        return tuple(FoundCall(**dict(zip(_NAMES, rows[id], strict=True))) for id in ids if id in rows)
+
+
+def _conditions(wanted: CallFilter) -> list[ColumnElement[bool]]:
+    calls = invocations.c
+    conditions: list[ColumnElement[bool]] = [calls.client_invoke_time.is_not(None)]
+    if wanted.agent_ids is not None:
+        # Of several agents, the ids are found by time: by agent, all of their calls would have to be sorted.
+        agent: Any = calls.agent_id if len(wanted.agent_ids) == 1 else calls.agent_id + 0
+        conditions.append(agent.in_(wanted.agent_ids))
+    if wanted.since is not None:
+        conditions.append(calls.client_invoke_time >= wanted.since.timestamp())
+    if wanted.until is not None:
+        conditions.append(calls.client_invoke_time < wanted.until.timestamp())
+    if wanted.failed is not None:
+        conditions.append(calls.status == "error" if wanted.failed else calls.status == "complete")
+    for column, value in (
+        (calls.failure, wanted.failure),
+        (calls.session_id, wanted.session_id),
+        (calls.trace_id, wanted.trace_id),
+    ):
+        if value is not None:
+            conditions.append(column == value)
+    if wanted.min_duration_ms is not None:
+        conditions.append(calls.client_duration_ms >= wanted.min_duration_ms)
+    return conditions
+
+
+_NAMES: Final[Sequence[str]] = (
+    "invocation_id", "agent_name", "agent_arn", "session_id", "qualifier", "sent_s", "status", "failure",
+    "duration_ms", "trace_id", "trace_state", "spans",
+)  # fmt: skip
+_ROWS: Final = (
+    select(
+        invocations.c.id, agents.c.name, agents.c.arn, invocations.c.session_id, invocations.c.qualifier,
+        invocations.c.client_invoke_time, invocations.c.status, invocations.c.failure,
+        invocations.c.client_duration_ms, invocations.c.trace_id, traces.c.state, traces.c.span_count,
+    )
+    .join(agents, agents.c.id == invocations.c.agent_id)
+    .outerjoin(traces, and_(traces.c.invocation_id == invocations.c.id))
+)  # fmt: skip
