@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Final
 
 from ..agents import AgentEntry
 from ..agents.agui import run_input
+from ..agents.protocols.mcp_session import tool_call
+from ..agents.protocols.mcp_values import PROTOCOL_VERSIONS
 from ..aws.bearer import Bearer
-from ..errors import LoomError, NotSupportedError
+from ..errors import LoomError
 from ..latency.load.bodies import Bodies, LoadBody, SameBody
 from ..latency.load.engine import LoadTarget
+from ..latency.load.rpc_bodies import A2aMessages, McpToolCalls
 from ..latency.load_test import LoadTrace, SampledCall
 from ..presentation.text import one_line
 from ..store import InvocationRow, Store
 from .capturing import stored_row
 from .context import Context
+from .protocol_sessions import check_is_stateless
 from .study_target import StudyTarget
 from .tracing import find_traces
 
@@ -37,23 +41,15 @@ class LoadTestTarget:
         entry: The agent.
         qualifier: The endpoint.
         bearer: The token of its calls, or a function that returns it.
-
-    Raises:
-        NotSupportedError: The agent speaks MCP or A2A, whose calls are several requests.
     """
 
     def __init__(self, context: Context, entry: AgentEntry, qualifier: str, *, bearer: Bearer | None = None) -> None:
-        if entry.protocol in ("MCP", "A2A"):
-            raise NotSupportedError(
-                f"The load engine makes calls of one request; an agent that speaks {entry.protocol} needs several",
-                on=entry.name,
-                try_="an agent that speaks HTTP or AG-UI",
-            )
         self._context, self._entry, self._bearer = context, entry, bearer
         self._study = StudyTarget(context, entry, qualifier, bearer=bearer)
         self.name, self.arn, self.qualifier = entry.name, str(entry.arn), qualifier
         self.labels, self.scope = context.labels, context.where
         self.platform_version = self._study.platform_version
+        self._is_checked = entry.protocol != "MCP"
 
     @property
     def store(self) -> Store:
@@ -66,21 +62,42 @@ class LoadTestTarget:
         return self._context.settings.home / "load-tests"
 
     def target(self) -> LoadTarget:
-        """Return where the load engine sends its requests, and what authorizes them."""
+        """Return where the load engine sends its requests, and what authorizes them.
+
+        Raises:
+            NotSupportedError: An MCP server keeps sessions of its own, so that a call is several requests.
+        """
+        if not self._is_checked:
+            check_is_stateless(self._context, self._entry, self.qualifier, bearer=self._bearer)
+            self._is_checked = True
+        protocol = self._entry.protocol
         return LoadTarget.runtime(
             self.arn,
             self._context.clients.connection,
             qualifier=self.qualifier,
             bearer=self._bearer,
+            headers={"Mcp-Protocol-Version": PROTOCOL_VERSIONS[0]} if protocol == "MCP" else {},
+            is_json_rpc=protocol in ("MCP", "A2A"),
         )
 
     def bodies(self, prompt: str) -> Bodies:
-        """Return the bodies of calls with a prompt, in the agent's own format."""
-        return (
-            _RunInputs(prompt)
-            if self._entry.protocol == "AGUI"
-            else SameBody(prompt=prompt, form=self._entry.message_format)
-        )
+        """Return the bodies of calls with a prompt, in the agent's own protocol and format.
+
+        Args:
+            prompt: The prompt; for an MCP server a tool call as JSON, `{"tool": …, "arguments": {…}}`.
+
+        Raises:
+            InvalidArgumentsError: It names no tool of an MCP server.
+        """
+        protocol = self._entry.protocol
+        if protocol == "AGUI":
+            return _RunInputs(prompt)
+        if protocol == "A2A":
+            return A2aMessages(prompt=prompt)
+        if protocol == "MCP":
+            tool, arguments = tool_call(prompt)
+            return McpToolCalls(tool=tool, arguments=arguments)
+        return SameBody(prompt=prompt, form=self._entry.message_format)
 
     def end_session(self, session_id: str) -> bool:
         """End a runtime session; return False when it had ended already."""

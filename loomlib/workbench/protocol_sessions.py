@@ -13,10 +13,12 @@ from ..agents.protocols.channels import Channel
 from ..agents.protocols.http_channel import HttpChannel, read_json
 from ..agents.protocols.mcp_session import McpSession
 from ..agents.protocols.mcp_values import Callbacks
+from ..agents.protocols.running import Running
 from ..agents.protocols.servers import server_entry
 from ..agents.protocols.socket_session import SocketSession
 from ..agents.protocols.stdio_channel import StdioChannel
 from ..aws.bearer import Bearer, check_bearer, token_of
+from ..errors import AwsError, NotSupportedError, ProtocolError, TransportError
 from .a2a_client import A2aClient
 from .agent_sessions import agent_a2a, agent_mcp, check_protocol, stop_agent_session
 from .context import Context
@@ -64,6 +66,48 @@ def open_agent_mcp(
 
     end = partial(stop_agent_session, context, entry, qualifier, bearer)
     return McpClient(make, callbacks, context, session_id=session_id, stop_session=end, timeout_s=timeout_s)
+
+
+def check_is_stateless(context: Context, entry: AgentEntry, qualifier: str, *, bearer: Bearer | None = None) -> None:
+    """Raise an error when an MCP agent answers no request without a handshake.
+
+    It is asked once for its tools. The header `Mcp-Session-Id` does not tell: AgentCore adds it to every response.
+
+    Args:
+        context: The workbench's resources.
+        entry: The agent's entry in the catalog.
+        qualifier: The endpoint that is called.
+        bearer: A token sent instead of a signature, or a function that returns it.
+
+    Raises:
+        NotSupportedError: It wants a handshake first.
+        LoomError: It cannot be reached.
+    """
+    from ..aws.engine import shared_engine
+
+    session_id = new_session_id()
+    session = agent_mcp(context, entry, qualifier, bearer, session_id, Callbacks())
+
+    async def list_tools() -> None:
+        await session.connect()
+        try:
+            await session.request("tools/list")
+        finally:
+            await session.close()
+
+    try:
+        Running(shared_engine(), lambda _run: list_tools()).result()
+    except TransportError:
+        raise
+    except (ProtocolError, AwsError) as error:
+        raise NotSupportedError(
+            f"This MCP server answers no request without a handshake ({error}), so that a call is several requests; "
+            "the load engine makes calls of one request",
+            on=entry.name,
+            try_="a stateless server (stateless_http=True), as AgentCore recommends it",
+        ) from error
+    finally:
+        stop_agent_session(context, entry, qualifier, bearer, session_id)
 
 
 def open_server_mcp(

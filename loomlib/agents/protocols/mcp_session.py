@@ -217,16 +217,8 @@ class McpSession:
         Raises:
             InvalidArgumentsError: It names none.
         """
-        fields = payload or parse_object(prompt)
-        tool = as_text(fields.get("tool"))
-        if not tool:
-            raise InvalidArgumentsError(
-                "The request names no tool",
-                on=json.dumps(dict(fields))[:200] if fields else repr(prompt[:200]),
-                try_='{"tool": "add", "arguments": {"a": 1, "b": 2}}, or mcp.eval_target("add")',
-                field="tool",
-            )
-        params = {"name": tool, "arguments": dict(as_mapping(fields.get("arguments")))}
+        tool, arguments = tool_call(prompt, payload)
+        params = {"name": tool, "arguments": dict(arguments)}
         stored = json.dumps({"tool": tool, "arguments": params["arguments"]}, ensure_ascii=False)
         return await self.call("tools/call", params, prompt=stored, timeout_s=timeout_s, labels=labels)
 
@@ -292,6 +284,28 @@ class McpSession:
                 at_ms=_at_ms(call),
             )
             self._runner.run(call, lambda: on_log(line))
+
+
+def tool_call(prompt: str, payload: Mapping[str, Any] | None = None) -> tuple[str, Mapping[str, Any]]:
+    """Return the tool and the arguments that a payload, or a prompt as JSON, names.
+
+    Args:
+        prompt: The call as JSON, unless there is a payload.
+        payload: The call, with the members `tool` and `arguments`.
+
+    Raises:
+        InvalidArgumentsError: It names none.
+    """
+    fields = payload or parse_object(prompt)
+    tool = as_text(fields.get("tool"))
+    if not tool:
+        raise InvalidArgumentsError(
+            "The request names no tool",
+            on=json.dumps(dict(fields))[:200] if fields else repr(prompt[:200]),
+            try_='{"tool": "add", "arguments": {"a": 1, "b": 2}}, or mcp.eval_target("add")',
+            field="tool",
+        )
+    return tool, as_mapping(fields.get("arguments"))
 
 
 def _at_ms(call: MeasuredCall | None) -> float:

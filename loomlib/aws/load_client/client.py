@@ -17,9 +17,11 @@ from .evidence import FailureEvidence
 from .form import RequestForm
 from .journal import CANCELLED, COMPLETE, HTTP_ERROR, Ended
 from .response import FramingError, ResponseReader
+from .rpc_evidence import RpcEvidence
 
 KEEP_ALIVE_NS: Final = 15_000_000_000
 """How long an idle connection is used again, as in `loomlib.aws.transport`."""
+_NO_ANSWER: Final = "the response has no JSON-RPC answer"
 
 
 class Flight:
@@ -36,7 +38,7 @@ class Flight:
     def __init__(self, call: int, ended: Ended, request: bytes) -> None:
         self.call, self.ended, self.request = call, ended, request
         self.reader = ResponseReader()
-        self.evidence: FailureEvidence | None = None
+        self.evidence: FailureEvidence | RpcEvidence | None = None
         self.last_ns = -1
         self.arrivals: list[int] = []
         self.connection: _Connection | None = None
@@ -63,7 +65,7 @@ class LoadClient:
         url = urlsplit(form.url)
         self._loop, self._on_end = loop, on_end
         self.origin_ns = origin_ns
-        self.keep_arrivals = form.keep_arrivals
+        self.keep_arrivals, self._is_json_rpc = form.keep_arrivals, form.is_json_rpc
         self._host, self._port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
         self._tls = ssl.create_default_context(cafile=form.ca_bundle) if url.scheme == "https" else None
         self._timeout_ns = int(form.timeout_s * 1e9)
@@ -124,10 +126,13 @@ class LoadClient:
         if evidence is not None:
             ended.evidence, is_malformed = evidence.found()
             if end == COMPLETE and is_malformed:
-                ended.end, ended.message = "malformed_stream", "the body is not JSON, as its content type says"
+                ended.end = "malformed_stream"
+                ended.message = _NO_ANSWER if self._is_json_rpc else "the body is not JSON, as its content type says"
             if ended.evidence:
                 ended.content_type = reader.headers.get("content-type", "")
                 ended.error_type = reader.headers.get("x-amzn-errortype", "")
+        elif end == COMPLETE and self._is_json_rpc:
+            ended.end, ended.message = "malformed_stream", _NO_ANSWER
         ended.arrivals_ns = flight.arrivals
         connection, flight.connection = flight.connection, None
         if connection is not None:
@@ -137,6 +142,12 @@ class LoadClient:
             else:
                 connection.abort()
         self._on_end(flight)
+
+    def evidence_of(self, reader: ResponseReader) -> FailureEvidence | RpcEvidence:
+        """Return what collects why a call failed, for a response whose head has arrived."""
+        if self._is_json_rpc and reader.status < 300:
+            return RpcEvidence(reader.headers)
+        return FailureEvidence(reader.status, reader.headers)
 
     def forget(self, connection: _Connection) -> None:
         """Use a connection no more."""
@@ -235,7 +246,7 @@ class _Connection(asyncio.Protocol):
             ended.chunks += 1
             if flight.last_ns < 0:
                 ended.first_ns = now_ns - self._client.origin_ns
-                flight.evidence = FailureEvidence(reader.status, reader.headers)
+                flight.evidence = self._client.evidence_of(reader)
             elif now_ns - flight.last_ns > ended.gap_ns:
                 ended.gap_ns = now_ns - flight.last_ns
             flight.last_ns = now_ns

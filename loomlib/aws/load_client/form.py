@@ -20,6 +20,7 @@ class RequestForm:
         timeout_s: Seconds from sending a request until its response must be complete.
         ca_bundle: File of certificate authorities; None for the system's.
         keep_arrivals: Whether the journal gets the time of every read of a response's body.
+        is_json_rpc: Whether responses are JSON-RPC messages, which say by themselves whether the call failed.
         traces_since_s: The step's beginning in whole Unix seconds, with which the ids of its traces begin; None for
             requests without a trace context.
     """
@@ -32,6 +33,7 @@ class RequestForm:
     timeout_s: float
     ca_bundle: str | None = None
     keep_arrivals: bool = False
+    is_json_rpc: bool = False
     traces_since_s: int | None = None
 
     def members(self) -> dict[str, Any]:

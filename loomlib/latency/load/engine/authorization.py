@@ -54,6 +54,7 @@ class Authorization:
             timeout_s=timeout_s,
             ca_bundle=request.ca_bundle,
             keep_arrivals=keep_arrivals,
+            is_json_rpc=self._target.is_json_rpc,
             traces_since_s=traces_since_s,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,9 +11,11 @@ from typing import Any, Final, cast, overload
 
 from loomlib.agents.answers import reader_for
 from loomlib.agents.outcome import failure_of, refusal
+from loomlib.agents.protocols.jsonrpc import failure_of_code
 from loomlib.aws.load_client import CANCELLED, HTTP_ERROR, Ended, Sent, call_trace_id
 from loomlib.aws.load_client import COMPLETE as WHOLE
 from loomlib.errors import MalformedResponseError
+from loomlib.json_values import as_mapping, as_text, number_or_none
 
 from ..calls import COMPLETE, FAILED, INTERRUPTED, NOT_SENT, LoadCall
 from .journals import Journals
@@ -135,6 +138,8 @@ def _or_none(value_ns: int, unit: float) -> float | None:
 
 def _failure(line: Ended) -> tuple[str | None, str | None]:
     """Return the class of a call's failure and its message; None for both of a call that did not fail."""
+    if (rpc := _rpc_failure(line)) is not None:
+        return rpc
     if line.end == HTTP_ERROR:
         headers = {"x-amzn-errortype": line.error_type} if line.error_type else {}
         answer = cast("Any", SimpleNamespace(status=line.status, headers=headers))
@@ -145,6 +150,29 @@ def _failure(line: Ended) -> tuple[str | None, str | None]:
     if line.evidence and (reported := _reported_error(line)) is not None:
         return "agent_error", f"The agent failed while responding: {reported}"
     return None, None
+
+
+def _rpc_failure(line: Ended) -> tuple[str, str] | None:
+    """Return the class and the message of a JSON-RPC error; None for other calls.
+
+    `RpcEvidence` writes that of a response with the status 200; beside another status it is the body itself, and more
+    exact than the status.
+    """
+    if '"jsonrpc"' not in line.evidence:
+        return None
+    try:
+        fields = as_mapping(json.loads(line.evidence))
+    except (ValueError, RecursionError):
+        return None
+    if line.end == HTTP_ERROR:
+        error = as_mapping(fields.get("error"))
+        code, message = number_or_none(error.get("code")), as_text(error.get("message"))
+        return (failure_of_code(int(code)), message or f"HTTP {line.status}") if code is not None else None
+    if line.end != WHOLE or not isinstance(message := fields.get("error"), str):
+        return None
+    code = number_or_none(fields.get("jsonrpc"))
+    failure = "agent_error" if code is None else failure_of_code(int(code))
+    return failure, f"The agent failed while responding: {message}" if code is None else message
 
 
 def _reported_error(line: Ended) -> str | None:

@@ -29,6 +29,7 @@ class LoadTarget:
         url: The address of a plain HTTP server.
         headers: Further headers of every request. They are no secret: use `bearer` for a token.
         content_type: The media type of the bodies.
+        is_json_rpc: Whether the agent speaks JSON-RPC (MCP, A2A): its responses say whether a call failed.
     """
 
     arn: str | None = None
@@ -39,6 +40,7 @@ class LoadTarget:
     url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     content_type: str = "application/json"
+    is_json_rpc: bool = False
 
     def __post_init__(self) -> None:
         if (self.arn is None) == (self.url is None):
@@ -59,6 +61,7 @@ class LoadTarget:
         bearer: Bearer | None = None,
         headers: Mapping[str, str] | None = None,
         content_type: str = "application/json",
+        is_json_rpc: bool = False,
     ) -> LoadTarget:
         """Return the target for an AgentCore runtime, here or on AWS.
 
@@ -69,6 +72,7 @@ class LoadTarget:
             bearer: A token, or a function that returns one, instead of a signature.
             headers: Further headers of every request.
             content_type: The media type of the bodies.
+            is_json_rpc: Whether the agent speaks JSON-RPC (MCP, A2A).
         """
         return cls(
             arn=arn,
@@ -77,6 +81,7 @@ class LoadTarget:
             bearer=bearer,
             headers=headers or {},
             content_type=content_type,
+            is_json_rpc=is_json_rpc,
         )
 
     @classmethod
