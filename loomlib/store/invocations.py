@@ -319,7 +319,8 @@ class Invocations:
                 func.max(invocations.c.id).label("last_id"),
                 func.min(invocations.c.id).label("first_id"),
             )
-            .where(invocations.c.agent_id == agent_id, *conditions)
+            # "+ 0" keeps SQLite from going through all calls of the agent where sessions are named.
+            .where((invocations.c.agent_id + 0 if conditions else invocations.c.agent_id) == agent_id, *conditions)
             .group_by(invocations.c.session_id, invocations.c.qualifier)
             .subquery()
         )

@@ -9,18 +9,25 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
 import zlib
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import column, create_engine, func, insert, select, table
 
+from loomlib.metrics import Window, latency_bins, read_figures
 from loomlib.store import Store
+from loomlib.store.call_search import CallFilter, SearchOrder
 from loomlib.store.tables import invocations
+
+from .table import Row, ms
 
 DAYS: Final = 90
 AGENTS: Final = 20
@@ -91,8 +98,9 @@ def _fill(engine: Any, ids: list[int], first: int) -> None:
             connection.exec_driver_sql(
                 "SELECT setval(pg_get_serial_sequence('invocations', 'id'), max(id)) FROM invocations"
             )
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("VACUUM ANALYZE" if postgresql else "ANALYZE")
+    if postgresql:  # SQLite's planner works without statistics, which Loom does not collect
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("VACUUM ANALYZE")
 
 
 def _call_names() -> list[str]:
@@ -185,6 +193,93 @@ def _spans(chance: random.Random) -> list[str]:
         )
         for name in ("invoke_agent", "cycle 1", "chat", "execute_tool", "cycle 2", "chat")
     ]
+
+
+_OPERATE_MS: Final = 150.0
+_SEARCH_MS: Final = 300.0
+_EXPORT_MB: Final = 600.0
+_REPEATS: Final = 7
+_EXPORT: Final = """
+import resource, sys
+from loomlib.store import Store
+with Store.open(sys.argv[1]) as store:
+    done = store.history.export(sys.argv[2])
+print(done.rows["invocations"], done.elapsed_s, done.bytes_written, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def rows() -> Iterator[Row]:
+    """The overview of all agents, one agent in detail, searches, and an export in a process of its own."""
+    url = filled_store()
+    with Store.open(url) as store:
+        ids = tuple(agent.id for agent in store.agents.list())
+        began = time.perf_counter()
+        read_figures(store, ids, Window())
+        first = (time.perf_counter() - began) * 1000
+        count = row_count()
+        yield Row(what=f"first overview of {count:_} calls, which may store the days' arrays", ours=ms([first]), n=1)
+        for name, window in _windows().items():
+            yield _timed(f"overview of {count:_} calls, {name}", _OPERATE_MS, partial(read_figures, store, ids, window))
+        yield _timed("the busiest agent in detail", _OPERATE_MS, partial(_detail, store, ids[-1]))
+        for name, (wanted, order) in _searches(ids).items():
+            yield _timed(
+                f"search for {name}", _SEARCH_MS, partial(store.call_search.find, wanted, order=order, limit=100)
+            )
+        found = [call.invocation_id for call in store.call_search.find(CallFilter(failed=True), limit=100)]
+        yield _timed("100 traces from the store", _SEARCH_MS, partial(store.traces.get_many, found))
+    yield _export(url)
+
+
+def _windows() -> dict[str, Window]:
+    now = datetime.now(UTC)
+    spans = {"30 days": timedelta(days=30), "1 day": timedelta(days=1)}
+    return {"all time": Window()} | {name: Window.of(span, now=now) for name, span in spans.items()}
+
+
+def _searches(ids: Sequence[int]) -> dict[str, tuple[CallFilter, SearchOrder]]:
+    return {
+        "the newest of all agents": (CallFilter(), "newest"),
+        "the newest failures": (CallFilter(failed=True), "newest"),
+        "a failure that no call has": (CallFilter(failure="nothing"), "newest"),
+        "the slowest": (CallFilter(), "slowest"),
+        "rare slow calls of one agent": (CallFilter(agent_ids=(ids[-1],), min_duration_ms=40_000.0), "newest"),
+        "time-outs of five agents": (CallFilter(agent_ids=tuple(ids[:5]), failure="timeout"), "newest"),
+        "a session": (CallFilter(session_id=f"loom-{5000:032d}"), "newest"),
+        "a trace id": (CallFilter(trace_id=f"{row_count() // 2:032x}"), "newest"),
+    }
+
+
+def _detail(store: Store, agent_id: int) -> None:
+    read_figures(store, [agent_id], Window())
+    latency_bins(store.call_figures.times(agent_id, None, None), Window())
+    store.invocations.sessions(agent_id, limit=1_000)
+
+
+def _timed(what: str, aim_ms: float, measure: Callable[[], object]) -> Row:
+    taken: list[float] = []
+    for _ in range(_REPEATS):
+        began = time.perf_counter()
+        measure()
+        taken.append((time.perf_counter() - began) * 1000)
+    met = sorted(taken)[_REPEATS // 2] <= aim_ms
+    return Row(what=what, ours=ms(taken), aim=f"≤ {aim_ms:.0f} ms", met=met, n=_REPEATS)
+
+
+def _export(url: str) -> Row:
+    with tempfile.TemporaryDirectory(prefix="loom-bench-") as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", _EXPORT, url, folder], check=True, capture_output=True, text=True, timeout=3600
+        )
+    count, elapsed_s, size, peak_kib = (float(value) for value in done.stdout.split())
+    peak_mb = peak_kib * 1024 / 1e6
+    return Row(
+        what=f"peak memory of the export of {count:_.0f} calls with their traces",
+        ours=f"{peak_mb:.0f} MB",
+        compared=f"{elapsed_s:.0f} s, {size / 1e6:.0f} MB of files",
+        aim=f"≤ {_EXPORT_MB:.0f} MB",
+        met=peak_mb <= _EXPORT_MB,
+        n=1,
+    )
 
 
 if __name__ == "__main__":
