@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
@@ -22,13 +21,13 @@ from loomlib.store import Store
 HOSTILE = "<script>alert(1)</script>"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with new_store(tmp_path) as opened:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with new_store(tmp_path_factory.mktemp("views")) as opened:
         yield opened
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def result(store: Store) -> StudyResult:
     agent = ScriptedAgent(
         store,
