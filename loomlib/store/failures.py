@@ -19,6 +19,9 @@ _LOCKED = {"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"}
 _UNREACHABLE = {"SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"}
 _CONNECTION_LOST = ("08", "57P")  # PostgreSQL's classes of error codes: connection, and the server's end
 _REFUSED = ("28", "3D", "42501")
+# The driver's errors of connecting have no code: their texts are the server's, in English unless it is set otherwise.
+_TOO_MANY_TEXTS = ("too many connections", "remaining connection slots", "too many clients")
+_REFUSED_TEXTS = ("authentication failed", "no pg_hba.conf entry", "does not exist", "is not permitted", "no password")
 
 
 @contextmanager
@@ -102,9 +105,10 @@ def _translate(error: BaseException, place: str, file: Path | None, secret: str 
 def _of_server(error: BaseException, text: str, place: str) -> StoreError | None:
     """Return what PostgreSQL's error code says; its driver's errors without a code are lost connections."""
     code: str | None = getattr(error, "sqlstate", "")
-    kind = type(error).__name__
     if code == "":
         return None
+    is_connecting = code is None and type(error).__name__ == "OperationalError"
+    text = text.removeprefix("connection failed: ")
     if code == "55P03":
         return StoreError(
             "The database stayed locked by another process", on=place, try_="repeat it when that process has ended"
@@ -115,19 +119,19 @@ def _of_server(error: BaseException, text: str, place: str) -> StoreError | None
             on=place,
             try_="repeat it; nothing of it is stored",
         )
-    if code == "53300":
+    if code == "53300" or (is_connecting and any(words in text for words in _TOO_MANY_TEXTS)):
         return StoreError(
             "The database accepts no more connections",
             on=place,
             try_="close kernels that nobody uses, or raise the server's max_connections",
         )
-    if code is not None and code.startswith(_REFUSED):
+    if (code or "").startswith(_REFUSED) or (is_connecting and any(words in text for words in _REFUSED_TEXTS)):
         return StoreError(
             f"The database refused: {text}",
             on=place,
             try_="check the user, the password and the rights in DATABASE_URL",
         )
-    if (code is None and kind == "OperationalError") or (code or "").startswith(_CONNECTION_LOST):
+    if is_connecting or (code or "").startswith(_CONNECTION_LOST):
         return StoreError(
             f"The connection to the database failed: {text}",
             on=place,

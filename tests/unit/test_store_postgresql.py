@@ -36,19 +36,28 @@ def test_an_address_without_a_driver_is_one_of_psycopg(url: str) -> None:
 
 
 def test_no_error_shows_the_password(url: str, postgresql_server: PostgresqlServer) -> None:
-    addresses = (
-        url.replace(f":{postgresql_server.port}/", ":1/"),  # nothing listens there
-        url.replace("//loom:", "//somebody:"),
-        url.rpartition("/")[0] + "/missing",
-        url.replace(f":{postgresql_server.port}/", ":port/"),
-        url + "?sslmode=nonsense",
-    )
-    for address in addresses:
-        with pytest.raises(StoreError, match=r"Try: ") as caught:
+    addresses = {
+        url.replace(f":{postgresql_server.port}/", ":1/"): "connection to the database failed",  # nothing listens there
+        url.replace("//loom:", "//somebody:"): "database refused.*check the user, the password",
+        url.rpartition("/")[0] + "/missing": "database refused.*check the user, the password",
+        url.replace(f":{postgresql_server.port}/", ":port/"): "not a database address",
+        url + "?sslmode=nonsense": "sslmode",
+    }
+    for address, message in addresses.items():
+        with pytest.raises(StoreError, match=message) as caught:
             Store.open(address)
         shown = "".join(traceback.format_exception(caught.value))
         assert "hunter2" not in shown
         assert "Try: " in str(caught.value)
+
+
+def test_a_server_without_a_free_connection_is_named(url: str, postgresql_server: PostgresqlServer) -> None:
+    postgresql_server.run("ALTER ROLE loom CONNECTION LIMIT 1")
+    try:
+        with Store.open(url), pytest.raises(StoreError, match=r"accepts no more connections.*max_connections"):
+            Store.open(url)
+    finally:
+        postgresql_server.run("ALTER ROLE loom CONNECTION LIMIT -1")
 
 
 def test_without_the_driver_one_error_names_the_extra_that_brings_it(tmp_path) -> None:
