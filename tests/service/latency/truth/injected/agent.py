@@ -28,25 +28,34 @@ if not _IS_RESTORED:
 
 from bedrock_agentcore import BedrockAgentCoreApp, BedrockAgentCoreContext  # noqa: E402
 from opentelemetry import trace  # noqa: E402
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: E402
 
 tracer = trace.get_tracer("injected")
 noted = {"calls": 0, "received": 0.0, "answered": 0.0}
 
 
-class App(BedrockAgentCoreApp):
-    """Notes when a request reaches the process, before the SDK reads it, and when the SDK has answered it."""
+class Stamped(HttpToolsProtocol):
+    """Notes when a request reaches the process, before anything reads it."""
+
+    def data_received(self, data):
+        if data.startswith(b"POST /invocations"):
+            noted["received"] = time.time()
+        super().data_received(data)
+
+
+class Noting(BedrockAgentCoreApp):
+    """Notes when the SDK has answered."""
 
     async def __call__(self, scope, receive, send):
-        if scope.get("path") != "/invocations":
-            return await super().__call__(scope, receive, send)
-        noted["received"] = time.time()
-        try:
-            return await super().__call__(scope, receive, send)
-        finally:
-            noted["answered"] = time.time()
+        async def note(message):
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                noted["answered"] = time.time()
+            await send(message)
+
+        await super().__call__(scope, receive, note if scope.get("path") == "/invocations" else send)
 
 
-app = App()
+app = Noting()
 
 
 def _span(operation, **attributes):
@@ -79,4 +88,4 @@ def answer(payload, context):
 
 
 if __name__ == "__main__":
-    app.run()
+    app.run(http=Stamped)
