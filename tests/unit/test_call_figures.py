@@ -11,24 +11,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
-import pytest
+from store_rows import query
 
 from loomlib.store import CallFigures, InvocationRow, Store
 
 NOW = time.time()
 DAY_S = 86_400
 ARN = "arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime"
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "loom.db"
-
-
-@pytest.fixture
-def store(file: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{file}") as store:
-        yield store
 
 
 def agents(store: Store, count: int = 3) -> list[int]:
@@ -79,22 +68,17 @@ def price(store: Store, id: int, chance: random.Random) -> None:
     )
 
 
-def filled(store: Store, ids: Sequence[int], chance: random.Random, count: int = 150) -> None:
+def filled(store: Store, ids: Sequence[int], chance: random.Random, count: int = 60) -> None:
     for _ in range(count):
         call(store, chance.choice(ids), NOW - chance.uniform(0, 5) * DAY_S, chance)
     store.invocations.begin(agent_id=ids[0], session_id="never sent")
 
 
-def expected(
-    store: Store, file: Path, agent: int, since: datetime | None, until: datetime | None
-) -> tuple[object, ...]:
+def expected(store: Store, url: str, agent: int, since: datetime | None, until: datetime | None) -> tuple[object, ...]:
     """What the rows say, computed one by one."""
     every = [row for row in store.invocations.list(agent, limit=None)]
-    connection = sqlite3.connect(file)
-    priced = {row[0]: row[1:] for row in connection.execute(
-        "SELECT invocation_id, currency, known_picos, unknown_items, is_simulated FROM invocation_costs"
-    )}  # fmt: skip
-    connection.close()
+    columns = "invocation_id, currency, known_picos, unknown_items, is_simulated"
+    priced = {row[0]: row[1:] for row in query(url, f"SELECT {columns} FROM invocation_costs")}
 
     def within(row: InvocationRow) -> bool:
         at = row.created_at.timestamp() if row.client_invoke_time is None else row.client_invoke_time
@@ -153,11 +137,11 @@ def windows() -> Iterator[tuple[datetime | None, datetime | None]]:
     yield None, now - timedelta(days=4)
 
 
-def check(store: Store, file: Path, ids: Sequence[int]) -> None:
+def check(store: Store, url: str, ids: Sequence[int]) -> None:
     for since, until in windows():
         figures = store.call_figures.read(ids, since, until)
         for agent in ids:
-            assert read(figures[agent]) == expected(store, file, agent, since, until), (agent, since, until)
+            assert read(figures[agent]) == expected(store, url, agent, since, until), (agent, since, until)
             times = store.call_figures.times(agent, since, until)
             found = zip(times.asked_s.tolist(), times.durations_ms.tolist(), times.failed.tolist(), strict=True)
             assert sorted(found) == sorted(
@@ -165,16 +149,16 @@ def check(store: Store, file: Path, ids: Sequence[int]) -> None:
             )
 
 
-def test_the_figures_are_those_of_the_rows_in_every_window(store: Store, file: Path) -> None:
+def test_the_figures_are_those_of_the_rows_in_every_window(store: Store, store_url: str) -> None:
     ids = agents(store)
     filled(store, ids, random.Random(1))
-    check(store, file, ids)
+    check(store, store_url, ids)
 
 
-def test_a_change_of_a_past_day_counts_at_once(store: Store, file: Path) -> None:
+def test_a_change_of_a_past_day_counts_at_once(store: Store, store_url: str) -> None:
     ids, chance = agents(store), random.Random(2)
-    filled(store, ids, chance, count=60)
-    check(store, file, ids)
+    filled(store, ids, chance, count=40)
+    check(store, store_url, ids)
     for row in chance.sample(store.invocations.list(limit=None), 12):
         what = chance.randrange(3)
         if what == 0:
@@ -183,12 +167,18 @@ def test_a_change_of_a_past_day_counts_at_once(store: Store, file: Path) -> None
             store.invocations.note_start(row.id, state="found", cold_start_latency_ms=chance.uniform(1, 100))
         else:
             call(store, row.agent_id, NOW - 2 * DAY_S, chance)
-    check(store, file, ids)
+    check(store, store_url, ids)
 
 
-def test_past_days_are_read_from_what_was_stored_of_them(store: Store, file: Path) -> None:
+def test_past_days_are_read_from_what_was_stored_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "loom.db"
+    with Store.open(f"sqlite:///{file}") as store:
+        check_stored_days(store, file)
+
+
+def check_stored_days(store: Store, file: Path) -> None:
     ids = agents(store)
-    filled(store, ids, random.Random(3), count=60)
+    filled(store, ids, random.Random(3), count=40)
     before = {id: read(found) for id, found in store.call_figures.read(ids, None, None).items()}
     connection = sqlite3.connect(file)
     triggers = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
@@ -202,11 +192,13 @@ def test_past_days_are_read_from_what_was_stored_of_them(store: Store, file: Pat
     assert {id: read(found) for id, found in store.call_figures.read(ids, None, None).items()} == before
 
 
-def test_a_database_that_cannot_be_written_to_is_read_row_by_row(store: Store, file: Path) -> None:
-    ids = agents(store, 1)
-    filled(store, ids, random.Random(4), count=20)
-    wanted = expected(store, file, ids[0], None, None)
-    with Store.open(f"sqlite:///{file}", lock_timeout_s=0.01) as reader:
+def test_a_database_that_cannot_be_written_to_is_read_row_by_row(tmp_path: Path) -> None:
+    file = tmp_path / "loom.db"
+    url = f"sqlite:///{file}"
+    with Store.open(url) as store, Store.open(url, lock_timeout_s=0.01) as reader:
+        ids = agents(store, 1)
+        filled(store, ids, random.Random(4), count=20)
+        wanted = expected(store, url, ids[0], None, None)
         blocker = sqlite3.connect(file, isolation_level=None)
         blocker.execute("BEGIN IMMEDIATE")
         assert read(reader.call_figures.read(ids, None, None)[ids[0]]) == wanted
