@@ -42,8 +42,8 @@ def is_damage(error: BaseException | None) -> bool:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
-            return True
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE or isinstance(error, UnicodeDecodeError):
+            return True  # the message about a damaged schema holds bytes of it, which the driver cannot decode
         error = getattr(error, "orig", None) or error.__cause__
     return False
 

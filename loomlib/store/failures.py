@@ -42,6 +42,9 @@ def translated(place: str, file: Path | None = None, *, secret: str | None = Non
         raise _translate(error.orig or error, place, file, secret) from error
     except exc.SQLAlchemyError as error:
         raise _translate(error, place, file, secret) from error
+    except UnicodeDecodeError as error:
+        # SQLite's message about a damaged schema holds bytes of it, which the driver cannot decode.
+        raise _translate(error, place, file, secret) from error
     except ModuleNotFoundError as error:
         raise StoreError(
             "The database's driver is not installed", on=place, try_=f"pip install {error.name}"
@@ -71,7 +74,8 @@ def _translate(error: BaseException, place: str, file: Path | None, secret: str 
     if file is None and (refusal := _of_server(error, text, place)) is not None:
         return refusal
     if is_damage(error):
-        what = f"The database is damaged or is not a database: {text}"
+        said = "its schema is not readable" if isinstance(error, UnicodeDecodeError) else text
+        what = f"The database is damaged or is not a database: {said}"
         if file is None or file.suffix not in _DATABASE_ENDINGS:  # perhaps not a database at all: it stays where it is
             return StoreDamagedError(what, on=place, try_="move it away and start with a new one")
         mark_damaged(file)

@@ -321,6 +321,20 @@ def test_what_is_readable_of_a_damaged_database_is_there_when_it_is_opened_again
     assert len(damaged_files(file.parent)) == 1
 
 
+def test_a_schema_whose_names_are_no_text_is_damage(sqlite_url: str) -> None:
+    prepared(sqlite_url)
+    file = Path(sqlite_url.removeprefix("sqlite:///"))
+    data = bytearray(file.read_bytes())
+    row = data.index(b"tableeval_scoreseval_scores") + len("table")
+    data[row : row + 1] = b"\x86"
+    definition = data.index(b"CREATE TABLE", row)
+    data[definition : definition + 3] = b"XXX"
+    file.write_bytes(data)
+    with Store.open(sqlite_url) as store:
+        assert [agent.arn for agent in store.agents.list()] == ["a"]
+    assert len(damaged_files(file.parent)) == 1
+
+
 def test_a_damaged_database_that_is_still_open_is_not_replaced(sqlite_url: str) -> None:
     prepared(sqlite_url)
     file = Path(sqlite_url.removeprefix("sqlite:///"))
