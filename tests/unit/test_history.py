@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -143,6 +145,29 @@ def test_a_prune_removes_what_is_exported_and_the_figures_stay(store: Store, tmp
     count = "SELECT count(*) AS n, count(DISTINCT id) AS ids FROM invocations"
     assert store.history.query(folder, count).iloc[0].tolist() == [70, 70]
     assert store.history.prune(folder, day).invocations == 0
+
+
+def test_a_store_on_postgresql_is_exported_and_pruned_alike(postgresql_url: str, tmp_path: Path) -> None:
+    with Store.open(postgresql_url) as store:
+        agent_id, folder = filled(store, 8), tmp_path / "history"
+        before = read_figures(store, [agent_id], Window())
+        assert store.history.export(folder).rows["traces"] == 8
+        pruned = store.history.prune(folder, datetime.fromtimestamp(NOW - 3 * DAY_S, UTC).date())
+        assert 8 - pruned.invocations == len(store.invocations.list(agent_id, limit=None)) < 8
+        assert read_figures(store, [agent_id], Window()) == before
+        assert store.history.query(folder, "SELECT count(*) AS n FROM invocations")["n"].tolist() == [8]
+
+
+def test_the_missing_package_is_named_with_its_extra(store: Store, tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.modules['duckdb'] = None\n"
+        "from loomlib.store import Store\n"
+        "with Store.open(sys.argv[1]) as store: store.history.export(sys.argv[2])\n"
+    )
+    url, folder = f"sqlite:///{tmp_path / 'loom.db'}", str(tmp_path / "history")
+    done = subprocess.run([sys.executable, "-c", script, url, folder], capture_output=True, text=True, timeout=60)
+    assert "MissingExtraError" in done.stderr
+    assert "pip install 'loomlib[history]'" in done.stderr
 
 
 def test_nothing_is_pruned_that_is_not_exported_as_it_is(store: Store, tmp_path: Path) -> None:
