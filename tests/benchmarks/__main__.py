@@ -1,7 +1,7 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, truth, coverage, evals, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways,
+them: import, traces, lookup, truth, coverage, evals, dask, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways,
 arrivals, ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, hub, report, redaction,
 sandbox, code, functions, knowledge, starts, load, search, tiny, aiperf.
 """
@@ -23,10 +23,12 @@ from . import (
     bench_aiperf,
     bench_code_interpreter,
     bench_coverage,
+    bench_dask,
     bench_deploy,
     bench_evals,
     bench_functions,
     bench_gateways,
+    bench_history,
     bench_hub,
     bench_identity,
     bench_import,
@@ -86,10 +88,12 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "truth": bench_truth.rows,
     "coverage": bench_coverage.rows,
     "evals": bench_evals.rows,
+    "dask": bench_dask.rows,
     "adk": bench_adk.rows,
     "memory": bench_memory.rows,
     "locomo": bench_locomo.rows,
     "overview": bench_overview.rows,
+    "history": bench_history.rows,
     "agui": bench_agui.rows,
     "panels": bench_panels.rows,
     "learners": bench_learners.rows,

@@ -7,12 +7,19 @@ import os
 
 
 async def noted(prompt: str) -> str:
-    """Answer `FILE|TEXT|SECONDS` with the text after the seconds, noted in the file."""
+    """Answer `FILE|TEXT|SECONDS` with the text after the seconds, noted in the file.
+
+    With `open` for the seconds, it answers once `FILE.open` exists.
+    """
     file, text, seconds = prompt.split("|")
     descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(descriptor, f"{text}\n".encode())
     os.close(descriptor)
-    await asyncio.sleep(float(seconds))
+    if seconds == "open":
+        while not os.path.exists(f"{file}.open"):
+            await asyncio.sleep(0.05)
+    else:
+        await asyncio.sleep(float(seconds))
     return text
 
 
