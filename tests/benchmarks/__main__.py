@@ -1,7 +1,8 @@
 """`make bench`: the speed that was promised, as ratios measured side by side in one run.
 
 Wall-clock figures are this machine's; the comparisons are what counts. Names of groups as arguments choose some of
-them: import, traces, lookup, truth, coverage, evals, dask, adk, memory, locomo, overview, agui, cold, warm, tokens, gateways,
+them: import, traces, lookup, truth, coverage, evals, dask, adk, memory, locomo, overview, agui, cold, warm, tokens,
+gateways,
 arrivals, ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, hub, report, redaction,
 sandbox, code, functions, knowledge, starts, load, search, tiny, aiperf.
 """

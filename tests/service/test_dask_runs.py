@@ -187,7 +187,10 @@ def _is_still(file: Path) -> bool:
     return file.stat().st_size == size
 
 
-@pytest.mark.parametrize(("kills", "cases"), [(3, 60), pytest.param(100, 600, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+@pytest.mark.parametrize(
+    ("kills", "cases"),
+    [(3, 60), pytest.param(100, 600, marks=[pytest.mark.long, pytest.mark.timeout(1800)])],
+)
 def test_workers_killed_at_random_lose_nothing_and_store_nothing_twice(kills: int, cases: int, tmp_path: Path) -> None:
     file, seen, rng = tmp_path / "asked", Seen(), random.Random(kills)
     # The last cases are answered after the last kill.
