@@ -226,6 +226,22 @@ def build_days(connection: Connection, days: Iterable[DayKey]) -> None:
         )
 
 
+def mark_all(connection: Connection) -> None:
+    """Mark every day as changed, after a damaged database lost rows: days without a row get one.
+
+    Args:
+        connection: A writing transaction on SQLite.
+    """
+    connection.execute(text("UPDATE figure_days SET is_current = 0 WHERE NOT is_pruned"))
+    connection.execute(
+        text(
+            "INSERT OR IGNORE INTO figure_days (agent_id, day, tenant, is_current, is_pruned) "
+            "SELECT DISTINCT agent_id, CAST(client_invoke_time / 86400 AS INTEGER), tenant, 0, 0 FROM invocations "
+            "WHERE client_invoke_time BETWEEN 0 AND 1e11"
+        )
+    )
+
+
 def _within(agent_ids: Sequence[int], low_s: float | None, high_s: float | None) -> ColumnElement[bool]:
     sent = invocations.c.client_invoke_time
     conditions = [invocations.c.agent_id.in_(list(agent_ids)), sent.is_not(None)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import StoreError
+from ..presentation.formats import time_limit
 from .database import Database
 from .history_export import ExportSelection, export_rows
 from .history_files import HistoryFolder, details, import_duckdb, kind_of, read_list
@@ -53,7 +54,7 @@ def query_history(
                 return connection.fetch_df_chunk(-(-limit // _VECTOR)).head(limit)
             except duckdb.InterruptException as error:
                 raise StoreError(
-                    "The query took too long", on=f"{timeout_s:g} s", try_="a smaller range, or a larger timeout_s"
+                    "The query took too long", on=time_limit(timeout_s), try_="a smaller range, or a larger timeout_s"
                 ) from error
             except duckdb.Error as error:
                 raise StoreError(

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, inspect, text
 
 from ..errors import StoreTooNewError
 from .database import Database
+from .figure_days import mark_all
 from .postgresql import MIGRATION_LOCK, lock
 from .row_security import secure
 from .tables import metadata
@@ -38,6 +39,7 @@ def migrate(database: Database) -> None:
         secure(connection)
         if database.is_recovered:
             metadata.create_all(connection)  # tables whose definition was lost
+            mark_all(connection)
 
 
 def upgrade(connection: Connection, revision: str) -> None:
