@@ -132,7 +132,7 @@ def test_a_copy_that_is_killed_leaves_an_empty_target_which_takes_another(
     sqlite_url: str, new_store_url: str, tmp_path: Path
 ) -> None:
     source = f"sqlite:///{tmp_path / 'source.db'}"
-    fill(source, rows=300)
+    fill(source, rows=60)
     script = (
         "import sys; from loomlib.store.copying import copy_store\n"
         "copy_store(sys.argv[1], sys.argv[2], progress=lambda *step: print(*step, flush=True))"
@@ -147,7 +147,7 @@ def test_a_copy_that_is_killed_leaves_an_empty_target_which_takes_another(
     with Store.open(new_store_url) as store:
         assert store.agents.list() == ()
     copied = copy_store(source, new_store_url)
-    assert copied.rows == 300 * len(metadata.sorted_tables)
+    assert copied.rows == 60 * len(metadata.sorted_tables)
 
 
 def loom(*arguments: str, **environment: str) -> Any:
