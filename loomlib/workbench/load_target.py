@@ -16,7 +16,7 @@ from ..aws.bearer import Bearer
 from ..errors import LoomError
 from ..latency.load.bodies import Bodies, LoadBody, SameBody
 from ..latency.load.engine import LoadTarget
-from ..latency.load.rpc_bodies import A2aMessages, McpToolCalls
+from ..latency.load.rpc_bodies import A2aMessageBodies, McpToolCallBodies
 from ..latency.load_test import LoadTrace, SampledCall
 from ..presentation.text import one_line
 from ..store import InvocationRow, Store
@@ -93,10 +93,10 @@ class LoadTestTarget:
         if protocol == "AGUI":
             return _RunInputs(prompt)
         if protocol == "A2A":
-            return A2aMessages(prompt=prompt)
+            return A2aMessageBodies(prompt=prompt)
         if protocol == "MCP":
             tool, arguments = tool_call(prompt)
-            return McpToolCalls(tool=tool, arguments=arguments)
+            return McpToolCallBodies(tool=tool, arguments=arguments)
         return SameBody(prompt=prompt, form=self._entry.message_format)
 
     def end_session(self, session_id: str) -> bool:

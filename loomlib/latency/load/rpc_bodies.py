@@ -11,7 +11,7 @@ from .bodies import LoadBody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class A2aMessages:
+class A2aMessageBodies:
     """`message/send` with a prompt; each call has an id of its own, the same one when a step is continued.
 
     Attributes:
@@ -38,7 +38,7 @@ class A2aMessages:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpToolCalls:
+class McpToolCallBodies:
     """`tools/call` without a handshake, as stateless servers take it.
 
     Attributes:

@@ -7,7 +7,7 @@
 from loomlib.dispatch import register
 
 from .change import CHANGE_STATES, Change
-from .limits import Limits
+from .limits import WatchLimits
 from .metrics import WATCH_METRICS, EvalFigure, ScenarioFigure, WatchedFigure
 from .result import FigureHistory, WatchResult
 from .watching import DAYS, watch_agent
@@ -24,8 +24,8 @@ __all__ = [
     "Change",
     "EvalFigure",
     "FigureHistory",
-    "Limits",
     "ScenarioFigure",
+    "WatchLimits",
     "WatchResult",
     "WatchedFigure",
     "watch_agent",

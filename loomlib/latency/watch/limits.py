@@ -11,7 +11,7 @@ from .metrics import COST, FAILURES, WatchedFigure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class WatchLimits:
     """How much worse is allowed.
 
     Attributes:

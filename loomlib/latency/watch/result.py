@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loomlib.dispatch import call
 
 from .change import IMPROVEMENT, REGRESSION, Change
-from .limits import Limits
+from .limits import WatchLimits
 from .metrics import WatchedFigure
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class WatchResult:
     qualifier: str
     since: datetime
     days: int
-    limits: Limits
+    limits: WatchLimits
     histories: tuple[FigureHistory, ...]
     changes: tuple[Change, ...]
     earlier: tuple[Change, ...]

@@ -22,7 +22,7 @@ from .change import IMPROVEMENT, REGRESSION, UNCLEAR, UNDONE, WITHIN, Change
 from .choice import watched_figures
 from .detection import WORSE, FoundChange, NightSeries, find_changes
 from .evaluations import StoredEvaluations, read_evaluations
-from .limits import Limits
+from .limits import WatchLimits
 from .metrics import WATCH_METRICS, WatchedFigure, level
 from .nights import Night, StoredNights, changed_conditions, changed_facts, join_days, read_nights
 from .result import FigureHistory, WatchResult
@@ -78,7 +78,7 @@ def watch_agent(
     """
     if days < 1:
         raise ValueError(f"days must be at least 1, not {days}")
-    limits = Limits(max_slower=max_slower, max_dearer=max_dearer, max_drop=max_drop)
+    limits = WatchLimits(max_slower=max_slower, max_dearer=max_dearer, max_drop=max_drop)
     if wrong := [name for name in scenarios if name not in tuple(Scenario)]:
         raise ValueError(f"a scenario is {', '.join(Scenario)}, not {wrong[0]!r}")
     if wrong := [name for name in metrics if name not in WATCH_METRICS]:
@@ -167,7 +167,7 @@ def _watched(figure: WatchedFigure, nights: Sequence[Night]) -> _Watched | None:
 
 
 def _change(
-    watched: _Watched, nights: Sequence[Night], one: FoundChange, found: Sequence[FoundChange], limits: Limits
+    watched: _Watched, nights: Sequence[Night], one: FoundChange, found: Sequence[FoundChange], limits: WatchLimits
 ) -> Change:
     series, numbers = watched.series, watched.series.nights
     last = max(other.place for other in found if other.series == one.series)
