@@ -145,6 +145,7 @@ class PostgresqlServer:
                 self._keeper = subprocess.Popen(
                     [sys.executable, __file__, str(self._folder), *self._command()],
                     stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, text=True,
+                    start_new_session=True,  # a signal to the group of the tests must not end it before it cleans up
                 )  # fmt: skip
             if self._answers():
                 return
@@ -245,7 +246,6 @@ def _free_port() -> int:
 
 def _keep(folder: Path, command: list[str]) -> None:
     """Run the server until standard input ends; remove its folder unless the last line was `stop`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the tests end first
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=folder, start_new_session=True, **_account())
     is_stopping = threading.Event()
 
