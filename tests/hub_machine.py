@@ -51,6 +51,8 @@ def why_no_hub() -> str:
         return f"needs configurable-http-proxy: {error}"
     if sys.platform != "linux" or os.geteuid() != 0:
         return "only root on Linux can start the servers of other users"
+    if shutil.which("openssl") is None:
+        return "needs openssl, which hashes the passwords of the users"
     command = ["unshare", "--mount", "--pid", "--fork", "true"]
     if shutil.which("unshare") is None or subprocess.run(command, capture_output=True, check=False).returncode:
         return "needs namespaces for mounts and processes"
@@ -67,20 +69,19 @@ class HubMachine:
         url: The hub's address, with a slash at its end.
     """
 
-    def __init__(self, users: Sequence[str], *, teachers: Sequence[str] = (), lines: str = "") -> None:
-        self._base = Path(tempfile.mkdtemp(prefix="loom-hub-"))
+    def __init__(self, users: Sequence[str], *, teachers: Sequence[str] = (), idle_s: int = 3600) -> None:
+        self._base = Path(tempfile.mkdtemp(prefix="loom-hub-", dir="/tmp"))
         self._base.chmod(0o755)
         self.folder = self._base / "hub"
         self.passwords = {name: secrets.token_hex(8) for name in users}
         port, hub_port, proxy_port = _free_ports(3)
-        self.settings = HubSettings(folder=self.folder, port=port)
+        self.settings = HubSettings(folder=self.folder, port=port, idle_s=idle_s)
         self.url = f"https://localhost:{port}/"
         prepare_folder(self.settings)
         with self.settings.configuration.open("a") as file:
             file.write(
                 f'c.JupyterHub.hub_port = {hub_port}\nc.ConfigurableHTTPProxy.api_url = "https://127.0.0.1:{proxy_port}"\n'
             )
-            file.write(lines)
         self._make_users(teachers)
         self.log = self._base / "hub.log"
         self._process: subprocess.Popen[bytes] | None = None

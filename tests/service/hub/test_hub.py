@@ -60,7 +60,7 @@ def lines(user: HubUser, code: str) -> Any:
 
 @pytest.fixture(scope="module")
 def machine(request: pytest.FixtureRequest) -> Iterator[HubMachine]:
-    machine = HubMachine(["anna", "ben", "carl"])
+    machine = HubMachine(["anna", "ben", "carl", "tess"], teachers=["tess"])
     try:
         catalog = machine.settings.catalog
         (catalog / "blueprints" / "class_agent").mkdir()
@@ -197,3 +197,11 @@ def test_a_wrong_password_is_refused_and_an_open_home_folder_is_named(machine: H
     machine.passwords["nobody"] = machine.passwords["carl"]
     with pytest.raises(AssertionError, match="Invalid username or password"):
         machine.sign_in("nobody")
+
+
+def test_a_teacher_administrates_the_hub_and_a_student_does_not(machine: HubMachine) -> None:
+    tess, carl = machine.sign_in("tess"), machine.sign_in("carl")
+    assert {"tess", "carl"} <= {user["name"] for user in tess.hub("GET", "users").json()}
+    assert carl.hub("GET", "users").status_code == 403
+    for user in (tess, carl):
+        user.close()
