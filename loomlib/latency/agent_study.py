@@ -14,6 +14,7 @@ from .measured_agent import (
     AgentWithStudyTarget,
     MeasuredAgent,
     StoredAnswer,
+    StudiedAgent,
     measured_agent,
     platform_version,
     release_fields,
@@ -43,13 +44,45 @@ class AgentDesign(Protocol):
         ...
 
 
+A = TypeVar("A", bound=StudiedAgent)
 U = TypeVar("U", bound=MeasuredUnit)
 R = TypeVar("R", bound=StudyRecord)
 D = TypeVar("D", bound=AgentDesign)
 
 
-class AgentStudy(Study[U, R], Generic[U, R, D]):
-    """A study of one endpoint of an agent; a kind of study adds its design, its units and how it measures them.
+class EndpointStudy(Study[U, R], Generic[A, U, R]):
+    """A study of one endpoint of an agent, whatever makes its calls: its name, how it resumes, and what it measures."""
+
+    agent: A
+
+    @property
+    def title(self) -> str:
+        """The agent's name."""
+        return self.agent.name
+
+    @property
+    def how_to_resume(self) -> str:
+        """Python that makes the stored study again."""
+        return f'{type(self).__name__}.resume(agent, "{self.study_id}")'
+
+    def check(self, stored: StudyRow) -> None:
+        """Raise `StudyError` when the stored study measures another agent or endpoint."""
+        if stored.agent_arn != self.agent.arn or stored.scope != self.agent.scope:
+            raise StudyError(
+                f"This study measures another agent ({stored.agent_name or stored.agent_arn})",
+                on=stored.id,
+                try_="a new study without study_id",
+            )
+        if (qualifier := stored.environment.get("qualifier")) != self.agent.qualifier:
+            raise StudyError(
+                f"This study measures the endpoint {qualifier}, not {self.agent.qualifier}",
+                on=stored.id,
+                try_=f'agent.at("{qualifier}")',
+            )
+
+
+class AgentStudy(EndpointStudy[MeasuredAgent, U, R], Generic[U, R, D]):
+    """A study that calls an agent one time after the other; a kind of study adds its design and its units.
 
     Args:
         agent: The agent, such as `bench.agent("calculator")`.
@@ -71,16 +104,6 @@ class AgentStudy(Study[U, R], Generic[U, R, D]):
         """
         return cls(agent, study_id=study_id).use_stored_design()
 
-    @property
-    def title(self) -> str:
-        """The agent's name."""
-        return self.agent.name
-
-    @property
-    def how_to_resume(self) -> str:
-        """Python that makes the stored study again."""
-        return f'{type(self).__name__}.resume(agent, "{self.study_id}")'
-
     def header(self) -> StudyRow:
         """Return the study as it is to be stored."""
         return self.row(
@@ -96,19 +119,8 @@ class AgentStudy(Study[U, R], Generic[U, R, D]):
         )
 
     def check(self, stored: StudyRow) -> None:
-        """Raise `StudyError` when the stored study measures another agent or endpoint."""
-        if stored.agent_arn != self.agent.arn or stored.scope != self.agent.scope:
-            raise StudyError(
-                f"This study measures another agent ({stored.agent_name or stored.agent_arn})",
-                on=stored.id,
-                try_="a new study without study_id",
-            )
-        if (qualifier := stored.environment.get("qualifier")) != self.agent.qualifier:
-            raise StudyError(
-                f"This study measures the endpoint {qualifier}, not {self.agent.qualifier}",
-                on=stored.id,
-                try_=f'agent.at("{qualifier}")',
-            )
+        """Raise `StudyError` when the stored study measures another agent, endpoint or platform."""
+        super().check(stored)
         former, now = stored.environment.get("platform_version", ""), platform_version(self.agent)
         if former and now and former != now:
             raise StudyError(

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from loomlib.errors import LoomError, StudyError
-from loomlib.experiments import Study, StudyLedger, StudyRun
+from loomlib.experiments import StudyLedger, StudyRun
 
+from ..agent_study import EndpointStudy
 from ..design import DEFAULT_PROMPT
 from .design import KIND, POISSON, LoadDesign
 from .estimate import LoadEstimate, check_allowed, estimate_load
@@ -35,7 +36,7 @@ TRACED_CALLS: Final = 24
 """Calls of a step whose traces are read: with them the median of a part has an interval."""
 
 
-class LoadStudy(Study[LoadedStep, LoadResult]):
+class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
     """What load an agent holds within a service level objective, why not more, and what it costs.
 
     Calls are made by the load engine, in processes of their own, and timed from the moment at which each was to start.
@@ -118,16 +119,6 @@ class LoadStudy(Study[LoadedStep, LoadResult]):
         return cls(agent, study_id=study_id).use_stored_design()
 
     @property
-    def title(self) -> str:
-        """The agent's name."""
-        return self.agent.name
-
-    @property
-    def how_to_resume(self) -> str:
-        """Python that makes the stored study again."""
-        return f'LoadStudy.resume(agent, "{self.study_id}")'
-
-    @property
     def colours(self) -> Mapping[str, str]:
         """No colours: the steps are of one kind."""
         return {}
@@ -146,16 +137,6 @@ class LoadStudy(Study[LoadedStep, LoadResult]):
             environment={"qualifier": self.agent.qualifier, "platform_version": self.agent.platform_version},
             labels=tuple(self.agent.labels),
         )
-
-    def check(self, stored: StudyRow) -> None:
-        """Raise `StudyError` when the stored study measures another agent or endpoint."""
-        subject = (stored.agent_arn, stored.scope, stored.environment.get("qualifier"))
-        if subject != (self.agent.arn, self.agent.scope, self.agent.qualifier):
-            raise StudyError(
-                f"This study measures another agent or endpoint ({stored.agent_name}, {subject[2]})",
-                on=stored.id,
-                try_="that agent and endpoint, or a new study without study_id",
-            )
 
     def planned(self) -> Sequence[PlannedMeasurement]:
         """Return the steps; a search makes as many of them as it needs."""
