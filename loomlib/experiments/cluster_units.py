@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from loomlib.errors import StudyError, StudyInterruptedError
-from loomlib.jobs.dask import ClusterConnection, DaskCluster, Reference, Refusal, found, loom_release
+from loomlib.jobs.dask import ClusterConnection, DaskCluster, Refusal, WorkerReference, found, loom_release
 
 from .ledger import StudyLedger
 from .run_ledger import RUNNING_STATE
@@ -37,7 +37,7 @@ class DistributedStudy(Protocol[U]):
         """Return the name of a unit's chain, which one worker measures in its order."""
         ...
 
-    def for_workers(self) -> Reference:
+    def for_workers(self) -> WorkerReference:
         """Return how a worker makes the study."""
         ...
 
@@ -187,7 +187,7 @@ def _outcome(values: Mapping[str, Any], worker: str, stop: StudyInterruptedError
     )
 
 
-def job_text(study: Reference, study_id: str) -> str:
+def job_text(study: WorkerReference, study_id: str) -> str:
     """Return what workers need to know of a study, as JSON without secrets.
 
     Args:

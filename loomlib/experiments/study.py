@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Self, TypeV
 
 from loomlib.errors import StoreError, StudyError, StudyInterruptedError
 from loomlib.jobs import OwnThread, Progress
-from loomlib.jobs.dask import PROCESS, DaskCluster, Reference, chosen_cluster
+from loomlib.jobs.dask import PROCESS, DaskCluster, WorkerReference, chosen_cluster
 from loomlib.presentation.formats import seconds
 
 from .cluster_units import measure_on_cluster
@@ -221,7 +221,7 @@ class Study(ABC, Generic[U, R]):
         """Return the outcome of a unit that a killed process left running, if it is stored elsewhere."""
         return None
 
-    def for_workers(self) -> Reference:
+    def for_workers(self) -> WorkerReference:
         """Return how a worker of a Dask cluster makes this study; by default a kind of study is not distributed.
 
         Raises:

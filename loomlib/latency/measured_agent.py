@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from loomlib.agents import InvocationRecord
-    from loomlib.jobs.dask import Reference
+    from loomlib.jobs.dask import WorkerReference
     from loomlib.store import InvocationRow, Store
     from loomlib.telemetry import AgentStart
     from loomlib.telemetry.session_starts import SessionStartRecord
@@ -125,7 +125,7 @@ class AgentWithProcessStarts(Protocol):
 class AgentOfWorkers(Protocol):
     """An agent that the workers of a Dask cluster can make for themselves."""
 
-    def for_workers(self) -> Reference:
+    def for_workers(self) -> WorkerReference:
         """Return how a worker makes this agent: an importable function, and JSON values without secrets."""
         ...
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib.errors import LoomError, StudyError
 from loomlib.experiments import StudyLedger, StudyRun
-from loomlib.jobs.dask import Reference, made
+from loomlib.jobs.dask import WorkerReference, made
 
 from .advice import CallsAdvice, advise
 from .agent_study import AgentStudy
@@ -172,7 +172,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         """Return the unit's chain: a worker of a cluster makes the calls of a session, and those of a block."""
         return unit.session_plan if unit.scenario is Scenario.STICKY else f"block {unit.block}"
 
-    def for_workers(self) -> Reference:
+    def for_workers(self) -> WorkerReference:
         """Return how a worker of a Dask cluster makes this study.
 
         Raises:
@@ -192,7 +192,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
                 try_='run the study without runner="dask"',
             )
         arguments = {"agent": self.agent.for_workers().stored(), "study_id": self.study_id}
-        return Reference(factory=f"{__name__}:study_of_worker", arguments=arguments)
+        return WorkerReference(factory=f"{__name__}:study_of_worker", arguments=arguments)
 
     def enough(self, unit: Measurement) -> str | None:
         """Return how narrow the intervals are once each scenario meets the design's stopping rule."""

@@ -17,7 +17,7 @@ from ..evals.evaluators.connecting import connected
 from ..evals.values.answers import CaseFailure, TurnAnswer
 from ..evals.values.cases import Turn
 from ..evals.values.evaluator import Evaluator
-from ..jobs.dask import Reference
+from ..jobs.dask import WorkerReference
 from .context import Context
 from .conversations import tools_in
 from .tracing import find_traces
@@ -96,7 +96,7 @@ class AgentTarget:
         """Return the evaluator connected to the workbench's AWS clients and store."""
         return connected(evaluator, self._context.clients, self._context.store)
 
-    def for_workers(self) -> Reference:
+    def for_workers(self) -> WorkerReference:
         """Return how a worker of a Dask cluster makes this target, from its own workbench.
 
         Raises:
@@ -108,7 +108,7 @@ class AgentTarget:
                 on=self.name,
                 try_="an agent that is called with AWS credentials, or run it without Dask",
             )
-        return Reference(
+        return WorkerReference(
             factory="loomlib.workbench.worker_agents:eval_target",
             arguments={"where": self.scope, "arn": self.arn, "qualifier": self._qualifier},
         )

@@ -13,7 +13,7 @@ from ..aws.bearer import Bearer, token_of
 from ..aws.runtimes import served_version, stop_session
 from ..aws.versions import describe_version
 from ..errors import LoomError, StudyError
-from ..jobs.dask import Reference
+from ..jobs.dask import WorkerReference
 from ..store import Store
 from ..telemetry import AgentStart
 from ..telemetry.process_starts import processes_began
@@ -70,7 +70,7 @@ class StudyTarget:
             labels=(*self.labels, *labels),
         )
 
-    def for_workers(self) -> Reference:
+    def for_workers(self) -> WorkerReference:
         """Return how a worker of a Dask cluster makes this agent, from its own workbench.
 
         Raises:
@@ -82,7 +82,7 @@ class StudyTarget:
                 on=self.name,
                 try_="an agent that is called with AWS credentials, or run it without Dask",
             )
-        return Reference(
+        return WorkerReference(
             factory="loomlib.workbench.worker_agents:agent",
             arguments={"where": self.scope, "arn": self.arn, "qualifier": self.qualifier},
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from loomlib.jobs.daemon_threads import in_thread
-from loomlib.jobs.dask import Reference, found, function_reference
+from loomlib.jobs.dask import WorkerReference, found, function_reference
 
 from ..values.answers import CaseFailure, TurnAnswer
 from ..values.cases import Turn
@@ -97,13 +97,13 @@ class CallableTarget:
     async def end(self, session_id: str) -> None:
         """Do nothing: a function has no sessions."""
 
-    def for_workers(self) -> Reference:
+    def for_workers(self) -> WorkerReference:
         """Return how a worker of a Dask cluster makes this target.
 
         Raises:
             ClusterError: Workers cannot import the function.
         """
-        return Reference(
+        return WorkerReference(
             factory=f"{__name__}:target_of_function",
             arguments={
                 "function": function_reference(self._function),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast, runtime_checkable
 
-from loomlib.jobs.dask import Reference
+from loomlib.jobs.dask import WorkerReference
 
 from ..values.answers import CaseFailure, TurnAnswer
 from ..values.cases import Turn, UserScenario
@@ -77,7 +77,7 @@ class Target(Protocol):
 class TargetOfWorkers(Protocol):
     """A target that the workers of a Dask cluster can make for themselves."""
 
-    def for_workers(self) -> Reference:
+    def for_workers(self) -> WorkerReference:
         """Return how a worker makes this target: an importable function, and JSON values without secrets."""
         ...
 

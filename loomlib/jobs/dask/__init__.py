@@ -6,7 +6,7 @@ what a worker makes, `worker` runs asynchronous code there.
 
 from .cluster import DASK, PROCESS, DaskCluster, chosen_cluster
 from .connection import ClusterConnection, Refusal, WorkersLostError
-from .references import Reference, found, function_reference, made
+from .references import WorkerReference, found, function_reference, made
 from .slots import Slots
 from .worker import check_release, loom_release, refused, run_on_worker, worker_name
 
@@ -15,9 +15,9 @@ __all__ = [
     "PROCESS",
     "ClusterConnection",
     "DaskCluster",
-    "Reference",
     "Refusal",
     "Slots",
+    "WorkerReference",
     "WorkersLostError",
     "check_release",
     "chosen_cluster",

@@ -11,7 +11,7 @@ from loomlib.errors import ClusterError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class WorkerReference:
     """A function that every worker can import, and the arguments to call it with.
 
     Attributes:
@@ -32,7 +32,7 @@ def made(stored: Mapping[str, Any]) -> Any:
     """Return what the factory of a stored reference returns, on a worker.
 
     Args:
-        stored: What `Reference.stored` returned.
+        stored: What `WorkerReference.stored` returned.
     """
     return found(stored["factory"])(**stored["arguments"])
 
