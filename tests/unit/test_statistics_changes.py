@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loomlib.latency.watch.detection import SLOWER, NightSeries, find_changes
+from loomlib.latency.watch.detection import WORSE, NightSeries, find_changes
 from loomlib.statistics.changes import change_evidence, fewest_nights
 from loomlib.statistics.multiplicity import closed_e_values
 from loomlib.statistics.shifts import estimate_shift
@@ -118,7 +118,7 @@ def alarms(seed: int, histories: int, *, depends: float = 0.0) -> float:
     random = np.random.default_rng(seed)
     found = [
         any(
-            change.direction == SLOWER
+            change.direction == WORSE
             for change in find_changes([NightSeries(nights=range(60), levels=nights(random, 60, depends=depends))])
         )
         for _ in range(histories)
@@ -143,6 +143,6 @@ def test_a_change_of_fifty_percent_is_found_within_a_week_in_most_histories() ->
     waits: list[int] = []
     for _ in range(60):
         series = NightSeries(nights=range(44), levels=nights(random, 44, change=30, ratio=1.5), hints=[30])
-        found = [change.found for change in find_changes([series]) if change.direction == SLOWER]
+        found = [change.found for change in find_changes([series]) if change.direction == WORSE]
         waits.append(min((night - 29 for night in found if night >= 30), default=99))
     assert sum(wait <= 7 for wait in waits) >= 0.9 * len(waits)
