@@ -39,7 +39,7 @@ def export(
     What FOLDER has already is not written again.
     """
     with command.connect() as bench:
-        done = bench.history.export(
+        done = bench.telemetry.history.export(
             folder, since=_utc(since), until=_utc(until), agents=list(agents) or None, progress=say
         )
     if command.as_json:
@@ -59,7 +59,7 @@ def prune(command: CommandContext, folder: Path | None, before: datetime) -> Non
     The overview keeps the figures of these days; `loom store query` reads the invocations.
     """
     with command.connect() as bench:
-        done = bench.history.prune(before.date(), folder, progress=say)
+        done = bench.telemetry.history.prune(before.date(), folder, progress=say)
     if command.as_json:
         emit_json({"before": done.before.isoformat(), "removed": done.invocations, "kept": done.kept})
     else:
@@ -78,7 +78,7 @@ def query(command: CommandContext, sql: str, folder: Path | None, limit: int) ->
     loom store query "SELECT failure, count(*) FROM invocations GROUP BY ALL"
     """
     with command.connect() as bench:
-        rows = records(bench.history.query(sql, folder, limit=limit))
+        rows = records(bench.telemetry.history.query(sql, folder, limit=limit))
     if command.as_json:
         emit_json(rows)
     else:

@@ -59,7 +59,7 @@ def query_history(
             except duckdb.Error as error:
                 raise StoreError(
                     f"DuckDB refused the query: {error}",
-                    try_='bench.history.query("SELECT * FROM invocations LIMIT 5")',
+                    try_='bench.telemetry.history.query("SELECT * FROM invocations LIMIT 5")',
                 ) from error
             finally:
                 stop.cancel()

@@ -21,7 +21,6 @@ from .bench_bedrock import BenchBedrock
 from .bench_evals import BenchEvals
 from .bench_gateways import BenchGateways
 from .bench_groups import BenchGroups, choose_agents
-from .bench_history import BenchHistory
 from .bench_identity import BenchIdentity
 from .bench_memories import Memories
 from .bench_telemetry import BenchTelemetry
@@ -73,11 +72,6 @@ class Workbench:
     def bedrock(self) -> BenchBedrock:
         """Bedrock's own services around an agent: guardrails, knowledge bases, and Bedrock Agents."""
         return BenchBedrock(self.context)
-
-    @property
-    def history(self) -> BenchHistory:
-        """The long history: export of invocations to Parquet files, and SQL over them and the store."""
-        return BenchHistory(self.context)
 
     @property
     def groups(self) -> BenchGroups:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class HistoryExport:
-    """What `bench.history.export(…)` wrote.
+    """What `bench.telemetry.history.export(…)` wrote.
 
     Args:
         exported: The values.
@@ -50,7 +50,7 @@ class HistoryExport:
 
 
 class BenchHistory:
-    """The long history of a workbench, in Parquet files of a folder; `bench.history`. It needs `loomlib[history]`."""
+    """Long history in Parquet files of a folder; `bench.telemetry.history`. It needs `loomlib[history]`."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -73,7 +73,7 @@ class BenchHistory:
 
         What the folder has already is not written again. Secrets are as they are stored: already replaced.
 
-            bench.history.export()
+            bench.telemetry.history.export()
 
         Args:
             folder: The folder; by default `history` in the home folder.
@@ -109,7 +109,7 @@ class BenchHistory:
 
         The overview keeps the figures of these days; `query` reads the invocations.
 
-            bench.history.prune(date(2026, 9, 1))
+            bench.telemetry.history.prune(date(2026, 9, 1))
 
         Args:
             before: The first day (UTC) whose invocations stay.
@@ -140,7 +140,7 @@ class BenchHistory:
 
         The statement can read these rows and no file, variable or address beside them. Times are in UTC.
 
-            bench.history.query("SELECT agent_id, count(*) FROM invocations GROUP BY ALL")
+            bench.telemetry.history.query("SELECT agent_id, count(*) FROM invocations GROUP BY ALL")
 
         Args:
             sql: The statement, over agents, invocations, traces, invocation_costs, invocation_events and others.

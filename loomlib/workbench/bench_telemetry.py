@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..agents import AgentEntry
 from ..store import InvocationRow
+from .bench_history import BenchHistory
 from .context import Context
 from .frames import rows_frame
 from .tracing import find_traces
@@ -37,6 +38,11 @@ class BenchTelemetry:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+
+    @property
+    def history(self) -> BenchHistory:
+        """The long history: export of invocations to Parquet files, and SQL over them and the store."""
+        return BenchHistory(self._context)
 
     def overview(
         self,
@@ -131,7 +137,7 @@ class BenchTelemetry:
         """Search the stored invocations and their traces, of all agents or some.
 
         Only the store is asked. `bench.agent(name).history.get(invocation_id).trace()` returns a trace;
-        `bench.history.query` searches the exported history and the texts.
+        `bench.telemetry.history.query` searches the exported history and the texts.
 
             bench.telemetry.search_traces(failed=True, since=timedelta(days=1))
             bench.telemetry.search_traces(order="slowest", limit=10)
