@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _DAYS_AT_ONCE: Final = 7
-"""Days that one transaction builds: it holds up the writers."""
+"""Days that one transaction builds: other writers wait for its end."""
 
 _SUMMED: Final = ("agent_id", "timed", "outcomes", "costs", "cold_starts", "sessions", "durations")
 _IN_ORDER: Final = ("agent_id", "timed", "outcomes", "durations", "asked", "places")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from sqlalchemy import Alias, Connection, Engine, Join, Table, and_, bindparam
+from sqlalchemy.exc import CompileError
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.selectable import FromGrouping
 
@@ -97,7 +98,7 @@ class _TenantStatements:
 
     def visit_join(self, join: Join, *arguments: Any, **options: Any) -> str:
         if join.full:
-            raise NotImplementedError("a full outer join cannot be limited to a tenant")
+            raise CompileError("a full outer join cannot be limited to a tenant")
         # In ON and not in WHERE, which would drop the rows of an outer join that have no counterpart.
         conditions = self._conditions(_first_table(join.right))
         assert join.onclause is not None

@@ -117,7 +117,7 @@ class _Clock:
 
 
 class _Machine:
-    """Processors that processes share, first come, first served."""
+    """Processors of one machine: processes wait for a free one in the order in which they ask."""
 
     def __init__(self, processors: int | None) -> None:
         self._free = processors

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import Table, create_engine, delete, exists, func, insert, select, text, update
+from sqlalchemy.exc import CompileError
 from sqlalchemy.sql.expression import ClauseElement
 
 from loomlib.cli.main import cli
@@ -109,6 +110,16 @@ def test_every_kind_of_statement_is_limited_wherever_it_names_a_table(table: Tab
         named = re.findall(rf"\b(?:FROM|JOIN|UPDATE) \(?{table.name}\b", compiled)
         assert named, (kind, compiled)
         assert compiled.count(f"{TENANT_COLUMN} = 'a'") >= len(named), (kind, compiled)
+
+
+def test_a_join_that_cannot_be_limited_is_refused() -> None:
+    engine = create_engine("sqlite://")
+    limit_to(engine, StoreIdentity(tenant="a"))
+    table = metadata.tables["invocations"]
+    other = table.alias("other")
+    both = select(table).join(other, other.c.id == table.c.id, full=True)
+    with pytest.raises(CompileError, match="a full outer join cannot be limited to a tenant"):
+        both.compile(dialect=engine.dialect)
 
 
 def test_an_insert_gets_the_tenant_whatever_the_caller_passes() -> None:

@@ -136,7 +136,7 @@ def _answer(row: list[object], repeat: int, worker: str) -> CaseAnswer:
 async def asking_on_cluster(
     cluster: DaskCluster, target: Target, run_id: str, options: RunOptions, report: Callable[[str], None]
 ) -> AsyncGenerator[ClusterAsker, None]:
-    """Connect to a cluster and yield what asks the cases of a run there.
+    """Connect to a cluster and yield a `ClusterAsker` for the cases of one run.
 
     Args:
         cluster: The cluster.
