@@ -30,17 +30,17 @@ _EXIT_CODES = {"passed": 0, "missed": 2, "unclear": 1}
 )
 @click.option(
     "--arrivals",
-    type=click.Choice(["poisson", "constant", "bursty"]),
+    type=click.Choice(["poisson", "constant", "bursty", "recorded"]),
     default="poisson",
     show_default=True,
-    help="How calls arrive; they never wait for answers.",
+    help="How calls arrive; they never wait for answers. recorded: the agent's stored calls, faster or slower.",
 )
 @click.option(
     "--sessions",
     type=click.IntRange(min=0),
     default=8,
     show_default=True,
-    help="Sessions that are opened before; 0 for a new one with each call.",
+    help="Sessions that are opened before; 0 for a new one with each call. Recorded calls have their own.",
 )
 @click.option("--prompt", default="", help="Sent with every call; the agent's first sample by default.")
 @click.option("--endpoint", default="DEFAULT", show_default=True, help="The endpoint that is called.")

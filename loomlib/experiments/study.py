@@ -314,6 +314,8 @@ class Study(ABC, Generic[U, R]):
     async def _run(
         self, report: Callable[[ProgressSnapshot], None], budget_s: float | None, cluster: DaskCluster | None
     ) -> R:
+        if cluster is not None:
+            self.for_workers()  # a study that workers cannot measure is refused before anything is stored
         ledger = StudyLedger(self.store, self.study_id)
         stored = ledger.open(self.header(), self.planned(), resume=self.how_to_resume)
         self.check(stored)

@@ -33,7 +33,7 @@ class StudyDesign:
         warm: Timed calls that are the second of a new session.
         sticky: Timed calls in one long-lived session.
         prompt: Sent with every call.
-        seed: Seed of the order and of the bootstrap.
+        seed: Seed of the order.
         sticky_length: Timed calls in one long-lived session before another is opened; None for all.
         timeout_s: Limit of each call in seconds; None for the agent's own setting.
         find_starts: Whether to read from the logs when the agent started.

@@ -60,7 +60,6 @@ def judge(
     *,
     limit_ms: float,
     scenario: Scenario,
-    seed: int,
     planned: int | None = None,
 ) -> LatencyGate:
     """Compare a stored study with a limit; earlier studies of the same agent and prompt tell since when it is missed.
@@ -71,13 +70,12 @@ def judge(
         measurements: Its calls.
         limit_ms: The limit, in milliseconds.
         scenario: The scenario that the limit is for.
-        seed: Seed of the bootstrap.
         planned: Calls of a scenario that were planned, if the study ended early by its rule (`StudyIntervals`).
     """
     if limit_ms <= 0:
         raise ValueError(f"a limit must be above 0 ms, not {limit_ms}")
     durations = _durations(measurements, scenario)
-    p90 = StudyIntervals(seed=seed, planned=planned).percentile(durations, _P)
+    p90 = StudyIntervals(planned=planned).percentile(durations, _P)
     decision = decide_at_most(p90, limit_ms, durations, allow_open=True)
     outcome = decision.outcome
     confidence = None

@@ -151,30 +151,29 @@ def _interval(low: float, high: float) -> str:
     return "–".join(percent(end).removesuffix(" %") for end in (low, high))
 
 
-def look_inside(breakdowns: Sequence[Breakdown], *, seed: int) -> Inside:
+def look_inside(breakdowns: Sequence[Breakdown]) -> Inside:
     """Estimate the parts of many calls' time.
 
     Args:
         breakdowns: Breakdowns of the calls; those that took no time at all are ignored.
-        seed: Seed of the bootstrap.
     """
     calls = [breakdown for breakdown in breakdowns if breakdown.total_ns]
     wholes = [breakdown.total_ms for breakdown in calls]
     return Inside(
         n=len(calls),
-        parts=tuple(_part(name, calls, wholes, seed) for name in PARTS) if calls else (),
+        parts=tuple(_part(name, calls, wholes) for name in PARTS) if calls else (),
         total_ms=sum(wholes),
-        duration=estimate_percentile(wholes, 0.5, seed=seed),
+        duration=estimate_percentile(wholes, 0.5),
     )
 
 
-def _part(name: str, calls: Sequence[Breakdown], wholes: Sequence[float], seed: int) -> InsidePart:
+def _part(name: str, calls: Sequence[Breakdown], wholes: Sequence[float]) -> InsidePart:
     parts = [breakdown[name] for breakdown in calls]
     amounts = [part.duration_ms for part in parts]
     return InsidePart(
         name=name,
-        p50_ms=estimate_percentile(amounts, 0.5, seed=seed),
-        p50_share=estimate_percentile([part.share for part in parts], 0.5, seed=seed),
+        p50_ms=estimate_percentile(amounts, 0.5),
+        p50_share=estimate_percentile([part.share for part in parts], 0.5),
         share=estimate_ratio(amounts, wholes),
         mean_ms=sum(amounts) / len(amounts),
         pooled_share=sum(amounts) / sum(wholes),

@@ -116,7 +116,7 @@ class StudyResult(StudyRecord):
 
     @cached_property
     def _estimates(self) -> StudySummary:
-        return summarize(self.calls, self.floor, seed=self.design.seed, planned=self._planned)
+        return summarize(self.calls, self.floor, planned=self._planned)
 
     @property
     def _planned(self) -> int | None:
@@ -139,7 +139,7 @@ class StudyResult(StudyRecord):
         Args:
             traces: Traces of the study's calls; others are ignored.
         """
-        return call("StudyResult.inside", self.calls, traces, seed=self.design.seed, title=self.title())
+        return call("StudyResult.inside", self.calls, traces, title=self.title())
 
     def compare(self, before: StudyResult) -> StudyChanges:
         """Return what changed since an earlier study: each figure's difference with its interval.
@@ -204,7 +204,6 @@ class StudyResult(StudyRecord):
             self.calls,
             limit_ms=max_p90_ms,
             scenario=Scenario(scenario),
-            seed=self.design.seed,
             planned=self._planned,
         )
         return gate if allow_overload else gate.under(self.conditions)

@@ -144,22 +144,19 @@ class ScenarioParts:
         return [inside[name].certainty() for inside in self.inside.values()]
 
 
-def split_scenarios(
-    calls: Sequence[Measurement], traces: Iterable[CallTrace], *, seed: int, title: str = ""
-) -> ScenarioParts:
+def split_scenarios(calls: Sequence[Measurement], traces: Iterable[CallTrace], *, title: str = "") -> ScenarioParts:
     """Divide each scenario's time into the parts of its calls' traces.
 
     Args:
         calls: The study's calls.
         traces: Traces; those of other calls are ignored.
-        seed: Seed of the bootstrap.
         title: Subtitle of the chart.
     """
     by_id = {trace.invocation_id: trace for trace in traces}
     done = [(call, by_id[call.invocation_id]) for call in calls if call.is_done and call.invocation_id in by_id]
     breakdowns = {call.position: trace.breakdown() for call, trace in done if trace.state in _WITH_SPANS}
     inside = {
-        scenario: look_inside(known, seed=seed)
+        scenario: look_inside(known)
         for scenario in Scenario
         if (
             known := [breakdowns[call.position] for call in of_scenario(calls, scenario) if call.position in breakdowns]
@@ -167,13 +164,13 @@ def split_scenarios(
     }
     return ScenarioParts(
         inside=inside,
-        extra=_extra([call for call, _ in done], breakdowns, seed),
+        extra=_extra([call for call, _ in done], breakdowns),
         states=dict(Counter(trace.state for _, trace in done)),
         title=title,
     )
 
 
-def _extra(calls: Sequence[Measurement], breakdowns: Mapping[int, Breakdown], seed: int) -> dict[str, Estimate]:
+def _extra(calls: Sequence[Measurement], breakdowns: Mapping[int, Breakdown]) -> dict[str, Estimate]:
     """Return each part's paired differences between cold and warm calls of a block; empty without pairs."""
     cold = {
         call.block: breakdowns[call.position]
@@ -192,7 +189,6 @@ def _extra(calls: Sequence[Measurement], breakdowns: Mapping[int, Breakdown], se
         name: estimate_paired_difference(
             [cold[block][name].duration_ms for block in blocks],
             [warm[block][name].duration_ms for block in blocks],
-            seed=seed,
         )
         for name in PARTS
     }

@@ -21,18 +21,16 @@ class StudyIntervals:
     """Estimates figures of a study by intervals that are valid for the way in which it ended.
 
     Attributes:
-        seed: Seed of the bootstrap.
         planned: Calls of each scenario that the design plans, if the study ended early by its rule; None otherwise.
             The calls of such a study are as many as made an interval narrow, so only a confidence sequence holds.
     """
 
-    seed: int
     planned: int | None = None
 
     def percentile(self, values: Sequence[float], p: float) -> Estimate:
         """Estimate percentile `p` (0 to 1), in the unit of the values."""
         if self.planned is None:
-            return estimate_percentile(values, p, seed=self.seed)
+            return estimate_percentile(values, p)
         return sequence_percentile(values, p, tuned_for=tuned_for(self.planned))
 
     def share(self, hits: int, n: int) -> Estimate:
@@ -42,7 +40,7 @@ class StudyIntervals:
     def paired_difference(self, first: Sequence[float], second: Sequence[float]) -> Estimate:
         """Estimate the median of the differences `first - second` of pairs."""
         if self.planned is None:
-            return estimate_paired_difference(first, second, seed=self.seed)
+            return estimate_paired_difference(first, second)
         differences = [a - b for a, b in zip(first, second, strict=True)]
         return sequence_percentile(differences, 0.5, tuned_for=tuned_for(self.planned))
 

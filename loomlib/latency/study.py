@@ -53,7 +53,7 @@ class LatencyStudy(AgentStudy[Measurement, StudyResult, StudyDesign]):
         warm: Calls that are the second of a new session; the first is not timed.
         sticky: Calls in one long-lived session, after a first one that is not timed.
         prompt: Sent with every call.
-        seed: Seed of the order and of the bootstrap.
+        seed: Seed of the order.
         sticky_length: Timed calls in one long-lived session before another is opened; None for all.
         timeout_s: Limit of each call, in seconds.
         study_id: Id of a stored study to resume.

@@ -74,18 +74,15 @@ class StudySummary:
     floor: Estimate
 
 
-def summarize(
-    measurements: Sequence[Measurement], floor: Floor, *, seed: int, planned: int | None = None
-) -> StudySummary:
+def summarize(measurements: Sequence[Measurement], floor: Floor, *, planned: int | None = None) -> StudySummary:
     """Return the estimates of a study; scenarios without a planned call are left out.
 
     Args:
         measurements: The study's calls.
         floor: The harness floor.
-        seed: Seed of the bootstrap.
         planned: Calls of a scenario that were planned, if the study ended early by its rule (`StudyIntervals`).
     """
-    intervals = StudyIntervals(seed=seed, planned=planned)
+    intervals = StudyIntervals(planned=planned)
     running = [call for call in measurements if call.scenario is not Scenario.COLD]
     scenarios = [name for name in Scenario if of_scenario(measurements, name)]
     clocks = bound_clocks(measurements)
@@ -94,7 +91,7 @@ def summarize(
         session_cost=_session_cost(measurements, intervals),
         answers_begin_p90=intervals.percentile(_first_bytes(running), 0.9),
         clocks=clocks,
-        floor=_floor(floor, seed),
+        floor=_floor(floor),
     )
 
 
@@ -148,11 +145,11 @@ def _cost(pairs: Sequence[tuple[float | None, float | None]], basis: str, interv
     return SessionCost(estimate=estimate, basis=basis)
 
 
-def _floor(floor: Floor, seed: int) -> Estimate:
+def _floor(floor: Floor) -> Estimate:
     if not floor.durations_ms:
         reason = f"not measured: {floor.reason}" if floor.reason not in (None, "not measured") else "not measured"
         return Estimate.missing(reason, n=0, confidence=0.95, method="")
-    return estimate_percentile(floor.durations_ms, 0.5, seed=seed)
+    return estimate_percentile(floor.durations_ms, 0.5)
 
 
 def _first_bytes(calls: Sequence[Measurement]) -> list[float]:

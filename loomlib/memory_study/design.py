@@ -35,7 +35,7 @@ class MemoryDesign:
         top_k: Records that a search returns.
         ks: The ranks k of recall@k.
         window: Turns that a window keeps in the context.
-        seed: Seed of made-up conversations, of the order and of the bootstrap.
+        seed: Seed of made-up conversations and of the order.
         settle_s: Limit of the wait for extraction before questions, in seconds.
         quiet_s: That wait ends earlier when nothing has changed for so many seconds.
         timeout_s: Limit of each call of the agent, in seconds.

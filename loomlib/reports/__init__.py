@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .snapshot_report import snapshot_notes, snapshot_verdict
     from .start_economics import economics_notes, economics_verdict, given_starts, number_list
     from .summary import SUMMARY_MIME
+    from .tenant_accounts import TenantAccounts, tenant_accounts
     from .time_spent import TimeSpent
     from .tool_scaling import ToolScaling
     from .watch_report import allowed_share, first_day, watch_drawings, watch_notes, watch_verdict
@@ -66,6 +67,7 @@ __all__ = [
     "Parameter",
     "ReportOutcome",
     "SessionStory",
+    "TenantAccounts",
     "TimeSpent",
     "ToolScaling",
     "Verdict",
@@ -106,6 +108,7 @@ __all__ = [
     "snapshot_notes",
     "snapshot_verdict",
     "study_traces",
+    "tenant_accounts",
     "two_runs",
     "verdict",
     "watch_drawings",
@@ -149,6 +152,7 @@ __getattr__ = names_on_use(
         "snapshot_report": "snapshot_notes snapshot_verdict",
         "start_economics": "economics_notes economics_verdict given_starts number_list",
         "summary": "SUMMARY_MIME",
+        "tenant_accounts": "TenantAccounts tenant_accounts",
         "time_spent": "TimeSpent",
         "tool_scaling": "ToolScaling",
         "watch_report": "allowed_share first_day watch_drawings watch_notes watch_verdict",

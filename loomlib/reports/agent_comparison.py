@@ -56,10 +56,7 @@ class AgentComparison:
     @cached_property
     def inside(self) -> dict[str, Inside]:
         """Each agent's time by the parts of its traces; only calls whose spans were found count."""
-        return {
-            label: look_inside([view.breakdown() for view in self._known(label).values()], seed=self.result.design.seed)
-            for label in self.views
-        }
+        return {label: look_inside([view.breakdown() for view in self._known(label).values()]) for label in self.views}
 
     def differences(self, label: str) -> dict[str, Estimate]:
         """Return each part's median difference to the first agent's call in the same block, in milliseconds.
@@ -73,7 +70,6 @@ class AgentComparison:
             part: estimate_paired_difference(
                 [other[block].breakdown()[part].duration_ms for block in blocks],
                 [first[block].breakdown()[part].duration_ms for block in blocks],
-                seed=self.result.design.seed,
             )
             for part in PARTS
         }

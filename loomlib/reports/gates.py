@@ -18,7 +18,7 @@ def judge_durations(durations_ms: Sequence[float], max_p90_ms: float) -> Gate:
         durations_ms: Durations of answered calls.
         max_p90_ms: The limit, in milliseconds.
     """
-    p90 = estimate_percentile(durations_ms, 0.9, seed=0)
+    p90 = estimate_percentile(durations_ms, 0.9)
     decision = decide_at_most(p90, max_p90_ms, durations_ms, allow_open=True)
     return Gate(
         outcome=decision.outcome,

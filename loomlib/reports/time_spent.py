@@ -82,7 +82,7 @@ class TimeSpent:
     @cached_property
     def inside(self) -> Inside:
         """Each part over the invocations, with intervals."""
-        return look_inside([view.breakdown() for view in self.known], seed=0)
+        return look_inside([view.breakdown() for view in self.known])
 
     @cached_property
     def diagnosis(self) -> Diagnosis:

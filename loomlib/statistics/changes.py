@@ -32,7 +32,6 @@ import numpy as np
 
 from .percentiles import FloatArray
 
-CHANGE_METHOD = "e-process of ranks (Plackett-Luce mixture over change points), holds at every look"
 STRENGTHS = (4.0, 16.0, 64.0)
 """Values of w: a value after the change exceeds one before it with probability w / (1 + w)."""
 ALPHA = 0.05

@@ -26,15 +26,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from ..presentation.formats import TOO_SMALL, exact, number
 from .estimates import Estimate
 from .percentiles import CONFIDENCE, SMALLEST_N, FloatArray
 from .student import t_quantile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 UNIT: Final = (0.0, 1.0)
 """The bounds of a score."""
@@ -50,6 +51,8 @@ def cluster_means(values: Sequence[float] | FloatArray, clusters: Sequence[Hasha
         values: The values.
         clusters: The cluster of each value.
     """
+    import numpy as np
+
     sample = _sample(values)
     codes, sizes = _codes(clusters, sample.size)
     return np.bincount(codes, weights=sample, minlength=sizes.size) / sizes
@@ -69,6 +72,8 @@ def clustered_standard_error(values: Sequence[float] | FloatArray, clusters: Seq
     √(C/(C−1)·Σ(Σᵢ eᵢ)²)/n over C clusters (Miller 2024, appendix A, with the finite-cluster correction), which is what
     Inspect reports. `estimate_mean` weighs cases instead of values; with equally many repeats both are the same.
     """
+    import numpy as np
+
     sample = _sample(values)
     codes, sizes = _codes(clusters, sample.size)
     if sizes.size < 2:
@@ -181,6 +186,8 @@ def _constant(mean: float, n: int, confidence: float, method: str) -> Estimate:
 
 
 def _codes(clusters: Sequence[Hashable], n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    import numpy as np
+
     if len(clusters) != n:
         raise ValueError(f"each value needs a cluster: got {len(clusters)} for {n}")
     known: dict[Hashable, int] = {}
@@ -189,6 +196,8 @@ def _codes(clusters: Sequence[Hashable], n: int) -> tuple[NDArray[np.intp], NDAr
 
 
 def _sample(values: Sequence[float] | FloatArray) -> FloatArray:
+    import numpy as np
+
     sample = np.asarray(values, dtype=np.float64)
     if not np.isfinite(sample).all():
         raise ValueError("a sample must have finite numbers only: count failures instead of giving them a value")

@@ -7,13 +7,18 @@ intervals based on interpolated order statistics, Statistics & Probability Lette
 Note on interpolated order statistics, ibid. 14, 1992, for every percentile): when exactly r observations are at or
 below the percentile and the density is about constant between both, the gap below it is exponential with rate r/p and
 the gap above it with rate (n−r)/(1−p), so that (1−λ)·x₍r₎ + λ·x₍r₊₁₎ is at or below it with probability
-b / (b + a·λ/(1−λ)) with a = r/p and b = (n−r)/(1−p).
+b / (b + a·λ/(1−λ)) with a = r/p and b = (n−r)/(1−p). In small samples neighbours are far apart, and the density between
+them cannot be taken as constant: below 20 observations nothing is interpolated, so that each bound has at least the
+requested certainty.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+
+INTERPOLATED_FROM = 20
+"""Smallest sample size for which bounds are interpolated between two order statistics."""
 
 _SPREADS = 9
 """Standard deviations around the mean that are summed; a binomial's certainty beyond them is below 1e-15."""
@@ -37,7 +42,8 @@ def lower_rank(n: int, p: float, certainty: float) -> tuple[int, float] | None:
     for rank in range(last, 0, -1):
         here = above + _probability(n, rank, p)
         if here >= certainty:
-            return rank, _weight(n, p, rank, (certainty - above) / (here - above))
+            share = (certainty - above) / (here - above)
+            return rank, _weight(n, p, rank, share) if n >= INTERPOLATED_FROM else 0.0
         above = here
     return None
 

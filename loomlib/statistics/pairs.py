@@ -17,8 +17,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..presentation.formats import TOO_SMALL
 from .estimates import Estimate
 from .percentiles import CONFIDENCE, RESAMPLES, SMALLEST_N, FloatArray, estimate_share
@@ -47,10 +45,6 @@ class PairedTest:
     p_value: float | None
     n: int
     reason: str | None = None
-
-    def is_significant(self, level: float = 0.05) -> bool:
-        """Return whether the p-value is below `level`."""
-        return self.p_value is not None and self.p_value < level
 
 
 def mcnemar(won: int, lost: int, *, exact: bool = False) -> float:
@@ -103,6 +97,8 @@ def estimate_difference(
         most: Largest possible difference (1 for scores between 0 and 1); None for values without bounds.
         confidence: Confidence level of the interval.
     """
+    import numpy as np
+
     sample = _differences(differences)
     n = int(sample.size)
     if n < SMALLEST_N:
@@ -141,6 +137,8 @@ def paired_bootstrap(
         confidence: Confidence level of the interval.
         resamples: Number of resamples.
     """
+    import numpy as np
+
     sample = _differences(differences)
     n = int(sample.size)
     if n < SMALLEST_N or sample.min() == sample.max():
@@ -176,6 +174,8 @@ def bootstrap_means(values: Sequence[float] | FloatArray, *, seed: int, resample
     Raises:
         ValueError: The sample is empty.
     """
+    import numpy as np
+
     sample = np.asarray(values, dtype=np.float64)
     if not sample.size:
         raise ValueError("an empty sample has no mean")
@@ -246,6 +246,8 @@ def flip_odds(won: int, lost: int, *, confidence: float = CONFIDENCE) -> Estimat
 
 
 def _differences(values: Sequence[float] | FloatArray) -> FloatArray:
+    import numpy as np
+
     sample = np.asarray(values, dtype=np.float64)
     if not np.isfinite(sample).all():
         raise ValueError("a difference is a finite number: leave out cases that failed in one version")

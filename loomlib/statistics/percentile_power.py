@@ -2,7 +2,7 @@
 
 A pilot tells the spread: its logarithms, smoothed by a Gaussian kernel (Silverman, Density Estimation, 1986, eq. 3.31),
 are the distribution that further calls are assumed to follow. For a number of calls, 400 studies are simulated and
-their intervals of interpolated order statistics are made (`order_statistics`); the number is the smallest with which
+their intervals of order statistics are made (`order_statistics`); the number is the smallest with which
 the stated share of them is narrow enough, or excludes no difference. Only the order statistics that the intervals end
 at are drawn: of n uniform draws they are sums of gamma variables (Devroye, Non-Uniform Random Variate Generation, 1986,
 §V.2), so 10,000 calls cost no more than 20.
@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-
-import numpy as np
 
 from .order_statistics import lower_rank, upper_rank
 from .percentiles import CONFIDENCE, SMALLEST_N, FloatArray, bounded_from
@@ -46,6 +44,8 @@ def calls_for_width(
     Returns:
         The number of calls; None when more than 10,000 are needed.
     """
+    import numpy as np
+
     if not 0 < within < 1:
         raise ValueError(f"a margin must be between 0 and 1, not {within}")
     _check_assurance(assurance)
@@ -74,6 +74,8 @@ def calls_for_percentile_difference(
     Returns:
         Calls in each sample; None when more than 10,000 are needed.
     """
+    import numpy as np
+
     if difference == 0 or difference <= -1 or not math.isfinite(difference):
         raise ValueError(f"a difference to see must be above -1 and not 0, not {difference}")
     _check_assurance(power)
@@ -109,6 +111,8 @@ def _intervals(
     quantile: Callable[[FloatArray], FloatArray], n: int, p: float, seed: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the lower ends, the values and the upper ends of percentile `p` in simulated studies of n calls."""
+    import numpy as np
+
     certainty = (1 + CONFIDENCE) / 2
     low, high = lower_rank(n, p, certainty), upper_rank(n, p, certainty)
     assert low is not None
@@ -132,6 +136,8 @@ def _intervals(
 
 def _smoothed(pilot: Sequence[float] | FloatArray) -> Callable[[FloatArray], FloatArray]:
     """Return the quantile function of the pilot's smoothed logarithms."""
+    import numpy as np
+
     values = np.asarray(pilot, dtype=np.float64)
     if values.size < SMALLEST_N:
         raise ValueError(f"a pilot needs at least {SMALLEST_N} calls, not {values.size}")
@@ -161,11 +167,15 @@ def _smoothed(pilot: Sequence[float] | FloatArray) -> Callable[[FloatArray], Flo
 
 def _thinned(logs: FloatArray) -> FloatArray:
     """Return at most 400 quantiles of a large pilot: its shape, without a matrix of its size."""
+    import numpy as np
+
     return logs if logs.size <= 400 else np.quantile(logs, (np.arange(400) + 0.5) / 400)
 
 
 def _normal_cdf(z: FloatArray) -> FloatArray:
     """Return Φ(z) to 1e-4, by the logistic form of Bowling et al. (JIEM 2:1, 2009)."""
+    import numpy as np
+
     return 1 / (1 + np.exp(-np.clip(1.5976 * z + 0.07056 * z**3, -60, 60)))
 
 

@@ -2,8 +2,9 @@
 
 Percentiles are Hyndman & Fan's definition 8 (Sample Quantiles in Statistical Packages, The American Statistician 50:4,
 1996), which they recommend: its estimates are about median-unbiased whatever the distribution. Their intervals end at
-interpolated order statistics (see `order_statistics`): ranks of the sorted sample that hold the percentile whatever the
-distribution, without resampling. The percentile bootstrap, which Loom used before, ends too low in small samples.
+order statistics (see `order_statistics`): ranks of the sorted sample that hold the percentile whatever the
+distribution, without resampling; from 20 observations on interpolated between two ranks. The percentile bootstrap,
+which Loom used before, ends too low in small samples.
 
 How many observations a percentile needs (`needed_for`): six at least, the smallest n whose range holds the median with
 95 % confidence (2·0.5ⁿ ≤ 0.05); and so many that one observation is expected beyond it, n·(1−p) ≥ 1: 10 for p90, 100
@@ -11,9 +12,9 @@ for p99. From there to n = ln(0.025)/ln(p) (36 for p90, 368 for p99) the largest
 percentile with more than 2.5 % probability and no distribution-free upper bound exists: the interval is marked open
 above, and its lower end is a one-sided bound, which alone has the whole confidence. Measured on samples of lognormal,
 exponential and bimodal distributions, and of rounded durations, with n from 20 to 2,000: intervals of p50, p90, p95 and
-p99 cover the percentile in 94–96 % of samples (tests/unit/test_percentile_coverage.py). A percentile that many rounded
-observations equal is covered more often. One that lies exactly at the edge of a gap between two groups of calls is
-covered less often: 92 % at n = 20.
+p99 cover the percentile in 94–96 % of samples (tests/unit/test_percentile_coverage.py). Below 20 the coverage is
+95–99 %, by the binomial distribution. Where many rounded observations equal the percentile, coverage is higher. Where
+the percentile lies exactly at the edge of a gap between two groups of calls, coverage is lower: 92 % at n = 20.
 """
 
 from __future__ import annotations
@@ -21,20 +22,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..deprecation import warn_unused
 from ..presentation.formats import TOO_SMALL
 from .estimates import Estimate
 from .order_statistics import lower_rank, upper_rank
 
-FloatArray = NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FloatArray: TypeAlias = "NDArray[np.float64]"
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
 SMALLEST_N = 6
-PERCENTILE_METHOD = "Hyndman-Fan 8, interpolated order statistics"
+PERCENTILE_METHOD = "Hyndman-Fan 8, order statistics"
 DIFFERENCE_METHOD = "difference of percentiles, from the intervals of both samples"
 SHARE_METHOD = "Wilson score"
 
@@ -74,6 +78,8 @@ def percentile(values: Sequence[float] | FloatArray, p: float) -> float:
 
 
 def _percentile(ordered: FloatArray, p: float) -> float:
+    import numpy as np
+
     if not ordered.size:
         raise ValueError("an empty sample has no percentile")
     lower, weight = _position(ordered.size, p)
@@ -81,22 +87,23 @@ def _percentile(ordered: FloatArray, p: float) -> float:
 
 
 def estimate_percentile(
-    values: Sequence[float] | FloatArray, p: float, *, seed: int | None = None, confidence: float = CONFIDENCE
+    values: Sequence[float] | FloatArray, p: float, *, confidence: float = CONFIDENCE, seed: int | None = None
 ) -> Estimate:
     """Estimate percentile `p` with its interval, which holds whatever the distribution.
 
     Args:
         values: The sample.
         p: The percentile, 0 to 1.
-        seed: Not used: the interval needs no random numbers. Earlier releases drew it.
         confidence: Confidence level of the interval.
+        seed: Deprecated and without effect: the interval needs no random numbers.
 
     Returns:
         The estimate; without a value below `needed_for(p)` observations. One that is open above ends at the largest
         observation. Where nothing bounds the percentile below, the interval begins at 0, which bounds durations, or at
         the smallest observation when that is negative.
     """
-    del seed
+    if seed is not None:
+        warn_unused("estimate_percentile", "seed")
     ordered = _ordered(values)
     n = int(ordered.size)
     if n < needed_for(p):
@@ -179,19 +186,23 @@ def difference_of(before: Estimate, after: Estimate, *, method: str, needed_n: i
 
 
 def estimate_paired_difference(
-    first: Sequence[float], second: Sequence[float], *, seed: int | None = None, confidence: float = CONFIDENCE
+    first: Sequence[float], second: Sequence[float], *, confidence: float = CONFIDENCE, seed: int | None = None
 ) -> Estimate:
     """Estimate the median of `first[k] − second[k]` over the pairs: what a pair shares cancels.
 
     Args:
         first: First values of the pairs.
         second: Second values of the pairs.
-        seed: Not used; see `estimate_percentile`.
         confidence: Confidence level of the interval.
+        seed: Deprecated and without effect; see `estimate_percentile`.
     """
+    import numpy as np
+
+    if seed is not None:
+        warn_unused("estimate_paired_difference", "seed")
     if len(first) != len(second):
         raise ValueError(f"pairs need two samples of the same length, not {len(first)} and {len(second)}")
-    return estimate_percentile(np.subtract(first, second), 0.5, seed=seed, confidence=confidence)
+    return estimate_percentile(np.subtract(first, second), 0.5, confidence=confidence)
 
 
 def estimate_share(hits: int, n: int, *, confidence: float = CONFIDENCE) -> Estimate:
@@ -244,6 +255,8 @@ def _between(ordered: FloatArray, lower: NDArray[np.intp], upper: NDArray[np.int
 
 
 def _ordered(values: Sequence[float] | FloatArray) -> FloatArray:
+    import numpy as np
+
     ordered = np.asarray(values, dtype=np.float64)
     if not (ordered[1:] >= ordered[:-1]).all():  # a fiftieth of the time of sorting a million again
         ordered = np.sort(ordered)

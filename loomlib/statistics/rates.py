@@ -15,20 +15,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..presentation.formats import TOO_SMALL, plural
 from .estimates import Estimate
 from .means import estimate_mean, variance_ratio, wilson_shape
 from .percentiles import CONFIDENCE, SMALLEST_N, FloatArray, estimate_share
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 CLUSTERED_RATE_METHOD = "Wilson score, effective sample size over cases"
 ANY_OF_K_METHOD = "pass@k (Chen et al. 2021), t interval in Wilson's shape over cases"
 ALL_OF_K_METHOD = "pass^k (Yao et al. 2024), t interval in Wilson's shape over cases"
 
-Counts = Sequence[int] | NDArray[np.intp]
+Counts: TypeAlias = "Sequence[int] | NDArray[np.intp]"
 
 
 def pass_at_k(passes: int, tries: int, k: int) -> float:
@@ -127,6 +129,8 @@ def estimate_pass_all(passes: Counts, tries: Counts, k: int, *, confidence: floa
 def _over_cases(
     passes: Counts, tries: Counts, k: int, method: str, confidence: float, *, at_least_one: bool
 ) -> Estimate:
+    import numpy as np
+
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
     passed, tried = _counts(passes, tries)
@@ -148,6 +152,8 @@ def _over_cases(
 
 def _chances(passed: NDArray[np.intp], tried: NDArray[np.intp], k: int, *, at_least_one: bool) -> FloatArray:
     """Return each case's probability; each distinct pair of counts is computed once."""
+    import numpy as np
+
     wide = int(tried.max()) + 1
     codes, places = np.unique(tried * wide + passed, return_inverse=True)
     chance = pass_at_k if at_least_one else pass_hat_k
@@ -155,6 +161,8 @@ def _chances(passed: NDArray[np.intp], tried: NDArray[np.intp], k: int, *, at_le
 
 
 def _counts(passes: Counts, tries: Counts) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    import numpy as np
+
     passed, tried = np.asarray(passes, dtype=np.intp), np.asarray(tries, dtype=np.intp)
     if passed.shape != tried.shape:
         raise ValueError(f"each case needs its passes and its tries: got {passed.size} and {tried.size}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
@@ -13,8 +14,8 @@ from ..agents.agui import run_input
 from ..agents.protocols.mcp_session import tool_call
 from ..agents.protocols.mcp_values import PROTOCOL_VERSIONS
 from ..aws.bearer import Bearer
-from ..errors import LoomError
-from ..latency.load.bodies import Bodies, LoadBody, SameBody
+from ..errors import LoomError, NotSupportedError
+from ..latency.load.bodies import Bodies, GrowingPrompts, LoadBody, PromptLengths, SameBody
 from ..latency.load.engine import LoadTarget
 from ..latency.load.rpc_bodies import A2aMessageBodies, McpToolCallBodies
 from ..latency.load_test import LoadTrace, SampledCall
@@ -98,6 +99,35 @@ class LoadTestTarget:
             tool, arguments = tool_call(prompt)
             return McpToolCallBodies(tool=tool, arguments=arguments)
         return SameBody(prompt=prompt, form=self._entry.message_format)
+
+    def requests(self, requests: Bodies) -> Bodies:
+        """Return requests of several kinds in the agent's own format.
+
+        Args:
+            requests: Requests of `loomlib.latency.load.bodies`.
+
+        Raises:
+            NotSupportedError: The agent speaks a protocol in which they cannot be sent.
+        """
+        if self._entry.protocol not in ("", "HTTP"):
+            raise NotSupportedError(
+                f"Requests of several lengths or sizes cannot be sent in {self._entry.protocol}",
+                on=self.name,
+                try_="a load test with one prompt",
+            )
+        if isinstance(requests, (PromptLengths, GrowingPrompts)):
+            return replace(requests, form=self._entry.message_format)
+        return requests
+
+    def recorded(self, until_id: int | None = None) -> list[InvocationRow]:
+        """Return the agent's stored invocations that no study made.
+
+        Args:
+            until_id: The newest of them; None for all.
+        """
+        before_id = None if until_id is None else until_id + 1
+        rows = self.store.invocations.list(self._entry.id, limit=None, before_id=before_id)
+        return [row for row in rows if not any(label.startswith("study:") for label in row.labels)]
 
     def end_session(self, session_id: str) -> bool:
         """End a runtime session; return False when it had ended already."""

@@ -21,7 +21,7 @@ class ComparisonDesign:
         prompt: Sent with every call.
         new_sessions: Whether each timed call is the first of a new session; else the calls of an agent share one
             session, which an untimed call opens.
-        seed: Seed of the order and of the bootstrap.
+        seed: Seed of the order and of the permutations.
         timeout_s: Limit of each call in seconds; None for the agent's own setting.
         name: Name of the study.
     """

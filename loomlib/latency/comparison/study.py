@@ -95,7 +95,7 @@ class ComparisonStudy(Study[ComparedCall, ComparisonResult]):
         calls: Timed calls of each agent; p50 needs 6 and p90 10 at least.
         prompt: Sent with every call.
         new_sessions: Whether each timed call is the first of a new session.
-        seed: Seed of the order and of the bootstrap.
+        seed: Seed of the order and of the permutations.
         timeout_s: Limit of each call, in seconds.
         study_id: Id of a stored study to resume.
         name: Name of the study.

@@ -93,7 +93,6 @@ class RecallEstimates:
 
 def call_estimates(result: GatewayResult) -> CallEstimates:
     """Return the estimates of the calls."""
-    seed = result.design.seed
     direct = _durations(result, DIRECT)
     through = _durations(result, THROUGH)
     pairs = [(through[block], direct[block]) for block in sorted(through) if block in direct]
@@ -106,13 +105,13 @@ def call_estimates(result: GatewayResult) -> CallEstimates:
     inside = [gateway - target for _, gateway, target in traced if gateway is not None and target is not None]
     target = [target for _, _, target in traced if target is not None]
     return CallEstimates(
-        direct=estimate_percentile(list(direct.values()), 0.5, seed=seed),
-        through=estimate_percentile(list(through.values()), 0.5, seed=seed),
-        added=estimate_paired_difference([one for one, _ in pairs], [two for _, two in pairs], seed=seed),
+        direct=estimate_percentile(list(direct.values()), 0.5),
+        through=estimate_percentile(list(through.values()), 0.5),
+        added=estimate_paired_difference([one for one, _ in pairs], [two for _, two in pairs]),
         differences=tuple(one - two for one, two in pairs),
-        client=estimate_percentile(client, 0.5, seed=seed),
-        gateway=estimate_percentile(inside, 0.5, seed=seed),
-        target=estimate_percentile(target, 0.5, seed=seed),
+        client=estimate_percentile(client, 0.5),
+        gateway=estimate_percentile(inside, 0.5),
+        target=estimate_percentile(target, 0.5),
     )
 
 
@@ -135,7 +134,7 @@ def recall_estimates(result: GatewayResult) -> list[RecallEstimates]:
                 recall={most: _recall(done, most) for most in RANKS},
                 worded=_recall([unit for unit in done if not unit.is_reworded], RANKS[-1]),
                 reworded=_recall([unit for unit in done if unit.is_reworded], RANKS[-1]),
-                search=estimate_percentile(times, 0.5, seed=result.design.seed),
+                search=estimate_percentile(times, 0.5),
             )
         )
     return estimates
@@ -146,12 +145,11 @@ def _recall(units: Sequence[GatewayUnit], most: int) -> Estimate:
 
 
 def _choice(result: GatewayResult, tools: int, way: str) -> ChoiceEstimates:
-    seed = result.design.seed
     units = tuple(unit for unit in result.measured if unit.tools == tools and unit.way == way)
     done = [unit for unit in units if unit.is_done]
     right = estimate_share(sum(unit.is_right for unit in done), len(done))
-    tokens = estimate_percentile(_known([unit.input_tokens for unit in done]), 0.5, seed=seed)
-    duration = estimate_percentile(_known([unit.duration_ms for unit in done]), 0.5, seed=seed)
+    tokens = estimate_percentile(_known([unit.input_tokens for unit in done]), 0.5)
+    duration = estimate_percentile(_known([unit.duration_ms for unit in done]), 0.5)
     if way == ALL:
         return ChoiceEstimates(tools=tools, way=way, units=units, right=right, tokens=tokens, duration=duration)
     before = {unit.block: unit for unit in result.measured if unit.tools == tools and unit.way == ALL and unit.is_done}
@@ -166,14 +164,14 @@ def _choice(result: GatewayResult, tools: int, way: str) -> ChoiceEstimates:
         tokens=tokens,
         duration=duration,
         gained=estimate_difference([float(one.is_right) - float(two.is_right) for one, two in pairs]),
-        tokens_added=_difference(tokens_of, seed),
-        added_ms=_difference(times_of, seed),
+        tokens_added=_difference(tokens_of),
+        added_ms=_difference(times_of),
     )
 
 
-def _difference(pairs: Sequence[tuple[float | None, float | None]], seed: int) -> Estimate:
+def _difference(pairs: Sequence[tuple[float | None, float | None]]) -> Estimate:
     known = [(one, two) for one, two in pairs if one is not None and two is not None]
-    return estimate_paired_difference([one for one, _ in known], [two for _, two in known], seed=seed)
+    return estimate_paired_difference([one for one, _ in known], [two for _, two in known])
 
 
 def _durations(result: GatewayResult, way: str) -> dict[int, float]:

@@ -65,20 +65,17 @@ def estimate_batch_share(hits: BoolArray, *, confidence: float = CONFIDENCE) -> 
     )
 
 
-def estimate_batch_percentile(
-    values: FloatArray, p: float, *, seed: int = 0, confidence: float = CONFIDENCE
-) -> Estimate:
+def estimate_batch_percentile(values: FloatArray, p: float, *, confidence: float = CONFIDENCE) -> Estimate:
     """Estimate a percentile.
 
     Args:
         values: The values, in the order of the calls' starts, none missing.
         p: The percentile, 0 to 1.
-        seed: Seed of the bootstrap, which small samples use.
         confidence: Confidence level of the interval.
     """
     n = int(values.size)
     if n < BATCHES * SMALLEST_BATCH:
-        return estimate_percentile(values, p, seed=seed, confidence=confidence)
+        return estimate_percentile(values, p, confidence=confidence)
     if n < needed_for(p):
         return Estimate.missing(
             TOO_SMALL, n=n, confidence=confidence, method=BATCH_PERCENTILE_METHOD, needed_n=needed_for(p)

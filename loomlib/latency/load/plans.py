@@ -32,9 +32,10 @@ class LoadPlan:
     is_open_loop: bool
     seconds: float | None
 
-    def with_label(self, label: str) -> tuple[int, ...]:
-        """Return the indexes of the measured calls of one kind."""
-        return tuple(index for index in self.measured if self.labels[index] == label)
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether all calls start at given times; else some follow an answer, and how many are sent depends on it."""
+        return all(call.at_s is not None for call in self.calls)
 
 
 def plan_load(

@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Final, Self
 
-from loomlib.agents.message_format import MessageFormat
 from loomlib.agents.payloads import make_payload
 from loomlib.errors import StudyError
 from loomlib.store import InvocationRow
 from loomlib.store.invocations import NEVER_BEGAN
 
+from .bodies import Bodies
 from .calls import OfferedCall
 from .plans import LoadPlan, load_session_id
+
+FIRST: Final = "first of its session"
+LATER: Final = "later in its session"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class StoredTraffic:
 
     Examples:
         >>> traffic = StoredTraffic.of(bench.store.invocations.list(agent.id, limit=None))
-        >>> plan = traffic.plan(run="replay-1", speed=2)
+        >>> plan = traffic.plan(run="replay-1", bodies=lambda prompt: SameBody(prompt=prompt), speed=2)
 
     Attributes:
         calls: The calls, in the order in which they were sent.
@@ -116,43 +119,46 @@ class StoredTraffic:
         self,
         *,
         run: str,
+        bodies: Callable[[str], Bodies],
         speed: float = 1.0,
-        keeps_think_times: bool = True,
-        form: MessageFormat | None = None,
+        until_s: float = math.inf,
     ) -> LoadPlan:
         """Return the step that repeats the traffic in new sessions.
 
+        A later call of a session starts a think time after its former call has ended, as its sender did.
+
         Args:
             run: A name that no other run has, such as a study's id: session ids depend on it.
+            bodies: Makes the request of a prompt, in the agent's own format.
             speed: 2 halves all distances and think times.
-            keeps_think_times: Whether a later call of a session starts a think time after its former call has ended, as
-                its sender did; else all calls start at their recorded times, or when the session's former call has
-                ended, and that waiting counts in their latency.
-            form: The agent's own message format, for prompts.
+            until_s: Calls that were recorded later, at this speed, are left out.
         """
         if not (math.isfinite(speed) and speed > 0):
             raise ValueError("speed is finite and above 0")
         calls: list[OfferedCall] = []
         for index, call in enumerate(self.calls):
+            if call.at_s / speed > until_s:
+                break
             session_id = load_session_id(run, 0, call.session)
-            follows = keeps_think_times and call.turn > 0
+            is_later = call.turn > 0
+            body = call.body or bodies(call.prompt or "").body(index, call.turn, session_id).content
             calls.append(
                 OfferedCall(
                     index=index,
                     session_id=session_id,
-                    body=call.body or make_payload(call.prompt, form=form, session_id=session_id).body,
-                    at_s=None if follows else call.at_s / speed,
+                    body=body,
+                    at_s=None if is_later else call.at_s / speed,
                     user=call.session,
-                    think_s=call.think_s / speed if follows else 0.0,
+                    think_s=call.think_s / speed if is_later else 0.0,
                 )
             )
         return LoadPlan(
             before=(),
             calls=tuple(calls),
-            labels=tuple("first of its session" if call.turn == 0 else "later in its session" for call in self.calls),
+            labels=tuple(FIRST if call.turn == 0 else LATER for call in self.calls[: len(calls)]),
             measured=tuple(range(len(calls))),
-            is_open_loop=not keeps_think_times,
-            seconds=self.seconds / speed if not keeps_think_times else None,
+            is_open_loop=False,
+            seconds=None,
         )
 
 

@@ -140,7 +140,6 @@ def step_figures(
     only: Iterable[int] | None = None,
     cpu_s: float | None = None,
     processes: int = 1,
-    seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> StepFigures:
     """Return the figures of a step.
@@ -154,7 +153,6 @@ def step_figures(
         only: The indexes of the calls that count, such as those of one label or the measured ones; all by default.
         cpu_s: Processor time of the client's processes (`LoadStep.cpu_s`).
         processes: How many they were (`LoadStep.processes`).
-        seed: Seed of the bootstrap, which small samples use.
         confidence: Confidence level of the intervals.
     """
     chosen = calls if only is None else _chosen(calls, frozenset(only))
@@ -174,7 +172,7 @@ def step_figures(
         return {
             p: figure(
                 f"p{exact(round(p * 100))} {name}",
-                estimate_batch_percentile(known, p, seed=seed, confidence=confidence),
+                estimate_batch_percentile(known, p, confidence=confidence),
                 "ms",
             )
             for p in PERCENTILES

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.experiments import Gate, StudyFinding, StudyMethod, StudyTable
 from loomlib.presentation.formats import exact, milliseconds, number, percent, plural, seconds
+from loomlib.presentation.html import fragment
 from loomlib.statistics import CONFIDENCE, Estimate
 from loomlib.statistics.gates import MISSED, PASSED, UNCLEAR
 from loomlib.telemetry.traces import PARTS
@@ -13,9 +14,11 @@ from loomlib.telemetry.traces.part_styles import PART_NAMES
 
 from ..load.slo import DOES_NOT_HOLD, HOLDS
 from .charts import latency_chart, parts_chart
+from .design import LoadDesign
 from .limit import load_limit
 from .result import FoundLoad, LoadResult
 from .sentences import cost_text, load_text, sentences
+from .traffic import read_value, requests_sentence, scenario_sentence
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -24,7 +27,9 @@ if TYPE_CHECKING:
 FORMAT: Final = "loom.load-test/1"
 _METHOD: Final = "search with a logit line through the shares of calls beyond the limit"
 
-__all__ = ["details", "figures", "findings", "gate", "method", "sections", "sentences", "table", "where_time_goes"]
+__all__ = [
+    "details", "figures", "findings", "gate", "kinds", "method", "sections", "sentences", "table", "where_time_goes",
+]  # fmt: skip
 
 
 def table(result: LoadResult) -> StudyTable:
@@ -54,6 +59,23 @@ def table(result: LoadResult) -> StudyTable:
             )
         )
     return StudyTable(columns=columns, rows=rows)
+
+
+def kinds(result: LoadResult) -> StudyTable:
+    """Return the figures of each kind of call at each load.
+
+    Args:
+        result: The load test.
+    """
+    unit = "users" if result.design.is_closed_loop else "load /s"
+    heads = ("TTFT p50 [95 %]", "TTFT p90 [95 %]", "total p50 [95 %]", "total p90 [95 %]")
+    rows: list[tuple[str, ...]] = []
+    for step in result.by_load:
+        for kind, made in step.kinds.items():
+            shown = (made.ttft[0.5], made.ttft[0.9], made.duration[0.5], made.duration[0.9])
+            failed = number(sum(made.failures.values()))
+            rows.append((number(step.load), kind, number(made.n), failed, *(one.estimate.text("ms") for one in shown)))
+    return StudyTable(columns=(unit, "kind of call", "n", "failed", *heads), rows=rows)
 
 
 def where_time_goes(result: LoadResult) -> StudyTable:
@@ -129,7 +151,8 @@ def findings(result: LoadResult) -> list[StudyFinding]:
 _ADVICE: Final = {
     "client": "Run the load test from a machine with more processors, or from several.",
     "refused": "Ask AWS for a higher quota, or offer a lower load.",
-    "failed": "`agent.history` has some of the calls; their messages say why they failed.",
+    "failed": "`agent.history` has some of the calls; their messages say why they failed. Many agents answer one call "
+    "at a time in a session: offer as many `sessions` as calls are under way at once.",
     "traces": "The traces of these calls are stored: `agent.history`, label `timed`.",
 }
 
@@ -192,6 +215,9 @@ def method(result: LoadResult) -> StudyMethod:
         "constant": "Calls arrive at equal distances, independently of answers",
         "bursty": "Calls arrive in bursts, independently of answers",
         "closed": "Each user sends the next call as soon as the last is answered, so slow answers lower the load",
+        "ramp": "Calls arrive at random at a rate that grows evenly from 0 to twice the load, which is its mean",
+        "recorded": "Stored invocations are repeated with their prompts and sessions, so much faster or slower that "
+        "their mean rate is the load; a later call of a session follows its think time after the answer before",
     }[design.arrivals]
     way = (
         f"the highest load is searched for in at most {seconds(design.seconds)}: doubled or halved, bisected, then "
@@ -199,16 +225,15 @@ def method(result: LoadResult) -> StudyMethod:
         if design.is_search
         else f"{plural(len(design.loads), 'load')} of {seconds(design.seconds)} each were offered one after another"
     )
-    sessions = (
-        f"They use {plural(design.sessions, 'session')} in turn, opened before by an untimed call"
-        if design.sessions
-        else "Each is in a new session"
-    )
+    sessions = scenario_sentence(design.session_scenario())
+    if (traffic := design.traffic) is not None:
+        sessions = f"They are {plural(traffic.calls, 'invocation')} of {plural(traffic.sessions, 'session')}"
+    sent = "this prompt" if design.requests is None and traffic is None else "these requests"
     limits = [
-        "The load was offered with this prompt only, from this machine; another prompt has another limit.",
+        f"The load was offered with {sent} only, from this machine; others have another limit.",
         "Memory of sessions that wait between calls is not in the cost of calls.",
     ]
-    if design.sessions:
+    if design.keeps_sessions:
         limits.append("An agent that remembers its session reads a longer prompt with every call in it.")
     if result.scope == "local":
         limits.append(
@@ -221,6 +246,7 @@ def method(result: LoadResult) -> StudyMethod:
         notes=[
             f"{arrivals}; {way} (seed {design.seed}).",
             f"{sessions}. Calls are made by processes of the load engine, one for each processor.",
+            *([] if design.requests is None else [f"{requests_sentence(read_value(design.requests))}."]),
             "Times count from the moment at which a call was to start, so that a late client or a slow answer hides no "
             "waiting; how late calls were sent stands beside every step.",
             "The first fifth of a step is in no percentile, as the agent is idle before; failed calls are in none, and "
@@ -230,9 +256,16 @@ def method(result: LoadResult) -> StudyMethod:
         ],
         limits=limits,
         run_again=f"loom.LoadStudy(agent, slo={design.slo!r}{loads}, arrivals={design.arrivals!r}, "
-        f"seconds={design.seconds}, sessions={design.sessions}, prompt={design.prompt!r}, seed={design.seed}).run()",
+        f"seconds={design.seconds}, {_calls_of(design)}, seed={design.seed}).run()",
         facts={"seed": design.seed},
     )
+
+
+def _calls_of(design: LoadDesign) -> str:
+    """Return the arguments that say what the calls are."""
+    sessions = design.sessions if design.scenario is None else read_value(design.scenario)
+    requests = f"prompt={design.prompt!r}" if design.requests is None else f"requests={read_value(design.requests)}"
+    return requests if design.recorded is not None else f"sessions={sessions}, {requests}"
 
 
 def details(result: LoadResult) -> dict[str, Any]:
@@ -271,6 +304,7 @@ def details(result: LoadResult) -> dict[str, Any]:
                 "seconds": step.seconds,
                 "outcome": step.outcome,
                 "figures": None if step.figures is None else stored_figures(step.figures),
+                "kinds": {kind: stored_figures(figures) for kind, figures in step.kinds.items()},
             }
             for step in result.by_load
         ],
@@ -283,5 +317,9 @@ def details(result: LoadResult) -> dict[str, Any]:
 
 
 def sections(result: LoadResult) -> list[Markup]:
-    """Return no further sections."""
-    return []
+    """Return the table of the kinds of calls, where calls differ."""
+    shown = kinds(result)
+    if not shown.rows:
+        return []
+    rows = [(row, ("", "")) for row in shown.rows]
+    return [fragment("loomlib.experiments:table.html.j2", columns=shown.columns, rows=rows)]

@@ -8,15 +8,17 @@ from typing import Any, Final
 
 from loomlib.experiments import design_values, planned_units
 
-from ..load.arrivals import Arrivals, BurstyArrivals, ClosedLoop, ConstantArrivals, PoissonArrivals
+from ..load.arrivals import Arrivals, BurstyArrivals, ClosedLoop, ConstantArrivals, PoissonArrivals, RampArrivals
 from ..load.objectives import CostObjective
-from ..load.sessions import ColdSessions, SessionScenario, WarmSessions
+from ..load.sessions import ColdSessions, Conversations, PreWarmedPool, SessionScenario, WarmSessions
 from ..load.slo import Slo
+from .traffic import RecordedTraffic, read_value
 
 KIND: Final = "load"
 SEARCH: Final = "search"
 POISSON, CONSTANT, BURSTY, CLOSED = "poisson", "constant", "bursty", "closed"
-ARRIVALS: Final = (POISSON, CONSTANT, BURSTY, CLOSED)
+RAMP, RECORDED = "ramp", "recorded"
+ARRIVALS: Final = (POISSON, CONSTANT, BURSTY, CLOSED, RAMP, RECORDED)
 MOST_SEARCH_STEPS: Final = 60
 """Steps that a search may make; its time ends it earlier."""
 
@@ -30,14 +32,19 @@ class LoadDesign:
 
     Attributes:
         slo: The service level objective as text, such as `p90 TTFT < 800 ms, errors < 1 %`.
-        arrivals: "poisson" (independent callers), "constant", "bursty" or "closed" (users who wait for each answer).
+        arrivals: "poisson" (independent callers), "constant", "bursty", "ramp" (at a rate that grows evenly from 0 to
+            twice the load, its mean), "recorded" (the agent's stored invocations, faster or slower), or "closed" (users
+            who wait for each answer).
         lowest: The lowest load of a search: calls a second, users of a closed loop.
         highest: The highest load that may be offered.
         loads: The loads of a sweep, in their order; empty for a search.
         seconds: How long a search may take, or each step of a sweep lasts.
         sessions: Sessions that are opened before and that calls use in turn; 0 for a new session with each call.
+        scenario: Another scenario of sessions, as `traffic.stored_value` writes it; None for `sessions`.
+        requests: What calls send, likewise; None for the prompt.
+        recorded: The traffic that "recorded" repeats, by the fields of `RecordedTraffic`.
         prompt: Sent with every call.
-        seed: Seed of the arrivals and of the bootstrap.
+        seed: Seed of the arrivals.
         timeout_s: Seconds from sending a call until its response must be complete.
         most_calls: The most calls that the test may make; 0 for no limit.
         name: Name of the study.
@@ -50,6 +57,9 @@ class LoadDesign:
     loads: tuple[float, ...] = ()
     seconds: float = 60.0
     sessions: int = 8
+    scenario: Mapping[str, Any] | None = None
+    requests: Mapping[str, Any] | None = None
+    recorded: Mapping[str, Any] | None = None
     prompt: str
     seed: int = 0
     timeout_s: float = 60.0
@@ -72,6 +82,10 @@ class LoadDesign:
             raise ValueError("the loads of a sweep are above 0")
         if self.is_closed_loop and any(load != int(load) for load in (*self.loads, self.lowest, self.highest)):
             raise ValueError("the load of a closed loop is a number of users: whole")
+        if (self.arrivals == RECORDED) != (self.recorded is not None):
+            raise ValueError("recorded arrivals, and no others, have recorded traffic")
+        if self.recorded is not None and (self.is_search or self.scenario or self.requests):
+            raise ValueError("recorded arrivals need loads, and have sessions and requests of their own")
         if all(isinstance(objective, CostObjective) for objective in Slo.parse(self.slo).objectives):
             raise ValueError("the SLO of a load test limits a latency or the errors")
 
@@ -128,12 +142,56 @@ class LoadDesign:
             calls = self.most_calls // steps if self.most_calls else _MOST_CALLS_OF_A_STEP
             most = max(1, min(round(seconds / _FASTEST_S), int(calls / load)))
             return ClosedLoop(users=round(load), calls_per_user=most)
+        scenario = self.session_scenario()
+        if isinstance(scenario, Conversations):
+            load /= scenario.turns  # each arrival begins a conversation
+        if self.arrivals == RAMP:
+            return RampArrivals(from_per_s=0.0, to_per_s=2 * load)
         kinds = {POISSON: PoissonArrivals, CONSTANT: ConstantArrivals, BURSTY: BurstyArrivals}
         return kinds[self.arrivals](rate_per_s=load)
 
-    def scenario(self) -> SessionScenario:
+    def session_scenario(self) -> SessionScenario:
         """Return which session each call goes to."""
+        if self.scenario is not None:
+            return read_value(self.scenario)
         return WarmSessions(sessions=self.sessions) if self.sessions else ColdSessions()
+
+    @property
+    def traffic(self) -> RecordedTraffic | None:
+        """The recorded traffic that is repeated; None for other arrivals."""
+        return None if self.recorded is None else RecordedTraffic(**self.recorded)
+
+    @property
+    def keeps_sessions(self) -> bool:
+        """Whether the steps share sessions; else each step has its own."""
+        return self.recorded is None and isinstance(self.session_scenario(), WarmSessions)
+
+    def step_s(self, load: float) -> float:
+        """Return how long a step of a sweep offers calls: recorded traffic may end earlier.
+
+        Args:
+            load: The load of the step.
+        """
+        traffic = self.traffic
+        return self.seconds if traffic is None else min(self.seconds, traffic.seconds / traffic.speed(load))
+
+    def new_sessions(self, calls: int) -> int:
+        """Return how many sessions a test of so many calls opens at most.
+
+        Args:
+            calls: The calls of all steps.
+        """
+        if (traffic := self.traffic) is not None:
+            return traffic.sessions * len(self.loads)
+        match self.session_scenario():
+            case WarmSessions() as kept:
+                return kept.sessions
+            case Conversations() as talks:
+                return -(-calls // talks.turns)
+            case PreWarmedPool() as pool:
+                return calls + pool.size * (len(self.loads) or MOST_SEARCH_STEPS)
+            case _:
+                return calls
 
     def stored(self) -> dict[str, Any]:
         """Return the design as JSON-ready values."""

@@ -75,14 +75,20 @@ def estimate_load(design: LoadDesign, agent: LoadedAgent) -> LoadEstimate:
     if design.is_search:
         lasts_s, calls = design.seconds, design.seconds * design.highest
     else:
-        lasts_s, calls = design.seconds * len(design.loads), design.seconds * sum(design.loads)
+        steps_s = [design.step_s(load) for load in design.loads]
+        lasts_s, calls = sum(steps_s), sum(load * s for load, s in zip(design.loads, steps_s, strict=True))
     # Arrivals are random: three standard deviations of a Poisson count above the mean.
-    most = round(calls + 3 * calls**0.5) + design.sessions
+    most = round(calls + 3 * calls**0.5)
+    if (traffic := design.traffic) is not None:
+        most = traffic.calls * len(design.loads)
+    new_sessions = design.new_sessions(most)
+    if design.keeps_sessions:
+        most += new_sessions  # each is opened by a call
     usual = agent.usual_cost()
     return LoadEstimate(
         calls=most,
         seconds=lasts_s,
-        new_sessions=design.sessions or most,
+        new_sessions=new_sessions,
         usd_per_call=None if usual is None else usual[0],
         of_calls=0 if usual is None else usual[1],
         is_limited=not design.is_closed_loop,
@@ -92,7 +98,7 @@ def estimate_load(design: LoadDesign, agent: LoadedAgent) -> LoadEstimate:
 
 def _warnings(design: LoadDesign) -> list[str]:
     texts: list[str] = []
-    if not design.sessions and design.most_load * 60 > NEW_SESSIONS_PER_MINUTE:
+    if not design.keeps_sessions and design.most_load * 60 > NEW_SESSIONS_PER_MINUTE:
         texts.append(
             f"A new session with each call exceeds the quota of {number(NEW_SESSIONS_PER_MINUTE)} new sessions a "
             f"minute from {number(NEW_SESSIONS_PER_MINUTE / 60)} calls a second on: calls above it are refused."

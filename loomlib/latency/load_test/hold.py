@@ -78,7 +78,10 @@ def _client(step: LoadedStep, outcome: str) -> str | None:
     beyond = [
         one.figure.value - one.limit
         for one in step.objectives
-        if one.outcome == DOES_NOT_HOLD and one.kind == "ms" and one.figure.value is not None
+        if one.outcome == DOES_NOT_HOLD
+        and one.kind == "ms"
+        and one.figure.value is not None
+        and one.figure.value > one.limit  # else failed calls, which count as beyond the limit, are the reason
     ]
     errors_hold = all(one.outcome != DOES_NOT_HOLD for one in step.objectives if one.kind != "ms")
     if outcome == MISSED and errors_hold and beyond and lag is not None and lag > max(beyond):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from loomlib.presentation.formats import join, milliseconds, number, percent, plural
+from loomlib.telemetry.traces.part_styles import PART_NAMES
 
 from .parts import StepParts
 from .result import LoadResult
@@ -94,6 +95,8 @@ def load_limit(result: LoadResult) -> LoadLimit:
         before, beyond = result.parts.get(low.position), result.parts.get(knee.position)
         if before is not None and beyond is not None and before.n and beyond.n:
             return _of_traces(at, knee, before, beyond)
+    elif (only := result.parts.get(knee.position)) is not None and only.n:
+        return _of_one_load(at, knee, only)
     return LoadLimit(kind=SOCKET, load=knee.load, text=_socket(at, low, knee, result))
 
 
@@ -140,13 +143,23 @@ def _of_traces(at: str, knee: LoadedStep, before: StepParts, beyond: StepParts) 
     return LoadLimit(kind=TRACES, load=knee.load, text=text, part=part, span=span, grew_ms=ms, share=share)
 
 
+def _of_one_load(at: str, knee: LoadedStep, only: StepParts) -> LoadLimit:
+    """Return the largest part of the time at the lowest load, which does not hold: there is none to compare with."""
+    part = max(only.part_ms, key=lambda name: only.part_ms[name])
+    share = only.part_ms[part] / only.total_ms
+    text = f"{at}, the lowest load, most of a call's time is “{PART_NAMES[part]}” ({percent(share)})"
+    return LoadLimit(kind=TRACES, load=knee.load, text=text, part=part, share=share)
+
+
 def _socket(at: str, low: LoadedStep, knee: LoadedStep, result: LoadResult) -> str:
     assert low.figures is not None
     assert knee.figures is not None
     firsts = [figures.ttft[0.5].estimate.value for figures in (low.figures, knee.figures)]
     wholes = [figures.duration[0.5].estimate.value for figures in (low.figures, knee.figures)]
     why = result.traces_error or "the calls' spans were not exported"
-    if None in firsts or None in wholes or low.position == knee.position:
+    if low.position == knee.position:
+        return f"{at}, the lowest load, the SLO does not hold; why is not known without traces ({why})"
+    if None in firsts or None in wholes:
         return f"{at} the SLO does not hold; why is not known without traces ({why})"
     ttft, whole = (firsts[1] or 0.0) - (firsts[0] or 0.0), (wholes[1] or 0.0) - (wholes[0] or 0.0)
     connect = "" if knee.connect_p50_ms is None else f", connections opened in {milliseconds(knee.connect_p50_ms)}"

@@ -52,8 +52,8 @@ def next_step(design: LoadDesign, made: Sequence[MadeStep]) -> WantedStep | High
     if not design.is_search:
         if len(made) == len(design.loads):
             return None
-        left_s = design.seconds * (len(design.loads) - len(made))
-        return WantedStep(load=design.loads[len(made)], seconds=design.seconds, left_s=left_s)
+        lasting_s = [design.step_s(load) for load in design.loads[len(made) :]]
+        return WantedStep(load=design.loads[len(made)], seconds=lasting_s[0], left_s=sum(lasting_s))
     taken = 0
     now_s = 0.0
 

@@ -61,19 +61,18 @@ class StepParts:
         return cls(**{**stored, **estimates})
 
 
-def step_parts(traces: Sequence[LoadTrace], *, seed: int) -> dict[str, Any]:
+def step_parts(traces: Sequence[LoadTrace]) -> dict[str, Any]:
     """Return the stored form of where the time of calls went.
 
     Args:
         traces: What the telemetry says of each call.
-        seed: Seed of the bootstrap.
     """
     from loomlib.statistics import estimate_mean
 
     from ..inside import look_inside
 
     known = [trace for trace in traces if trace.has_spans]
-    inside = look_inside([trace.breakdown for trace in known], seed=seed)
+    inside = look_inside([trace.breakdown for trace in known])
     spans: defaultdict[str, float] = defaultdict(float)
     for trace in known:
         for name, ms in trace.span_ms.items():

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from loomlib.errors import LoomError
+from loomlib.errors import CreditsUsedUpError, LoomError
 from loomlib.experiments import Procedure, StudyRun, UnitOutcome
 from loomlib.presentation.formats import number, plural, seconds
 
+from .credit import StepCredit
 from .next_step import MadeStep, WantedStep
 from .steps import LoadedStep, step_details
 
@@ -76,22 +77,28 @@ class LoadTest(Protocol):
 
 
 class LoadSteps(Procedure[LoadedStep]):
-    """Makes one step for each unit, with sessions that are opened before the first and ended after the last."""
+    """Makes one step for each unit; sessions that it needs are opened before it, and ended after the last step."""
 
     def __init__(self, study: LoadTest, run: StudyRun) -> None:
         self._study, self._design, self._run = study, study.design, run
-        self._opened: tuple[str, ...] = ()
+        self._opened: dict[str, None] = {}
 
     async def measure(self, unit: LoadedStep, session_id: str | None) -> UnitOutcome:
         """Make the step; one that was interrupted is continued with the calls that were not sent."""
         wanted = self._study.wanted(unit.position)
         assert isinstance(wanted, WantedStep)
         plan = self._study.plan(unit.position, wanted)
-        if plan.before and not self._opened:
-            self._opened = tuple(dict.fromkeys(call.session_id for call in plan.before))
-            self._run.report(f"opening {plural(len(self._opened), 'session')}")
+        credit = StepCredit(self._study.agent.store, self._run.ledger, unit.position)
+        # Users call as fast as they are answered: such a step goes on until the credit is used up.
+        fewest = round(wanted.load) if self._design.is_closed_loop else len(plan.calls)
+        is_opened = all(call.session_id in self._opened for call in plan.before)
+        opening = 0 if is_opened else len(plan.before)
+        held = await asyncio.to_thread(credit.hold, len(plan.calls), fewest, opening=opening)
+        if opening:
+            self._opened |= dict.fromkeys(call.session_id for call in plan.before)
+            self._run.report(f"opening {plural(opening, 'session')}")
             await self._stoppable(partial(self._study.open_sessions, plan, unit))
-        return await self._step(unit, wanted, plan)
+        return await self._step(unit, wanted, plan, credit, most=None if held >= len(plan.calls) else held)
 
     async def close(self) -> None:
         """End the sessions."""
@@ -100,20 +107,41 @@ class LoadSteps(Procedure[LoadedStep]):
                 await asyncio.to_thread(self._study.agent.end_session, session_id)
             except LoomError as error:
                 _logger.debug("a session could not be ended: %s", error, extra={"session_id": session_id})
-        self._opened = ()
+        self._opened = {}
 
-    async def _step(self, unit: LoadedStep, wanted: WantedStep, plan: LoadPlan) -> UnitOutcome:
-        study, began_s, answered = self._study, time.monotonic(), 0
+    async def _step(
+        self, unit: LoadedStep, wanted: WantedStep, plan: LoadPlan, credit: StepCredit, *, most: int | None
+    ) -> UnitOutcome:
+        """Make the step; with `most`, until so many calls were sent, for which credit is held."""
+        study, began_s, answered, is_used_up = self._study, time.monotonic(), 0, False
+        # Each user has at most one call that is not answered yet.
+        last = None if most is None else most - credit.sent_before - round(wanted.load)
+        steps: list[LoadStep] = []
 
-        def count(_: LoadCall) -> None:
-            nonlocal answered
-            answered += 1
+        def make(stop: threading.Event) -> LoadStep:
+            def count(_: LoadCall) -> None:
+                nonlocal answered, is_used_up
+                answered += 1
+                if last is not None and answered >= last and not stop.is_set():
+                    is_used_up = True
+                    stop.set()
+
+            steps.append(study.make(plan, wanted, unit.position, count, stop))
+            return steps[0]
 
         reporting = asyncio.create_task(self._report(wanted, began_s, lambda: answered))
         try:
-            made = await self._stoppable(partial(study.make, plan, wanted, unit.position, count))
+            made = await self._stoppable(make)
         finally:
             reporting.cancel()
+            for step in steps:  # none when the engine failed
+                await asyncio.to_thread(credit.settle, sum(call.sent_s is not None for call in step.calls))
+        if is_used_up:
+            raise CreditsUsedUpError(
+                f"The tenant's credit was used up after {plural(answered, 'call')} of a step",
+                on=f"{study.agent.name}, study {self._run.ledger.study_id}",
+                try_="ask the administrator, who can run: loom tenants credit NAME AMOUNT; then resume the study",
+            )
         calls = [made.calls[index] for index in plan.measured]
         elapsed_s = time.monotonic() - began_s
         ended = [call for call in calls if call.sent_s is not None]
@@ -128,7 +156,8 @@ class LoadSteps(Procedure[LoadedStep]):
             seconds=wanted.seconds,
             elapsed_s=elapsed_s,
             users=self._design.is_closed_loop,
-            seed=self._design.seed,
+            labels=plan.labels,
+            is_scheduled=plan.is_scheduled,
         )
         study.made.append(MadeStep(calls=lambda: calls, elapsed_s=elapsed_s))
         return UnitOutcome(values={"duration_ms": elapsed_s * 1e3}, details=details)

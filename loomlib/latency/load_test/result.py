@@ -152,6 +152,10 @@ class LoadResult(StudyRecord):
         """Return where the time of a call went: one row for each part, one column for each load with traces."""
         return call("LoadResult.where_time_goes", self).frame()
 
+    def kind_table(self) -> pd.DataFrame:
+        """Return one row for each kind of call at each load, such as "turn 2"; no row where all calls are alike."""
+        return call("LoadResult.kinds", self).frame()
+
     def gate(self, min_load: float, *, allow_overload: bool = False) -> Gate:
         """Compare the highest load that holds the SLO with the least that is wanted.
 

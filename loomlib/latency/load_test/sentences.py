@@ -6,7 +6,8 @@ from loomlib.experiments import pending_count
 from loomlib.presentation.formats import exact, interval, milliseconds, money, number, percent, plural, seconds
 
 from ..load.search import HIGHEST_HOLDS
-from .limit import CLIENT, NONE, at_load, load_limit
+from ..load.slo import NOT_ENOUGH_CALLS
+from .limit import CLIENT, NONE, LoadLimit, at_load, load_limit
 from .result import FoundLoad, LoadResult
 
 _CALLS = 1_000
@@ -63,12 +64,21 @@ def _answer(result: LoadResult) -> str:
     where = ""
     if found.load is not None and found.high is None:
         where = ", the highest load that was offered" if limit.kind == NONE else ""
-    subject = "The agent" if limit.kind != CLIENT else "As far as this client can tell, the agent"
-    parts = [f"{subject} {load_text(result, found)} with {slo}{where}"]
+    parts = [f"{_subject(result, limit)} {load_text(result, found)} with {slo}{where}"]
     if limit.text:
         parts.append(limit.text)
     parts.append(cost_text(result))
     return f"{'; '.join(parts)}."
+
+
+def _subject(result: LoadResult, limit: LoadLimit) -> str:
+    """Return the agent, qualified where the client or too few calls leave open whether it holds the load."""
+    if limit.kind == CLIENT:
+        return "As far as this client can tell, the agent"
+    step = result.held_step
+    if result.design.is_search or step is None or step.figures is None or step.outcome != NOT_ENOUGH_CALLS:
+        return "The agent"
+    return f"As far as {plural(step.figures.n, 'call')} can tell, the agent"
 
 
 def _unfinished(result: LoadResult) -> str:

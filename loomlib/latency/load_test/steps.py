@@ -69,6 +69,7 @@ class LoadedStep(MeasuredUnit):
         connect_p50_ms: Median time to open a connection, of calls that opened one; None when all were reused.
         statuses: Responses that were no success, by HTTP status.
         objectives: What decided the outcome, in the SLO's order; empty for steps of earlier releases.
+        kinds: Figures of the calls of each kind, such as "turn 2" or "16 kB"; empty where all are alike.
     """
 
     load: float | None = None
@@ -80,6 +81,7 @@ class LoadedStep(MeasuredUnit):
     connect_p50_ms: float | None = None
     statuses: Mapping[str, int] = field(default_factory=dict[str, int])
     objectives: tuple[StepObjective, ...] = field(default=(), repr=False)
+    kinds: Mapping[str, StepFigures] = field(default_factory=dict[str, "StepFigures"], repr=False)
 
     @classmethod
     def read(cls, row: MeasurementRow) -> LoadedStep:
@@ -93,6 +95,7 @@ class LoadedStep(MeasuredUnit):
             **{name: details[name] for name in names},
             figures=read_figures(details["figures"]),
             objectives=tuple(StepObjective.read(one) for one in details.get("objectives", ())),
+            kinds={kind: read_figures(one) for kind, one in details.get("kinds", {}).items()},
         )
 
 
@@ -108,7 +111,7 @@ def evidence_from_s(seconds: float, slo: Slo) -> float:
 
 def step_details(
     made: LoadStep, calls: Sequence[LoadCall], slo: Slo, *, load: float, seconds: float, elapsed_s: float, users: bool,
-    seed: int,
+    labels: Sequence[str] = (), is_scheduled: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the stored form of a step.
 
@@ -120,7 +123,8 @@ def step_details(
         seconds: How long calls were offered.
         elapsed_s: How long the step took.
         users: Whether the load is a number of users.
-        seed: Seed of the bootstrap.
+        labels: The kind of each call, by the call's index in the step.
+        is_scheduled: Whether all calls were to start at given times.
     """
     from loomlib.statistics import percentile
 
@@ -136,9 +140,8 @@ def step_details(
     figures_of = partial(
         step_figures,
         sent,
-        seconds=None if users else seconds,
+        seconds=seconds if is_scheduled and not users else None,
         slo=slo,
-        seed=seed,
         cpu_s=made.cpu_s,
         processes=made.processes,
     )
@@ -162,7 +165,18 @@ def step_details(
         "connect_p50_ms": percentile(opened, 0.5) if opened else None,
         "statuses": statuses,
         "objectives": [_objective(one).stored() for one in result.objectives],
+        "kinds": {
+            kind: stored_figures(figures_of(only=indexes)) for kind, indexes in _by_kind(evidence, labels).items()
+        },
     }
+
+
+def _by_kind(indexes: Sequence[int], labels: Sequence[str]) -> dict[str, list[int]]:
+    """Return the calls of each kind, in the order in which kinds first occur; nothing where there is one kind only."""
+    kinds: dict[str, list[int]] = {}
+    for index in sorted(indexes):
+        kinds.setdefault(labels[index] if index < len(labels) else "", []).append(index)
+    return kinds if len(kinds) > 1 else {}
 
 
 def _objective(one: ObjectiveResult) -> StepObjective:

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -15,7 +16,8 @@ from loomlib.experiments import StudyLedger, StudyRun
 
 from ..agent_study import EndpointStudy
 from ..design import DEFAULT_PROMPT
-from .design import KIND, POISSON, LoadDesign
+from ..load.replay import StoredTraffic
+from .design import KIND, POISSON, RECORDED, LoadDesign
 from .estimate import LoadEstimate, check_allowed, estimate_load
 from .next_step import MadeStep, WantedStep, next_step
 from .parts import step_parts
@@ -23,14 +25,18 @@ from .procedure import LoadSteps
 from .result import LoadResult
 from .steps import LoadedStep, evidence_from_s
 from .subject import AgentWithLoadTarget, LoadedAgent, SampledCall, loaded_agent
+from .traffic import RecordedTraffic, read_value, stored_value
 
 if TYPE_CHECKING:
+    from loomlib.jobs.dask import WorkerReference
     from loomlib.store import PlannedMeasurement, StudyRow
 
+    from ..load.bodies import Bodies
     from ..load.calls import LoadCall
     from ..load.engine import LoadEngine, LoadStep
     from ..load.plans import LoadPlan
     from ..load.search import HighestLoad
+    from ..load.sessions import SessionScenario
 
 TRACED_CALLS: Final = 24
 """Calls of a step whose traces are read: with them the median of a part has an interval."""
@@ -51,13 +57,19 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         agent: The agent, such as `bench.agent("calculator")`.
         slo: The service level objective as text: limits on percentiles of TTFT and duration, on errors, on cost.
         loads: Loads to offer one after another, in calls a second (users, for "closed"); a search without them.
-        arrivals: "poisson" (independent callers), "constant", "bursty" or "closed" (users who wait for each answer).
+        arrivals: "poisson" (independent callers), "constant", "bursty", "ramp" (at a rate that grows evenly from 0 to
+            twice the load), "closed" (users who wait for each answer), or "recorded": the agent's stored invocations
+            with their prompts, sessions and think times, as much faster or slower as each of `loads` says.
         lowest: The lowest load of a search.
         highest: The highest load that may be offered.
         seconds: How long a search may take, or each step of `loads` lasts.
-        sessions: Sessions that are opened before and that calls use in turn; 0 for a new session with each call.
+        sessions: Sessions that are opened before and that calls use in turn; 0 for a new session with each call. Or
+            another scenario: `PreWarmedPool`, `Conversations`, `StickySessions` or `WarmSessions` with calls that keep
+            sessions alive, of `loomlib.latency.load.sessions`.
         prompt: Sent with every call.
-        seed: Seed of the arrivals and of the bootstrap.
+        requests: Requests that differ, in place of the prompt: `PromptLengths`, `PayloadSizes` or `GrowingPrompts` of
+            `loomlib.latency.load.bodies`.
+        seed: Seed of the arrivals.
         timeout_s: Seconds from sending a call until its response must be complete.
         most_calls: The most calls that the test may make: 5,000 on AWS unless it is given, no limit here.
         study_id: Id of a stored study to resume.
@@ -78,8 +90,9 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         lowest: float = 1.0,
         highest: float = 50.0,
         seconds: float = 60.0,
-        sessions: int = 8,
+        sessions: int | SessionScenario = 8,
         prompt: str | None = None,
+        requests: Bodies | None = None,
         seed: int = 0,
         timeout_s: float = 60.0,
         most_calls: int = 0,
@@ -87,6 +100,12 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         name: str = "",
     ) -> None:
         self.agent = loaded_agent(agent)
+        is_scenario = not isinstance(sessions, int)
+        recorded = (
+            RecordedTraffic.of(self.agent.recorded(), agent=self.agent.name)
+            if arrivals == RECORDED and not study_id
+            else None
+        )
         self.design = LoadDesign(
             slo=slo,
             arrivals=arrivals,
@@ -94,7 +113,10 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             highest=highest,
             loads=tuple(loads),
             seconds=seconds,
-            sessions=sessions,
+            sessions=0 if is_scenario else sessions,
+            scenario=stored_value(sessions) if is_scenario else None,
+            requests=None if requests is None else stored_value(requests),
+            recorded=None if recorded is None else asdict(recorded),
             prompt=DEFAULT_PROMPT if prompt is None else prompt,
             seed=seed,
             timeout_s=timeout_s,
@@ -104,6 +126,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         super().__init__(self.agent.store, study_id)
         self.made: list[MadeStep] = []
         self._wanted: tuple[int, WantedStep | HighestLoad | None] | None = None
+        self._traffic: StoredTraffic | None = None
 
     @classmethod
     def resume(cls, agent: LoadedAgent | AgentWithLoadTarget, study_id: str) -> Self:
@@ -146,6 +169,20 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         """Return the name under which steps are counted."""
         return self.design.condition(unit.position)
 
+    def for_workers(self) -> WorkerReference:
+        """Refuse to be measured by the workers of a Dask cluster.
+
+        Raises:
+            StudyError: Always. A load is offered at the times of one schedule and measured by one clock, which the
+                workers of several machines do not have; the engine uses every processor of its own machine.
+        """
+        raise StudyError(
+            "A load test is made by one machine, whose load engine has a process for each processor; workers of a Dask "
+            "cluster have no common clock",
+            on=self.study_id,
+            try_="run it without dask=; for more load, on a machine with more processors",
+        )
+
     async def procedure(self, run: StudyRun) -> LoadSteps:
         """Return the procedure that makes the steps."""
         self.made = [
@@ -186,14 +223,22 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         from ..load.plans import plan_load
 
         design = self.design
+        if design.traffic is not None:
+            return self._stored_traffic(design.traffic).plan(
+                run=f"{self.study_id}/{position}",
+                bodies=self.agent.bodies,
+                speed=design.traffic.speed(wanted.load),
+                until_s=wanted.seconds,
+            )
+        requests = None if design.requests is None else read_value(design.requests)
         return plan_load(
             design.arrivals_at(wanted.load, wanted.seconds),
-            self.agent.bodies(design.prompt),
+            self.agent.bodies(design.prompt) if requests is None else self.agent.requests(requests),
             seconds=wanted.seconds,
             run=self.study_id,
             seed=design.seed + position,
-            sessions=design.scenario(),
-            session_seed=design.seed if design.sessions else None,
+            sessions=design.session_scenario(),
+            session_seed=design.seed if design.keeps_sessions else None,
         )
 
     def make(
@@ -283,7 +328,7 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
             ledger.save(ledger.stored.state, traces_error=error.what)
             return
         parts = {
-            str(unit.position): step_parts([traces[id] for id in kept[str(unit.position)]], seed=self.design.seed)
+            str(unit.position): step_parts([traces[id] for id in kept[str(unit.position)]])
             for unit in result.traced_steps
         }
         ledger.save(ledger.stored.state, traces=parts, traces_error="")
@@ -297,7 +342,18 @@ class LoadStudy(EndpointStudy[LoadedAgent, LoadedStep, LoadResult]):
         every = max(1, len(steady) // TRACED_CALLS)
         labels = (f"study:{self.study_id}", "timed", f"position:{unit.position}")
         chosen = [_timed(made, call) for call in steady[::every][:TRACED_CALLS]]
-        return self.agent.keep(chosen, self.design.prompt, labels)
+        if (recorded := self.design.traffic) is None:
+            return self.agent.keep(chosen, self.design.prompt, labels)
+        traffic = self._stored_traffic(recorded).calls
+        ids = [self.agent.keep([one], traffic[one.call.index].prompt or "", labels) for one in chosen]
+        return [id for kept in ids for id in kept]
+
+    def _stored_traffic(self, recorded: RecordedTraffic) -> StoredTraffic:
+        """Read the invocations that the test repeats, once."""
+        if self._traffic is None:
+            traffic = StoredTraffic.of(self.agent.recorded(recorded.until_id))
+            self._traffic = recorded.check(traffic, agent=self.agent.name)
+        return self._traffic
 
     def _stored_step(self, unit: LoadedStep) -> tuple[LoadPlan, LoadStep]:
         assert unit.load is not None

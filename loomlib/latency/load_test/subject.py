@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from ..measured_agent import StudiedAgent
 
 if TYPE_CHECKING:
+    from loomlib.store import InvocationRow
     from loomlib.telemetry.cost import Cost
     from loomlib.telemetry.traces import Breakdown
 
@@ -78,6 +79,25 @@ class LoadedAgent(StudiedAgent, Protocol):
 
     def bodies(self, prompt: str) -> Bodies:
         """Return the bodies of calls with a prompt, in the agent's own format."""
+        ...
+
+    def requests(self, requests: Bodies) -> Bodies:
+        """Return requests of several kinds in the agent's own format.
+
+        Args:
+            requests: Requests of `loomlib.latency.load.bodies`.
+
+        Raises:
+            NotSupportedError: The agent speaks a protocol in which they cannot be sent.
+        """
+        ...
+
+    def recorded(self, until_id: int | None = None) -> Sequence[InvocationRow]:
+        """Return the agent's stored invocations that no study made.
+
+        Args:
+            until_id: The newest of them; None for all.
+        """
         ...
 
     def usual_cost(self) -> tuple[float, int] | None:

@@ -73,12 +73,12 @@ def arms(result: PrewarmResult) -> list[PrewarmArm]:
             design.gap_s if every and every < design.idle_timeout_s else min(design.gap_s, design.idle_timeout_s)
         )
         price = None if per_gb_hour is None else 1000 * session_s / 3600 * design.memory_gb * float(per_gb_hour)
-        saved = estimate_paired_difference([b for b, _ in pairs], [now for _, now in pairs], seed=design.seed)
+        saved = estimate_paired_difference([b for b, _ in pairs], [now for _, now in pairs])
         results.append(
             PrewarmArm(
                 ping_every_s=every,
                 calls=calls,
-                p50=estimate_percentile(list(done.values()), 0.5, seed=design.seed),
+                p50=estimate_percentile(list(done.values()), 0.5),
                 saved=saved if every != design.ping_every_s[0] else None,
                 pings=sum(len(call.pings_ms) for call in calls) / max(1, len(done)),
                 session_s=session_s,

@@ -61,7 +61,7 @@ def way_estimates(result: ProtocolResult) -> list[WayEstimates]:
 
         def median(value: MeasuredValue, done: list[WayCall] = done) -> Estimate:
             values = [each for call in done if (each := value(call)) is not None]
-            return estimate_percentile(values, 0.5, seed=result.design.seed)
+            return estimate_percentile(values, 0.5)
 
         def extra(value: MeasuredValue, done: list[WayCall] = done, way: str = way) -> Estimate | None:
             if way == HTTP_JSON:
@@ -69,7 +69,7 @@ def way_estimates(result: ProtocolResult) -> list[WayEstimates]:
             both = [(value(call), value(reference[call.block])) for call in done if call.block in reference]
             pairs = [(first, second) for first, second in both if first is not None and second is not None]
             firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
-            return estimate_paired_difference(firsts, seconds, seed=result.design.seed)
+            return estimate_paired_difference(firsts, seconds)
 
         estimates.append(
             WayEstimates(

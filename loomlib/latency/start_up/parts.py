@@ -162,13 +162,11 @@ def saved(result: StartUpResult, name: str, conditions: Sequence[str] = PLATFORM
         for block in blocks.values()
         if all(condition in block for condition in conditions)
     ]
-    seed = result.design.seed
-    return estimate_paired_difference([pair[0] for pair in pairs], [pair[1] for pair in pairs], seed=seed)
+    return estimate_paired_difference([pair[0] for pair in pairs], [pair[1] for pair in pairs])
 
 
 def _platform(result: StartUpResult, platform: str) -> PlatformStarts:
     sessions = tuple(session for session in result.sessions if session.platform == platform)
-    seed = result.design.seed
     split = [session for session in sessions if session.first_request_ms is not None]
     samples = {name: [value for session in split if (value := value_of(session, name)) is not None] for name in PARTS}
     positive = {name: max(0.0, sum(values)) for name, values in samples.items()}
@@ -177,12 +175,12 @@ def _platform(result: StartUpResult, platform: str) -> PlatformStarts:
         platform=platform,
         sessions=sessions,
         parts=tuple(
-            _quantity(name, label, samples[name], seed, positive[name] / whole if whole else None)
+            _quantity(name, label, samples[name], positive[name] / whole if whole else None)
             for name, label in PARTS.items()
             if samples[name]
         ),
-        cost=_quantity(COST, _WHOLES[COST], _values(sessions, COST), seed),
-        calls=tuple(_quantity(name, _WHOLES[name], _values(sessions, name), seed) for name in (FIRST_CALL, LATER_CALL)),
+        cost=_quantity(COST, _WHOLES[COST], _values(sessions, COST)),
+        calls=tuple(_quantity(name, _WHOLES[name], _values(sessions, name)) for name in (FIRST_CALL, LATER_CALL)),
     )
 
 
@@ -190,8 +188,8 @@ def _values(sessions: Sequence[StartedSession], name: str) -> list[float]:
     return [value for session in sessions if (value := value_of(session, name)) is not None]
 
 
-def _quantity(name: str, label: str, values: Sequence[float], seed: int, share: float | None = None) -> Quantity:
-    p50, p75, p90 = (estimate_percentile(values, p, seed=seed) for p in (0.5, 0.75, 0.9))
+def _quantity(name: str, label: str, values: Sequence[float], share: float | None = None) -> Quantity:
+    p50, p75, p90 = (estimate_percentile(values, p) for p in (0.5, 0.75, 0.9))
     mean_ms = sum(values) / len(values) if values else 0.0
     return Quantity(
         name=name, label=label, values=tuple(values), p50=p50, p75=p75, p90=p90, mean_ms=mean_ms, share=share

@@ -17,7 +17,6 @@ from .pairs import AnswerPair
 ChangeName = Literal["duration", "time to first text", "cost", "tokens"]
 Read = Callable[[CaseAnswer], float | None]
 
-_SEED: Final = 0
 _MEDIAN: Final = 0.5
 
 
@@ -113,9 +112,9 @@ def _difference(pairs: Sequence[AnswerPair], name: ChangeName, read: Read) -> Pa
     return PairedChange(
         name=name,
         kind="ms",
-        old=estimate_percentile(old, _MEDIAN, seed=_SEED),
-        new=estimate_percentile(new, _MEDIAN, seed=_SEED),
-        change=estimate_paired_difference(new, old, seed=_SEED),
+        old=estimate_percentile(old, _MEDIAN),
+        new=estimate_percentile(new, _MEDIAN),
+        change=estimate_paired_difference(new, old),
         is_share=False,
         left_out=left_out,
     )
@@ -126,8 +125,8 @@ def _share(pairs: Sequence[AnswerPair], name: ChangeName, kind: NumberKind, read
     return PairedChange(
         name=name,
         kind=kind,
-        old=estimate_percentile(old, _MEDIAN, seed=_SEED),
-        new=estimate_percentile(new, _MEDIAN, seed=_SEED),
+        old=estimate_percentile(old, _MEDIAN),
+        new=estimate_percentile(new, _MEDIAN),
         change=_relative(new, old),
         is_share=True,
         left_out=left_out,

@@ -1,0 +1,85 @@
+"""What a load test holds of a tenant's credit: an amount for each call of a step, before the step sends any.
+
+The engine's processes do not store the calls that they make, so a step is paid for as a whole. What is held is noted in
+the study: a step that was stopped or killed holds nothing twice when it is continued.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loomlib.errors import CreditsUsedUpError
+from loomlib.experiments import StudyLedger
+
+if TYPE_CHECKING:
+    from loomlib.store import Store
+
+
+class StepCredit:
+    """The credit of one step's calls; without effect for a tenant whose credit is unlimited.
+
+    Args:
+        store: Where the tenant's credit is.
+        ledger: The study.
+        position: The step's place.
+
+    Attributes:
+        sent_before: How many calls of the step credit was held for before it was interrupted.
+    """
+
+    def __init__(self, store: Store, ledger: StudyLedger, position: int) -> None:
+        self._store, self._ledger, self._name = store, ledger, str(position)
+        self.sent_before = int(self._known().get("calls", 0))
+
+    def hold(self, calls: int, fewest: int, *, opening: int = 0) -> int:
+        """Hold credit for calls and return for how many of the step's it is enough.
+
+        Args:
+            calls: The most calls that the step may make, those before an interruption included.
+            fewest: How many calls must be covered for the step to go on.
+            opening: Calls that open sessions before the step, for which credit is held apart and not given back.
+
+        Raises:
+            CreditsUsedUpError: The rest of the credit covers fewer; nothing more is held then.
+        """
+        apart = self._store.credits.hold(opening, fewest=opening) if opening else None
+        try:
+            return self._hold(calls, fewest)
+        except CreditsUsedUpError:
+            if apart is not None:
+                self._store.credits.release(apart.picos)
+            raise
+
+    def _hold(self, calls: int, fewest: int) -> int:
+        known = self._known()
+        before = int(known.get("calls", 0))
+        if calls <= before:
+            return calls
+        held = self._store.credits.hold(calls - before, fewest=max(1, fewest - before))
+        if held is None:
+            return calls
+        self._keep(before + held.calls, int(known.get("picos", 0)) + held.picos)
+        return before + held.calls
+
+    def settle(self, sent: int) -> None:
+        """Give back what was held for calls that were not sent; the others keep the amount that was held for them.
+
+        Args:
+            sent: How many calls of the step were sent.
+        """
+        known = self._known()
+        calls, picos = int(known.get("calls", 0)), int(known.get("picos", 0))
+        if sent < calls:
+            rest = picos * (calls - sent) // calls
+            self._store.credits.release(rest)
+            self._keep(sent, picos - rest)
+
+    def _all(self) -> dict[str, Any]:
+        return dict(self._ledger.stored.environment.get("credit", {}))
+
+    def _known(self) -> dict[str, Any]:
+        return self._all().get(self._name, {})
+
+    def _keep(self, calls: int, picos: int) -> None:
+        noted = {**self._all(), self._name: {"calls": calls, "picos": picos}}
+        self._ledger.save(self._ledger.stored.state, credit=noted)
