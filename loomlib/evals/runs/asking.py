@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from loomlib.agents import FAILURES
 
+from ...errors import CreditsUsedUpError
 from ...presentation.formats import time_limit
 from ..targets import CallableTarget, Target, UserConversation, UserSimulator
 from ..values.answers import CaseAnswer, CaseFailure, TurnAnswer
@@ -46,6 +47,9 @@ class Asker:
             case: The case.
             repeat: The repeat, from 0.
             attempts: How often the case was asked before.
+
+        Raises:
+            CreditsUsedUpError: The tenant's credit does not cover a turn; the case stays to be asked.
         """
         if not case.turns and self._user is None:
             return self._answer((), repeat, attempts + 1, _no_user(case))
@@ -79,6 +83,8 @@ class Asker:
         for turn in case.turns:
             try:
                 turns.append(target.ask_now(turn, session_id=session_id, state=state))
+            except CreditsUsedUpError:
+                raise
             except Exception as error:  # noqa: BLE001 - a user's function: its exception is a failure to answer
                 return self._answer(tuple(turns), repeat, 1, _failure(error))
             state = None
@@ -120,6 +126,8 @@ class Asker:
             try:
                 prompts.append(turn.prompt)
                 answer = await self._turn(turn, session_id, state)
+            except CreditsUsedUpError:  # no failure of the agent: it ends the run, which is resumed with new credit
+                raise
             except Exception as error:  # noqa: BLE001 - a user's agent: its exception is a failure to answer
                 return tuple(turns), _failure(error), _retry_after_s(error), prompts
             if isinstance(answer, CaseFailure):

@@ -17,7 +17,7 @@ from ..targets import Target, TargetOfWorkers
 from ..values.answers import CaseAnswer, CaseFailure
 from ..values.canonical import case_to_text
 from ..values.cases import EvalCase
-from .cluster_worker import ask_cases
+from .cluster_worker import ask_cases, end_sessions
 from .options import RunOptions
 from .stored_rows import answer_of_row
 
@@ -84,11 +84,12 @@ class ClusterAsker:
         return await asked.answer
 
     async def finish(self) -> None:
-        """Withdraw the tasks that nobody waits for; workers end their sessions themselves."""
+        """Cancel the remaining tasks, and wait until the workers have ended their sessions."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        await self._connection.call_everywhere(end_sessions, self._job)
 
     def _give_out(self) -> None:
         batch = [asked for asked in self._waiting if not asked.answer.done()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -36,6 +37,23 @@ def ask_cases(job: str, units: str) -> str:
         return refused(error)
     rows = run_on_worker(_ask(asker, json.loads(units)))
     return json.dumps({"worker": worker_name(), "answers": rows})
+
+
+async def end_sessions(job: str) -> None:
+    """Wait until this worker has ended its sessions of a run, which it ends in the background.
+
+    Args:
+        job: JSON of `cluster_asking.job_text`.
+    """
+    await asyncio.to_thread(_end_sessions, job)
+
+
+def _end_sessions(job: str) -> None:
+    # Where no asker can be made, no session was begun; an error that is raised would reach Dask's log with the job.
+    with suppress(Exception):
+        with _making:
+            asker = _asker(job)
+        run_on_worker(asker.finish())
 
 
 async def _ask(asker: Asker, units: list[tuple[str, int, int]]) -> list[Any]:

@@ -123,6 +123,9 @@ class AskingWorkers:
         Args:
             store: Stores the answers that wait, in a thread.
             stored: Called in this thread after each `store`.
+
+        Raises:
+            CreditsUsedUpError: The tenant's credit was used up; what was answered is stored.
         """
         workers = [asyncio.ensure_future(self._work()) for _ in range(min(self._count, len(self._units)))]
         if not workers:
@@ -142,8 +145,9 @@ class AskingWorkers:
             await asyncio.wait(workers)
             if answers := self._take():
                 store(answers)
-        for worker in workers:
-            worker.result()  # raises only for a defect: failures to answer are values
+        # A used-up credit, or a defect: failures to answer are values.
+        if errors := [error for worker in workers if (error := worker.exception()) is not None]:
+            raise errors[0]
 
     async def _work(self) -> None:
         try:

@@ -41,8 +41,3 @@ class Outcome:
             raise ValueError(f"an outcome is one of {', '.join(OUTCOME_STATES)}, not {self.state!r}")
         elif self.value is not None or self.passed is not None:
             raise ValueError(f"an outcome that is {self.state!r} has neither a value nor a pass: it is not a low score")
-
-    @property
-    def is_scored(self) -> bool:
-        """True when there is a value."""
-        return self.state == SCORED

@@ -88,14 +88,14 @@ class DaskCluster:
                 "worker reach it",
             ) from error
         connection = ClusterConnection(client, self.address, batch=self.batch, at_once=at_once, report=report)
-        try:
-            check_versions(versions, self.address)
-            with _quiet_client():
+        with _quiet_client():
+            try:
+                check_versions(versions, self.address)
                 async with connection:
                     yield connection
-        finally:
-            with suppress(OSError, TimeoutError, asyncio.TimeoutError):
-                await client.close()
+            finally:
+                with suppress(OSError, TimeoutError, asyncio.TimeoutError):
+                    await client.close()
 
 
 def chosen_cluster(runner: str, dask: DaskCluster | str | None) -> DaskCluster | None:

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -24,6 +24,9 @@ _MOST_LOSSES: Final = 5
 
 _AHEAD: Final = 2
 """Tasks for each thread: one that runs and one that waits there, so that no thread is idle for a round trip."""
+
+_LAST_WORK_S: Final = 30.0
+"""Time limit of `call_everywhere`, in seconds."""
 
 _CHECKED: Final = ("distributed", "dask", "msgpack", "cloudpickle")
 
@@ -71,7 +74,10 @@ class ClusterConnection:
         self._watch: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        await self._look()
+        try:
+            await self._look()
+        except (OSError, TimeoutError) as error:
+            raise self._scheduler_ended() from error
         self._watch = asyncio.create_task(self._keep_looking())
         return self
 
@@ -96,19 +102,22 @@ class ClusterConnection:
             ClusterError: The scheduler ended, the worker cannot import Loom, or every worker that took the task ended.
         """
         from distributed import CancelledError
+        from distributed.client import ClosedClientError
+        from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
         for _ in range(_MOST_LOSSES):
             key = f"{name}-{self._run}-{next(self._numbers)}"
-            future = self._client.submit(function, *texts, key=key, pure=False)
+            try:
+                future = self._client.submit(function, *texts, key=key, pure=False)
+            except ClosedClientError as error:
+                raise self._scheduler_ended() from error
             try:
                 result: dict[str, Any] = json.loads(await future)
             except KilledWorker:
                 continue
-            except CancelledError as error:
-                raise ClusterError(
-                    "The Dask scheduler ended", on=self.address, try_="start it again and resume the run"
-                ) from error
+            except (CancelledError, CommClosedError) as error:  # while it waited, or while it fetched the result
+                raise self._scheduler_ended() from error
             except (ImportError, AttributeError) as error:
                 raise ClusterError(
                     f"A worker cannot run Loom's tasks: {error}",
@@ -125,6 +134,22 @@ class ClusterConnection:
             on=f"{name}, given out {_MOST_LOSSES} times",
             try_="look into the workers' logs: they may lack memory",
         )
+
+    async def call_everywhere(self, function: Callable[..., Coroutine[Any, Any, None]], *texts: str) -> None:
+        """Run an asynchronous function once on each worker, on Dask's event loop, and wait for all of them.
+
+        This is for clean-up after the last task: errors of a worker, and the loss of the scheduler, are ignored.
+
+        Args:
+            function: A function of an installed module; workers import it.
+            texts: Its arguments, JSON texts without secrets.
+        """
+        with suppress(OSError, RuntimeError, TimeoutError):  # Dask's own errors of a lost scheduler are OSErrors
+            async with asyncio.timeout(_LAST_WORK_S):
+                await self._client.run(function, *texts, on_error="ignore")
+
+    def _scheduler_ended(self) -> ClusterError:
+        return ClusterError("The Dask scheduler ended", on=self.address, try_="start it again and resume the run")
 
     async def _keep_looking(self) -> None:
         while True:
