@@ -19,6 +19,18 @@ def warn_renamed(old: str, new: str, *, stacklevel: int = 3) -> None:
     warnings.warn(f"{old} is deprecated; use {new}", DeprecationWarning, stacklevel=stacklevel)
 
 
+def warn_unused(function: str, parameter: str, *, stacklevel: int = 3) -> None:
+    """Issue the `DeprecationWarning` for an argument that no longer has an effect.
+
+    Args:
+        function: The function that was called.
+        parameter: The name of its parameter.
+        stacklevel: Frames between the user's line and this function, as in `warnings.warn`.
+    """
+    message = f"{function}({parameter}=) is deprecated: it has no effect; leave it out"
+    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)
+
+
 def moved_module(old: str, new: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a module that moved: every name is read from the module `new`.
 

@@ -10,6 +10,8 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from types import TracebackType
 from typing import Self
 
+from loomlib.closing import Closing
+
 from .events import InvocationEvent
 from .exchange import Exchange
 from .record import InvocationRecord
@@ -35,7 +37,7 @@ class _Stream:
             exchange.cancel()
 
 
-class EventStream(_Stream):
+class EventStream(_Stream, Closing):
     """The events of one invocation as they happen; it runs from the start, read or not.
 
     Leaving the loop early, `close()` and the end of a `with` block close the connection; the record then has the
@@ -69,14 +71,6 @@ class EventStream(_Stream):
         # What prevented the request from being stored was raised before, or nobody asked for it.
         with contextlib.suppress(Exception):
             self._future.result(timeout=_CLOSE_TIMEOUT_S)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class AsyncEventStream(_Stream):

@@ -12,6 +12,7 @@ from loomlib.presentation.formats import number
 
 from .connection import Clients
 from .errors import translated
+from .memory_calls import pages
 
 LARGEST_SESSION: Final = 20_000
 """Spans and message records of one call at most (botocore's model of Evaluate: sessionSpans)."""
@@ -157,15 +158,9 @@ def evaluator_level(clients: Clients, evaluator_id: str, *, region: str | None =
 
 def list_evaluators(clients: Clients, *, region: str | None = None) -> dict[str, str]:
     """Return the levels of the account's and AWS's evaluators, by id."""
-    levels: dict[str, str] = {}
-    more: dict[str, Any] = {}
-    while True:
-        with translated("Listing evaluators", on="AgentCore Evaluations"):
-            answer: dict[str, Any] = clients.control(region).list_evaluators(**more)
-        levels |= {str(evaluator["evaluatorId"]): str(evaluator.get("level", "")) for evaluator in answer["evaluators"]}
-        if not answer.get("nextToken"):
-            return levels
-        more = {"nextToken": answer["nextToken"]}
+    listing = clients.control(region).list_evaluators
+    evaluators = pages(listing, "evaluators", {}, "Listing evaluators", "AgentCore Evaluations")
+    return {str(evaluator["evaluatorId"]): str(evaluator.get("level", "")) for evaluator in evaluators}
 
 
 def _check(evaluator_id: str, spans: Sequence[object], trace_ids: Sequence[str], span_ids: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from loomlib.errors import AwsError, RequestTimeoutError, ResourceNotFoundError
 from ..presentation.formats import time_limit
 from .connection import Clients
 from .errors import failure, translated
+from .memory_calls import pages
 
 _log = logging.getLogger(__name__)
 REDACTED: Final = "(not kept)"
@@ -77,16 +78,11 @@ def list_endpoints(clients: Clients, runtime_id: str, *, region: str | None = No
         region: The region, if it is not the connection's.
     """
     names: list[str] = []
-    query: dict[str, Any] = {"agentRuntimeId": runtime_id}
+    query = {"agentRuntimeId": runtime_id}
     try:
-        with translated("Listing the runtime's endpoints", on=runtime_id):
-            while True:
-                page: dict[str, Any] = clients.control(region).list_agent_runtime_endpoints(**query)
-                names += [str(one["name"]) for one in page.get("runtimeEndpoints", ())]
-                token = page.get("nextToken")
-                if not token or token == query.get("nextToken"):
-                    break
-                query["nextToken"] = token
+        listing = clients.control(region).list_agent_runtime_endpoints
+        for one in pages(listing, "runtimeEndpoints", query, "Listing the runtime's endpoints", runtime_id):
+            names.append(str(one["name"]))
     except AwsError as error:
         _log.warning("The endpoints are not known, DEFAULT is assumed: %s", error, extra={"runtime_id": runtime_id})
     unique = dict.fromkeys(names)
@@ -124,17 +120,10 @@ def find_runtime(clients: Clients, name: str, *, region: str | None = None) -> s
         name: The runtime's name; a runtime that is being deleted does not count.
         region: The region, if it is not the connection's.
     """
-    query: dict[str, Any] = {"maxResults": 100}
-    with translated("Listing runtimes", on=name):
-        while True:
-            page: dict[str, Any] = clients.control(region).list_agent_runtimes(**query)
-            for one in page.get("agentRuntimes", ()):
-                if one.get("agentRuntimeName") == name and one.get("status") != "DELETING":
-                    return str(one["agentRuntimeId"])
-            token = page.get("nextToken")
-            if not token or token == query.get("nextToken"):
-                return None
-            query["nextToken"] = token
+    for one in pages(clients.control(region).list_agent_runtimes, "agentRuntimes", {}, "Listing runtimes", name):
+        if one.get("agentRuntimeName") == name and one.get("status") != "DELETING":
+            return str(one["agentRuntimeId"])
+    return None
 
 
 def wait_until_ready(

@@ -43,7 +43,15 @@ def copy(command: CommandContext, source: str, target: str) -> int:
     copied = copy_store(_address(source, command.settings), _address(target, command.settings), progress=_progress())
     if command.as_json:
         tables = [{"table": table.name, "rows": table.rows, "sha256_sum": table.checksum} for table in copied.tables]
-        emit_json({"source": copied.source, "target": copied.target, "rows": copied.rows, "tables": tables})
+        emit_json(
+            {
+                "source": copied.source,
+                "target": copied.target,
+                "rows": copied.rows,
+                "tables": tables,
+                "tenants_without_an_address": list(copied.tenants),
+            }
+        )
         return 0
     emit_table(
         [
@@ -54,6 +62,8 @@ def copy(command: CommandContext, source: str, target: str) -> int:
         empty="The store has no rows.",
     )
     say(f"copied and verified {plural(copied.rows, 'row')}: {copied.source} → {copied.target}")
+    for tenant in copied.tenants:
+        say(f"the tenant {tenant} has no address of the new database yet: loom tenants renew {tenant}")
     return 0
 
 

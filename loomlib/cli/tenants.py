@@ -1,10 +1,10 @@
-"""`loom tenants add|list|credit|report`: the customers or teams that share one database."""
+"""`loom tenants add|renew|list|credit|report`: the customers or teams that share one database."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from ..presentation.formats import exact, money
 from .capture import ago
 from .command_context import CommandContext, pass_command_context
 from .output import emit_json, emit_table, say
+
+if TYPE_CHECKING:
+    from ..store import AddedTenant
 
 _CALL = click.option(
     "--call",
@@ -41,6 +44,24 @@ def add(command: CommandContext, name: str, credit: str | None, call: str) -> No
 
     with Tenants.open(command.settings.database_url) as known:
         added = known.add(name, credit=_amount(credit, "--credit"), call=_amount(call, "--call") or Decimal(0))
+    _show_address(command, added)
+
+
+@tenants.command()
+@click.argument("name")
+@pass_command_context
+def renew(command: CommandContext, name: str) -> None:
+    """Give the tenant NAME a new DATABASE_URL on PostgreSQL, which is stored nowhere; its former one ends.
+
+    For an address that was lost or seen, and after `loom store copy`, which copies no roles.
+    """
+    from ..store import Tenants
+
+    with Tenants.open(command.settings.database_url) as known:
+        _show_address(command, known.renew(name))
+
+
+def _show_address(command: CommandContext, added: AddedTenant) -> None:
     if command.as_json:
         emit_json({"tenant": added.name, "database_url": added.database_url})
     elif added.database_url is None:

@@ -9,17 +9,14 @@ from __future__ import annotations
 import ipaddress
 import os
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ..errors import LoomError, MissingExtraError
 
 if TYPE_CHECKING:
     from cryptography import x509
-
-LIFE: Final = timedelta(days=365)
-"""How long a certificate is valid; browsers refuse those of more than 398 days from public authorities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +42,10 @@ def make_certificate(folder: Path, host: str) -> HubCertificate:
     """
     try:
         from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+        from ..certificates import certificate_pem, key_pem, make_authority, make_server_certificate, new_key
     except ImportError as error:
         raise _missing() from error
-    now = datetime.now(UTC)
     names: list[x509.GeneralName] = []
     subtrees: list[x509.GeneralName] = []
     for name in dict.fromkeys((host, "localhost", "127.0.0.1")):
@@ -62,45 +57,13 @@ def make_certificate(folder: Path, host: str) -> HubCertificate:
         else:
             names.append(x509.IPAddress(address))
             subtrees.append(x509.IPAddress(ipaddress.ip_network(address)))
-    signer = ec.generate_private_key(ec.SECP256R1())
-    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Loom hub {host}"[:64])])
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Loom hub")])
-
-    def builder(of: x509.Name, public: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-        return (
-            x509.CertificateBuilder()
-            .subject_name(of)
-            .issuer_name(issuer)
-            .public_key(public)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + LIFE)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
-        )
-
-    authority = (
-        builder(issuer, signer.public_key())
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs=True), critical=True)
-        .add_extension(x509.NameConstraints(subtrees, None), critical=True)
-        .sign(signer, hashes.SHA256())
-    )
-    certificate = (
-        builder(subject, key.public_key())
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(signer, hashes.SHA256())
-    )
+    signer, key = new_key(), new_key()
+    authority = make_authority(f"Loom hub {host}"[:64], signer, subtrees)
+    certificate = make_server_certificate("Loom hub", key, names, authority=authority, signer=signer)
     folder.mkdir(parents=True, exist_ok=True)
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    _write(folder / "key.pem", private, 0o600)
-    _write(folder / "certificate.pem", certificate.public_bytes(pem), 0o644)
-    _write(folder / "authority.pem", authority.public_bytes(pem), 0o644)
+    _write(folder / "key.pem", key_pem(key), 0o600)
+    _write(folder / "certificate.pem", certificate_pem(certificate), 0o644)
+    _write(folder / "authority.pem", certificate_pem(authority), 0o644)
     return read_certificate(folder)
 
 
@@ -135,22 +98,6 @@ def read_certificate(folder: Path) -> HubCertificate:
 
 def _missing() -> MissingExtraError:
     return MissingExtraError("Certificates need the package cryptography", try_="pip install 'loomlib[hub]'")
-
-
-def _usage(*, signs: bool) -> x509.KeyUsage:
-    from cryptography import x509
-
-    return x509.KeyUsage(
-        digital_signature=not signs,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        encipher_only=False,
-        decipher_only=False,
-    )
 
 
 def _write(file: Path, content: bytes, mode: int) -> None:

@@ -24,7 +24,7 @@ from .rows import (
 )
 from .store import Store
 from .tenancy import DEFAULT_TENANT, StoreIdentity
-from .tenants import AddedTenant, TenantRow, Tenants, TenantUse, total_use
+from .tenants import AddedTenant, TenantAccount, TenantRow, Tenants, TenantUse, total_use
 
 __all__ = [
     "DEFAULT_TENANT",
@@ -61,6 +61,7 @@ __all__ = [
     "StoredScore",
     "StoredSet",
     "StudyRow",
+    "TenantAccount",
     "TenantRow",
     "TenantUse",
     "Tenants",

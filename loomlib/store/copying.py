@@ -50,11 +50,20 @@ class CopiedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedStore:
-    """A store that was copied; both addresses are without their passwords."""
+    """A store that was copied.
+
+    Attributes:
+        source: The address of the source, without its password.
+        target: The address of the target, without its password.
+        tables: The tables.
+        tenants: The tenants that have no address in the target yet: a database role belongs to a server
+            (`Tenants.renew`).
+    """
 
     source: str
     target: str
     tables: tuple[CopiedTable, ...]
+    tenants: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -87,7 +96,9 @@ def copy_store(source: str, target: str, *, progress: Progress | None = None) ->
                 lock(writing, COPY_LOCK)
                 _refuse_rows(writing, new)
                 copied = tuple(_copy(table, reading, writing, progress or _silent) for table in _raw_tables())
-            return CopiedStore(source=old.where, target=new.where, tables=copied)
+                known = writing.execute(select(tenants.c.tenant).order_by(tenants.c.tenant)).scalars().all()
+            without = () if new.is_sqlite else tuple(known)
+            return CopiedStore(source=old.where, target=new.where, tables=copied, tenants=without)
         finally:
             new.close()
     finally:

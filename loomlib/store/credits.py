@@ -7,13 +7,15 @@ cannot both spend the last credit.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from sqlalchemy import Connection, select, text, update
+from sqlalchemy import Connection, case, select, text, update
 
 from ..errors import CreditsUsedUpError
-from ..presentation.formats import money
+from ..presentation.formats import money, plural
+from .database import Database
 from .tenancy import identity_of
 from .tenant_tables import invocation_charges, tenants
 
@@ -21,12 +23,77 @@ PICOS: Final = Decimal(10) ** 12
 """Units of a US dollar in which amounts are stored."""
 
 
-def hold_credit(connection: Connection, *, refuses: bool = True) -> int | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldCredit:
+    """What is held for calls that are not stored one by one.
+
+    Attributes:
+        calls: For how many calls.
+        picos: The amount in 10⁻¹² US dollars.
+    """
+
+    calls: int
+    picos: int
+
+
+class Credits:
+    """The credit of the store's tenant, for calls that are not stored one by one, such as those of a load test.
+
+    Args:
+        database: The database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def hold(self, calls: int, *, fewest: int) -> HeldCredit | None:
+        """Hold the amounts of calls before they are sent.
+
+        Args:
+            calls: The most calls.
+            fewest: The fewest calls that the rest of the credit must cover.
+
+        Returns:
+            What is held, for `calls` or as many as are covered; None when the credit is unlimited.
+
+        Raises:
+            CreditsUsedUpError: The rest covers fewer; nothing is held.
+        """
+        with self._database.write() as connection:
+            credit, used, call = _credit(connection)
+            if credit is None:
+                return None
+            if connection.dialect.name == "postgresql":
+                held = connection.execute(
+                    text("SELECT loom_hold_calls(:calls, :fewest)"), {"calls": calls, "fewest": fewest}
+                ).scalar_one()
+            else:
+                held = min(calls, (credit - used) // call) if call else calls
+                held = 0 if held < fewest else held
+                connection.execute(update(tenants).values(used_picos=tenants.c.used_picos + held * call))
+            if held < fewest:
+                raise _used_up(connection, credit, used, call, calls=fewest)
+            return HeldCredit(calls=held, picos=held * call)
+
+    def release(self, picos: int) -> None:
+        """Give back what was held for calls that were not sent.
+
+        Args:
+            picos: The amount in 10⁻¹² US dollars.
+        """
+        with self._database.write() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("SELECT loom_release(:picos)"), {"picos": picos})
+                return
+            rest = tenants.c.used_picos - picos
+            connection.execute(update(tenants).values(used_picos=case((rest > 0, rest), else_=0)))
+
+
+def hold_credit(connection: Connection) -> int | None:
     """Hold the amount of one call.
 
     Args:
         connection: A writing transaction.
-        refuses: Whether a lack of credit is an error; otherwise nothing is held then.
 
     Returns:
         The amount in 10⁻¹² US dollars; None when nothing is held: the tenant's credit is unlimited.
@@ -37,19 +104,13 @@ def hold_credit(connection: Connection, *, refuses: bool = True) -> int | None:
     if connection.dialect.name == "postgresql":
         held = connection.execute(text("SELECT loom_hold()")).scalar_one()
         if held is not None and held < 0:
-            if not refuses:
-                return None
-            credit, used, call = connection.execute(text("SELECT credit, used, call FROM loom_credit()")).one()
-            raise _used_up(connection, credit, used, call)
+            credit, used, call = _credit(connection)
+            raise _used_up(connection, credit or 0, used, call)
         return held
-    wanted = select(tenants.c.credit_picos, tenants.c.used_picos, tenants.c.call_picos)
-    found = connection.execute(wanted.where(tenants.c.credit_picos.is_not(None))).first()
-    if found is None:
+    credit, used, call = _credit(connection)
+    if credit is None:
         return None
-    credit, used, call = found
     if used + call > credit:
-        if not refuses:
-            return None
         raise _used_up(connection, credit, used, call)
     connection.execute(update(tenants).values(used_picos=tenants.c.used_picos + call))
     return call
@@ -89,12 +150,23 @@ def settle_charge(connection: Connection, invocation_id: int, picos: int) -> Non
         connection.execute(update(tenants).values(used_picos=tenants.c.used_picos + (picos - before)))
 
 
-def _used_up(connection: Connection, credit: int, used: int, call: int) -> CreditsUsedUpError:
+def _credit(connection: Connection) -> tuple[int | None, int, int]:
+    """Return the tenant's credit, what is used of it, and what a call holds, in 10⁻¹² US dollars."""
+    if connection.dialect.name == "postgresql":
+        credit, used, call = connection.execute(text("SELECT credit, used, call FROM loom_credit()")).one()
+        return credit, used or 0, call or 0
+    wanted = select(tenants.c.credit_picos, tenants.c.used_picos, tenants.c.call_picos)
+    found = connection.execute(wanted.where(tenants.c.credit_picos.is_not(None))).first()
+    return (None, 0, 0) if found is None else (found[0], found[1], found[2])
+
+
+def _used_up(connection: Connection, credit: int, used: int, call: int, *, calls: int = 1) -> CreditsUsedUpError:
+    what = "a call holds" if calls == 1 else f"{plural(calls, 'call')} hold"
     identity = identity_of(connection)
     rest = max(0, credit - used)
     return CreditsUsedUpError(
-        f"The tenant's credit of {money(credit / PICOS)} is used up: {money(rest / PICOS)} is left, and a call holds "
-        f"{money(call / PICOS)}",
+        f"The tenant's credit of {money(credit / PICOS)} is used up: {money(rest / PICOS)} is left, and {what} "
+        f"{money(calls * call / PICOS)}",
         on=identity.tenant if identity else "",
         try_="ask the administrator, who can run: loom tenants credit NAME AMOUNT",
     )

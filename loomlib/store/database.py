@@ -39,6 +39,7 @@ class Database:
     Attributes:
         place: Its address without the password.
         is_recovered: Whether the file was damaged, and holds what was readable of it since this opening.
+        is_tenants_address: Whether the role of the address belongs to a tenant, once the database is limited.
     """
 
     def __init__(self, url: str, *, lock_timeout_s: float) -> None:
@@ -69,6 +70,7 @@ class Database:
         if self.file is not None:
             _open_databases[self.file] = _open_databases.get(self.file, 0) + 1
         self._is_open = True
+        self.is_tenants_address = False
         self._pid = os.getpid()
         self._inherited: list[Pool] = []
 
@@ -142,6 +144,7 @@ class Database:
                 on=self.where,
                 try_="leave the tenant (LOOM_TENANT) out, or the address that loom tenants add printed",
             )
+        self.is_tenants_address = tenant is not None
         identity = StoreIdentity(tenant=tenant or identity.tenant, user=identity.user)
         limit_to(self.engine, identity)
         return identity

@@ -255,7 +255,8 @@ def _cold_starts(*columns: ColumnElement[Any]) -> Select[Any]:
     opened_before = (
         select(earlier.c.id)
         .where(earlier.c.session_id == invocations.c.session_id, earlier.c.id < invocations.c.id)
-        .where(earlier.c.agent_id == invocations.c.agent_id)
+        # `+ 0` disables the index on the agent: SQLite, without statistics, would scan all calls of the agent.
+        .where(earlier.c.agent_id + 0 == invocations.c.agent_id)
     )
     latency = invocations.c.cold_start_latency_ms
     return select(invocations.c.agent_id, latency, *columns).where(latency.is_not(None), ~opened_before.exists())

@@ -1,4 +1,4 @@
-"""Aggregates over many invocations: outcomes, durations, costs. A time window is [since, until)."""
+"""The finished calls of an agent, their costs, and calls that lack a cost or a start. A window is [since, until)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import chain
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import ColumnElement, Executable, and_, case, func, literal, null, or_, select, true, update
+from sqlalchemy import ColumnElement, Executable, and_, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
 from .credits import PICOS, settle_charge
 from .database import Database
-from .invocations import NEVER_BEGAN, Invocations
+from .invocations import NEVER_BEGAN
 from .operation_tables import invocation_costs
 from .tables import invocations, traces
 
@@ -56,104 +55,13 @@ class TimedCall:
 
 
 class FigureQueries:
-    """Queries over the invocations of the agents `agent_ids`.
+    """Queries over the invocations of one agent; `CallFigureQueries` sums those of many.
 
     An invocation that was never sent belongs to the time at which it was stored.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    def outcomes(self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> tuple[OutcomeCount, ...]:
-        """Count the invocations by agent, status and failure class; abandoned ones count as interrupted.
-
-        Args:
-            agent_ids: Ids of the agents in the store.
-            since: Only invocations that were sent at this time or later; None for no bound.
-            until: Only invocations that were sent before this time; None for no bound.
-        """
-        Invocations(self._database).close_abandoned()
-        agent, status, failure = invocations.c.agent_id, invocations.c.status, invocations.c.failure
-        counted = select(agent, status, failure, func.count()).group_by(agent, status, failure)
-        succeeded = and_(status == "complete", failure.is_(None))
-        sent = _sent_within(agent_ids, since, until)
-        # Three queries, each along the index: with an "or" the database would scan the whole table. Successful
-        # invocations, the great majority, are counted by agent alone, in index order, without sorting.
-        queries = (  # the last one counts requests that were never sent
-            select(agent, literal("complete"), null(), func.count(case((succeeded, 1)))).where(sent).group_by(agent),
-            counted.where(sent, or_(status != "complete", failure.is_not(None))),
-            counted.where(_unsent_within(agent_ids, since, until)),
-        )
-        return tuple(
-            OutcomeCount(
-                agent_id=agent,
-                status=status,
-                failure=failure,
-                count=count,
-                reached=place < 2 and failure not in NEVER_BEGAN,
-            )
-            for place, chosen in enumerate(queries)
-            for agent, status, failure, count in self._all(chosen)
-            if count
-        )
-
-    def sessions(self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> dict[int, int]:
-        """Count the sessions of each agent that got a request.
-
-        Args:
-            agent_ids: Ids of the agents in the store.
-            since: Only invocations that were sent at this time or later; None for no bound.
-            until: Only invocations that were sent before this time; None for no bound.
-        """
-        count = func.count(invocations.c.session_id.distinct())
-        chosen = select(invocations.c.agent_id, count).where(_sent_within(agent_ids, since, until))
-        return {agent: count for agent, count in self._all(chosen.group_by(invocations.c.agent_id))}
-
-    def cold_starts(self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> dict[int, list[float]]:
-        """Return the known cold-start latencies in milliseconds by agent.
-
-        There is one per session: that of its first invocation.
-
-        Args:
-            agent_ids: Ids of the agents in the store.
-            since: Only invocations that were sent at this time or later; None for no bound.
-            until: Only invocations that were sent before this time; None for no bound.
-        """
-        earlier = invocations.alias("earlier")
-        opened_before = (
-            select(earlier.c.id)
-            .where(earlier.c.session_id == invocations.c.session_id, earlier.c.id < invocations.c.id)
-            .where(earlier.c.agent_id == invocations.c.agent_id)
-        )
-        chosen = (
-            select(invocations.c.agent_id, invocations.c.cold_start_latency_ms)
-            .where(_sent_within(agent_ids, since, until), invocations.c.cold_start_latency_ms.is_not(None))
-            .where(~opened_before.exists())
-        )
-        return _by_agent(self._all(chosen))
-
-    def durations(
-        self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime
-    ) -> dict[int, Sequence[float]]:
-        """Return the durations of complete responses in milliseconds, by agent.
-
-        Args:
-            agent_ids: Ids of the agents in the store.
-            since: Only invocations that were sent at this time or later; None for no bound.
-            until: Only invocations that were sent before this time; None for no bound.
-        """
-        durations: dict[int, Sequence[float]] = {}
-        with self._database.read() as connection:
-            for agent_id in agent_ids:  # one column per query: building row tuples would take most of the time
-                chosen = select(invocations.c.client_duration_ms).where(
-                    _sent_within([agent_id], since, until),
-                    invocations.c.status == "complete",
-                    invocations.c.client_duration_ms.is_not(None),
-                )
-                # The driver's own rows: building SQLAlchemy rows takes longer than SQLite takes to read them.
-                cursor = connection.execute(chosen).cursor
-                durations[agent_id] = [] if cursor is None else list(chain.from_iterable(cursor.fetchall()))
-        return durations
 
     def calls(self, agent_id: int, since: OptionalTime, until: OptionalTime) -> tuple[TimedCall, ...]:
         """Return the finished invocations of an agent in the order of their requests.
@@ -178,42 +86,6 @@ class FigureQueries:
         """
         ended = select(*_TIMED).where(invocations.c.status.in_(("complete", "error")))
         return tuple(_timed_call(row) for row in self._all(ended.where(_unsent_within([agent_id], since, until))))
-
-    def costs(self, agent_ids: Sequence[int], since: OptionalTime, until: OptionalTime) -> tuple[CostSum, ...]:
-        """Sum the known costs by agent and currency.
-
-        Args:
-            agent_ids: Ids of the agents in the store.
-            since: Only invocations that were sent at this time or later; None for no bound.
-            until: Only invocations that were sent before this time; None for no bound.
-        """
-        costs = invocation_costs.c
-        chosen = (
-            select(
-                invocations.c.agent_id,
-                costs.currency,
-                func.sum(costs.known_picos),
-                func.sum(costs.unknown_items),
-                func.max(case((costs.is_estimate, 1), else_=0)),
-                func.sum(case((costs.is_simulated, 1), else_=0)),
-                func.count(),
-            )
-            .join(invocations, invocations.c.id == costs.invocation_id)
-            .where(_sent_within(agent_ids, since, until))
-            .group_by(invocations.c.agent_id, costs.currency)
-        )
-        return tuple(
-            CostSum(
-                agent_id=agent,
-                currency=currency,
-                known=Decimal(picos) / PICOS,
-                unknown=int(unknown),
-                is_estimate=bool(estimate),
-                simulated=int(simulated),
-                priced=priced,
-            )
-            for agent, currency, picos, unknown, estimate, simulated, priced in self._all(chosen)
-        )
 
     def unpriced(self, agent_id: int, since: OptionalTime, until: OptionalTime, *, limit: int) -> tuple[int, ...]:
         """Return the ids of the newest finished invocations without a stored cost that can still get one.
@@ -345,10 +217,3 @@ def _unsent_within(agent_ids: Sequence[int], since: OptionalTime, until: Optiona
     if until is not None:
         conditions.append(invocations.c.created_at < until)
     return and_(true(), *conditions)
-
-
-def _by_agent(rows: Sequence[Any]) -> dict[int, list[float]]:
-    values: dict[int, list[float]] = {}
-    for agent_id, value in rows:
-        values.setdefault(agent_id, []).append(value)
-    return values

@@ -59,7 +59,7 @@ class Invocations:
             labels: Labels of the invocation, such as "evaluation".
             payload_digest: Digest of a payload that is sent instead of a prompt.
             load: The load on this machine at that time.
-            is_sent: Whether the request was sent already: then no lack of credit refuses it.
+            is_sent: Whether the request was sent already, and credit was held for it before (`Store.credits`).
 
         Raises:
             CreditsUsedUpError: The tenant's credit does not cover the call; nothing is stored.
@@ -83,7 +83,7 @@ class Invocations:
             writer_born=writer.born,
         )
         with self._database.write() as connection:
-            held = hold_credit(connection, refuses=not is_sent)
+            held = None if is_sent else hold_credit(connection)
             key = connection.execute(new).inserted_primary_key
             assert key is not None
             if held is not None:

@@ -51,6 +51,22 @@ BEGIN
     RETURN held;
 END $$;
 
+CREATE OR REPLACE FUNCTION loom_hold_calls(calls bigint, fewest bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER {path} AS $$
+DECLARE known record;
+DECLARE held bigint := greatest(calls, 0);
+BEGIN
+    SELECT credit_picos, used_picos, call_picos INTO known FROM tenants WHERE tenant = loom_tenant() FOR UPDATE;
+    IF NOT FOUND OR known.credit_picos IS NULL OR known.call_picos = 0 THEN RETURN held; END IF;
+    held := least(held, greatest(0, (known.credit_picos - known.used_picos) / known.call_picos));
+    IF held < fewest THEN RETURN 0; END IF;
+    UPDATE tenants SET used_picos = used_picos + held * call_picos WHERE tenant = loom_tenant();
+    RETURN held;
+END $$;
+
+CREATE OR REPLACE FUNCTION loom_release(amount bigint) RETURNS void LANGUAGE sql SECURITY DEFINER {path} AS
+$$ UPDATE tenants SET used_picos = greatest(0, used_picos - greatest(0, amount)) WHERE tenant = loom_tenant() $$;
+
 CREATE OR REPLACE FUNCTION loom_keep_charge(invocation integer, amount bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER {path} AS $$
 BEGIN
@@ -108,7 +124,8 @@ def grant(connection: Connection, role: str) -> None:
     for table in metadata.sorted_tables:
         if TENANT_COLUMN not in table.c or table is tenants:
             continue
-        rights = "SELECT" if table is invocation_charges else "SELECT, INSERT, UPDATE, DELETE"
+        # Charges are written by functions; a tenant that prunes its history deletes them with their invocations.
+        rights = "SELECT, DELETE" if table is invocation_charges else "SELECT, INSERT, UPDATE, DELETE"
         _run(connection, f"GRANT {rights} ON {quoted(table.name)} TO {name}")
     _run(connection, f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {name}")
 

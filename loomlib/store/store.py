@@ -11,6 +11,7 @@ from .agents import Agents
 from .alerts import Alerts
 from .call_figures import CallFigureQueries
 from .call_search import CallSearch
+from .credits import Credits
 from .database import Database
 from .eval_answers import EvalAnswers
 from .eval_runs import EvalRuns
@@ -42,6 +43,7 @@ class Store:
         self.identity = identity
         self.agents = Agents(database)
         self.invocations = Invocations(database)
+        self.credits = Credits(database)
         self.studies = Studies(database)
         self.measurements = Measurements(database)
         self.traces = StoredTraces(database)
@@ -80,6 +82,11 @@ class Store:
     def url(self) -> str:
         """The database's address, with `***` for a password."""
         return self._database.place
+
+    @property
+    def is_administrators(self) -> bool:
+        """Whether the store may show what other tenants use: its address is no tenant's, and no tenant is named."""
+        return not self._database.is_tenants_address and self.identity.tenant == DEFAULT_TENANT
 
     def close(self) -> None:
         """Close the connections; the store can be opened again."""

@@ -120,7 +120,9 @@ class _TenantStatements:
             if name in insert_stmt.table.c
         }
         if values and (insert_stmt.select is not None or insert_stmt._multi_values):
-            raise NotImplementedError("insert rows as a list of parameters, which are limited to a tenant")
+            raise CompileError(
+                "an insert from a query or of several values cannot be limited to a tenant; pass its rows as parameters"
+            )
         limited = insert_stmt.values(values) if values else insert_stmt
         return cast("Any", super()).visit_insert(limited, *arguments, **options)
 

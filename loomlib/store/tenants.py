@@ -77,6 +77,36 @@ class TenantUse:
     unpriced: int
     simulated: int
 
+    @classmethod
+    def none(cls, tenant: str) -> TenantUse:
+        """Return the use of a tenant that has made no call."""
+        return cls(tenant=tenant, user="", calls=0, errors=0, known=Decimal(0), unpriced=0, simulated=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantAccount:
+    """What a tenant has used, and its credit.
+
+    Attributes:
+        use: The calls and costs of all its users.
+        tenant: Its credit; None for one that was not added, such as `default`: it is unlimited.
+    """
+
+    use: TenantUse
+    tenant: TenantRow | None
+
+    @property
+    def name(self) -> str:
+        """The tenant's name."""
+        return self.use.tenant
+
+    @property
+    def left(self) -> Decimal | None:
+        """What is left of the credit, in US dollars; None when it is unlimited."""
+        if self.tenant is None or self.tenant.credit is None:
+            return None
+        return max(Decimal(0), self.tenant.credit - self.tenant.used)
+
 
 class Tenants:
     """Every tenant of a database; only its administrator can open it on PostgreSQL.
@@ -126,7 +156,7 @@ class Tenants:
             SettingsError: The name has other characters than a tenant's.
         """
         check_tenant(name)
-        role = None if self._database.is_sqlite else f"loom_{name.replace('-', '_')[:40]}_{secrets.token_hex(4)}"
+        role = None if self._database.is_sqlite else _role_name(name)
         values = {
             "tenant": name,
             "role": role,
@@ -142,8 +172,31 @@ class Tenants:
             if role is None:
                 return AddedTenant(name=name, database_url=None)
             _create_role(connection, role, password)
-        url = make_url(self._url).set(username=role, password=password)
-        return AddedTenant(name=name, database_url=url.render_as_string(hide_password=False))
+        return self._added(name, role, password)
+
+    def renew(self, name: str) -> AddedTenant:
+        """Give a tenant a new address on PostgreSQL; its former one, if it has one, opens no connection any more.
+
+        For an address that was lost or seen by others, and for a tenant whose store was copied from another server.
+
+        Args:
+            name: The tenant.
+
+        Raises:
+            StoreError: There is no such tenant, or the database has no roles (SQLite).
+        """
+        if self._database.is_sqlite:
+            raise StoreError("SQLite has no roles", on=name, try_=f"LOOM_TENANT={name} chooses the tenant")
+        role, password = _role_name(name), secrets.token_urlsafe(24)
+        with self._database.write() as connection:
+            former = connection.execute(select(tenants.c.role).where(tenants.c.tenant == name)).first()
+            if former is None:
+                raise StoreError("No such tenant", on=name, try_="loom tenants list")
+            if former.role is not None:
+                connection.exec_driver_sql(f"ALTER ROLE {quoted(former.role)} NOLOGIN")
+            connection.execute(update(tenants).where(tenants.c.tenant == name).values(role=role))
+            _create_role(connection, role, password)
+        return self._added(name, role, password)
 
     def set_credit(self, name: str, credit: Decimal | None, *, call: Decimal = CALL_CREDIT) -> None:
         """Set a tenant's credit; what it has used stays.
@@ -204,6 +257,21 @@ class Tenants:
             rows = map(_use, connection.execute(chosen).all())
             return tuple(sorted(rows, key=lambda use: (use.tenant, use.user)))
 
+    def accounts(self, since: datetime | None = None) -> tuple[TenantAccount, ...]:
+        """Return what each tenant has used and what is left of its credit, by name.
+
+        Args:
+            since: Calls and costs only of invocations that were stored at this time or later; credits are of all time.
+        """
+        known = {row.name: row for row in self.list()}
+        totals = total_use(self.use(since))
+        nothing = {name: TenantUse.none(name) for name in known}
+        return tuple(TenantAccount(use=use, tenant=known.get(name)) for name, use in sorted((nothing | totals).items()))
+
+    def _added(self, name: str, role: str, password: str) -> AddedTenant:
+        url = make_url(self._url).set(username=role, password=password)
+        return AddedTenant(name=name, database_url=url.render_as_string(hide_password=False))
+
     def close(self) -> None:
         """Close the connections."""
         self._database.close()
@@ -240,6 +308,10 @@ def total_use(rows: Sequence[TenantUse]) -> dict[str, TenantUse]:
             )
         )
     return totals
+
+
+def _role_name(tenant: str) -> str:
+    return f"loom_{tenant.replace('-', '_')[:40]}_{secrets.token_hex(4)}"
 
 
 def _use(record: Any) -> TenantUse:

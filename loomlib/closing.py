@@ -1,0 +1,23 @@
+"""Objects that a `with` statement closes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Self
+
+
+class Closing(ABC):
+    """An object that holds something open; leaving a `with` block closes it."""
+
+    @abstractmethod
+    def close(self) -> object:
+        """Release what is held."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
