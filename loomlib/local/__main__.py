@@ -14,6 +14,7 @@ from pathlib import Path
 
 from loomlib.redaction import RedactingFormatter
 
+from .deferred_packages import defer_service_packages
 from .state import ServiceOptions, ServiceState
 
 
@@ -63,6 +64,7 @@ def main() -> None:
 def _import_serve() -> Callable[..., ServiceState]:
     """Import the service without looking for garbage: what is imported stays, and is left out of all later searches."""
     gc.disable()
+    defer_service_packages()
     from .serve import serve
 
     gc.freeze()

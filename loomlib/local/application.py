@@ -14,7 +14,7 @@ from .access.actions import Action, agentcore_action, is_signed_for, model_actio
 from .access.bodies import Body
 from .access.errors import AccessRefusedError
 from .access.named_resources import model_resources, s3_condition_keys
-from .access.permissions import require
+from .access.permissions import require, require_owner
 from .access.resource_policies import POLICY_OPERATIONS
 from .admin import AdminRoutes
 from .browsers import BrowserStreams, StreamPath
@@ -42,6 +42,7 @@ from .runtimes.capability import Runtimes
 from .runtimes.endpoints import OPERATION as PROXY_OPERATION
 from .runtimes.invoke import CARD_PATH
 from .runtimes.ports import read_port_address
+from .tenancy import acting_for
 from .websocket import WebSockets
 from .wire import (
     AsgiScope,
@@ -114,6 +115,7 @@ class Application:
         self._check_place, self._explain = check_place, explain
         self._routers, self._moto, self._admin, self._otlp = routers, moto, admin, otlp
         self._identity, self._issuers, self._policies = identity.outbound, identity.issuers, identity.policies
+        self._inbound = identity.inbound
         self._browsers = browsers
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -198,7 +200,7 @@ class Application:
             if path.startswith(OTLP_PATHS):
                 await self._otlp.answer(path, scope["method"], headers, receive, send, principal=caller.principal)
             else:
-                require(caller.principal, "loom:" + scope["method"] + path, ["*"], service)
+                require_owner(caller.principal, "loom:" + scope["method"] + path)
                 await self._admin.answer(path, scope["method"], receive, send)
             return
         if service == "bedrock" and path.startswith("/model/"):
@@ -208,7 +210,8 @@ class Application:
             action = model_action(operation, model, caller.region, account_id)
             keys = model_resources(model, caller.region, account_id)[1]
             require(caller.principal, *action, service, keys)
-            await self._converse(path, caller, headers, receive, send, request_id)
+            with acting_for(self._inbound.tenant_for(caller.principal)):
+                await self._converse(path, caller, headers, receive, send, request_id)
             return
         account_id = caller.account_id or self._account_id
         if service == "bedrock-agentcore" and gateway_path(scope) is not None:
@@ -217,7 +220,8 @@ class Application:
         if service == "bedrock-agentcore":
             parts = path.removesuffix("/").split("/")  # an agent card's URL ends with a slash
             if len(parts) > 3 and parts[1] in ("runtimes", "memories") and caller.region:
-                self._check_place(unquote(parts[2]), region=caller.region, account_id=account_id)
+                with acting_for(self._inbound.tenant_for(caller.principal)):
+                    self._check_place(unquote(parts[2]), region=caller.region, account_id=account_id)
             if parts[1:2] == ["runtimes"] and (to := read_port_address(path)) is not None:
                 self._permit(caller, PROXY_OPERATION, parts[2])
                 await self._endpoints.answer(to, caller, scope, headers, receive, send, request_id)
@@ -246,8 +250,9 @@ class Application:
                     return
             if (stream := StreamPath.of(path)) is not None:
                 place = Place(caller.region, account_id)
-                require(caller.principal, stream.action, [self._browsers.arn(stream, place)], service)
-                await self._browsers.show(stream, place, scope["method"], send)
+                with acting_for(self._inbound.tenant_for(caller.principal)):
+                    require(caller.principal, stream.action, [self._browsers.arn(stream, place)], service)
+                    await self._browsers.show(stream, place, scope["method"], send)
                 return
             if path.endswith(RESOURCE_METADATA) and len(parts) == 6 and scope["method"] == "GET":
                 await self._invoke.resource_metadata(unquote(parts[2]), caller, scope, send)
@@ -284,7 +289,8 @@ class Application:
                 else:
                     self._policies.require(caller.principal, *action, account_id, service)
             place = {"region": caller.region, "account_id": account_id}
-            with self._outward.recording(caller.key, match.name, named, request_id):
+            acting = acting_for(self._inbound.tenant_for(caller.principal))
+            with acting, self._outward.recording(caller.key, match.name, named, request_id):
                 body = await router.answer(match, receive, send, **place, request_id=request_id)
             if body is None:
                 return
@@ -295,7 +301,8 @@ class Application:
         scope["loom.principal"] = caller.principal
         if service == "secretsmanager":
             await asyncio.to_thread(self._identity.restore_secrets)
-        await self._moto(scope, receive, send)
+        with acting_for(self._inbound.tenant_for(caller.principal)):
+            await self._moto(scope, receive, send)
 
     def _permit(self, caller: Caller, operation: str, arn: str) -> None:
         """Refuse a signed call that its key does not permit; without a key the runtime's authorizer decides.

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,6 +27,9 @@ _STOPPED_WITHIN_S = 15.0
 _LOG_LIMIT_BYTES = 5_000_000
 _ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "VECLIB_MAXIMUM_THREADS": "1"}
 """A matrix product in several threads takes twice the processor time, and waits where the cores are busy."""
+
+SERVICE_TEMPLATE: Final = "LOOM_SERVICE_TEMPLATE"
+"""The variable that names the socket of a process that forks services, in tests."""
 
 
 def find(home: Path) -> ServiceState | None:
@@ -148,19 +152,11 @@ def _spawn(home: Path, options: ServiceOptions, persistent: bool) -> ServiceStat
     log_begin = os.fstat(log).st_size
     ready, notify = os.pipe()
     try:
-        with subprocess.Popen(
-            [*service_command(home), "--ready-fd", str(notify)] + (["--persistent"] if persistent else []),
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            pass_fds=(notify,),
-            env=service_variables(),
-        ) as process:
-            os.close(notify)
-            notify = -1
-            process.communicate(service_input(options))
-        # The process above was only the parent of the service, which it forks so that nobody inherits a zombie.
+        command = [*service_command(home), "--ready-fd", str(notify)] + (["--persistent"] if persistent else [])
+        if not _fork_from_template(command, options, log, notify):
+            _run(command, options, log, notify)
+        os.close(notify)
+        notify = -1
         from .sessions.processes import wait_readable  # the sessions' package loads asyncio, which `find` does not need
 
         answered = wait_readable(ready, within_s=_READY_WITHIN_S)
@@ -177,6 +173,53 @@ def _spawn(home: Path, options: ServiceOptions, persistent: bool) -> ServiceStat
     raise LocalServiceNotStartedError(
         "The local AgentCore could not be started", on=str(home), try_=_log_tail(home, log_begin)
     )
+
+
+def _run(command: list[str], options: ServiceOptions, log: int, notify: int) -> None:
+    """Run the command. Its process is only the parent of the service, which it forks so that nobody gets a zombie."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        pass_fds=(notify,),
+        env=service_variables(),
+    ) as process:
+        process.communicate(service_input(options))
+
+
+def _fork_from_template(command: list[str], options: ServiceOptions, log: int, notify: int) -> bool:
+    """Let the process at the socket `LOOM_SERVICE_TEMPLATE` fork what the command would start.
+
+    It has imported the service, which is most of the work of a start: tests start hundreds of services.
+
+    Args:
+        command: The command of the service.
+        options: How the service behaves.
+        log: Descriptor of the service's log.
+        notify: Descriptor that the service announces itself on; its number in the command is replaced.
+
+    Returns:
+        False where there is no such process, or where the service would differ from one that the command starts.
+    """
+    if not (address := os.environ.get(SERVICE_TEMPLATE)):
+        return False
+    asked = {
+        "command": command,
+        "folder": os.getcwd(),
+        "input": service_input(options).decode(),
+        "variables": service_variables(),
+    }
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(address)
+            socket.send_fds(connection, [b"{"], [log, notify])
+            connection.sendall(json.dumps(asked).encode()[1:])
+            connection.shutdown(socket.SHUT_WR)
+            return connection.recv(16) == b"forked"
+    except OSError:
+        return False
 
 
 def service_command(home: Path) -> list[str]:

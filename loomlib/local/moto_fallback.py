@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import logging
+import threading
 import uuid
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
@@ -15,21 +16,17 @@ from urllib.parse import parse_qs
 from a2wsgi import WSGIMiddleware
 from moto.core.common_models import BaseModel
 from moto.core.responses import BaseResponse
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
 from .access.assumed_roles import AssumedRoles
 from .access.bodies import Body
 from .error_forms import content_type_of, error_form, operation_of, protocol_of
 from .logs.store import Logs
 from .moto_buckets import correct_buckets
-from .wire import AsgiMessage, AsgiScope, Receive, RefusedError, Send, not_found, not_implemented
+from .wire import AsgiMessage, AsgiScope, Receive, RefusedError, Send, not_implemented
 
 _log = logging.getLogger(__name__)
 _THREADS = 8
 _UNSIGNED = "AWS4-HMAC-SHA256 Credential=UNSIGNED/20000101/{region}/{service}/aws4_request, SignedHeaders=host"
-
-_INTERNAL = frozenset({"moto_api", "instance_metadata"})
-"""moto's own pages, with which a caller could read and reset everything, and EC2's, which answers with keys."""
 
 _KEYS_MISSING_IN_S3 = frozenset(
     {"abac", "analytics", "annotation", "intelligent-tiering", "metadataAnnotationTable", "metadataConfiguration"}
@@ -46,23 +43,6 @@ StartResponse = Callable[..., Any]
 WsgiApplication = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
-class _AwsOnly(DomainDispatcherApplication):
-    """moto's application without its web pages."""
-
-    def get_backend_for_host(self, host: str | None) -> Any:
-        """Return the name of the AWS service behind a host name.
-
-        Raises:
-            RefusedError: The path is one of moto's own pages, or moto does not have the service.
-        """
-        backend = super().get_backend_for_host(host)
-        if backend in _INTERNAL:
-            raise not_found("The local AgentCore has no such path")
-        if host is not None and not backend:
-            raise not_implemented(f"the service {host.partition('.')[0]}")
-        return backend
-
-
 class MotoFallback:
     """moto's application as an ASGI application.
 
@@ -77,7 +57,8 @@ class MotoFallback:
     def __init__(self, logs: Logs, assumed_roles: AssumedRoles) -> None:
         self._logs, self._assumed_roles = logs, assumed_roles
         self.serve_stacks: Callable[[object, Callable[[], Any]], Any] | None = None
-        self._application: WsgiApplication = _AwsOnly(create_backend_app)
+        self._loading = threading.Lock()
+        self._loaded: WsgiApplication | None = None
         self._middleware = WSGIMiddleware(self._answer, workers=_THREADS)  # pyright: ignore[reportArgumentType]
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -127,6 +108,15 @@ class MotoFallback:
         if scope["loom.service"] == "s3" and status.startswith("404"):
             return request.refuse(start_response, status, "NoSuchBucket", "The specified bucket does not exist")
         return request.not_implemented(start_response)
+
+    @property
+    def _application(self) -> WsgiApplication:
+        with self._loading:  # requests come from several threads
+            if self._loaded is None:
+                from .moto_application import AwsApplication  # 60 ms that a service without such requests does not cost
+
+                self._loaded = AwsApplication()
+            return self._loaded
 
     def _asked(self, environ: dict[str, Any]) -> tuple[str, list[tuple[str, str]], Iterable[bytes]]:
         """Return moto's status, headers and body."""

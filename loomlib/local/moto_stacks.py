@@ -12,8 +12,6 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-import yaml
-
 from .wire import RefusedError
 
 _log = logging.getLogger(__name__)
@@ -117,6 +115,7 @@ def _has_failed(stack: Any) -> bool:
 
 
 def _correct_templates(models: Any, parsing: Any) -> None:
+    import yaml  # 20 ms that a service without stacks does not cost
     from moto.cloudformation.exceptions import ValidationError
 
     known, parse, load = parsing.resource_class_from_type, models.Stack.parse_template, parsing.ResourceMap.load
@@ -164,6 +163,8 @@ def _correct_templates(models: Any, parsing: Any) -> None:
 
 def _where_malformed(template: str) -> str:
     """Return in AWS's words where a template is not well-formed."""
+    import yaml
+
     if template.lstrip().startswith("{"):
         return "JSON not well-formed."
     try:

@@ -1,7 +1,7 @@
 """The service itself: its components put together, one uvicorn server, and an orderly end.
 
-moto is imported here, before any thread runs: its modules import one another in circles, and a second thread would see
-them half-initialised.
+What of moto most services need is imported here, before any thread runs: its modules import one another in circles, and
+a second thread would see them half-initialised. Its web application is loaded by the first request to it, under a lock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-import uvicorn
+from uvicorn.config import Config
 
 from .access.assumed_roles import AssumedRoles
 from .access.keys import Key, Keyring
@@ -60,7 +60,7 @@ from .sandbox.limits import Limits
 from .server import ServiceServer, until_started
 from .sessions import OtlpTarget, SessionPool
 from .sessions.place import ServeEndpoint
-from .state import ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
+from .state import ACCOUNT_ID, ServiceLock, ServiceOptions, ServiceState, make_home, read_state, write_state
 from .telemetry import ServiceTelemetry
 from .trace_settings import TraceSettings
 from .web_search.capability import add_web_search
@@ -68,7 +68,6 @@ from .websocket import WebSockets
 from .websocket.protocol import ServedWebSocket, largest
 
 _log = logging.getLogger(__name__)
-_ACCOUNT_ID = "123456789012"  # the account that moto gives to keys it does not know
 _DEFAULT_REGION = "us-east-1"
 _KEEP_ALIVE_S = 3_600  # a client's pooled connection must not close between two measured invocations
 # A thread of moto's that is busy for 200 ms must not hold the event loop for the default 5 ms at a time.
@@ -109,7 +108,7 @@ def serve(
         access_key=former.access_key if former else "LOOM" + secrets.token_hex(14).upper(),
         secret_key=former.secret_key if former else secrets.token_urlsafe(32),
         region=former.region if former else _region(),
-        account_id=_ACCOUNT_ID,
+        account_id=ACCOUNT_ID,
         persistent=persistent,
         options=options,
         started_at=datetime.now(UTC),
@@ -201,7 +200,7 @@ async def _serve(
         explain=explain,
     )
     server = ServiceServer(
-        uvicorn.Config(
+        Config(
             application,
             http=BoundedProtocol,
             ws=ServedWebSocket,

@@ -8,13 +8,13 @@ import socket
 from collections.abc import Callable, Generator
 from typing import cast
 
-import uvicorn
+from uvicorn.server import Server
 
 from .access.protocol import BoundedProtocol
 from .aws_names.proxy import AwsNames
 
 
-class ServiceServer(uvicorn.Server):
+class ServiceServer(Server):
     """uvicorn without its signal handlers: sessions must end before connections do."""
 
     async def serve_also(self, listener: socket.socket, names: AwsNames) -> Callable[[], None]:
@@ -49,7 +49,7 @@ class ServiceServer(uvicorn.Server):
         yield
 
 
-async def until_started(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+async def until_started(server: Server, serving: asyncio.Task[None]) -> None:
     """Wait until a server answers requests.
 
     Raises:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..errors import LocalServiceError
 from ..trust import check_discovered
@@ -20,6 +20,9 @@ from .access.keys import bearer_token
 from .quotas import Quotas
 from .sandbox.isolation import MODES, NETWORKS, Mode, Network
 from .sandbox.limits import Limits
+
+ACCOUNT_ID: Final = "123456789012"
+"""The account of the service: the one that moto gives to keys it does not know."""
 
 FOREIGN_VARIABLES: tuple[str, ...] = (
     "AWS_PROFILE",

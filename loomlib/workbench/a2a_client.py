@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from ..agents.protocols.a2a_session import A2aSession
 from ..agents.protocols.a2a_values import A2aEvent, A2aTask, Artifact, fold_task, message_params
 from ..agents.protocols.measuring import CallOutcome
 from ..agents.protocols.running import Running
+from ..closing import Closing
 from ..json_values import as_list, as_mapping, as_text
 from ..presentation.html import card
 from .context import Context
@@ -79,7 +79,7 @@ class A2aStream:
         return self._finish(self._running.result())
 
 
-class A2aClient:
+class A2aClient(Closing):
     """A client of one A2A agent, of `Agent.protocols.a2a` and `Workbench.tools.a2a`. Close it, or use it in `with`.
 
         a2a = agent.protocols.a2a()
@@ -245,14 +245,6 @@ class A2aClient:
     def _call_of(self, title: str, outcome: CallOutcome) -> A2aCall:
         entry = self._session.entry
         return A2aCall(f"{entry.name} · {title}", outcome.record, outcome.result, outcome.events, self.context, entry)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<A2A client of {self.name}>"

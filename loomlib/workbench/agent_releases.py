@@ -13,6 +13,7 @@ from ..presentation.html import card
 from ..releases.ab_tests import AbTests
 from ..releases.endpoints import EndpointReleases
 from ..store import AbTestRow
+from .agent_endpoint import AgentEndpoint as AgentEndpoint
 from .context import Context
 from .frames import rows_frame
 from .wait_line import WaitLine
@@ -375,55 +376,3 @@ class AgentReleases:
     def _repr_html_(self) -> str:
         facts = [(one.name, f"version {one.version or '–'}, {one.status}") for one in self._endpoints.list()]
         return card(f"{self._entry.name} · releases", labels=self._context.labels, facts=facts)
-
-
-class AgentEndpoint:
-    """An endpoint of an agent; made by `agent.endpoint("prod")`.
-
-    Args:
-        releases: The agent's releases.
-        value: The endpoint as AgentCore described it last.
-        agent_name: The agent's name.
-    """
-
-    def __init__(self, releases: AgentReleases, value: EndpointDescription, agent_name: str) -> None:
-        self._releases, self.value, self._agent_name = releases, value, agent_name
-
-    @property
-    def name(self) -> str:
-        """The endpoint's name, the `qualifier` of a call."""
-        return self.value.name
-
-    @property
-    def version(self) -> str:
-        """The version that answers; empty when none does yet."""
-        return self.value.version
-
-    @property
-    def status(self) -> str:
-        """AWS's status when the endpoint was last read."""
-        return self.value.status
-
-    def promote(self, version: str | int | None = None, *, source: str | None = None) -> AgentEndpoint:
-        """Let this endpoint serve a version, as `agent.releases.promote` does; return it as it is then."""
-        return self._releases.promote(self.name, version, source=source)
-
-    def rollback(self) -> AgentEndpoint:
-        """Let this endpoint serve the version that it served before; return it as it is then."""
-        return self._releases.rollback(self.name)
-
-    def history(self) -> pd.DataFrame:
-        """Return the stored changes of this endpoint, newest first."""
-        return self._releases.history(self.name)
-
-    def delete(self) -> bool:
-        """Delete this endpoint; return False when it was gone."""
-        return self._releases.delete(self.name)
-
-    def __repr__(self) -> str:
-        return f"<Endpoint {self.name} of {self._agent_name}: version {self.version or '–'}, {self.status}>"
-
-    def _repr_html_(self) -> str:
-        kind = "good" if self.status == "READY" else "bad" if self.status.endswith("FAILED") else "wait"
-        facts = [("version", self.version or "–"), ("ask it", f'agent.at("{self.name}").invoke("…")')]
-        return card(f"{self._agent_name} · {self.name}", state=(kind, self.status), facts=facts)

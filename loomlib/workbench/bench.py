@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ..agents import RuntimeArn
 from ..aws import Clients
 from ..aws.authorizers import JwtAuthorizer
+from ..closing import Closing
 from ..deprecation import renamed_members, warn_renamed
 from ..errors import AgentNotFoundError, NotSupportedError
 from ..plugins import find_plugins
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .plugin_view import PluginView
 
 
-class Workbench:
+class Workbench(Closing):
     """A store, a catalog of agents and a connection to one AgentCore; made by `connect()`.
 
     Close it with `close()` or use it in `with`. A workbench holds nothing but its context, so
@@ -316,14 +316,6 @@ class Workbench:
                 warn_renamed("Workbench.ensure_agent", "bench.agent(…, deploy=True)")
                 return partial(self.agent, deploy=True)
             return renamed_members(self, WORKBENCH_MEMBERS, name)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Workbench: {' · '.join(self.context.labels) or 'AWS'}, {self.context.store.url}>"

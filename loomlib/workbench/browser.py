@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypedDict
+from typing import TypedDict
 
 from ..aws.browser_pages import open_page
 from ..aws.browsers import (
@@ -18,6 +17,7 @@ from ..aws.browsers import (
     start_browser,
     stop_browser,
 )
+from ..closing import Closing
 from ..errors import NotSupportedError
 from ..presentation.formats import size
 from ..presentation.html import picture
@@ -57,7 +57,7 @@ class BrowserOptions(TypedDict, total=False):
     profile: str
 
 
-class Browser:
+class Browser(Closing):
     """A session of a browser, started at the first call and stopped by `close()` or at the end of `with`.
 
     Playwright, or any other client of the Chrome DevTools Protocol, drives it.
@@ -165,14 +165,6 @@ class Browser:
                 profile=self.profile,
             )
         return self._started
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Browser: {self.browser}, {self.session_id or 'no session yet'}>"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ..aws.code_interpreters import MANAGED, CodeOutput, invoke_code, start_code_session, stop_code_session
+from ..closing import Closing
 from ..errors import CodeFailedError
 from ..presentation.formats import milliseconds
 from ..presentation.html import card
@@ -74,7 +74,7 @@ class CodeResult:
         return card("Code", state=state, labels=self.labels, facts=facts, text=output.text)
 
 
-class CodeInterpreter:
+class CodeInterpreter(Closing):
     """A session of a code interpreter, started at the first call and stopped by `close()` or at the end of `with`.
 
     Examples:
@@ -173,14 +173,6 @@ class CodeInterpreter:
             self.session_id = start_code_session(clients, self.interpreter, timeout_s=self.timeout_s)
         output = invoke_code(clients, self.interpreter, self.session_id, tool, arguments)
         return CodeResult(output, self._context.labels)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<CodeInterpreter: {self.interpreter}, {self.session_id or 'no session yet'}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 from urllib.parse import quote
 
 from ..agents.protocols import CallbackOptions, Callbacks
@@ -13,6 +13,7 @@ from ..aws import gateways
 from ..aws.bearer import Bearer
 from ..aws.endpoints import DEFAULT_ENDPOINT
 from ..aws.signing import SESSION_HEADER
+from ..closing import Closing
 from ..errors import RequestRejectedError
 from ..json_values import as_list, as_mapping
 from .context import Context
@@ -35,7 +36,7 @@ _OWN_ROLE: Final[Mapping[str, Any]] = {
 }
 
 
-class GatewayView:
+class GatewayView(Closing):
     """One gateway: its targets and its tools.
 
     Args:
@@ -51,14 +52,6 @@ class GatewayView:
     def __repr__(self) -> str:
         """Return its name, status and address."""
         return f"Gateway {self.value.name} ({self.value.status.lower()}, {self.value.authorizer}) at {self.value.url}"
-
-    def __enter__(self) -> Self:
-        """Return this gateway; leaving the block closes its MCP session."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close its MCP session."""
-        self.close()
 
     def close(self) -> None:
         """Close the MCP session that `tools` and `call` share."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from ..agents.protocols.mcp_session import McpSession
 from ..agents.protocols.mcp_values import Callbacks, ProgressNotification
@@ -14,6 +13,7 @@ from ..agents.protocols.measuring import CallOutcome
 from ..agents.protocols.running import RunInCaller, Running
 from ..agents.protocols.schemas import check_arguments
 from ..agents.protocols.stdio_channel import StdioChannel
+from ..closing import Closing
 from ..errors import ProtocolError, ToolNotFoundError
 from ..json_values import as_list, as_mapping, as_text
 from ..presentation.html import card
@@ -55,7 +55,7 @@ class RunningCall:
         return self._finish(self._running.result())
 
 
-class McpClient:
+class McpClient(Closing):
     """An open MCP session; made by `Agent.protocols.mcp` and `Workbench.tools.mcp`. Close it, or use it in `with`.
 
         mcp = agent.protocols.mcp()
@@ -343,14 +343,6 @@ class McpClient:
 
     def _run(self, make: Callable[[RunInCaller], Any]) -> Any:
         return Running(self._engine, make).result()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<MCP client of {self.name}: {self.server.get('name', '')}, protocol {self.protocol_version}>"

@@ -16,9 +16,9 @@ from ..memory import MemoryReader, Provenance, find_provenance, timeline_entries
 from ..memory.differences import MemoryDiff, diff_snapshots
 from ..memory.reading import since_time
 from ..memory.snapshots import MemorySnapshot, read_snapshot, take_snapshot
-from ..presentation.html import card
 from ..redaction import Redactor
 from . import memory_tables as tables
+from .memory_card import NO_EVENTS, memory_card, no_records
 from .memory_views import ProvenanceView, TimelineView
 from .wait_line import WaitLine
 
@@ -33,10 +33,6 @@ Progress = Callable[[str], None]
 PathText = str | os.PathLike[str]
 ROWS: Final = 10_000
 """Default limit of a table's rows; the newest come first."""
-_NO_EVENTS: Final = (
-    "No events. An agent writes them with CreateEvent: bedrock_agentcore's MemorySessionManager does, and so does the "
-    "blueprint assistant_with_memory."
-)
 
 
 class Memory:
@@ -73,7 +69,7 @@ class Memory:
         """Return the actors who have events in the memory."""
         actors = self.reader.actors(limit=limit, progress=progress or WaitLine())
         rows = ((actor,) for actor in actors)
-        return tables.frame(rows, tables.ACTORS, title=f"Actors of {self.name}", empty=_NO_EVENTS, limit=limit)
+        return tables.frame(rows, tables.ACTORS, title=f"Actors of {self.name}", empty=NO_EVENTS, limit=limit)
 
     def sessions(self, actor: str, *, limit: int | None = ROWS, progress: Progress | None = None) -> MemoryFrame:
         """Return an actor's memory sessions; their ids need not be those of runtime sessions.
@@ -122,7 +118,7 @@ class Memory:
         )
         rows = (tables.event_row(event) for event in events)
         title = " · ".join(filter(None, (f"Events of {self.name}", actor, session, branch and f"branch {branch}")))
-        return tables.frame(rows, tables.EVENTS, title=title, empty=_NO_EVENTS, limit=limit)
+        return tables.frame(rows, tables.EVENTS, title=title, empty=NO_EVENTS, limit=limit)
 
     def iter_events(self, actor: str | None = None, **options: Any) -> Iterator[MemoryEvent]:
         """Yield events as values, one page at a time, for memories too large for a table."""
@@ -160,7 +156,7 @@ class Memory:
         )
         rows = (tables.record_row(record, self._strategies()) for record in records)
         title = " · ".join(filter(None, (f"Records of {self.name}", namespace, actor, strategy)))
-        return tables.frame(rows, tables.RECORDS, title=title, empty=self._no_records(), limit=limit)
+        return tables.frame(rows, tables.RECORDS, title=title, empty=no_records(self.description), limit=limit)
 
     def iter_records(self, namespace: str | None = None, **options: Any) -> Iterator[MemoryRecord]:
         """Yield records as values, one page at a time."""
@@ -188,7 +184,7 @@ class Memory:
         """
         records = self.reader.search(query, namespace, actor=actor, strategy=strategy, exact=exact, top_k=top_k)
         rows = ((record.score, *tables.record_row(record, self._strategies())) for record in records)
-        return tables.frame(rows, tables.FOUND, title=f"“{query}” in {self.name}", empty=self._no_records())
+        return tables.frame(rows, tables.FOUND, title=f"“{query}” in {self.name}", empty=no_records(self.description))
 
     def timeline(
         self,
@@ -252,20 +248,8 @@ class Memory:
 
     def failed_extractions(self) -> MemoryFrame:
         """Return failed extractions (AWS lists no others)."""
-        columns = ("strategy", "actor_id", "memory_session_id", "status", "reason", "events", "job_id")
-        rows = (
-            (
-                failed_extraction.strategy_id,
-                failed_extraction.actor_id,
-                failed_extraction.session_id,
-                failed_extraction.status,
-                failed_extraction.reason,
-                len(failed_extraction.event_ids),
-                failed_extraction.job_id,
-            )
-            for failed_extraction in self.reader.failed_extractions(limit=ROWS)
-        )
-        return tables.frame(rows, columns, title=f"Failed extractions of {self.name}", empty="None failed.")
+        rows = map(tables.failed_row, self.reader.failed_extractions(limit=ROWS))
+        return tables.frame(rows, tables.FAILED, title=f"Failed extractions of {self.name}", empty="None failed.")
 
     def health(self, *, progress: Progress | None = None, **options: Any) -> HealthReport:
         """Check the memory; each finding has redacted evidence.
@@ -403,33 +387,11 @@ class Memory:
     def _strategies(self) -> dict[str, str]:
         return {strategy.strategy_id: strategy.name for strategy in self.description.strategies}
 
-    def _no_records(self) -> str:
-        if not self.description.strategies:
-            return (
-                "No records: the memory has no strategy, so nothing is extracted. "
-                'bench.memories.create(name, strategies=["semantic"]) creates one that extracts facts.'
-            )
-        names = ", ".join(template for strategy in self.description.strategies for template in strategy.namespaces)
-        return f"No records here. They are extracted some time after a turn ends, into {names}."
-
     def __repr__(self) -> str:
         return f"<Memory {self.name}: {self.status.lower()}, {len(self.description.strategies)} strategies, {self.id}>"
 
     def _repr_html_(self) -> str:
-        description = self.description
-        facts = [
-            (f"{strategy.name} ({strategy.type.lower()})", ", ".join(strategy.namespaces))
-            for strategy in description.strategies
-        ]
-        expiry = "–" if description.event_expiry_days is None else f"after {description.event_expiry_days} days"
-        return card(
-            f"Memory {description.name}",
-            state=({"ACTIVE": "good", "FAILED": "bad"}.get(description.status, "wait"), description.status.lower()),
-            labels=(*self.labels, description.region),
-            facts=[("id", description.memory_id), ("events expire", expiry), *facts],
-            note=description.failure_reason
-            or ("" if facts else "No strategy: events are stored, no records are extracted."),
-        )
+        return memory_card(self.description, self.labels)
 
 
 def _snapshot(source: MemorySnapshot | PathText) -> MemorySnapshot:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from ..aws.memory_shapes import MemoryDescription, MemoryEvent, MemoryRecord, MemorySession
+from ..aws.memory_shapes import FailedExtraction, MemoryDescription, MemoryEvent, MemoryRecord, MemorySession
 from ..memory.displays import cell_text as cell_text
 from ..memory.displays import html_table as html_table
 from ..presentation.formats import plural
@@ -40,6 +40,7 @@ USED: Final = (
     "invocation_id", "runtime_session_id", "memory_id", "record_id", "text", "where", "confidence", "because",
     "namespace", "extractor", "span_ids", "call_span_ids",
 )  # fmt: skip
+FAILED: Final = ("strategy", "actor_id", "memory_session_id", "status", "reason", "events", "job_id")
 _CATEGORIES: Final = frozenset(
     {"actor_id", "memory_session_id", "role", "branch", "namespace", "strategy", "extractor", "root_event_id"}
 )
@@ -74,6 +75,19 @@ def record_row(record: MemoryRecord, strategies: Mapping[str, str]) -> tuple[Any
         {key: value for key, value in record.metadata.items() if not key.startswith("x-loom-")} or None,
         record.record_id,
     )  # fmt: skip
+
+
+def failed_row(failed: FailedExtraction) -> tuple[Any, ...]:
+    """Return the row of a failed extraction."""
+    return (
+        failed.strategy_id,
+        failed.actor_id,
+        failed.session_id,
+        failed.status,
+        failed.reason,
+        len(failed.event_ids),
+        failed.job_id,
+    )
 
 
 def frame(

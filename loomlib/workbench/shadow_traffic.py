@@ -12,9 +12,10 @@ from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 from ..agents import FAILURES
+from ..closing import Closing
 from ..errors import InvocationFailedError, LoomError
 from ..evals.targets import Target
 from ..evals.values.answers import CaseAnswer, CaseFailure, TurnAnswer
@@ -38,7 +39,7 @@ _MOST_SESSIONS: Final = 10_000
 """Sampled sessions that are remembered."""
 
 
-class ShadowTraffic:
+class ShadowTraffic(Closing):
     """Answers callers from one agent, and asks the other one the same in the background for a sample of sessions.
 
     The agent behind never delays or fails a caller: it is asked once the caller has its answer, by threads of its own;
@@ -184,12 +185,6 @@ class ShadowTraffic:
             future.cancel()
         self._front_loop.stop()
         self._back_loop.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _shadow(self, prompt: str, session_id: str, answer: CaseAnswer, state: Mapping[str, Any] | None) -> bool:
         """Put a prompt into the queue of the agent behind. Never raises, never waits."""

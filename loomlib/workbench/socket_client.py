@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import queue
 from collections.abc import Iterator, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ..agents.protocols.running import Running
 from ..agents.protocols.socket_session import SocketMessage, SocketSession
+from ..closing import Closing
 from ..errors import PeerClosedError, ProtocolError
 from ..presentation.formats import time_limit
 from ..presentation.html import card
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..aws.engine import Engine
 
 
-class SocketClient:
+class SocketClient(Closing):
     """An open WebSocket to an agent; made by `Agent.protocols.websocket`. Close it, or use it in `with`.
 
         with agent.protocols.websocket() as ws:
@@ -100,14 +100,6 @@ class SocketClient:
                 f"{entry.name} · WebSocket", outcome.record, outcome.result, outcome.events, self.context, entry
             )
         return self._call
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<WebSocket to {self._session.entry.name}: {'open' if self.is_open else 'closed'}>"

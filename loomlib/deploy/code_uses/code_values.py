@@ -124,6 +124,20 @@ def texts_of(values: Sequence[Value]) -> tuple[CodeText, ...]:
     return tuple(dict.fromkeys(texts))
 
 
+def read_with_default(read: Value, other: Value) -> CodeText | None:
+    """Return `read or other` where one variable of the environment is read and the other is a text; else None.
+
+    Args:
+        read: The value before `or`.
+        other: The value behind it.
+    """
+    if isinstance(read, CodeText) and isinstance(other, CodeText) and len(read.parts) == 1 == len(other.parts):
+        part, default = read.parts[0], other.parts[0]
+        if isinstance(part, VariableRead) and not part.default and isinstance(default, str):
+            return CodeText(parts=(VariableRead(name=part.name, default=default),))
+    return None
+
+
 def optional_value(value: Value) -> Value:
     """Return a value with "" for variables without a value: another one is used in its place."""
     if not isinstance(value, CodeText):

@@ -18,6 +18,7 @@ from .code_values import (
     Value,
     distinct_values,
     optional_value,
+    read_with_default,
 )
 from .library_calls import library_values, method_values
 from .program import (
@@ -29,9 +30,9 @@ from .program import (
     own_nodes,
     parsed_annotation,
 )
+from .qualified_names import qualified_name
 from .values import COMPUTED, CodeText, VariableRead
 
-_MOST_NAMES: Final = 8
 _MOST_CALL_ROUNDS: Final = 4
 _MOST_ROUNDS: Final = 8
 _DEEPEST: Final = 80
@@ -100,29 +101,6 @@ class ExpressionEvaluator:
         self._nodes.append(node)
         return found
 
-    def qualified(self, node: ast.AST, scope: CodeScope, *, depth: int = 0) -> str:
-        """Return the qualified name of an imported object, such as `boto3.client`; "" for anything else.
-
-        Args:
-            node: The expression.
-            scope: Where it stands.
-            depth: How many other names of the object were followed.
-        """
-        if isinstance(node, ast.Attribute):
-            start = self.qualified(node.value, scope, depth=depth)
-            return f"{start}.{node.attr}" if start else ""
-        if isinstance(node, ast.Name):
-            found = scope.find(node.id)
-            if not found and node.id in ("str", "dict", "getattr", "list", "tuple"):
-                return node.id
-            if imported := [binding.qualified for binding in found if binding.kind == "import"]:
-                return imported[0]
-            if len(found) == 1 and found[0].kind == "value" and found[0].scope is not None and depth < _MOST_NAMES:
-                other = found[0].node  # another name of the object: make = boto3.client
-                if isinstance(other, ast.Name | ast.Attribute):
-                    return self.qualified(other, found[0].scope, depth=depth + 1)
-        return ""
-
     def arguments(self, call: ast.Call, scope: CodeScope) -> Arguments:
         """Return the arguments of a call."""
         found = Arguments()
@@ -186,13 +164,10 @@ class ExpressionEvaluator:
     def _either(self, node: ast.BoolOp, scope: CodeScope) -> Iterator[Value]:
         alternatives = [self.values(value, scope) for value in node.values]
         first, rest = alternatives[0], alternatives[1:]
-        if isinstance(node.op, ast.Or) and len(first) == 1 and len(rest) == 1 and len(rest[0]) == 1:
-            read, other = first[0], rest[0][0]
-            if isinstance(read, CodeText) and isinstance(other, CodeText) and len(read.parts) == 1 == len(other.parts):
-                part, default = read.parts[0], other.parts[0]
-                if isinstance(part, VariableRead) and not part.default and isinstance(default, str):
-                    yield CodeText(parts=(VariableRead(name=part.name, default=default),))
-                    return
+        is_default = isinstance(node.op, ast.Or) and len(first) == 1 and len(rest) == 1 and len(rest[0]) == 1
+        if is_default and (read := read_with_default(first[0], rest[0][0])) is not None:
+            yield read
+            return
         for values in alternatives:
             yield from (optional_value(value) for value in values) if isinstance(node.op, ast.Or) else values
 
@@ -211,7 +186,7 @@ class ExpressionEvaluator:
     def _subscript(self, node: ast.Subscript, scope: CodeScope) -> Iterator[Value]:
         keys = self.values(node.slice, scope)
         key = keys[0].parts[0] if len(keys) == 1 and isinstance(keys[0], CodeText) and len(keys[0].parts) == 1 else None
-        if self.qualified(node.value, scope) == "os.environ":
+        if qualified_name(node.value, scope) == "os.environ":
             read = CodeText(parts=(VariableRead(name=key, is_required=True),)) if isinstance(key, str) else COMPUTED
             yield read
             return
@@ -244,7 +219,7 @@ class ExpressionEvaluator:
                 yield from self._bound(binding)
             if found:
                 return
-        if qualified := self.qualified(node, scope):
+        if qualified := qualified_name(node, scope):
             yield from self._imported(qualified)
             return
         for value in self.values(node.value, scope):
@@ -376,7 +351,7 @@ class ExpressionEvaluator:
         elif isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") and scope.owner is not None:
                 bindings = scope.owner.names.get(node.attr, [])
-            elif qualified := self.qualified(node, scope):
+            elif qualified := qualified_name(node, scope):
                 bindings = self._bindings_of(qualified)
             else:
                 for value in self.values(node.value, scope):
@@ -386,7 +361,7 @@ class ExpressionEvaluator:
         return [*bindings, *(other for binding in imported for other in self._bindings_of(binding.qualified))]
 
     def _call(self, node: ast.Call, scope: CodeScope) -> Iterator[Value]:
-        qualified = self.qualified(node.func, scope)
+        qualified = qualified_name(node.func, scope)
         place = (scope.module.file, node.lineno)
         if qualified:
             made = library_values(qualified, self.arguments(node, scope), place)

@@ -21,6 +21,7 @@ from .code_values import (
 )
 from .evaluation import ExpressionEvaluator
 from .program import CodeProgram, CodeScope, read_program
+from .qualified_names import qualified_name
 from .resource_methods import ACTIONS_OF_RESOURCES, BOUND_PARAMETERS
 from .sdk_classes import SdkCallable, find_sdk_callable
 from .values import COMPUTED, SIGNED_REQUEST, UNSEEN_CALLS, CodeText, CodeUse, CodeUses, UnresolvedUse
@@ -107,7 +108,7 @@ class _Finder:
                 else:
                     what = "Which service this client is of is decided at run time"
                     self.report(file, line, what, f"name the service in the code, or {_WRITE_PERMISSION}")
-        qualified = evaluator.qualified(call.func, scope)
+        qualified = qualified_name(call.func, scope)
         if qualified.startswith("botocore.auth.SigV4") and qualified.endswith("Auth"):
             self._signed(call, scope)
         if (sdk := find_sdk_callable(qualified)) is not None:

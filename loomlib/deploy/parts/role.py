@@ -7,22 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...aws import Clients
-from ...aws.roles import (
-    RoleDescription,
-    create_role,
-    delete_role,
-    describe_role,
-    put_role_policy,
-    put_role_trust,
-    tag_role,
-)
+from ...aws.roles import RoleDescription
 from ...aws.runtime_requests import SettingChange
-from ...errors import DeployError
 from ..journal import DeployJournal, Intent
-from ..names import AGENT_TAG, agent_tags, role_name
+from ..names import agent_tags, role_name
 from ..policies import RolePolicy
 from ..spec import AgentSpec
 from ..steps import PlanStep
+from .agent_role import AgentRole
 from .part import Report
 
 
@@ -42,11 +34,12 @@ class RolePart:
         self._policy: Mapping[str, Any] = policy.document() if policy else {}
         self._trust: Mapping[str, Any] = policy.trust if policy else {}
         self._name = role_name(spec.name, clients.region)
+        self._role = AgentRole(clients, spec, self.kind, self._name)
 
     @property
     def arn(self) -> str:
         """The role's ARN, also before it exists."""
-        return f"arn:aws:iam::{self._clients.account_id()}:role/{self._name}"
+        return self._role.arn
 
     def look(self) -> PlanStep:
         """Compare the role's trust, permissions and tags."""
@@ -59,45 +52,18 @@ class RolePart:
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Create the role, or replace its trust and permissions."""
         report("creating the role" if step.action == "make" else "changing the role")
-        tags, role = agent_tags(self._spec), self._own()
-        if role is None:
-            journal.add(Intent(kind=self.kind, name=self._name, action="make"))
-            about = f"The agent {self._spec.name} in {self._clients.region}; made by Loom"
-            create_role(self._clients, self._name, trust=self._trust, description=about, tags=tags)
-        else:
-            before = {"trust": role.trust, "policy": role.policy, "tags": role.tags}
-            journal.add(Intent(kind=self.kind, name=self._name, action="change", before=before))
-            if role.trust != self._trust:
-                put_role_trust(self._clients, self._name, self._trust)
-            if not tags.items() <= role.tags.items():
-                tag_role(self._clients, self._name, tags)
-        put_role_policy(self._clients, self._name, self._policy)
+        about = f"The agent {self._spec.name} in {self._clients.region}; made by Loom"
+        self._role.put(self._own(), journal, trust=self._trust, policy=self._policy, description=about)
 
     def undo(self, intent: Intent, report: Report) -> str:
         """Delete the role, or restore its trust and permissions."""
-        role = describe_role(self._clients, intent.name)
-        if role is None:
-            return ""
-        if role.tags.get(AGENT_TAG) != self._spec.name:
-            return f"kept the role {intent.name}, which Loom did not make"
-        if intent.action == "make":
-            report("deleting the role")
-            delete_role(self._clients, intent.name)
-            return f"deleted the role {intent.name}"
-        report("restoring the role")
-        put_role_trust(self._clients, intent.name, intent.before["trust"])
-        put_role_policy(self._clients, intent.name, intent.before["policy"])
-        return f"restored the role {intent.name}"
+        return self._role.undo(intent, report)
 
     def _own(self) -> RoleDescription | None:
-        role = describe_role(self._clients, self._name)
-        if role is not None and role.tags.get(AGENT_TAG) != self._spec.name:
-            raise DeployError(
-                "The account has a role of the agent's name that Loom did not make",
-                on=self._name,
-                try_=f'use it as it is: role="{role.arn}", or deploy the agent under another name',
-            )
-        return role
+        return self._role.find(
+            "The account has a role of the agent's name that Loom did not make",
+            lambda role: f'use it as it is: role="{role.arn}", or deploy the agent under another name',
+        )
 
     def _changes(self, role: RoleDescription | None) -> Iterator[SettingChange]:
         known = role or RoleDescription(name=self._name, arn=self.arn)

@@ -6,21 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...aws import Clients
-from ...aws.roles import (
-    RoleDescription,
-    create_role,
-    delete_role,
-    describe_role,
-    put_role_policy,
-    put_role_trust,
-    tag_role,
-)
+from ...aws.roles import RoleDescription
 from ...aws.runtime_requests import SettingChange
-from ...errors import DeployError
 from ..journal import DeployJournal, Intent
-from ..names import AGENT_TAG, agent_tags
+from ..names import agent_tags
 from ..spec import AgentSpec
 from ..steps import PlanStep
+from .agent_role import AgentRole
 from .part import Report
 
 
@@ -46,7 +38,8 @@ class ServiceRolePart:
         trust: Mapping[str, Any],
         policy: Mapping[str, Any],
     ) -> None:
-        self._clients, self._spec, self._kind, self._name = clients, spec, kind, name
+        self._spec, self._kind, self._name = spec, kind, name
+        self._role = AgentRole(clients, spec, kind, name)
         self._trust, self._policy = trust, policy
 
     @property
@@ -57,7 +50,7 @@ class ServiceRolePart:
     @property
     def arn(self) -> str:
         """The role's ARN, also before it exists."""
-        return f"arn:aws:iam::{self._clients.account_id()}:role/{self._name}"
+        return self._role.arn
 
     def look(self) -> PlanStep:
         """Compare the role's trust, permissions and tags."""
@@ -70,43 +63,18 @@ class ServiceRolePart:
     def carry_out(self, step: PlanStep, journal: DeployJournal, report: Report) -> None:
         """Create the role, or replace its trust and permissions."""
         report(f"{'creating' if step.action == 'make' else 'changing'} the {self.kind}")
-        tags, role = agent_tags(self._spec), self._own()
-        if role is None:
-            journal.add(Intent(kind=self.kind, name=self._name, action="make"))
-            about = f"The {self.kind} of the agent {self._spec.name}; made by Loom"
-            create_role(self._clients, self._name, trust=self._trust, description=about, tags=tags)
-        else:
-            before = {"trust": role.trust, "policy": role.policy}
-            journal.add(Intent(kind=self.kind, name=self._name, action="change", before=before))
-            put_role_trust(self._clients, self._name, self._trust)
-            tag_role(self._clients, self._name, tags)
-        put_role_policy(self._clients, self._name, self._policy)
+        about = f"The {self.kind} of the agent {self._spec.name}; made by Loom"
+        self._role.put(self._own(), journal, trust=self._trust, policy=self._policy, description=about)
 
     def undo(self, intent: Intent, report: Report) -> str:
         """Delete the role, or restore its trust and permissions."""
-        role = describe_role(self._clients, intent.name)
-        if role is None:
-            return ""
-        if role.tags.get(AGENT_TAG) != self._spec.name:
-            return f"kept the role {intent.name}, which Loom did not make"
-        if intent.action == "make":
-            report(f"deleting the {self.kind}")
-            delete_role(self._clients, intent.name)
-            return f"deleted the role {intent.name}"
-        report(f"restoring the {self.kind}")
-        put_role_trust(self._clients, intent.name, intent.before["trust"])
-        put_role_policy(self._clients, intent.name, intent.before["policy"])
-        return f"restored the role {intent.name}"
+        return self._role.undo(intent, report)
 
     def _own(self) -> RoleDescription | None:
-        role = describe_role(self._clients, self._name)
-        if role is not None and role.tags.get(AGENT_TAG) != self._spec.name:
-            raise DeployError(
-                f"The account has a role of the name of the {self.kind} that Loom did not make",
-                on=self._name,
-                try_="rename that role, or deploy the agent under another name",
-            )
-        return role
+        return self._role.find(
+            f"The account has a role of the name of the {self.kind} that Loom did not make",
+            lambda _: "rename that role, or deploy the agent under another name",
+        )
 
     def _changes(self, role: RoleDescription) -> Iterator[SettingChange]:
         if role.trust != self._trust:

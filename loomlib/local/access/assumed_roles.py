@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 from typing import Final
 
+from ..tenancy import acting_tenant
 from .keys import Key, Keyring, SessionPrincipal
 from .permissions import role_statements
 
@@ -16,7 +17,7 @@ class AssumedRoles:
     """Makes the keys of `AssumeRole` valid.
 
     A role that was created in the local IAM may do what its policies say. Any other role of the owner's may do
-    everything in its account; a session cannot assume one.
+    everything in its account; a session cannot assume one. A tenant that assumes a role stays that tenant.
 
     Args:
         keys: The keys that are valid.
@@ -38,7 +39,9 @@ class AssumedRoles:
         if len(given) < len(_MEMBERS):
             return  # an error
         account_id = role_arn.split(":")[4]
-        principal = SessionPrincipal(mark=given["Arn"].rpartition("/")[2], runtime_id="", role_arn=role_arn)
+        principal = SessionPrincipal(
+            mark=given["Arn"].rpartition("/")[2], runtime_id="", role_arn=role_arn, tenant=acting_tenant() or ""
+        )
         if role_statements(principal) is None:
             if caller is not None:
                 return

@@ -26,6 +26,7 @@ class SessionPrincipal:
         session_id: The runtime session id.
         group: Its log group.
         named: The values of its runtime's variables: memories and runtimes named there are given to it.
+        tenant: The tenant for which a role was assumed; empty where the session or the role says it.
     """
 
     mark: str
@@ -34,6 +35,7 @@ class SessionPrincipal:
     session_id: str = ""
     group: str = ""
     named: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    tenant: str = ""
 
     @property
     def account_id(self) -> str:

@@ -52,6 +52,23 @@ def require(
     )
 
 
+def require_owner(principal: SessionPrincipal | None, action: str) -> None:
+    """Refuse all callers but the owner: IAM has no such action, so no role allows it, not by `*` either.
+
+    Args:
+        principal: The session that calls; None for the owner.
+        action: A name of the action, for the message.
+
+    Raises:
+        RefusedError: A session or an assumed role calls.
+    """
+    if principal is not None:
+        message = (
+            f"User: {principal.arn} is not authorized to perform: {action} because only the owner of the service is"
+        )
+        raise refusal("denied", "loom", message)
+
+
 def identity_decision(
     principal: SessionPrincipal | None,
     action: str,
@@ -91,6 +108,12 @@ def role_statements(principal: SessionPrincipal) -> list[PolicyStatement] | None
     ]
     documents = [*role.policies.values(), *(version.document for version in managed)]
     return [statement for document in documents for statement in read_statements(document)]
+
+
+def role_tags(principal: SessionPrincipal) -> dict[str, str]:
+    """Return the tags of a role that was created in the local IAM; none of any other."""
+    role = _local_role(principal)
+    return {} if role is None else {str(tag["Key"]): str(tag["Value"]) for tag in role.tags or ()}
 
 
 def caller_identity(principal: SessionPrincipal) -> dict[str, str]:

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 from ..resources import ResourceRecord
 from ..resources.naming import Place
 from ..resources.store import ResourceStore
+from ..tenancy import sees_resource
 from ..wire import invalid, not_found
 from .conditions import holds, unknown_operators
 from .errors import refusal
@@ -174,7 +175,7 @@ class ResourcePolicies:
     def _resource(self, parameters: Mapping[str, Any], place: Place) -> ResourceRecord:
         arn = str(parameters["resourceArn"])
         record = self._store.of_arn(arn)
-        if record is None or record.kind == KIND or record.place != place:
+        if record is None or record.kind == KIND or record.place != place or not sees_resource(record.tenant):
             raise not_found(f"Resource not found: {arn}")
         if record.kind not in _KINDS:
             raise invalid(f"Resource policies are for {', '.join(_KINDS)}; {arn} is a {record.kind}")

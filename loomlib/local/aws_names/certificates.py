@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Final
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from loomlib.certificates import certificate_pem, key_pem, make_authority, make_server_certificate, new_key
 
 from ..private_files import write_private
 from ..sandbox.variables import EXPORTED_FOLDER
 from .hosts import DOMAINS
 
-_LIFE: Final = timedelta(days=365)
 _RENEWED_BEFORE: Final = timedelta(days=30)
 _MOST_CONTEXTS: Final = 64
 
@@ -44,7 +44,7 @@ class Authority:
     @property
     def pem(self) -> bytes:
         """The certificate that clients have to trust."""
-        return self.certificate.public_bytes(serialization.Encoding.PEM)
+        return certificate_pem(self.certificate)
 
     def context(self, host: str) -> ssl.SSLContext:
         """Return what a server needs to speak TLS under a host name."""
@@ -57,7 +57,7 @@ class Authority:
     def _read(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate] | None:
         try:
             content = self._file.read_bytes()
-            key = serialization.load_pem_private_key(content, None)
+            key = load_pem_private_key(content, None)
             certificate = x509.load_pem_x509_certificate(content)
         except (OSError, ValueError):
             return None
@@ -75,34 +75,21 @@ class Authority:
             os.close(lock)
 
     def _make(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
-        key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Loom local AgentCore")])
-        certificate = (
-            _builder(name, name, key.public_key(), key.public_key())
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(_usage(signs=True), critical=True)
-            .add_extension(x509.NameConstraints([x509.DNSName(domain) for domain in DOMAINS], None), critical=True)
-            .sign(key, hashes.SHA256())
-        )
-        write_private(self._file, _pem(key) + certificate.public_bytes(serialization.Encoding.PEM))
+        key = new_key()
+        certificate = make_authority("Loom local AgentCore", key, [x509.DNSName(domain) for domain in DOMAINS])
+        write_private(self._file, key_pem(key) + certificate_pem(certificate))
         return key, certificate
 
     def _new_context(self, host: str) -> ssl.SSLContext:
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "AWS, answered by Loom")])
-        certificate = (
-            _builder(subject, self.certificate.subject, key.public_key(), self._key.public_key())
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_usage(signs=False), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
-            .sign(self._key, hashes.SHA256())
+        key = new_key()
+        certificate = make_server_certificate(
+            "AWS, answered by Loom", key, [x509.DNSName(host)], authority=self.certificate, signer=self._key
         )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
         with tempfile.NamedTemporaryFile(dir=self._file.parent) as file:  # the module `ssl` reads files only
-            file.write(_pem(key) + certificate.public_bytes(serialization.Encoding.PEM))
+            file.write(key_pem(key) + certificate_pem(certificate))
             file.flush()
             context.load_cert_chain(file.name)
         return context
@@ -137,40 +124,3 @@ def _content(name: str) -> bytes:
         return Path(name).read_bytes()
     except OSError:
         return b""
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey, of_issuer: ec.EllipticCurvePublicKey
-) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(public)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + _LIFE)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(of_issuer), critical=False)
-    )
-
-
-def _usage(*, signs: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not signs,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )

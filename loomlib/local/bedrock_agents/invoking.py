@@ -10,6 +10,7 @@ from typing import Any, Final
 from ..models.reply import encode_event, encode_exception
 from ..paging import page_request
 from ..resources import Place, ResourceRecord
+from ..tenancy import acting_for, new_tenant
 from ..wire import LiveStream, RefusedError, conflict, invalid, not_found, not_implemented
 from .code_sandbox import file_part, read_uploads
 from .memories import AgentMemories, has_memory, shown_summary
@@ -67,7 +68,7 @@ class AgentInvocations:
         memory_id: str = parameters.get("memoryId") or ""
         if memory_id and not has_memory(version):
             raise invalid(f"The agent {version.id} has no memory: set its memoryConfiguration, or omit memoryId")
-        memory = await self._memories.recent(alias, version, memory_id) if memory_id else []
+        memory = await self._memories.recent(alias, version, memory_id, tenant=new_tenant()) if memory_id else []
         uploads, documents = await read_uploads(state.get("files") or (), place)
         idle_s: float = version.document["idleSessionTTLInSeconds"]
         session = self._sessions.session(place, alias.arn, session_id, idle_s=idle_s)
@@ -96,7 +97,8 @@ class AgentInvocations:
         turn = AgentTurn(self._services, session, request)
         session.busy = True
         if (oldest := self._sessions.take_oldest()) is not None:
-            await self._services.sandboxes.end(oldest)
+            with acting_for(oldest.tenant):
+                await self._services.sandboxes.end(oldest)
         return LiveStream(_events(turn, session, traced=bool(parameters.get("enableTrace"))), headers)
 
     async def get_agent_memory(self, parameters: Mapping[str, Any], place: Place) -> dict[str, Any]:
@@ -125,7 +127,7 @@ class AgentInvocations:
 
     async def _end_idle(self, alias: ResourceRecord, place: Place) -> None:
         """End the sessions with an alias that were idle for too long."""
-        for session_id, session in self._sessions.take_over(place, alias.arn).items():
+        for session_id, session in self._sessions.take_over(place, alias.arn):
             try:
                 await self._end(alias, session_id, session)
             except RefusedError as refused:  # the request that came is about another session
@@ -133,16 +135,17 @@ class AgentInvocations:
 
     async def _end(self, alias: ResourceRecord, session_id: str, session: AgentSession) -> None:
         """Keep the summary of a session that is over, and stop its sandboxes."""
-        await self._services.sandboxes.end(session)
-        await self._memories.keep(self._services, alias, session_id, session)
+        with acting_for(session.tenant):
+            await self._services.sandboxes.end(session)
+            await self._memories.keep(self._services, alias, session_id, session)
 
     def _alias(self, parameters: Mapping[str, Any], place: Place) -> ResourceRecord:
         """Return the alias that a request names."""
         agent_id, alias_id = parameters["agentId"], parameters["agentAliasId"]
-        agent = self._services.store.find(AGENT.noun, place, agent_id)
+        agent = self._services.store.visible(AGENT.noun, place, agent_id)
         if agent is None:
             raise not_found(f"Agent not found: {agent_id}")
-        alias = self._services.store.find(AGENT_ALIAS.noun, place, alias_id, parent=agent.arn)
+        alias = self._services.store.visible(AGENT_ALIAS.noun, place, alias_id, parent=agent.arn)
         if alias is None:
             raise not_found(f"Agent alias not found in {agent_id}: {alias_id}")
         return alias

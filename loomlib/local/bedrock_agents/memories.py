@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from urllib.parse import quote
 
 from ..resources import Place, ResourceRecord
 from ..resources.store import ResourceStore
+from ..tenancy import acting_for, owns_row
 from .prompts import step_settings
 from .services import AgentServices
 from .sessions import AgentSession
@@ -60,7 +62,9 @@ class AgentMemories:
         self._store = store
 
     async def summaries(self, alias: ResourceRecord, memory_id: str) -> list[SessionSummary]:
-        """Return the summaries of a memory, the newest session first; those whose time is over are forgotten.
+        """Return the summaries of a memory that the request may read, the newest session first.
+
+        Expired summaries are deleted.
 
         Args:
             alias: The agent's alias.
@@ -75,12 +79,13 @@ class AgentMemories:
                 kept.append(summary)
         return sorted(kept, key=lambda summary: summary.started_at, reverse=True)
 
-    async def recent(self, alias: ResourceRecord, version: AgentVersion, memory_id: str) -> list[str]:
-        """Return the texts of the summaries that the agent's prompts contain, the newest first."""
+    async def recent(self, alias: ResourceRecord, version: AgentVersion, memory_id: str, *, tenant: str) -> list[str]:
+        """Return the texts of a tenant's summaries that the agent's prompts contain, the newest first."""
         memory: Mapping[str, Any] = version.document.get("memoryConfiguration") or {}
         configured: Mapping[str, Any] = memory.get("sessionSummaryConfiguration") or {}
         most: int = configured.get("maxRecentSessions") or _RECENT
-        return [summary.text for summary in (await self.summaries(alias, memory_id))[:most]]
+        with acting_for(tenant):
+            return [summary.text for summary in (await self.summaries(alias, memory_id))[:most]]
 
     async def keep(
         self, services: AgentServices, alias: ResourceRecord, session_id: str, session: AgentSession
@@ -98,16 +103,17 @@ class AgentMemories:
             return
         memory: Mapping[str, Any] = version.document.get("memoryConfiguration") or {}
         days: object = memory.get("storageDays")
-        former = await self.recent(alias, version, session.memory_id)
+        former = await self.recent(alias, version, session.memory_id, tenant=session.tenant)
         text = await _summarized(services, version, session, former, alias.place)
         moment = datetime.now(UTC)
-        arn = f"{alias.arn}/memory/{session.memory_id}/{session_id}"
+        of = f"{session.memory_id}/{session_id}" + (f"/{quote(session.tenant, safe='')}" if session.tenant else "")
+        arn = f"{alias.arn}/memory/{of}"
         record = ResourceRecord(
             kind=_KIND,
             region=alias.region,
             parent=alias.arn,
-            id=f"{session.memory_id}/{session_id}",
-            name=f"{session.memory_id}/{session_id}",
+            id=of,
+            name=of,
             arn=arn,
             document={
                 "memoryId": session.memory_id,
@@ -118,6 +124,7 @@ class AgentMemories:
             },
             created_at=moment,
             updated_at=moment,
+            tenant=session.tenant,
         )
         if same := self._store.of_arn(arn):  # the session's id was used again
             record = replace(record, number=same.number, created_at=same.created_at)
@@ -137,6 +144,7 @@ class AgentMemories:
 
     def _records(self, alias: ResourceRecord, memory_id: str) -> Sequence[ResourceRecord]:
         records = self._store.records(_KIND, parent=alias.arn)
+        records = [record for record in records if owns_row(record.tenant)]
         return [record for record in records if memory_id in ("", record.document["memoryId"])]
 
 

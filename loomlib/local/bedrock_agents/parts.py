@@ -117,7 +117,7 @@ class AgentParts:
         Raises:
             RefusedError: There is none such (404).
         """
-        if record := self._store.find(AGENT.noun, place, parameters["agentId"]):
+        if record := self._store.visible(AGENT.noun, place, parameters["agentId"]):
             return record
         raise not_found(f"Agent not found: {parameters['agentId']}")
 
@@ -154,7 +154,7 @@ class AgentParts:
         if agent.document.get("agentCollaboration", "DISABLED") == "DISABLED":
             raise invalid(f"The agent {agent.id} is no supervisor; set its agentCollaboration to SUPERVISOR first")
         arn: str = document["agentDescriptor"].get("aliasArn") or ""
-        alias = self._store.find(AGENT_ALIAS.noun, agent.place, arn) if arn else None
+        alias = self._store.visible(AGENT_ALIAS.noun, agent.place, arn) if arn else None
         if alias is None:
             raise not_found(f"Agent alias not found: {arn}")
         if alias.id == TEST_ALIAS:

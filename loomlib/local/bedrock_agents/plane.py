@@ -88,7 +88,7 @@ class AgentPlane:
         return {"agentId": agent.id, "agentVersion": version, "agentStatus": "DELETING"}
 
     def _find(self, parameters: Mapping[str, Any], place: Place) -> ResourceRecord:
-        if record := self._store.find(AGENT.noun, place, parameters["agentId"]):
+        if record := self._store.visible(AGENT.noun, place, parameters["agentId"]):
             return record
         raise not_found(f"Agent not found: {parameters['agentId']}")
 

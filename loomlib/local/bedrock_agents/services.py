@@ -135,7 +135,7 @@ class AgentServices:
         Raises:
             RefusedError: There is none such (424).
         """
-        alias = self.store.find(AGENT_ALIAS.noun, place, arn)
+        alias = self.store.visible(AGENT_ALIAS.noun, place, arn)
         agent = self.store.of_arn(alias.parent) if alias is not None else None
         if alias is None or agent is None or agent.kind != AGENT.noun:
             raise dependency_failed(f"Agent alias not found: {arn}", arn)

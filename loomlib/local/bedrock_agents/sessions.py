@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..resources import Place
+from ..tenancy import new_tenant
 from .versions import AgentVersion
 
 _MOST_SESSIONS: Final = 1_000
@@ -53,6 +54,7 @@ class AgentSession:
         uploads: Files for the code interpreter that it does not have yet: their contents in base64, by name.
         downloads: Files that the current turn's code made, likewise.
         sandbox: The code interpreter's session, and where it is; None without one.
+        tenant: The tenant that began it; "" for none.
         memory_id: The memory in which the session's summary is kept; "" without one.
         agent: The version that has answered; None before the first turn.
         started_at: When it began, in seconds since 1970.
@@ -71,6 +73,7 @@ class AgentSession:
     uploads: dict[str, str] = field(default_factory=dict[str, str])
     downloads: dict[str, str] = field(default_factory=dict[str, str])
     sandbox: tuple[str, Place] | None = None
+    tenant: str = ""
     memory_id: str = ""
     agent: AgentVersion | None = None
     started_at: float = field(default_factory=time.time)
@@ -89,11 +92,11 @@ class AgentSession:
 
     def collaborator(self, name: str) -> AgentSession:
         """Return the session of a collaborator."""
-        return self.collaborators.setdefault(name, AgentSession())
+        return self.collaborators.setdefault(name, AgentSession(tenant=self.tenant))
 
 
 class AgentSessions:
-    """The sessions of all agents, in memory: they end with the service.
+    """The sessions of all agents, in memory: they end with the service. Two tenants' sessions may have the same id.
 
     Args:
         clock: A clock in seconds.
@@ -101,10 +104,10 @@ class AgentSessions:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._sessions: OrderedDict[tuple[Place, str, str], AgentSession] = OrderedDict()
+        self._sessions: OrderedDict[tuple[Place, str, str, str], AgentSession] = OrderedDict()
 
     def session(self, place: Place, alias: str, name: str, *, idle_s: float) -> AgentSession:
-        """Return a session; a new one if there is none.
+        """Return a session of the tenant for whom the request acts; a new one if there is none.
 
         Args:
             place: Region and account.
@@ -112,14 +115,14 @@ class AgentSessions:
             name: The session's id.
             idle_s: How long a session is kept without use.
         """
-        key = (place, alias, name)
-        session = self._sessions.setdefault(key, AgentSession())
+        key = (place, alias, name, new_tenant())
+        session = self._sessions.setdefault(key, AgentSession(tenant=new_tenant()))
         session.used_at, session.idle_s = self._clock(), idle_s
         self._sessions.move_to_end(key)
         return session
 
-    def take_over(self, place: Place, alias: str) -> dict[str, AgentSession]:
-        """Forget the sessions with an alias that were idle for too long, and return them by id."""
+    def take_over(self, place: Place, alias: str) -> list[tuple[str, AgentSession]]:
+        """Remove the idle sessions of an alias, of all tenants, and return them with their ids."""
         now = self._clock()
         over = {
             key: session
@@ -128,7 +131,7 @@ class AgentSessions:
         }
         for key in over:
             del self._sessions[key]
-        return {key[2]: session for key, session in over.items()}
+        return [(key[2], session) for key, session in over.items()]
 
     def take_oldest(self) -> AgentSession | None:
         """Forget the session that was not used for the longest time and return it, if there are too many."""
@@ -136,5 +139,5 @@ class AgentSessions:
         return self._sessions.pop(idle[0]) if len(self._sessions) > _MOST_SESSIONS and idle else None
 
     def end(self, place: Place, alias: str, name: str) -> AgentSession | None:
-        """Forget a session and return it."""
-        return self._sessions.pop((place, alias, name), None)
+        """Forget a session of the tenant for whom the request acts, and return it."""
+        return self._sessions.pop((place, alias, name, new_tenant()), None)

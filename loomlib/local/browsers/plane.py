@@ -20,6 +20,7 @@ from ..paging import page_request
 from ..resources import Place, ResourceRecord
 from ..resources.store import ResourceStore
 from ..sessions.place import SessionPlace
+from ..tenancy import new_tenant, owns_row
 from ..wire import RefusedError, conflict, not_found
 from .chromium import BrowserStartError
 from .devtools import BrowserGoneError, CommandError
@@ -57,7 +58,7 @@ class BrowserPlane:
         self._spans = spans
         self._running: dict[str, BrowserSession] = {}
         self._known: dict[str, BrowserSession] = {}  # also those that have ended, the oldest first
-        self._tokens: dict[tuple[Place, str], tuple[str, asyncio.Future[BrowserSession]]] = {}
+        self._tokens: dict[tuple[Place, str, str], tuple[str, asyncio.Future[BrowserSession]]] = {}
         self._saving: set[str] = set()
         self._recordings: dict[str, asyncio.Future[None]] = {}
         self._closing = False
@@ -67,18 +68,19 @@ class BrowserPlane:
         began_ns = time.time_ns()
         browser = self.browser(parameters["browserIdentifier"], place)
         token, digest = parameters.get("clientToken") or "", _digest(parameters)
-        if token and (former := self._tokens.get((place, token))) is not None:
+        key = (place, new_tenant(browser.tenant), token)
+        if token and (former := self._tokens.get(key)) is not None:
             if former[0] != digest:
                 raise conflict("clientToken was used already, with other parameters")
             session = await asyncio.shield(former[1])
             return self._shown(session, "browserIdentifier", "sessionId", "createdAt", "streams")
         starting: asyncio.Future[BrowserSession] = asyncio.get_running_loop().create_future()
         if token:
-            self._tokens[place, token] = digest, starting
+            self._tokens[key] = digest, starting
         try:
             session = await self._start(browser, parameters, place)
         except BaseException as failure:
-            self._tokens.pop((place, token), None)
+            self._tokens.pop(key, None)
             if not starting.done():
                 starting.set_exception(failure) if isinstance(failure, RefusedError) else starting.cancel()
                 starting.exception() if not starting.cancelled() else None
@@ -101,6 +103,7 @@ class BrowserPlane:
             for session in reversed(self._known.values())
             if (session.settings.place, session.settings.browser_id) == (place, browser.id)
             and (wanted is None or (wanted == "READY") == session.is_ready)
+            and owns_row(session.settings.tenant)
             and (request.after is None or session.id < request.after[0])
         ]
         names = ("browserIdentifier", "sessionId", "name", "status", "createdAt", "lastUpdatedAt")
@@ -165,7 +168,7 @@ class BrowserPlane:
         for preset in BROWSER.presets_in(place.region):
             if identifier in (preset.id, preset.arn):
                 return preset
-        record = self._resources.find("Browser", place, identifier)
+        record = self._resources.visible("Browser", place, identifier)
         if record is None:
             raise not_found(f"Browser not found: {identifier}")
         return record
@@ -174,10 +177,14 @@ class BrowserPlane:
         """Return a session of a browser.
 
         Raises:
-            RefusedError: There is none.
+            RefusedError: There is none, or it is another tenant's.
         """
         browser, session = self.browser(identifier, place), self._known.get(session_id)
-        if session is None or (session.settings.place, session.settings.browser_id) != (place, browser.id):
+        if (
+            session is None
+            or (session.settings.place, session.settings.browser_id) != (place, browser.id)
+            or not owns_row(session.settings.tenant)
+        ):
             raise not_found(f"Browser session not found: {session_id}")
         return session
 
@@ -227,6 +234,7 @@ class BrowserPlane:
             name=parameters.get("name") or "",
             timeout_s=parameters.get("sessionTimeoutSeconds") or _TIMEOUT_S,
             viewport=(size["width"], size["height"]) if size else _VIEWPORT,
+            tenant=new_tenant(browser.tenant),
             profile_id=profile.id if profile else "",
         )
         session = BrowserSession(self._sessions, settings, self._forget)
@@ -257,7 +265,7 @@ class BrowserPlane:
         identifier = parameters.get("profileIdentifier") or configuration.get("profileIdentifier", "")
         if not identifier:
             return None
-        record = self._resources.find("BrowserProfile", place, identifier)
+        record = self._resources.visible("BrowserProfile", place, identifier)
         if record is None:
             raise not_found(f"Browser profile not found: {identifier}")
         return record

@@ -36,6 +36,7 @@ class SessionSettings:
         name: The session's name; empty without one.
         timeout_s: Seconds after which it ends.
         viewport: Width and height of the pages.
+        tenant: The tenant that owns it; empty for none.
         profile_id: The saved profile that it begins with; empty for a new one.
     """
 
@@ -45,6 +46,7 @@ class SessionSettings:
     name: str
     timeout_s: int
     viewport: tuple[int, int]
+    tenant: str
     profile_id: str = ""
 
 

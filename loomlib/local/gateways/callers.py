@@ -14,6 +14,7 @@ from ..identity.addresses import IssuerError
 from ..identity.inbound import AuthorizerRules, InboundAuthorizer
 from ..otlp.caller_spans import trace_of
 from ..resources import ResourceRecord
+from ..tenancy import acting_for, sees_resource
 from ..wire import ChallengeError, RefusedError, Send, not_found, send_json
 
 _SERVICE: Final = "bedrock-agentcore"
@@ -85,6 +86,13 @@ class GatewayCallers:
             bearer=caller.bearer or "",
             fields={name: ", ".join(values) for name, values in caller.fields.items()},
         )
+
+    def sees(self, caller: Caller, gateway: ResourceRecord) -> bool:
+        """Return whether a caller can see a gateway. A signed caller sees those of its own tenant and shared ones."""
+        if caller.key is None:
+            return True  # the gateway's authorizer decides
+        with acting_for(self._inbound.tenant_for(caller.principal)):
+            return sees_resource(gateway.tenant)
 
     async def send_metadata(self, gateway: ResourceRecord, address: str, send: Send) -> None:
         """Send what says which authorization server a gateway trusts.

@@ -140,9 +140,10 @@ class TargetCredentials:
     def _role_key(self, gateway: ResourceRecord) -> Key:
         """Return the key of a gateway's role; a role that is not in the local IAM may do all, as with `AssumeRole`."""
         role: str = gateway.document["roleArn"]
-        principal = SessionPrincipal(mark=f"gateway-{gateway.id}", runtime_id="", role_arn=role)
-        known = principal if role_statements(principal) is not None else None
-        name = f"{role} {known is not None}"
+        principal = SessionPrincipal(mark=f"gateway-{gateway.id}", runtime_id="", role_arn=role, tenant=gateway.tenant)
+        # A tenant's gateway never signs as the owner, whom no tenant limits.
+        known = principal if gateway.tenant or role_statements(principal) is not None else None
+        name = f"{role} {gateway.tenant} {known is not None}"
         if name not in self._role_keys:
             key = Key(
                 access_key="ASIA" + secrets.token_hex(8).upper(),

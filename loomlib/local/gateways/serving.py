@@ -54,7 +54,12 @@ class Gateways:
         """
         path = gateway_path(scope)
         gateway = self._store.of_id(GATEWAY.noun, path[0]) if path else None
-        if path is None or gateway is None or (caller.region and caller.region != gateway.region):
+        if (
+            path is None
+            or gateway is None
+            or (caller.region and caller.region != gateway.region)
+            or not self._callers.sees(caller, gateway)
+        ):
             raise not_found(f"Gateway not found: {path[0] if path else ''}")
         address = f"{address_of(caller.header('host'))}/gateways/{gateway.id}"
         if path[1] == METADATA_PATH:

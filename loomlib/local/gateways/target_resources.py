@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from ..resources import Behaviour, Draft, ResourceRecord, SettlementError
 from ..resources.store import ResourceStore
+from ..tenancy import sees_resource
+from ..wire import not_found
 from .http_targets import check_http_target, check_new_target, http_configuration
 from .tools import GatewayTool, TargetError
 
@@ -38,6 +40,7 @@ class GatewayTargetBehaviour(Behaviour):
         """Refuse an HTTP target that the gateway cannot have."""
         assert draft.parent is not None
         check_new_target(draft.parent, draft.record.name, draft.parameters["targetConfiguration"])
+        self._check_providers(draft)
 
     async def before_update(self, draft: Draft) -> None:
         """Take a new name, and note whether the target is synchronized."""
@@ -51,6 +54,21 @@ class GatewayTargetBehaviour(Behaviour):
         )
         assert draft.parent is not None
         check_new_target(draft.parent, draft.record.name, document["targetConfiguration"])
+        self._check_providers(draft)
+
+    def _check_providers(self, draft: Draft) -> None:
+        """Refuse a credential provider of another tenant: the gateway would send its secret to the target."""
+        configurations: Sequence[Mapping[str, Any]] = (
+            draft.record.document.get("credentialProviderConfigurations") or ()
+        )
+        for given in configurations:
+            providers: Mapping[str, Mapping[str, Any]] = given.get("credentialProvider") or {}
+            for provider in providers.values():
+                name = str(provider.get("providerArn") or "").rpartition("/")[2]
+                for kind in ("ApiKeyCredentialProvider", "Oauth2CredentialProvider"):
+                    record = self._store.find(kind, draft.record.place, name, by_name=True)
+                    if record is not None and not sees_resource(record.tenant):
+                        raise not_found(f"Credential provider with name: {name} does not exist")
 
     async def settle(self, record: ResourceRecord) -> ResourceRecord:
         """Read the tools.

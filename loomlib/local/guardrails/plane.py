@@ -14,6 +14,7 @@ from ..paging import page_request
 from ..patterns import PatternError
 from ..resources import Place, ResourceRecord
 from ..resources.store import ResourceStore
+from ..tenancy import new_tenant, sees_resource
 from ..wire import conflict, invalid, not_found, not_implemented
 from .assessing import GuardrailVersion, assess
 from .sensitive import own_pattern
@@ -45,7 +46,8 @@ class GuardrailPlane:
         _check(parameters)
         token: str = parameters.get("clientRequestToken") or ""
         async with self._changing:
-            if token and (same := self._store.of_token(_KIND, place, token)):
+            same = self._store.of_token(_KIND, place, token) if token else None
+            if same is not None and sees_resource(same.tenant):
                 return _created(same)
             if self._store.find(_KIND, place, parameters["name"], by_name=True):
                 raise conflict(f"Another guardrail with name {parameters['name']} already exists")
@@ -62,6 +64,7 @@ class GuardrailPlane:
                 tokens={"create": (token, "")} if token else {},
                 created_at=moment,
                 updated_at=moment,
+                tenant=new_tenant(),
             )
             tags = {tag["key"]: tag["value"] for tag in parameters.get("tags") or ()}
             return _created((await asyncio.to_thread(self._store.put, [record], tags=tags))[0])
@@ -121,7 +124,8 @@ class GuardrailPlane:
             rows = [(int(version), _summary(record, version)) for version in _versions(record)]
             rows = [(0, _summary(record, _DRAFT)), *sorted(rows, key=lambda row: row[0])]
         else:
-            rows = [(item.number, _summary(item, _DRAFT)) for item in self._store.records(_KIND, place=place)]
+            records = [item for item in self._store.records(_KIND, place=place) if sees_resource(item.tenant)]
+            rows = [(item.number, _summary(item, _DRAFT)) for item in records]
         if request.after is not None:
             rows = [row for row in rows if row[0] > request.after[0]]
         shown = rows[: request.fetch]
@@ -207,7 +211,7 @@ class GuardrailPlane:
         return GuardrailVersion(id=record.id, arn=record.arn, version=version, configuration=_version(record, version))
 
     def _find(self, key: str, place: Place) -> ResourceRecord:
-        if record := self._store.find(_KIND, place, key):
+        if record := self._store.visible(_KIND, place, key):
             return record
         raise not_found(f"The guardrail {key} does not exist")
 

@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from moto.codebuild.models import codebuild_backends
 from moto.core.exceptions import ServiceException
 from moto.s3.models import s3_backends
 
@@ -213,6 +212,8 @@ class CodeBuild:
 
 
 def _projects(place: Place) -> dict[str, Any]:
+    from moto.codebuild.models import codebuild_backends
+
     backend: Any = codebuild_backends[place.account_id][place.region]
     return backend.codebuild_projects
 

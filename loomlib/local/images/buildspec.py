@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-import yaml
-
 _PHASES: Final = ("install", "pre_build", "build", "post_build")
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)(?::-([^}]*))?\}|(\w+))")
 _ASSIGNMENT: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -67,6 +65,8 @@ def read_buildspec(text: str, environment: Mapping[str, str]) -> Buildspec:
     Raises:
         BuildspecError: It is not YAML, pushes no image, or has a command that cannot be followed.
     """
+    import yaml  # 20 ms that a service without builds does not cost
+
     try:
         document: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:

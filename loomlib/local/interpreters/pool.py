@@ -13,6 +13,7 @@ from ..paging import page_request
 from ..resources import Place, ResourceRecord
 from ..resources.store import ResourceStore
 from ..sessions import SessionPool
+from ..tenancy import new_tenant, owns_row
 from ..wire import RefusedError, conflict, invalid, not_found
 from .resource import CODE_INTERPRETER
 from .session import READY, TERMINATED, InterpreterSession, SessionPlan
@@ -37,7 +38,7 @@ class InterpreterPool:
         self._resources, self._shared = resources, sessions.place
         self._sessions: dict[str, InterpreterSession] = {}
         self._closing = False
-        self._tokens: dict[tuple[Place, str], tuple[str, Mapping[str, Any]]] = {}
+        self._tokens: dict[tuple[Place, str, str], tuple[str, Mapping[str, Any]]] = {}
 
     async def start_code_interpreter_session(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
         """Start a session."""
@@ -45,9 +46,9 @@ class InterpreterPool:
         for member in ("certificates", "filesystemConfigurations"):
             if parameters.get(member):
                 raise invalid(f"The local AgentCore does not support {member} of code interpreter sessions")
-        token = parameters.get("clientToken") or ""
+        token, tenant = parameters.get("clientToken") or "", new_tenant(interpreter.tenant)
         asked = {name: parameters.get(name) for name in ("name", "sessionTimeoutSeconds")} | {"id": interpreter.id}
-        if token and (former := self._tokens.get((place, token))):
+        if token and (former := self._tokens.get((place, tenant, token))):
             if former[1] != asked:
                 raise conflict("clientToken was used already, with other parameters")
             if same := self._sessions.get(former[0]):
@@ -65,12 +66,13 @@ class InterpreterPool:
             session_id=_ulid(),
             name=parameters.get("name") or "",
             timeout_s=parameters.get("sessionTimeoutSeconds") or _TIMEOUT_S,
+            tenant=tenant,
             has_network=interpreter.document["networkConfiguration"]["networkMode"] != "SANDBOX",
         )
         session = InterpreterSession(plan, self._shared, mark=str(uuid.uuid4()), on_end=self._forget_oldest)
         self._sessions[plan.session_id] = session
         if token:
-            self._tokens[place, token] = (plan.session_id, asked)
+            self._tokens[place, tenant, token] = (plan.session_id, asked)
         return _started(session)
 
     async def get_code_interpreter_session(self, parameters: Mapping[str, Any], *, place: Place) -> dict[str, Any]:
@@ -88,6 +90,7 @@ class InterpreterPool:
             for session in sorted(self._sessions.values(), key=lambda session: session.plan.session_id, reverse=True)
             if (session.plan.interpreter_id, session.plan.place) == (interpreter_id, place)
             and wanted in (None, session.status)
+            and owns_row(session.plan.tenant)
             and (request.after is None or session.plan.session_id < request.after[0])
         ][: request.fetch]
         shown = [_summary(session) | {"lastUpdatedAt": session.updated_at} for session in sessions]
@@ -107,11 +110,15 @@ class InterpreterPool:
         """Return the session that a request names.
 
         Raises:
-            RefusedError: There is none of that code interpreter in the caller's region.
+            RefusedError: There is none of that code interpreter in the caller's region, or it is another tenant's.
         """
         interpreter_id = self._interpreter(parameters, place).id
         session = self._sessions.get(parameters["sessionId"])
-        if session is None or (session.plan.interpreter_id, session.plan.place) != (interpreter_id, place):
+        if (
+            session is None
+            or (session.plan.interpreter_id, session.plan.place) != (interpreter_id, place)
+            or not owns_row(session.plan.tenant)
+        ):
             raise not_found(f"Code interpreter session not found: {parameters['sessionId']}")
         return session
 
@@ -142,7 +149,7 @@ class InterpreterPool:
         key: str = parameters["codeInterpreterIdentifier"]
         presets = CODE_INTERPRETER.presets_in(place.region)
         record = next((preset for preset in presets if key in (preset.id, preset.arn)), None)
-        record = record or self._resources.find(CODE_INTERPRETER.noun, place, key)
+        record = record or self._resources.visible(CODE_INTERPRETER.noun, place, key)
         if record is None:
             raise not_found(f"Code interpreter not found: {key}")
         return record

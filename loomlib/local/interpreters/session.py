@@ -35,6 +35,7 @@ class SessionPlan:
         session_id: The session's id.
         name: Its name; empty without one.
         timeout_s: When it ends, whatever it does.
+        tenant: The tenant that owns it; empty for none.
         has_network: Whether it reaches what other sessions do, rather than nothing.
     """
 
@@ -44,6 +45,7 @@ class SessionPlan:
     session_id: str
     name: str
     timeout_s: int
+    tenant: str
     has_network: bool
 
 

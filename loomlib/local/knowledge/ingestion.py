@@ -199,7 +199,7 @@ class IngestionPlane:
 
     def _source(self, parameters: Mapping[str, Any], place: Place) -> tuple[ResourceRecord, ResourceRecord]:
         base = find_base(self._resources, parameters["knowledgeBaseId"], place)
-        source = self._resources.find(DATA_SOURCE.noun, place, parameters["dataSourceId"], parent=base.arn)
+        source = self._resources.visible(DATA_SOURCE.noun, place, parameters["dataSourceId"], parent=base.arn)
         if source is None:
             raise not_found(f"Data source not found in {base.id}: {parameters['dataSourceId']}")
         return base, source
@@ -240,7 +240,7 @@ def find_base(resources: ResourceStore, key: str, place: Place) -> ResourceRecor
     Raises:
         RefusedError: There is none such (404).
     """
-    if record := resources.find(KNOWLEDGE_BASE.noun, place, key):
+    if record := resources.visible(KNOWLEDGE_BASE.noun, place, key):
         return record
     raise not_found(f"Knowledge base not found: {key}")
 

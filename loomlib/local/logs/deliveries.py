@@ -12,6 +12,7 @@ from moto.logs.models import DeliveryDestination, DeliverySource
 
 from ..resources import Place, place_of
 from ..resources.store import ResourceStore
+from ..tenancy import sees_resource
 from ..wire import RefusedError
 from .requests import group_not_found
 from .store import Logs
@@ -41,7 +42,7 @@ class LogDeliveries:
         if _SERVICE not in arn:
             return None
         record = self._resources.of_arn(arn)
-        if record is None or record.place != place or record.kind not in _LOG_TYPES:
+        if record is None or record.place != place or record.kind not in _LOG_TYPES or not sees_resource(record.tenant):
             raise group_not_found(f"The resource {arn} does not exist, or it has no logs")
         if kind not in _LOG_TYPES[record.kind]:
             raise RefusedError("ValidationException", 400, f"{arn} has no logs of the type {kind}")

@@ -51,8 +51,9 @@ def branch_of_new_event(
         raise invalid(f"The branch {name} does not exist; give the rootEventId at which it starts")
     root = connection.execute(
         "SELECT session_number, timestamp_ms, seq, branch FROM events "
-        "WHERE seq = ? AND event_id = ? AND expires_at > ?",
-        (seq_of(root_event), root_event, now_ms),
+        "WHERE seq = ? AND event_id = ? AND expires_at > ? AND (SELECT tenant FROM sessions WHERE number = ?) = "
+        "(SELECT tenant FROM sessions WHERE number = session_number)",
+        (seq_of(root_event), root_event, now_ms, session_number),
     ).fetchone()
     if root is None:
         raise not_found(f"Event not found: {root_event}, the root of branch {name}")

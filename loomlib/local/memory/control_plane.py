@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib.local.resources import Behaviour, Draft, Resource, ResourceRecord
+from loomlib.local.tenancy import sees_resource
 from loomlib.local.wire import invalid, not_found
 
 from .strategies import checked, created, modified
@@ -70,26 +71,28 @@ class MemoryDirectory:
         self._resources = resources
 
     def find(self, memory_id: str) -> MemoryDocument | None:
-        """Return a memory's members, or None."""
+        """Return a memory's members with its `tenant`; None if the current request may not know of it."""
         record = self._resources.of_id(MEMORY.noun, memory_id)
-        return {"id": record.id, **record.document} if record else None
+        if record is None or not sees_resource(record.tenant):
+            return None
+        return {"id": record.id, "tenant": record.tenant, **record.document}
 
 
 def read_memory(connection: sqlite3.Connection, parameters: Parameters) -> MemoryDocument:
-    """Return the memory that `memoryId` (an id or an ARN) names.
+    """Return the memory that `memoryId` (an id or an ARN) names, with its `tenant`.
 
     Args:
         connection: A connection with the view `memories`.
         parameters: The request's parameters.
 
     Raises:
-        Refused: There is no such memory (404).
+        Refused: There is no such memory, or it is another tenant's (404).
     """
     memory_id: str = parameters["memoryId"].rpartition("/")[2]
-    row = connection.execute("SELECT body FROM memories WHERE id = ?", (memory_id,)).fetchone()
-    if row is None:
+    row = connection.execute("SELECT tenant, body FROM memories WHERE id = ?", (memory_id,)).fetchone()
+    if row is None or not sees_resource(row["tenant"]):
         raise not_found(f"Memory not found: {memory_id}")
-    return json.loads(row["body"])
+    return {**json.loads(row["body"]), "tenant": row["tenant"]}
 
 
 def _updated(memory: Parameters, parameters: Parameters, moment: float) -> MemoryDocument:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from loomlib.local.paging import page_request
+from loomlib.local.tenancy import own_rows
 from loomlib.local.wire import Encoded, not_found
 
 from .branches import segments, seq_of
 from .control_plane import read_memory
 from .filters import newest_matching
 from .store import MemoryStore
-from .writing import StoredRow, add_event, delete_event
+from .writing import StoredRow, add_event, delete_event, find_session
 
 Parameters = Mapping[str, Any]
 _HEAD = "e.memory_id, e.actor_id, e.session_id, e.event_id, e.timestamp_ms, e.branch, e.root_event, e.metadata, e.seq"
@@ -50,14 +51,12 @@ class EventPlane:
         def get(connection: sqlite3.Connection) -> sqlite3.Row:
             memory_id: str = read_memory(connection, parameters)["id"]
             row = connection.execute(
-                f"SELECT {_HEAD}, e.body FROM events e WHERE e.seq = ? AND e.event_id = ? AND e.memory_id = ? "  # noqa: S608
-                "AND e.actor_id = ? AND e.session_id = ? AND e.expires_at > ?",
+                f"SELECT {_HEAD}, e.body FROM events e WHERE e.seq = ? AND e.event_id = ? AND e.session_number = ? "  # noqa: S608
+                "AND e.expires_at > ?",
                 (
                     seq_of(parameters["eventId"]),
                     parameters["eventId"],
-                    memory_id,
-                    parameters["actorId"],
-                    parameters["sessionId"],
+                    find_session(connection, memory_id, parameters),
                     now_ms,
                 ),
             ).fetchone()
@@ -78,7 +77,7 @@ class EventPlane:
 
         def find(connection: sqlite3.Connection) -> list[sqlite3.Row]:
             memory_id: str = read_memory(connection, parameters)["id"]
-            number = _session_number(connection, memory_id, parameters["actorId"], parameters["sessionId"])
+            number = find_session(connection, memory_id, parameters)
             if number is None:
                 number = -1  # the filter is validated nevertheless
             parts = None
@@ -110,10 +109,11 @@ class EventPlane:
 
         def find(connection: sqlite3.Connection) -> list[sqlite3.Row]:
             memory_id: str = read_memory(connection, parameters)["id"]
+            own, values = own_rows()
             return connection.execute(
-                "SELECT actor_id FROM sessions WHERE memory_id = ? AND actor_id > ? GROUP BY actor_id "
+                f"SELECT actor_id FROM sessions WHERE memory_id = ? AND actor_id > ? AND {own} GROUP BY actor_id "  # noqa: S608
                 "ORDER BY actor_id LIMIT ?",
-                (memory_id, request.after[0] if request.after else "", request.fetch),
+                (memory_id, request.after[0] if request.after else "", *values, request.fetch),
             ).fetchall()
 
         actors = [{"actorId": row["actor_id"]} for row in await self._store.read(find)]
@@ -126,19 +126,16 @@ class EventPlane:
         now_ms = self._now_ms()
         filled, filters = "", parameters.get("filter")
         if filters and filters.get("eventFilter") == "HAS_EVENTS":
-            filled = "AND EXISTS (SELECT 1 FROM events e WHERE e.session_number = s.number AND e.expires_at > :now_ms) "
+            filled = "AND EXISTS (SELECT 1 FROM events e WHERE e.session_number = s.number AND e.expires_at > ?) "
 
         def find(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+            memory_id: str = read_memory(connection, parameters)["id"]
+            own, values = own_rows()
+            before = request.after[0] if request.after else 2**62
             return connection.execute(
-                "SELECT number, session_id, actor_id, created_at FROM sessions s WHERE memory_id = :memory "  # noqa: S608
-                f"AND actor_id = :actor AND number < :before {filled}ORDER BY number DESC LIMIT :fetch",
-                {
-                    "memory": read_memory(connection, parameters)["id"],
-                    "actor": parameters["actorId"],
-                    "before": request.after[0] if request.after else 2**62,
-                    "fetch": request.fetch,
-                    "now_ms": now_ms,
-                },
+                "SELECT number, session_id, actor_id, created_at FROM sessions s WHERE memory_id = ? AND actor_id = ? "  # noqa: S608
+                f"AND number < ? AND {own} {filled}ORDER BY number DESC LIMIT ?",
+                (memory_id, parameters["actorId"], before, *values, *([now_ms] if filled else ()), request.fetch),
             ).fetchall()
 
         rows = await self._store.read(find)
@@ -166,11 +163,3 @@ def shown(row: StoredRow) -> str:
         head["branch"] = {"name": row["branch"], **({"rootEventId": row["root_event"]} if row["root_event"] else {})}
     metadata = f', "metadata": {row["metadata"]}' if row["metadata"] else ""
     return f'{json.dumps(head)[:-1]}, "payload": {row["body"]}{metadata}}}'
-
-
-def _session_number(connection: sqlite3.Connection, memory_id: str, actor_id: str, session_id: str) -> int | None:
-    row = connection.execute(
-        "SELECT number FROM sessions WHERE memory_id = ? AND actor_id = ? AND session_id = ?",
-        (memory_id, actor_id, session_id),
-    ).fetchone()
-    return row and row["number"]

@@ -15,7 +15,8 @@ from loomlib.local.resources import attach
 from .store import FILE_NAME
 
 _COLUMNS = (
-    "seq, memory_id, actor_id, session_id, event_id, timestamp_ms, created_at, branch, body, metadata, extraction"
+    "seq, memory_id, actor_id, session_id, event_id, timestamp_ms, created_at, branch, body, metadata, extraction, "
+    "(SELECT tenant FROM sessions WHERE number = session_number)"
 )
 
 
@@ -51,6 +52,7 @@ class JournalEntry:
     body: str = field(repr=False)
     metadata_json: str = field(repr=False)
     extraction_json: str = field(repr=False)
+    tenant: str = ""
 
     @cached_property
     def payload(self) -> Sequence[Mapping[str, Any]]:
@@ -129,7 +131,7 @@ def find_entries(connection: sqlite3.Connection, memory_id: str, event_ids: Sequ
 
 
 def _entry(row: sqlite3.Row) -> JournalEntry:
-    *same, created_at, branch, body, metadata, extraction = row
+    *same, created_at, branch, body, metadata, extraction, tenant = row
     seq, memory_id, actor_id, session_id, event_id, timestamp_ms = same
     return JournalEntry(
         seq=seq,
@@ -143,6 +145,7 @@ def _entry(row: sqlite3.Row) -> JournalEntry:
         body=body,
         metadata_json=metadata or "{}",
         extraction_json=extraction or "{}",
+        tenant=tenant or "",
     )
 
 

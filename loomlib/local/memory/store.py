@@ -18,6 +18,8 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -31,7 +33,8 @@ _READERS = 2
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS sessions (
     number INTEGER PRIMARY KEY AUTOINCREMENT, memory_id TEXT NOT NULL, actor_id TEXT NOT NULL, session_id TEXT NOT NULL,
-    created_at INTEGER NOT NULL, empty_since INTEGER, UNIQUE (memory_id, actor_id, session_id));
+    created_at INTEGER NOT NULL, empty_since INTEGER, tenant TEXT NOT NULL DEFAULT '',
+    UNIQUE (memory_id, actor_id, session_id));
 CREATE INDEX IF NOT EXISTS sessions_newest ON sessions (memory_id, actor_id, number);
 CREATE INDEX IF NOT EXISTS sessions_empty ON sessions (empty_since) WHERE empty_since IS NOT NULL;
 
@@ -64,6 +67,9 @@ class MemoryStore:
         self._writing = _connect(self._path)
         attach(self._writing, home)
         self._writing.executescript(_SCHEMA)
+        columns = self._writing.execute("PRAGMA table_info(sessions)").fetchall()
+        if all(column["name"] != "tenant" for column in columns):  # of an earlier release
+            self._writing.execute("ALTER TABLE sessions ADD COLUMN tenant TEXT NOT NULL DEFAULT ''")
         self._queue: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
@@ -87,7 +93,10 @@ class MemoryStore:
 
     async def read(self, work: Work[T]) -> T:
         """Run `work` in a reading thread, on the state after every write acknowledged so far."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        context = copy_context()  # `work` acts for the tenant of the request
+        return await asyncio.get_running_loop().run_in_executor(
+            self._readers, lambda: context.run(lambda: self._read(work))
+        )
 
     def read_now(self, work: Work[T]) -> T:
         """Do the same as `read`, for threads outside the event loop."""
@@ -111,7 +120,7 @@ class MemoryStore:
         with self._closing:
             if self._closed:
                 raise RuntimeError("The memory store is closed")
-            self._queue.put((work, answer))
+            self._queue.put((partial(copy_context().run, work), answer))
         return answer
 
     def _write_groups(self) -> None:

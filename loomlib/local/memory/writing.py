@@ -8,7 +8,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loomlib.local.wire import invalid, not_found
+from loomlib.local.tenancy import new_tenant, own_rows, owns_row
+from loomlib.local.wire import RefusedError, invalid, not_found
 
 from ..patterns import Pattern, PatternError
 from .branches import branch_of_new_event, seq_of
@@ -32,6 +33,9 @@ def add_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: in
     memory = read_memory(connection, parameters)
     memory_id: str = memory["id"]
     token, digest = parameters.get("clientToken") or None, _digest(parameters)
+    tenant = new_tenant(memory["tenant"])
+    if token and tenant:
+        token = f"{tenant}\0{token}"  # each tenant has client tokens of its own
     if token and (same := _made_before(connection, memory_id, token, digest, now_ms)):
         return same
     actor_id, session_id = parameters["actorId"], parameters.get("sessionId")
@@ -40,7 +44,7 @@ def add_event(connection: sqlite3.Connection, parameters: Parameters, now_ms: in
     if not 0 <= parameters["eventTimestamp"] < _YEAR_10_000_S:
         raise invalid("eventTimestamp must lie between the years 1970 and 9999")
     extraction = _extraction(memory, parameters)
-    number = _session(connection, memory_id, actor_id, session_id, now_ms)
+    number = _session(connection, memory_id, actor_id, session_id, tenant, now_ms)
     branch, root_event = branch_of_new_event(connection, number, parameters.get("branch"), now_ms)
     timestamp_ms = int(parameters["eventTimestamp"] * 1000 + 0.5)
     metadata: dict[str, Any] = parameters.get("metadata") or {}
@@ -83,9 +87,8 @@ def delete_event(connection: sqlite3.Connection, parameters: Parameters, now_ms:
     memory_id: str = read_memory(connection, parameters)["id"]
     event_id = parameters["eventId"]
     row = connection.execute(
-        "SELECT * FROM events WHERE seq = ? AND event_id = ? AND memory_id = ? AND actor_id = ? AND session_id = ? "
-        "AND expires_at > ?",
-        (seq_of(event_id), event_id, memory_id, parameters["actorId"], parameters["sessionId"], now_ms),
+        "SELECT * FROM events WHERE seq = ? AND event_id = ? AND session_number = ? AND expires_at > ?",
+        (seq_of(event_id), event_id, find_session(connection, memory_id, parameters), now_ms),
     ).fetchone()
     if row is None:
         raise not_found(f"Event not found: {event_id}")
@@ -114,6 +117,22 @@ def remove(connection: sqlite3.Connection, row: sqlite3.Row, now_ms: int) -> Non
     )
 
 
+def find_session(connection: sqlite3.Connection, memory_id: str, parameters: Parameters) -> int | None:
+    """Return the number of the session that a request names; None for one that is not there or another tenant's.
+
+    Args:
+        connection: A connection to the events.
+        memory_id: The memory.
+        parameters: The parameters, with `actorId` and `sessionId`.
+    """
+    own, values = own_rows()
+    row = connection.execute(
+        f"SELECT number FROM sessions WHERE memory_id = ? AND actor_id = ? AND session_id = ? AND {own}",  # noqa: S608
+        (memory_id, parameters["actorId"], parameters["sessionId"], *values),
+    ).fetchone()
+    return row and row["number"]
+
+
 def _made_before(
     connection: sqlite3.Connection, memory_id: str, token: str, digest: bytes, now_ms: int
 ) -> sqlite3.Row | None:
@@ -128,17 +147,22 @@ def _made_before(
     return row
 
 
-def _session(connection: sqlite3.Connection, memory_id: str, actor_id: str, session_id: str, now_ms: int) -> int:
+def _session(
+    connection: sqlite3.Connection, memory_id: str, actor_id: str, session_id: str, tenant: str, now_ms: int
+) -> int:
+    """Return the number of a session, which is the tenant's that writes its first event."""
     row = connection.execute(
-        "SELECT number, empty_since FROM sessions WHERE memory_id = ? AND actor_id = ? AND session_id = ?",
+        "SELECT number, empty_since, tenant FROM sessions WHERE memory_id = ? AND actor_id = ? AND session_id = ?",
         (memory_id, actor_id, session_id),
     ).fetchone()
     if row is None:
         made = connection.execute(
-            "INSERT INTO sessions (memory_id, actor_id, session_id, created_at) VALUES (?, ?, ?, ?)",
-            (memory_id, actor_id, session_id, now_ms),
+            "INSERT INTO sessions (memory_id, actor_id, session_id, created_at, tenant) VALUES (?, ?, ?, ?, ?)",
+            (memory_id, actor_id, session_id, now_ms, tenant),
         )
         return made.lastrowid or 0
+    if not owns_row(row["tenant"]):
+        raise RefusedError("AccessDeniedException", 403, "The session belongs to another tenant")
     if row["empty_since"] is not None:
         connection.execute("UPDATE sessions SET empty_since = NULL WHERE number = ?", (row["number"],))
     return row["number"]

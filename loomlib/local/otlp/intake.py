@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from ..access.keys import SessionPrincipal
-from ..access.permissions import require
+from ..access.permissions import require_owner
 from ..wire import Receive, RefusedError, Send, not_found, read_body, send_body
 from .answers import JSON, PROTOBUF, Answer
 from .bodies import BODY_LIMIT_BYTES
@@ -69,7 +69,7 @@ class OtlpIntake:
             }
             headers = {**headers, **mine}
         if method == "GET" and path.startswith(_RECORDS):
-            require(principal, "loom:GetTelemetry", ["*"], "loom")
+            require_owner(principal, "loom:GetTelemetry")
             records = await asyncio.to_thread(self._telemetry.whole, unquote(path.removeprefix(_RECORDS)))
             lines = b"".join(message.encode() + b"\n" for _, message in records)
             await send_body(send, lines, 200, [(b"content-type", b"application/x-ndjson")])

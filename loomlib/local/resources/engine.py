@@ -12,6 +12,7 @@ from typing import Any
 
 from ..paging import page_request
 from ..service_models import service_model
+from ..tenancy import new_tenant, sees_resource
 from ..wire import conflict, invalid, not_found
 from .behaviour import Behaviour, Draft
 from .declaration import Resource, bind
@@ -104,7 +105,9 @@ class ResourceEngine:
         identifier, named = key.rpartition("/")[2], self.store.of_arn(key)
         random = [family.kind for family in self._families.values() if "{suffix}" in family.resource.id]
         for record in [named] if named else [self.store.of_id(kind, identifier) for kind in random]:
-            if record is not None and record.place != (region, account_id or self._account_id):
+            if record is None:
+                continue
+            if record.place != (region, account_id or self._account_id) or not sees_resource(record.tenant):
                 raise not_found(f"{sentence_noun(record.kind)} not found: {key}")
 
     def resume(self) -> None:
@@ -129,7 +132,8 @@ class ResourceEngine:
         name = resource.name_of(parameters.get(binding.name))
         digest = digest_of(parameters)
         async with self._changing:
-            if token and (same := self.store.of_token(family.kind, place, token)):
+            same = self.store.of_token(family.kind, place, token) if token else None
+            if same is not None and sees_resource(same.tenant):
                 family.check_token(same, "create", digest)
                 return self._answer(family, "create", family.during("creating", same))
             parent = self._parent(family, parameters, place)
@@ -150,12 +154,14 @@ class ResourceEngine:
                 tokens={"create": (token, digest)} if token else {},
                 created_at=moment,
                 updated_at=moment,
+                tenant=new_tenant(parent.tenant if parent else ""),
             )
             draft = Draft(record=record, parameters=parameters, parent=parent)
             await family.behaviour.before_create(draft)
             tags: Mapping[str, str] = parameters.get("tags") or {}
             _check_tags(tags)
-            record = (await asyncio.to_thread(self.store.put, [draft.record, *draft.also], tags=tags))[0]
+            also = [item if item.number else replace(item, tenant=record.tenant) for item in draft.also]
+            record = (await asyncio.to_thread(self.store.put, [draft.record, *also], tags=tags))[0]
         self._settling.begin(family, record)
         return self._answer(family, "create", family.during("creating", record))
 
@@ -168,6 +174,7 @@ class ResourceEngine:
     async def _list(self, family: Family, parameters: Parameters, place: Place) -> Result:
         parent = self._parent(family, parameters, place)
         stored = self.store.records(family.kind, place=place, parent=parent.arn if parent else "")
+        stored = [record for record in stored if sees_resource(record.tenant)]
         presets = [] if parent else family.resource.presets_in(place.region)
         records = [record for record in (*presets, *stored) if family.behaviour.is_listed(record, parameters)]
         if family.resource.newest_first:
@@ -241,7 +248,7 @@ class ResourceEngine:
     def _tagged(self, parameters: Parameters, place: Place) -> str:
         arn: str = parameters["resourceArn"]
         record = self.store.of_arn(arn)
-        if record is None or record.place != place:
+        if record is None or record.place != place or not sees_resource(record.tenant):
             raise not_found(f"No resource {arn}")
         return arn
 
@@ -254,7 +261,7 @@ class ResourceEngine:
             return preset
         parent = self._parent(family, parameters, place)
         above = parent.arn if parent else ""
-        record = self.store.find(family.kind, place, key, parent=above, by_name=family.binding.by_name)
+        record = self.store.visible(family.kind, place, key, parent=above, by_name=family.binding.by_name)
         if record is None:
             below = f" in {parent.id}" if parent else ""
             raise not_found(f"{sentence_noun(family.kind)} not found{below}: {key}")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from ..tenancy import sees_resource
 from ..wire import RefusedError, conflict, invalid
 from .behaviour import Behaviour
 from .declaration import Binding, Resource
@@ -51,7 +52,9 @@ class Family:
 
     def name_taken(self, record: ResourceRecord) -> RefusedError:
         """Return the error for a name that a record has already."""
-        message = f"{sentence_noun(self.kind)} with name {record.name} already exists: {record.id}"
+        message = f"{sentence_noun(self.kind)} with name {record.name} already exists"
+        if sees_resource(record.tenant):  # a name is taken for all, but which resource has it is nobody else's affair
+            message = f"{message}: {record.id}"
         message = self.resource.duplicate_message.format(name=record.name) or message
         return self._duplicate(message, "ResourceConflict")
 

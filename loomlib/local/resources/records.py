@@ -18,6 +18,7 @@ class ResourceRecord:
         kind: The resource's noun in the service model, such as `AgentRuntime`.
         region: Region of the client that created it; empty for a resource that every region has.
         parent: ARN of the parent resource; empty at the top.
+        tenant: The tenant whose caller created it; empty for none: it is shared by all.
         version: Number of the newest version; 0 when the resource has no versions.
         failure: Why the status is a failure, empty otherwise (`failureReason`).
         document: The members that the resource was given, by their names on the wire.
@@ -41,6 +42,7 @@ class ResourceRecord:
     created_at: datetime
     updated_at: datetime
     number: int = 0
+    tenant: str = ""
 
     @property
     def place(self) -> Place:

@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from ..tenancy import sees_resource
 from .attaching import FILE_NAME
 from .naming import Place
 from .records import ResourceRecord
@@ -34,7 +35,7 @@ PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=FULL;
 CREATE TABLE IF NOT EXISTS resources (
     number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, region TEXT NOT NULL, parent TEXT NOT NULL,
     id TEXT NOT NULL, name TEXT NOT NULL, arn TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, tokens JSON NOT NULL,
-    {_STATE_COLUMNS});
+    {_STATE_COLUMNS}, tenant TEXT NOT NULL DEFAULT '');
 CREATE TABLE IF NOT EXISTS versions (
     resource INTEGER NOT NULL REFERENCES resources (number) ON DELETE CASCADE, number INTEGER NOT NULL,
     {_STATE_COLUMNS}, PRIMARY KEY (resource, number));
@@ -56,6 +57,9 @@ class ResourceStore:
         self._connection = sqlite3.connect(home / FILE_NAME, check_same_thread=False)
         self._connection.row_factory = sqlite3.Row
         self._connection.executescript(_SCHEMA)
+        columns = self._connection.execute("PRAGMA table_info(resources)").fetchall()
+        if all(column["name"] != "tenant" for column in columns):  # of an earlier release
+            self._connection.execute("ALTER TABLE resources ADD COLUMN tenant TEXT NOT NULL DEFAULT ''")
         self._writing = threading.Lock()
         self._records: dict[int, ResourceRecord] = {}
         self._versions: dict[int, dict[int, ResourceRecord]] = {}
@@ -97,6 +101,13 @@ class ResourceStore:
             record = self.of_arn(key)
             return record if record and record.kind == kind and record.place == place else None
         return self._record((kind, *place, parent, "name" if by_name else "id", key))
+
+    def visible(
+        self, kind: str, place: Place, key: str, *, parent: str = "", by_name: bool = False
+    ) -> ResourceRecord | None:
+        """Return what `find` does, unless it is another tenant's than the one for whom the current request acts."""
+        record = self.find(kind, place, key, parent=parent, by_name=by_name)
+        return record if record is not None and sees_resource(record.tenant) else None
 
     def of_arn(self, arn: str) -> ResourceRecord | None:
         """Return the resource with an ARN, in any place."""
@@ -220,7 +231,9 @@ class ResourceStore:
         newest = self._records.get(record.number)
         if newest is None or record.version >= newest.version:
             values = _row(record) | {"tokens": json.dumps(record.tokens), "version": record.version}
-            values |= {name: getattr(record, name) for name in ("kind", "region", "parent", "id", "name", "arn")}
+            values |= {
+                name: getattr(record, name) for name in ("kind", "region", "parent", "id", "name", "arn", "tenant")
+            }
             number = self._upsert("resources", values | {"number": record.number or None}, "number")
             record = replace(record, number=record.number or number)
         if record.version:

@@ -24,7 +24,6 @@ from ..sandbox.isolation import Isolation
 from ..sandbox.limits import Limits
 from ..sessions.storage import remove_expired
 from ..wire import invalid
-from .builds import take_out_builds
 from .environments import Environments
 from .filesystems import memory_bytes, mount_paths
 from .nodes import find_node, wanted_node
@@ -144,7 +143,7 @@ class Deployments:
         code = self._files(version) / "code"
         await extract_limited(self._package(version), code, self._start(version)[0])
         python = await asyncio.to_thread(self._python, version)
-        builds = await asyncio.to_thread(take_out_builds, code, python)
+        builds = await asyncio.to_thread(_take_out_builds, code, python)
         if builds:
             _log.info("%s: installed for this machine in place of its own builds: %s", version.id, ", ".join(builds))
         folders = (
@@ -244,3 +243,11 @@ def _code_configuration(version: ResourceRecord) -> Mapping[str, Any]:
 def _unpack(package: bytes, folder: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(package)) as archive:
         archive.extractall(folder)
+
+
+def _take_out_builds(code: Path, python: Python | None) -> list[str]:
+    if next(code.glob("*.dist-info"), None) is None:
+        return []
+    from .builds import take_out_builds  # its parser of versions takes 20 ms, which most packages do not need
+
+    return take_out_builds(code, python)

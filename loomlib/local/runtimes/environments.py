@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib.metadata
 import os
 import platform
 import secrets
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 
 from ..sandbox.bubblewrap import View, isolating
 from ..sandbox.cgroups import Cgroups
@@ -32,8 +28,6 @@ from .pythons import Python
 
 _PIP_LINES_SHOWN = 12
 _LOOKS_FOR_THE_LAST_PROCESS = 100
-_REPLACED = "aws-opentelemetry-distro"
-"""What records agents' spans on AWS; sessions of the workbench's interpreter have Loom's recorder in its place."""
 _JOIN = 'count=$1; shift; while [ "$count" -gt 0 ]; do echo 0 > "$1"; shift; count=$((count - 1)); done; exec "$@"'
 """A shell's script: join the control groups that the arguments name after their number, then run the rest."""
 
@@ -69,7 +63,7 @@ class Environments:
         Raises:
             InvalidPackageError: pip failed; the message has its last lines.
         """
-        wanted = await asyncio.to_thread(lacking, code, of_workbench=python is None)
+        wanted = await asyncio.to_thread(_lacking, code, python)
         return await self._installed(wanted, python, code) if wanted else None
 
     async def builds(self, distributions: Sequence[str], python: Python | None = None) -> Path | None:
@@ -82,7 +76,7 @@ class Environments:
         Raises:
             InvalidPackageError: pip failed; the message has its last lines.
         """
-        wanted = [line for line in distributions if python is not None or not _is_satisfied(line)]
+        wanted = await asyncio.to_thread(_not_installed, distributions) if python is None else list(distributions)
         return await self._installed(wanted, python, None) if wanted else None
 
     async def _installed(self, wanted: list[str], python: Python | None, code: Path | None) -> Path:
@@ -236,92 +230,17 @@ def _with_paths(lines: list[str], code: Path, source: Path) -> list[str]:
     return result
 
 
-def lacking(code: Path, *, of_workbench: bool = True) -> list[str]:
-    """Return pip's options and the requirements in requirements.txt that the package and the interpreter lack.
-
-    Args:
-        code: The extracted package.
-        of_workbench: Whether the interpreter has the workbench's packages; without them it lacks all requirements.
-    """
-    file = code / "requirements.txt"
-    if not file.is_file():
+def _lacking(code: Path, python: Python | None) -> list[str]:
+    if not (code / "requirements.txt").is_file():
         return []
-    options: list[str] = []
-    missing: list[str] = []
-    for line in _lines(file, code, set()):
-        if line.startswith("-") and not line.startswith(("-e", "--editable")):
-            options.append(line)
-        elif not (of_workbench and _is_satisfied(line)) and not _is_packaged(line, code):
-            missing.append(line)
-    return options + missing if missing else []
+    from .requirements import lacking  # its parser takes 20 ms, which most packages do not need
+
+    return lacking(code, of_workbench=python is None)
 
 
-def _lines(file: Path, code: Path, seen: set[Path]) -> Iterator[str]:
-    """Yield logical lines: continuations joined, comments removed, `-r other.txt` included."""
-    seen.add(file)
-    text = file.read_text("utf-8-sig", errors="replace").replace("\\\n", " ")
-    for raw in text.splitlines():
-        line = raw.split(" #")[0].strip()
-        if not line or line.startswith("#"):
-            continue
-        flag, _, rest = line.partition(" ")
-        if flag in ("-r", "--requirement"):
-            other = (file.parent / rest.strip()).resolve()
-            if not other.is_relative_to(code.resolve()) or not other.is_file():
-                raise InvalidPackageError(f"requirements.txt names a file that is not in the package: {rest.strip()}")
-            if other not in seen:
-                yield from _lines(other, code, seen)
-        else:
-            yield line
+def _not_installed(distributions: Sequence[str]) -> list[str]:
+    if not distributions:
+        return []
+    from .requirements import is_satisfied  # as above
 
-
-def _is_packaged(line: str, code: Path) -> bool:
-    """Return whether the package brings a requirement itself, as packages for AWS do."""
-    try:
-        requirement = Requirement(line.split(" --hash")[0].strip())
-    except InvalidRequirement:
-        return False
-    if requirement.extras:
-        return False
-    for folder in code.glob("*.dist-info"):
-        name, _, version = folder.name.removesuffix(".dist-info").rpartition("-")
-        if canonicalize_name(name) == canonicalize_name(requirement.name):
-            return requirement.specifier.contains(version, prereleases=True)
-    return False
-
-
-def _is_satisfied(line: str) -> bool:
-    # Hashes are for downloads; of installed packages only name and version can be compared.
-    try:
-        requirement = Requirement(line.split(" --hash")[0].strip())
-    except InvalidRequirement:
-        return False  # a path or an address, which only pip understands
-    if canonicalize_name(requirement.name) == _REPLACED:
-        return True
-    return _holds(requirement, "", set())
-
-
-def _holds(requirement: Requirement, extra: str, seen: set[str]) -> bool:
-    if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
-        return True
-    if requirement.url is not None:
-        return False
-    try:
-        distribution = importlib.metadata.distribution(requirement.name)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    if not requirement.specifier.contains(distribution.version, prereleases=True):
-        return False
-    for wanted in requirement.extras:
-        mark = f"{requirement.name.lower()}[{wanted}]"
-        if mark in seen:
-            continue
-        seen.add(mark)
-        for text in distribution.requires or ():
-            needed = Requirement(text)
-            # Only what the extra adds: a distribution that is installed has its plain requirements.
-            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
-                continue
-            if not _holds(needed, wanted, seen):
-                return False
-    return True
+    return [line for line in distributions if not is_satisfied(line)]

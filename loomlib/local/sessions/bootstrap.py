@@ -69,7 +69,7 @@ class StartHook:
         self.protocol, self.port = server[0], int(server[1])
         self.after: dict[str, Callable[[ModuleType], object]] = {
             "uvicorn.server": self.patch,
-            "uvicorn.protocols.utils": give_addresses,
+            "uvicorn.protocols.utils": lambda module: load_beside("uvicorn_changes").give_addresses(module),
         }
         if spans is not None:
             self.after |= spans.hooks()
@@ -113,7 +113,7 @@ class StartHook:
                 # The pool reuses idle connections; uvicorn's 5 s could close one just as a request is sent on it.
                 server.config.timeout_keep_alive = 86_400
                 self.report_start(server)
-                look_once_a_second(server)
+                load_beside("uvicorn_changes").look_once_a_second(server)
                 if self.spans is not None:
                     self.spans.watch(server)
                 if self.freezer is not None:
@@ -142,51 +142,6 @@ class StartHook:
     def takes_any_port(self) -> bool:
         """Whether the first server is the agent's whatever its port: locally an HTTP agent may choose a free one."""
         return self.protocol == "HTTP" and self.port == 8080
-
-
-def look_once_a_second(server: Server) -> None:
-    """Make an agent's server look once a second whether it shall end, and at once when a signal says so.
-
-    uvicorn looks ten times a second, so a hundred idle sessions keep a fifth of a core busy. Call it in the server's
-    event loop, before it starts.
-    """
-    import asyncio
-
-    loop, told, handle_exit = asyncio.get_running_loop(), asyncio.Event(), server.handle_exit
-
-    def handle_exit_at_once(sig: int, frame: FrameType | None) -> None:
-        handle_exit(sig, frame)
-        loop.call_soon_threadsafe(told.set)
-
-    async def main_loop() -> None:
-        counter = 0  # of tenths of a second: at each multiple of ten uvicorn renews the header `date`
-        while not await server.on_tick(counter):
-            counter = (counter + 10) % 864_000
-            try:
-                await asyncio.wait_for(told.wait(), 1)
-            except asyncio.TimeoutError:  # noqa: UP041 (another class before Python 3.11)
-                continue
-            told.clear()
-
-    server.handle_exit = handle_exit_at_once
-    server.main_loop = main_loop
-
-
-def give_addresses(module: ModuleType) -> None:
-    """Make uvicorn report loopback addresses for connections over a Unix socket, which have none.
-
-    Agents read `request.client.host`, and on AWS there is always one.
-    """
-    remote, local = module.get_remote_addr, module.get_local_addr
-
-    def get_remote_addr(transport: object) -> tuple[str, int]:
-        return remote(transport) or ("127.0.0.1", 0)
-
-    def get_local_addr(transport: object) -> tuple[str, int]:
-        address = local(transport)
-        return address if address is not None and address[1] is not None else ("127.0.0.1", 8080)
-
-    vars(module).update(get_remote_addr=get_remote_addr, get_local_addr=get_local_addr)
 
 
 class OutputStream(io.TextIOWrapper):

@@ -28,6 +28,7 @@ from ..runtimes.ports import PortAddress, passed_headers, passed_query, read_por
 from ..sessions import SessionPool
 from ..sessions.running import ProcessGoneError
 from ..sessions.use import SessionUse
+from ..tenancy import acting_for
 from ..wire import AsgiMessage, AsgiScope, Receive, RefusedError, Send, invalid, not_implemented, send_refusal
 from .protocol import largest
 from .relay import ClientConnection, connect, relay
@@ -104,10 +105,13 @@ class WebSockets:
             if caller.service != "bedrock-agentcore" or not (operation or to or stream):
                 raise not_implemented(f"a WebSocket at {scope['path']}")
             arn, place = unquote(parts[2]), Place(caller.region, caller.account_id or self._account_id)
+            tenant = self._invoke.inbound.tenant_for(caller.principal) if caller.key is not None else ""
             if stream is not None:
-                require(caller.principal, stream.action, [self._browsers.arn(stream, place)], caller.service)
+                with acting_for(tenant):
+                    require(caller.principal, stream.action, [self._browsers.arn(stream, place)], caller.service)
             elif caller.key is not None:  # else the runtime's authorizer decides
-                self._check_place(arn, **place._asdict())
+                with acting_for(tenant):
+                    self._check_place(arn, **place._asdict())
                 if not self._invoke.inbound.has_policy(arn):  # else it is decided with the policy
                     action = f"bedrock-agentcore:{operation or PROXY_OPERATION}"
                     require(caller.principal, action, [arn], caller.service)
@@ -116,7 +120,8 @@ class WebSockets:
             self._open += 1
             try:
                 if stream is not None:
-                    await self._browsers.automate(stream, place, receive, send)
+                    with acting_for(tenant):
+                        await self._browsers.automate(stream, place, receive, send)
                 elif to is not None:
                     await self._serve_port(to, caller, scope, receive, send, request_id)
                 elif operation == SHELL_OPERATION:

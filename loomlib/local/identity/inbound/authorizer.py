@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from ...access.errors import refusal
+from ...access.keys import SessionPrincipal
 from ...access.permissions import require
 from ...access.resource_policies import ResourcePolicies
 from ...aws_names.hosts import address_of
 from ...contract import CallIdentity, ClaimCheck, LogSink, RuntimeVersion
 from ...guard import Caller
 from ...log_groups import runtime_group
+from ...tenancy import tenant_of
 from ...wire import ChallengeError, RefusedError
 from ..addresses import IssuerError
 from .rules import AuthorizerRules, scopes_of
-from .tenants import SessionTenants, tenant_of
+from .tenants import SessionTenants
 
 if TYPE_CHECKING:
     from .key_sets import KnownIssuer
@@ -117,6 +119,14 @@ class InboundAuthorizer:
         if caller.key is None or identity.user_id or caller.principal is not None:
             self._record(version, qualifier, about, None, identity, details)
         return identity
+
+    def tenant_for(self, principal: SessionPrincipal | None) -> str | None:
+        """Return the tenant for which a signed caller acts; "" for none, None for the owner, who acts for all.
+
+        Args:
+            principal: The session or the assumed role whose key signed; None for the owner.
+        """
+        return self._sessions.tenant_for(principal)
 
     def has_policy(self, arn: str) -> bool:
         """Return whether a resource-based policy is attached to a runtime."""

@@ -1,8 +1,8 @@
 """Which tenant a caller belongs to, and which tenant's a session is: no caller enters another tenant's session.
 
 AWS leaves the mapping from users to sessions to the caller's backend; the local AgentCore refuses in its place. The
-tenant is read from the verified token, never from a payload or a header, and a session that calls another agent passes
-its own tenant on.
+tenant is read from the verified token, never from a payload or a header. What a session signs acts for the session's
+tenant; where the session has none, and with the key of an assumed role, the tags of the role name the tenant.
 """
 
 from __future__ import annotations
@@ -10,27 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
+from ...access.keys import SessionPrincipal
+from ...access.permissions import role_tags
 from ...contract import CallIdentity, RuntimeVersion
 from ...guard import Caller
+from ...tenancy import tenant_of
 from ...wire import RefusedError
 
-TENANT_CLAIMS: Final = ("tenant_id", "custom:tenant", "tenant")
-"""The claims that name the tenant of a token's user; the first that is a text counts."""
-
 _FILE: Final = "session-tenants.jsonl"
-
-
-def tenant_of(claims: Mapping[str, Any]) -> str:
-    """Return the tenant that a verified token names; "" if it names none.
-
-    Args:
-        claims: The claims of the token.
-    """
-    return next((value for name in TENANT_CLAIMS if isinstance(value := claims.get(name), str) and value), "")
 
 
 class SessionTenants:
@@ -59,18 +49,26 @@ class SessionTenants:
         Raises:
             RefusedError: The session is another tenant's. The owner of the service enters every session.
         """
-        principal = None if caller.key is None else caller.principal
-        if caller.key is not None and principal is None:
+        tenant = identity.tenant if caller.key is None else self.tenant_for(caller.principal)
+        if tenant is None:
             return ""
-        tenant = identity.tenant
-        if principal is not None:
-            tenant = self._tenants.get(_key(principal.runtime_id, principal.session_id), "")
         key = _key(version.runtime_id, session_id)
         if (known := self._tenants.get(key, "")) != tenant:
             if known:
                 raise RefusedError("AccessDeniedException", 403, "The session belongs to another tenant")
             self._keep(key, tenant)
         return tenant
+
+    def tenant_for(self, principal: SessionPrincipal | None) -> str | None:
+        """Return the tenant for which a signed caller acts; "" for none, None for the owner, who acts for all.
+
+        Args:
+            principal: The session or the assumed role whose key signed; None for the owner.
+        """
+        if principal is None:
+            return None
+        own = self._tenants.get(_key(principal.runtime_id, principal.session_id), "") if principal.runtime_id else ""
+        return principal.tenant or own or tenant_of(role_tags(principal))
 
     def _keep(self, key: str, tenant: str) -> None:
         line = json.dumps({"session": key, "tenant": tenant}) + "\n"

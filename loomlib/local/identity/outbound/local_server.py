@@ -13,13 +13,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import parse_qsl, unquote_plus, urlsplit
-
-from jinja2 import Environment, StrictUndefined
 
 from ...wire import AsgiScope, Receive, RefusedError, Send, read_body, send_body, send_json
 from .consent import CALLBACK_PATH, only, with_query
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _FORM_BYTES: Final = 200_000
 _CODE_S: Final = 60.0
@@ -29,13 +30,11 @@ _EXCHANGES: Final = {
     "urn:ietf:params:oauth:grant-type:token-exchange": "subject_token",
     "urn:ietf:params:oauth:grant-type:jwt-bearer": "assertion",
 }
-_PAGE: Final = Environment(autoescape=True, undefined=StrictUndefined).from_string(
-    """<!doctype html><html lang="en"><meta charset="utf-8"><title>Local sign-in (simulated)</title>
+_PAGE: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Local sign-in (simulated)</title>
 <h1>Local sign-in (simulated)</h1>
 <p>The client <b>{{ client }}</b> asks for: {{ scope or "no scopes" }}.</p>
 <form method="get">{% for name, value in given %}<input type="hidden" name="{{ name }}" value="{{ value }}">{% endfor %}
 <label>User <input name="login_hint" required autofocus></label> <button>Sign in and agree</button></form></html>"""
-)
 _HTML: Final = (
     (b"content-type", b"text/html; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -147,7 +146,8 @@ class LocalAuthorizationServer:
         user, scope = only(query, "login_hint"), only(query, "scope")
         if not user:
             given = parse_qsl(query.decode("latin-1"))
-            await send_body(send, _PAGE.render(client=client, scope=scope, given=given).encode(), 200, _HTML)
+            page = _page().render(client=client, scope=scope, given=given)
+            await send_body(send, page.encode(), 200, _HTML)
             return
         code = secrets.token_urlsafe(32)
         _put(
@@ -240,6 +240,12 @@ def _credentials(headers: Mapping[bytes, bytes], form: Mapping[str, str]) -> tup
         return "", ""
     client, _, secret = pair.partition(":")
     return unquote_plus(client), unquote_plus(secret)
+
+
+def _page() -> Template:
+    from jinja2 import Environment, StrictUndefined  # 40 ms that a service which shows no page does not cost
+
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(_PAGE)
 
 
 def _put(grants: OrderedDict[str, _Grant], name: str, grant: _Grant) -> None:

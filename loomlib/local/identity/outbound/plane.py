@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ...resources import Place, ResourceRecord
 from ...resources.store import ResourceStore
+from ...tenancy import new_tenant, owns_row, sees_resource
 from ...wire import RefusedError, invalid, not_found
 from .clients import Client, TokenClient, TokenRequest
 from .consent import ConsentSession, ConsentSessions
@@ -18,7 +19,7 @@ from .providers import (
     ApiKeyProviderBehaviour,
     Oauth2ProviderBehaviour,
 )
-from .tokens import Workload, WorkloadTokens
+from .tokens import OTHER_TENANT, Workload, WorkloadTokens
 from .vault import StoredToken, TokenKey, TokenVault
 
 Parameters = Mapping[str, Any]
@@ -71,13 +72,18 @@ class IdentityPlane:
     async def _workload_token(self, parameters: Parameters, place: Place) -> Result:
         name: str = parameters["workloadName"]
         identity = self._workload(name, place)
+        if not sees_resource(identity.tenant):
+            raise _no_workload(name)
         if identity.internal.get("linked"):
             # AWS: an agent gets the token of its runtime with each invocation, and cannot take it at any other time.
             raise invalid("WorkloadIdentity is linked to a service and cannot retrieve an access token by the caller")
         user_id, user_token = parameters.get("userId") or "", parameters.get("userToken") or ""
         if user_token:
             await self._verify(user_token)
-        token = self._tokens.issue(name, place, user_id=user_id, user_token=user_token)
+        token = self._tokens.issue(
+            name, place, user_id=user_id, user_token=user_token, tenant=new_tenant(identity.tenant)
+        )
+        _require_own(self._tokens.read(token).tenant, "The user token belongs to another tenant")
         return {"workloadAccessToken": token}
 
     async def _api_key(self, parameters: Parameters, place: Place) -> Result:
@@ -104,6 +110,7 @@ class IdentityPlane:
             scopes=tuple(target.scopes),
             resources=tuple(target.resources),
             audiences=tuple(target.audiences),
+            tenant=workload.tenant,
         )
         if flow == _USER:
             return await self._federated(parameters, provider, key, target)
@@ -169,7 +176,7 @@ class IdentityPlane:
 
     async def _complete(self, parameters: Parameters, place: Place) -> Result:
         session = self._sessions.find(parameters["sessionUri"])
-        if session is None or session.provider.place != place:
+        if session is None or session.provider.place != place or not owns_row(session.key.tenant):
             raise not_found("The authorization session does not exist or has expired")
         given: Mapping[str, str] = parameters["userIdentifier"]
         if "userId" in given:
@@ -225,19 +232,20 @@ class IdentityPlane:
         workload = self._tokens.read(parameters["workloadIdentityToken"])
         if workload.place != place:
             raise invalid("The workload access token is of another region or account")
+        _require_own(workload.tenant, OTHER_TENANT)
         self._workload(workload.name, place)
         return workload
 
     def _workload(self, name: str, place: Place) -> ResourceRecord:
         record = self._store.find(WORKLOAD_IDENTITY.noun, place, name, by_name=True)
         if record is None:
-            raise not_found(f"WorkloadIdentity with name: {name} does not exist")
+            raise _no_workload(name)
         return record
 
     def _provider(self, kind: str, parameters: Parameters, place: Place) -> ResourceRecord:
         name: str = parameters["resourceCredentialProviderName"]
         record = self._store.find(kind, place, name, by_name=True)
-        if record is None:
+        if record is None or not sees_resource(record.tenant):
             raise not_found(f"Credential provider with name: {name} does not exist")
         return record
 
@@ -245,3 +253,12 @@ class IdentityPlane:
         if len(self._asking) > 1_000:
             self._asking = {name: lock for name, lock in self._asking.items() if lock.locked()}
         return self._asking.setdefault(f"{provider.arn}/{key.digest}", asyncio.Lock())
+
+
+def _no_workload(name: str) -> RefusedError:
+    return not_found(f"WorkloadIdentity with name: {name} does not exist")
+
+
+def _require_own(tenant: str, message: str) -> None:
+    if not owns_row(tenant):
+        raise RefusedError("AccessDeniedException", 403, message)

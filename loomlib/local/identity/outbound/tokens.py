@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from ...contract import CallIdentity, RuntimeVersion
 from ...resources import Place, place_of
+from ...tenancy import tenant_of
 from ...wire import RefusedError, invalid
 from .sealing import Sealer, SealError, opened_object
 
@@ -19,6 +20,7 @@ HEADER: Final = "workloadaccesstoken"
 """The header with which an invocation brings the agent its token (`ACCESS_TOKEN_HEADER` of the AgentCore SDK)."""
 PROPAGATED_HEADER: Final = "x-amz-bedrock-agentcore-identity-wat"
 """The header with which an agent passes its own token on to the runtime that it calls."""
+OTHER_TENANT: Final = "The workload access token belongs to another tenant"
 _PURPOSE: Final = "workload access token"
 
 
@@ -31,6 +33,7 @@ class Workload:
         place: Its region and account.
         user: The user on whose behalf it acts: an id, or issuer and subject of a JWT; "" for the workload itself.
         user_token: The user's JWT, if the token was made from one.
+        tenant: The tenant for which it acts; empty for none.
         expires_at: Seconds since 1970.
     """
 
@@ -38,6 +41,7 @@ class Workload:
     place: Place
     user: str = ""
     user_token: str = field(default="", repr=False)
+    tenant: str = ""
     expires_at: float = 0.0
 
 
@@ -52,7 +56,7 @@ class WorkloadTokens:
     def __init__(self, sealer: Sealer, clock: Callable[[], float] = time.time) -> None:
         self._sealer, self._clock = sealer, clock
 
-    def issue(self, name: str, place: Place, *, user_id: str = "", user_token: str = "") -> str:
+    def issue(self, name: str, place: Place, *, user_id: str = "", user_token: str = "", tenant: str = "") -> str:
         """Return a token for a workload, for a user's id, or for a user's JWT.
 
         Args:
@@ -60,6 +64,7 @@ class WorkloadTokens:
             place: Its region and account.
             user_id: The user's id, as the workload names it.
             user_token: The user's JWT instead; the token ends with it.
+            tenant: The tenant of the caller; one that the JWT names comes first.
 
         Raises:
             RefusedError: The user's token is not a JWT, or has expired.
@@ -69,8 +74,9 @@ class WorkloadTokens:
         if user_token:
             user, ends = self.user_of(user_token)
             expires_at = min(expires_at, ends)
+            tenant = tenant_of(_claims(user_token)) or tenant
         claims = {"workload": name, "place": list(place), "user": user, "token": user_token, "expires": expires_at}
-        return self._sealer.seal(claims, _PURPOSE)
+        return self._sealer.seal({**claims, "tenant": tenant}, _PURPOSE)
 
     def read(self, token: str) -> Workload:
         """Return what a token says.
@@ -89,6 +95,7 @@ class WorkloadTokens:
             place=Place(*claims["place"]),
             user=claims["user"],
             user_token=claims["token"],
+            tenant=claims.get("tenant", ""),  # a token of an earlier release has none
             expires_at=claims["expires"],
         )
 
@@ -101,9 +108,7 @@ class WorkloadTokens:
             RefusedError: It is not a JWT with an issuer and a subject, or has expired.
         """
         try:
-            part = user_token.split(".")[1]
-            content = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
-            claims = cast("dict[str, Any]", content)
+            claims = _claims(user_token)
             issuer, subject, ends = str(claims["iss"]), str(claims["sub"]), float(claims.get("exp", "inf"))
         except (ValueError, IndexError, KeyError, TypeError) as error:
             raise invalid("userToken must be a JWT with the claims iss and sub") from error
@@ -138,13 +143,27 @@ class WorkloadTokens:
         seen.pop(PROPAGATED_HEADER, None)
         user_id = identity.user_id
         user_token = (bearer or "") if identity.kind == "jwt" else ""
+        tenant = ""
         propagated = given.get(PROPAGATED_HEADER.encode(), b"").decode("latin-1")
         if not user_token and not user_id and propagated:
             caller = self.read(propagated)
-            user_token, user_id = caller.user_token, caller.user.removeprefix("id:")
+            user_token, user_id, tenant = caller.user_token, caller.user.removeprefix("id:"), caller.tenant
+            if identity.tenant not in ("", tenant):
+                raise RefusedError("AccessDeniedException", 403, OTHER_TENANT)
         if user_token or user_id:
             user_id = "" if user_token else user_id
-            seen[HEADER] = self.issue(runtime.runtime_id, place_of(runtime.arn), user_id=user_id, user_token=user_token)
+            seen[HEADER] = self.issue(
+                runtime.runtime_id,
+                place_of(runtime.arn),
+                user_id=user_id,
+                user_token=user_token,
+                tenant=identity.tenant or tenant,
+            )
+
+
+def _claims(user_token: str) -> dict[str, Any]:
+    part = user_token.split(".")[1]
+    return cast("dict[str, Any]", json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))))
 
 
 def _unauthorized(message: str) -> RefusedError:

@@ -61,7 +61,7 @@ class StoredToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenKey:
-    """What a stored token is for: another workload, user, flow or scope has another one."""
+    """What a stored token is for: another workload, tenant, user, flow or scope has another one."""
 
     workload: str
     user: str
@@ -69,12 +69,15 @@ class TokenKey:
     scopes: tuple[str, ...]
     resources: tuple[str, ...] = ()
     audiences: tuple[str, ...] = ()
+    tenant: str = ""
 
     @property
     def digest(self) -> str:
         """A name that reveals nothing of its parts."""
         parts = [self.workload, self.user, self.flow, sorted(self.scopes), sorted(self.resources)]
-        return hashlib.sha256(json.dumps([*parts, sorted(self.audiences)]).encode()).hexdigest()
+        # Without a tenant it is the digest of earlier releases, whose tokens stay.
+        tenant = [self.tenant] if self.tenant else []
+        return hashlib.sha256(json.dumps([*parts, sorted(self.audiences), *tenant]).encode()).hexdigest()
 
 
 class TokenVault:

@@ -34,6 +34,7 @@ class RecordTarget:
         strategy_id: Their strategy.
         expiry_days: After how many days they expire; None if they do not.
         label: Provenance label that says which extractor wrote them.
+        tenant: The tenant of the records, which are consolidated with its own only; empty for none.
     """
 
     memory_id: str
@@ -41,6 +42,7 @@ class RecordTarget:
     strategy_id: str
     expiry_days: int | None
     label: str
+    tenant: str = ""
 
 
 class Consolidator:
@@ -134,12 +136,13 @@ class Consolidator:
             slot=slot,
             value=value,
             state=state,
+            tenant=target.tenant,
         )
         self._store.put(target.memory_id, record, vector)
         return record.record_id
 
     def _in_slot(self, target: RecordTarget, slot: str) -> list[LongTermRecord]:
-        return self._store.in_slot(target.memory_id, target.namespace, target.strategy_id, slot)
+        return self._store.in_slot(target.memory_id, target.namespace, target.strategy_id, slot, tenant=target.tenant)
 
     def _retract(self, target: RecordTarget, statement: Statement) -> None:
         any_value = not statement.value or statement.slot.endswith(":*")
@@ -155,9 +158,8 @@ class Consolidator:
 
     def _same_by_hand(self, target: RecordTarget, text: str) -> LongTermRecord | None:
         """Find a record without a slot (written by BatchCreateMemoryRecords) whose text means the same."""
-        newest = self._store.newest_first(
-            target.memory_id, Scope(target.namespace), strategy_id=target.strategy_id, limit=_COMPARED
-        )
+        scope = Scope(target.namespace, tenant=target.tenant)
+        newest = self._store.newest_first(target.memory_id, scope, strategy_id=target.strategy_id, limit=_COMPARED)
         by_hand = [record for record in newest if record.slot is None]
         if not by_hand:
             return None

@@ -112,7 +112,8 @@ class SessionRecords:
 
         Only episodes that reflect into the same namespace are read, so the actors of a template stay separate.
         """
-        newest = self._store.newest_first(target.memory_id, Scope(), strategy_id=target.strategy_id, limit=_EPISODES)
+        scope = Scope(tenant=target.tenant)
+        newest = self._store.newest_first(target.memory_id, scope, strategy_id=target.strategy_id, limit=_EPISODES)
         episodes = [
             (record, record.state)
             for record in reversed(newest)
@@ -147,7 +148,9 @@ class SessionRecords:
         self._consolidator.write(reflection, former, slot, text, vector, sources, timestamp_ms)
 
     def _known(self, target: RecordTarget, slot: str) -> LongTermRecord | None:
-        records = self._store.in_slot(target.memory_id, target.namespace, target.strategy_id, slot)
+        records = self._store.in_slot(
+            target.memory_id, target.namespace, target.strategy_id, slot, tenant=target.tenant
+        )
         return records[0] if records else None
 
 

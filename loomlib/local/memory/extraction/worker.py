@@ -103,8 +103,8 @@ class Extraction:
                 messages = [{"eventId": message.event_id, "messageIndex": message.index} for message in _messages(new)]
                 db.execute(
                     "INSERT INTO jobs (job_id, memory_id, actor_id, session_id, strategy_id, messages, status, "
-                    "failure_reason) VALUES (?,?,?,?,?,?,'FAILED',?)",
-                    (f"job-{uuid.uuid4()}", *key, strategy.id, json.dumps(messages), reason),
+                    "failure_reason, tenant) VALUES (?,?,?,?,?,?,'FAILED',?,?)",
+                    (f"job-{uuid.uuid4()}", *key, strategy.id, json.dumps(messages), reason, new[0].tenant),
                 )
             db.execute("INSERT OR REPLACE INTO cursors VALUES (?,?,?,?,?)", (*key, strategy.id, new[-1].seq))
 
@@ -174,6 +174,7 @@ class Extraction:
             strategy_id=strategy.id,
             expiry_days=strategy.expiry_days,
             label=label,
+            tenant=first.tenant,
         )
 
     def _statements(

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from loomlib.local.tenancy import new_tenant, owns_row
 from loomlib.local.wire import invalid
 
 from .filters import seconds
-from .operations import MemoryLookup, Parameters, known_id
+from .operations import MemoryLookup, Parameters, known_id, own_token
 from .store import LongTermRecord, RecordsStore, now_ms
 
 _DAY_MS = 24 * 3_600_000
@@ -47,7 +48,8 @@ class RecordBatches:
         expiry: Mapping[str, Any] = parameters.get("recordExpirySpecification") or {}
         if "action" in expiry:
             raise invalid("recordExpirySpecification.action does not apply to new records")
-        token = parameters.get("clientToken")
+        token, memory = own_token(parameters), self._memories.find(memory_id) or {}
+        tenant = new_tenant(memory.get("tenant", ""))
         digest = hashlib.sha256(json.dumps([entries, expiry], sort_keys=True).encode()).hexdigest()
         vectors = _vectors([entry["content"]["text"] for entry in entries])
         used: set[str] = set()
@@ -67,6 +69,7 @@ class RecordBatches:
                 updated_at=moment,
                 metadata=_metadata(entry),
                 expires_at=_expiry(expiry),
+                tenant=tenant,
             )
             self._store.put(memory_id, record, vector)
             return record_id
@@ -122,7 +125,7 @@ class RecordBatches:
     def _former(self, memory_id: str, entry: Mapping[str, Any], namespace: str | None) -> LongTermRecord:
         record_id = entry["memoryRecordId"]
         former = self._store.get(memory_id, [record_id]).get(record_id)
-        if former is None or namespace not in (None, former.namespace):
+        if former is None or namespace not in (None, former.namespace) or not owns_row(former.tenant):
             raise _RecordError(record_id, 404, f"Memory record not found: {record_id}")
         return former
 

@@ -126,7 +126,7 @@ class _Memory:
         self._change = -1
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
-        self._namespaces: dict[str, int] = {}
+        self._namespaces: dict[tuple[str, str], int] = {}  # with the tenant, whose records are nobody else's neighbours
         self._strategies: dict[str, int] = {}
         self._ids: list[str] = []
         self._metadata: list[str | None] = []
@@ -177,10 +177,10 @@ class _Memory:
 
     def _take(self, rows: Iterator[Sequence[Any]]) -> set[str]:
         present: set[str] = set()
-        for record_id, namespace, strategy_id, metadata, expires_at, vector, text in rows:
+        for record_id, namespace, strategy_id, metadata, expires_at, vector, text, tenant in rows:
             present.add(record_id)
             place = (
-                self._namespaces.setdefault(namespace, len(self._namespaces)),
+                self._namespaces.setdefault((namespace, tenant), len(self._namespaces)),
                 self._strategies.setdefault(strategy_id, len(self._strategies)),
             )
             row = self._rows.get(record_id)
@@ -234,7 +234,7 @@ class _Memory:
         """Return which rows have not expired and lie in the scope."""
         size = len(self._ids)
         asked = self._expires[:size] > now_ms()
-        codes = np.fromiter((scope.holds(namespace) for namespace in self._namespaces), dtype=np.bool_)
+        codes = np.fromiter((scope.holds(*place) for place in self._namespaces), dtype=np.bool_)
         if not codes.all():
             asked &= codes[self._namespace_of[:size]]
         if strategy_id is not None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loomlib.local.paging import page_request
+from loomlib.local.tenancy import acting_tenant, own_rows, owns_row
 from loomlib.local.wire import RefusedError, invalid, not_found
 
 from . import filters
@@ -70,7 +71,7 @@ class RecordOperations:
 
     async def start_memory_extraction_job(self, parameters: Parameters) -> dict[str, Any]:
         """StartMemoryExtractionJob: queue a failed job again; a repeated client token queues nothing."""
-        job_id, token = parameters["extractionJob"]["jobId"], parameters.get("clientToken")
+        job_id, token = parameters["extractionJob"]["jobId"], own_token(parameters)
         request = f"StartMemoryExtractionJob {job_id}"
 
         def start() -> bool:
@@ -80,8 +81,9 @@ class RecordOperations:
                     if former[0] != request:
                         raise invalid("clientToken was used already, with other parameters")
                     return False
-                queue = "UPDATE jobs SET status='QUEUED' WHERE memory_id=? AND job_id=?"
-                if not db.execute(queue, (memory_id, job_id)).rowcount:
+                own, values = own_rows()
+                queue = f"UPDATE jobs SET status='QUEUED' WHERE memory_id=? AND job_id=? AND {own}"  # noqa: S608
+                if not db.execute(queue, (memory_id, job_id, *values)).rowcount:
                     raise not_found(f"Extraction job not found: {job_id}")
                 if token:
                     self._store.note_answer(memory_id, token, request, json.dumps({"jobId": job_id}))
@@ -101,6 +103,8 @@ class RecordOperations:
         memory_id, record_id = known_id(self._memories, parameters), parameters["memoryRecordId"]
         record = self._store.get(memory_id, [record_id]).get(record_id)
         if record is None or parameters.get("namespace", record.namespace) != record.namespace:
+            raise _no_record(record_id)
+        if not owns_row(record.tenant):
             raise _no_record(record_id)
         return record
 
@@ -160,7 +164,8 @@ class RecordOperations:
 
     def _list_jobs(self, parameters: Parameters) -> dict[str, Any]:
         """Return the failed jobs; as on AWS, successful jobs are not listed."""
-        where, values = "memory_id=? AND status='FAILED'", [known_id(self._memories, parameters)]
+        own, owned = own_rows()
+        where, values = f"memory_id=? AND status='FAILED' AND {own}", [known_id(self._memories, parameters), *owned]
         filters: Mapping[str, str] = parameters.get("filter") or {}
         for name, value in filters.items():
             where += f" AND {_JOB_FILTERS[name]}=?"
@@ -197,6 +202,12 @@ def known_id(memories: MemoryLookup, parameters: Parameters) -> str:
     return memory_id
 
 
+def own_token(parameters: Parameters) -> str | None:
+    """Return the client token of a request as it is stored: each tenant has client tokens of its own."""
+    token, acting = parameters.get("clientToken"), acting_tenant()
+    return f"{acting}\0{token}" if token and acting else token
+
+
 def described(record: LongTermRecord, *, expiry: bool = False) -> dict[str, Any]:
     """Return a record in AWS's form, with times as unix seconds.
 
@@ -222,7 +233,7 @@ def _scope(parameters: Parameters) -> Scope:
         raise invalid("Exactly one of namespace and namespacePath is required")
     if "*" in (namespace or path or ""):
         raise invalid("Wildcards (*) are not supported in namespaces")
-    return Scope(namespace, path)
+    return Scope(namespace, path, acting_tenant())
 
 
 def _no_record(record_id: str) -> RefusedError:

@@ -31,7 +31,8 @@ CREATE TABLE IF NOT EXISTS records (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, memory_id TEXT NOT NULL, record_id TEXT NOT NULL UNIQUE,
     namespace TEXT NOT NULL, strategy_id TEXT NOT NULL, text TEXT NOT NULL, metadata TEXT,
     created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, expires_at INTEGER, vector BLOB NOT NULL,
-    source_event_ids TEXT NOT NULL DEFAULT '[]', slot TEXT, value TEXT, state TEXT);
+    source_event_ids TEXT NOT NULL DEFAULT '[]', slot TEXT, value TEXT, state TEXT,
+    tenant TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS records_of_namespace ON records (memory_id, namespace, seq);
 CREATE INDEX IF NOT EXISTS records_of_memory ON records (memory_id, seq);
 CREATE INDEX IF NOT EXISTS records_of_slot ON records (memory_id, namespace, strategy_id, slot);
@@ -49,11 +50,11 @@ CREATE TABLE IF NOT EXISTS watermark (one INTEGER PRIMARY KEY CHECK (one = 1), s
 CREATE TABLE IF NOT EXISTS jobs (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, job_id TEXT NOT NULL UNIQUE, memory_id TEXT NOT NULL,
     actor_id TEXT NOT NULL, session_id TEXT NOT NULL, strategy_id TEXT NOT NULL, messages TEXT NOT NULL,
-    status TEXT NOT NULL, failure_reason TEXT);
+    status TEXT NOT NULL, failure_reason TEXT, tenant TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS jobs_of_memory ON jobs (memory_id, seq);
 """
 _NOT_EXPIRED = "(expires_at IS NULL OR expires_at>?)"
-_VECTOR_COLUMNS = "record_id, namespace, strategy_id, metadata, expires_at, vector, text"
+_VECTOR_COLUMNS = "record_id, namespace, strategy_id, metadata, expires_at, vector, text, tenant"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,7 @@ class LongTermRecord:
         value: The value of the slot, such as "Berlin".
         state: What the extractor needs to continue the record.
         seq: Its position in the order of creation.
+        tenant: The tenant that it belongs to; empty for none.
     """
 
     record_id: str
@@ -89,20 +91,25 @@ class LongTermRecord:
     value: str | None = None
     state: Mapping[str, Any] | None = field(default=None, repr=False)
     seq: int = 0
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Which namespaces to search: one `namespace`, a `path` and everything below it, or all if both are None.
 
-    The path `/org/a` holds `/org/a`, `/org/a/` and `/org/a/b`, and not `/org/ab`.
+    The path `/org/a` holds `/org/a`, `/org/a/` and `/org/a/b`, and not `/org/ab`. With a `tenant`, only its records
+    are searched.
     """
 
     namespace: str | None = None
     path: str | None = None
+    tenant: str | None = None
 
-    def holds(self, namespace: str) -> bool:
-        """Whether a namespace lies in this scope."""
+    def holds(self, namespace: str, tenant: str = "") -> bool:
+        """Whether records of a tenant in a namespace lie in this scope."""
+        if self.tenant not in (None, tenant):
+            return False
         if self.namespace is not None:
             return namespace == self.namespace
         base = (self.path or "").rstrip("/")
@@ -110,13 +117,14 @@ class Scope:
 
     def clause(self) -> tuple[str, list[Any]]:
         """Return the scope as an SQL condition and its values."""
+        condition, values = "1", []
         if self.namespace is not None:
-            return "namespace=?", [self.namespace]
-        if self.path is None:
-            return "1", []
-        base = self.path.rstrip("/")
-        # Namespaces are ASCII: whatever starts with "a/" sorts from "a/" up to "a0".
-        return "(namespace=? OR (namespace>=? AND namespace<?))", [base, base + "/", base + "0"]
+            condition, values = "namespace=?", [self.namespace]
+        elif self.path is not None:
+            base = self.path.rstrip("/")
+            # Namespaces are ASCII: whatever starts with "a/" sorts from "a/" up to "a0".
+            condition, values = "(namespace=? OR (namespace>=? AND namespace<?))", [base, base + "/", base + "0"]
+        return (condition, values) if self.tenant is None else (f"{condition} AND tenant=?", [*values, self.tenant])
 
 
 def now_ms() -> int:
@@ -136,6 +144,11 @@ class RecordsStore:
         with self.transaction() as db:
             for statement in filter(str.strip, _SCHEMA.split(";")):
                 db.execute(statement)
+            for table in ("records", "jobs"):
+                if all(column[1] != "tenant" for column in db.execute(f"PRAGMA table_info({table})").fetchall()):
+                    db.execute(
+                        f"ALTER TABLE {table} ADD COLUMN tenant TEXT NOT NULL DEFAULT ''"
+                    )  # an earlier release's
 
     def close(self) -> None:
         """Close the file."""
@@ -195,12 +208,14 @@ class RecordsStore:
             "slot": record.slot,
             "value": record.value,
             "state": None if record.state is None else json.dumps(record.state),
+            "tenant": record.tenant,
         }
         changed = ", ".join(f"{name}=excluded.{name}" for name in row if name not in _FIXED_COLUMNS)
         with self.transaction() as db:
             db.execute(
                 f"INSERT INTO records ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "  # noqa: S608
-                f"ON CONFLICT (record_id) DO UPDATE SET {changed} WHERE memory_id=excluded.memory_id",
+                f"ON CONFLICT (record_id) DO UPDATE SET {changed} "
+                "WHERE memory_id=excluded.memory_id AND tenant=excluded.tenant",
                 tuple(row.values()),
             )
             _note_change(db, memory_id, record.record_id)
@@ -252,7 +267,9 @@ class RecordsStore:
         statement = f"SELECT {_COLUMNS} FROM records WHERE {where} ORDER BY seq DESC LIMIT ?"  # noqa: S608
         return [_record(row) for row in self.rows(statement, (*values, limit))]
 
-    def in_slot(self, memory_id: str, namespace: str, strategy_id: str, slot: str) -> list[LongTermRecord]:
+    def in_slot(
+        self, memory_id: str, namespace: str, strategy_id: str, slot: str, *, tenant: str = ""
+    ) -> list[LongTermRecord]:
         """Return the records of a slot, the oldest first; "allergy:*" is every slot that begins with "allergy:".
 
         Args:
@@ -260,18 +277,19 @@ class RecordsStore:
             namespace: The exact namespace.
             strategy_id: The strategy that extracted the records.
             slot: What a record is about, such as "home"; "allergy:*" is every slot that begins with "allergy:".
+            tenant: The tenant of the records; empty for none.
         """
         matching, bounds = (
             ("slot>=? AND slot<?", [slot[:-1], slot[:-2] + ";"]) if slot.endswith(":*") else ("slot=?", [slot])
         )
-        where = f"memory_id=? AND namespace=? AND strategy_id=? AND {matching}"
+        where = f"memory_id=? AND namespace=? AND strategy_id=? AND {matching} AND tenant=?"
         statement = f"SELECT {_COLUMNS} FROM records WHERE {where} ORDER BY seq"  # noqa: S608
-        return [_record(row) for row in self.rows(statement, (memory_id, namespace, strategy_id, *bounds))]
+        return [_record(row) for row in self.rows(statement, (memory_id, namespace, strategy_id, *bounds, tenant))]
 
     def vectors(self, memory_id: str, ids: Sequence[str] | None = None) -> Iterator[Sequence[Any]]:
         """Yield what a memory's records are searched by, in the order of their creation.
 
-        Each has record_id, namespace, strategy_id, metadata (JSON), expires_at, vector and text.
+        Each has record_id, namespace, strategy_id, metadata (JSON), expires_at, vector, text and tenant.
 
         Args:
             memory_id: The memory to read.
@@ -329,7 +347,7 @@ class RecordsStore:
         return int(self._expiry() * 1000)
 
 
-_FIXED_COLUMNS: Final = frozenset({"memory_id", "record_id", "created_at"})
+_FIXED_COLUMNS: Final = frozenset({"memory_id", "record_id", "created_at", "tenant"})
 _COLUMNS: Final = ", ".join(LongTermRecord.__dataclass_fields__)
 
 
@@ -353,6 +371,7 @@ def _record(row: Sequence[Any]) -> LongTermRecord:
         value=row[10],
         state=json.loads(row[11]) if row[11] else None,
         seq=row[12],
+        tenant=row[13],
     )
 
 

@@ -1,0 +1,34 @@
+"""The qualified names of what an agent's code imports."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from .program import CodeScope
+
+_MOST_NAMES: Final = 8
+
+
+def qualified_name(node: ast.AST, scope: CodeScope, *, depth: int = 0) -> str:
+    """Return the qualified name of an imported object, such as `boto3.client`; "" for anything else.
+
+    Args:
+        node: The expression.
+        scope: Where it stands.
+        depth: How many other names of the object were followed.
+    """
+    if isinstance(node, ast.Attribute):
+        start = qualified_name(node.value, scope, depth=depth)
+        return f"{start}.{node.attr}" if start else ""
+    if isinstance(node, ast.Name):
+        found = scope.find(node.id)
+        if not found and node.id in ("str", "dict", "getattr", "list", "tuple"):
+            return node.id
+        if imported := [binding.qualified for binding in found if binding.kind == "import"]:
+            return imported[0]
+        if len(found) == 1 and found[0].kind == "value" and found[0].scope is not None and depth < _MOST_NAMES:
+            other = found[0].node  # another name of the object: make = boto3.client
+            if isinstance(other, ast.Name | ast.Attribute):
+                return qualified_name(other, found[0].scope, depth=depth + 1)
+    return ""

@@ -1,0 +1,111 @@
+"""A role that belongs to one agent: Loom changes only those whose tag names the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...aws import Clients
+from ...aws.roles import (
+    RoleDescription,
+    create_role,
+    delete_role,
+    describe_role,
+    put_role_policy,
+    put_role_trust,
+    tag_role,
+)
+from ...errors import DeployError
+from ..journal import DeployJournal, Intent
+from ..names import AGENT_TAG, agent_tags
+from ..spec import AgentSpec
+from .part import Report
+
+
+class AgentRole:
+    """Reads, writes and restores a role of an agent.
+
+    Args:
+        clients: The connection.
+        spec: The agent's configuration.
+        kind: What the role is called in reports and in the journal.
+        name: The role's name.
+    """
+
+    def __init__(self, clients: Clients, spec: AgentSpec, kind: str, name: str) -> None:
+        self._clients, self._spec, self._kind, self._name = clients, spec, kind, name
+
+    @property
+    def arn(self) -> str:
+        """The role's ARN, also before it exists."""
+        return f"arn:aws:iam::{self._clients.account_id()}:role/{self._name}"
+
+    def find(self, failure: str, try_: Callable[[RoleDescription], str]) -> RoleDescription | None:
+        """Return the role; None before it exists.
+
+        Args:
+            failure: What is wrong when another role has the name.
+            try_: What to try then.
+
+        Raises:
+            DeployError: A role that Loom did not make for this agent has the name.
+        """
+        role = describe_role(self._clients, self._name)
+        if role is not None and role.tags.get(AGENT_TAG) != self._spec.name:
+            raise DeployError(failure, on=self._name, try_=try_(role))
+        return role
+
+    def put(
+        self,
+        role: RoleDescription | None,
+        journal: DeployJournal,
+        *,
+        trust: Mapping[str, Any],
+        policy: Mapping[str, Any],
+        description: str,
+    ) -> None:
+        """Create the role, or replace its trust and permissions.
+
+        Args:
+            role: The role as `find` returned it.
+            journal: Where the change is noted before it is made.
+            trust: Who may assume it.
+            policy: What it may do.
+            description: What a new role is for.
+        """
+        tags = agent_tags(self._spec)
+        if role is None:
+            journal.add(Intent(kind=self._kind, name=self._name, action="make"))
+            create_role(self._clients, self._name, trust=trust, description=description, tags=tags)
+        else:
+            before = {"trust": role.trust, "policy": role.policy, "tags": role.tags}
+            journal.add(Intent(kind=self._kind, name=self._name, action="change", before=before))
+            if role.trust != trust:
+                put_role_trust(self._clients, self._name, trust)
+            if not tags.items() <= role.tags.items():
+                tag_role(self._clients, self._name, tags)
+        put_role_policy(self._clients, self._name, policy)
+
+    def undo(self, intent: Intent, report: Report) -> str:
+        """Delete the role, or restore its trust and permissions.
+
+        Args:
+            intent: The noted change.
+            report: Called with what is being done.
+
+        Returns:
+            What was done; empty when the role is gone.
+        """
+        role = describe_role(self._clients, intent.name)
+        if role is None:
+            return ""
+        if role.tags.get(AGENT_TAG) != self._spec.name:
+            return f"kept the role {intent.name}, which Loom did not make"
+        if intent.action == "make":
+            report(f"deleting the {self._kind}")
+            delete_role(self._clients, intent.name)
+            return f"deleted the role {intent.name}"
+        report(f"restoring the {self._kind}")
+        put_role_trust(self._clients, intent.name, intent.before["trust"])
+        put_role_policy(self._clients, intent.name, intent.before["policy"])
+        return f"restored the role {intent.name}"

@@ -1,0 +1,75 @@
+"""The tenant for which a request acts, and what it may see: resources of its own or without a tenant, and its own rows.
+
+AWS knows no tenants within an account; the local AgentCore refuses where a backend has to. A request of the service's
+owner acts for nobody in particular and sees everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+TENANT_CLAIMS: Final = ("tenant_id", "custom:tenant", "tenant")
+"""The claims of a token, and the tags of an IAM role, that name a tenant; the first that is a text counts."""
+
+_ACTING: ContextVar[str | None] = ContextVar("acting_tenant", default=None)
+
+
+def tenant_of(claims: Mapping[str, Any]) -> str:
+    """Return the tenant that a verified token or the tags of a role name; "" if they name none.
+
+    Args:
+        claims: The claims of the token, or the tags by their names.
+    """
+    return next((value for name in TENANT_CLAIMS if isinstance(value := claims.get(name), str) and value), "")
+
+
+def acting_tenant() -> str | None:
+    """Return the tenant for which the current request acts; "" for none, None for the owner, who acts for all."""
+    return _ACTING.get()
+
+
+@contextmanager
+def acting_for(tenant: str | None) -> Generator[None]:
+    """Let what is done in the block act for a tenant.
+
+    Args:
+        tenant: The tenant; "" for none, None for the owner.
+    """
+    token = _ACTING.set(tenant)
+    try:
+        yield
+    finally:
+        _ACTING.reset(token)
+
+
+def sees_resource(tenant: str) -> bool:
+    """Return whether the current request may know of a resource: its own, or one without a tenant, which all share."""
+    return acting_tenant() in (None, tenant) or not tenant
+
+
+def owns_row(tenant: str) -> bool:
+    """Return whether the current request may read and change a row: one of its own tenant, and no other.
+
+    Args:
+        tenant: The tenant of the row; empty for none.
+    """
+    return acting_tenant() in (None, tenant)
+
+
+def own_rows() -> tuple[str, list[str]]:
+    """Return the rows that the current request may read as an SQL condition on the column `tenant`, and its values."""
+    acting = acting_tenant()
+    return ("1", []) if acting is None else ("tenant = ?", [acting])
+
+
+def new_tenant(above: str = "") -> str:
+    """Return whose a new resource or row is: the acting tenant's; the owner's is that of the resource above it.
+
+    Args:
+        above: The tenant of the resource that it belongs to.
+    """
+    acting = acting_tenant()
+    return above if acting is None else acting
