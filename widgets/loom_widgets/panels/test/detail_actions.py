@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from loomlib import Agent, Invocation
@@ -34,6 +36,7 @@ class DetailActions:
     def __init__(self, panel: PanelPort, conversation: ChatConversation) -> None:
         self._panel, self._conversation = panel, conversation
         self._trace: TraceView | None = None
+        self._showing = Lock()
         conversation.on_begin.append(self._drop_trace)
         conversation.on_open.append(self._put_logs)
         conversation.on_leave.append(self._clear)
@@ -112,17 +115,25 @@ class DetailActions:
             self._panel.say(f"{turn.summary} · {sentence}")
 
         start = invocation.latency(progress=progress)
-        self._send_figures(turn, figures_of(invocation, start))
-        self._conversation.put_sessions(agent.name)
-        self._put_logs(agent, turn.session)
+        with self._unless_left(cancel):
+            self._send_figures(turn, figures_of(invocation, start))
+            self._conversation.put_sessions(agent.name)
+            self._put_logs(agent, turn.session)
         trace = invocation.trace(progress=progress)
-        cancel.check()
-        if tools := tools_of(trace):
-            turn.tools = [*turn.tasks, *tools]
-        self._send_figures(turn, figures_of(invocation, start, trace))
-        self._put_trace(turn.id, trace)
-        self._put_logs(agent, turn.session)
-        self._panel.say(turn.summary)
+        with self._unless_left(cancel):
+            if tools := tools_of(trace):
+                turn.tools = [*turn.tasks, *tools]
+            self._send_figures(turn, figures_of(invocation, start, trace))
+            self._put_trace(turn.id, trace)
+            self._put_logs(agent, turn.session)
+            self._panel.say(turn.summary)
+
+    @contextmanager
+    def _unless_left(self, cancel: Cancel) -> Iterator[None]:
+        """Update the view, unless the user has left the conversation: the tables then belong to another agent."""
+        with self._showing:
+            cancel.check()
+            yield
 
     def _put_trace(self, turn: int, trace: TraceView) -> None:
         rows = bar_rows(trace)
@@ -139,8 +150,9 @@ class DetailActions:
         self._panel.tables.put("bars", [])
 
     def _clear(self) -> None:
-        self._drop_trace()
-        self._panel.tables.put("logs", [])
+        with self._showing:  # details that are still being read were cancelled before, and are not shown after this
+            self._drop_trace()
+            self._panel.tables.put("logs", [])
 
     def _send_figures(self, turn: PanelTurn, figures: list[dict[str, Any]]) -> None:
         turn.figures = figures
