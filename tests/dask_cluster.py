@@ -46,33 +46,50 @@ class ClusterProcess:
             os.kill(self.pid, signal.SIGKILL)
 
 
-class LocalDask:
-    """A scheduler and workers."""
+class ProcessSource:
+    """A process that has imported what a cluster needs, and forks the processes of clusters."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        self._folder = folder
-        self._names = itertools.count(1)
-        self._source = subprocess.Popen(
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
             [sys.executable, "-P", __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **environment},
-            cwd=folder,
         )
-        self.workers: list[ClusterProcess] = []
-        try:
-            started = self._start({"kind": "scheduler"})
-            self.scheduler, self.address = ClusterProcess(started["pid"]), str(started["address"])
-        except BaseException:
-            self.close()
-            raise
 
-    def add_workers(self, count: int, *, threads: int = 1) -> None:
-        """Start workers; they have joined when this returns."""
+    def start(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Fork a scheduler or a worker; it serves when this returns its process id and address."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, "the processes of the cluster cannot be started"
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process, not those that it forked."""
+        with self._process:  # closes its pipes: its input ends, and so does it
+            pass
+
+
+class LocalDask:
+    """A scheduler and workers."""
+
+    def __init__(self, folder: Path, source: ProcessSource, path: Path | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._source = folder, source
+        self._names = itertools.count(1)
+        self.workers: list[ClusterProcess] = []
+        started = self._start({"kind": "scheduler"}, path)
+        self.scheduler, self.address = ClusterProcess(started["pid"]), str(started["address"])
+
+    def add_workers(self, count: int, *, threads: int = 1, path: Path | None = None) -> None:
+        """Start workers; they have joined when this returns. `path` comes first in their import path."""
         for _ in range(count):
             name = f"worker-{next(self._names)}"
             asked = {"kind": "worker", "address": self.address, "threads": threads, "name": name}
-            self.workers.append(ClusterProcess(self._start(asked)["pid"]))
+            self.workers.append(ClusterProcess(self._start(asked, path)["pid"]))
 
     def kill_worker(self, place: int) -> None:
         """Kill a worker."""
@@ -84,27 +101,34 @@ class LocalDask:
 
     def close(self) -> None:
         """Kill every process."""
-        for process in [*self.workers, *([self.scheduler] if hasattr(self, "scheduler") else [])]:
+        for process in [*self.workers, self.scheduler]:
             process.kill()
-        with self._source:  # closes its pipes: its input ends, and so does it
-            pass
 
-    def _start(self, asked: dict[str, Any]) -> dict[str, Any]:
-        assert self._source.stdin
-        assert self._source.stdout
+    @contextlib.contextmanager
+    def beside(
+        self, folder: Path, *, workers: int = 2, threads: int = 1, path: Path | None = None
+    ) -> Iterator[LocalDask]:
+        """Start another cluster of the same environment; nothing is imported again."""
+        with _running(LocalDask(folder, self._source, path), workers, threads) as cluster:
+            yield cluster
+
+    def _start(self, asked: dict[str, Any], path: Path | None) -> dict[str, Any]:
         log = self._folder / f"{asked.get('name', asked['kind'])}.log"
-        self._source.stdin.write(json.dumps({**asked, "log": str(log)}).encode() + b"\n")
-        self._source.stdin.flush()
-        line = self._source.stdout.readline()
-        assert line, "the processes of the cluster cannot be started"
-        return json.loads(line)
+        return self._source.start({**asked, "log": str(log), "path": str(path or "")})
 
 
 @contextlib.contextmanager
 def local_dask(folder: Path, *, workers: int = 2, threads: int = 1, **environment: str) -> Iterator[LocalDask]:
     """Start a cluster in a folder for its logs, and end it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    cluster = LocalDask(folder, environment)
+    with (
+        contextlib.closing(ProcessSource(environment)) as source,
+        _running(LocalDask(folder, source), workers, threads) as cluster,
+    ):
+        yield cluster
+
+
+@contextlib.contextmanager
+def _running(cluster: LocalDask, workers: int, threads: int) -> Iterator[LocalDask]:
     try:
         cluster.add_workers(workers, threads=threads)
         yield cluster
@@ -136,6 +160,9 @@ def _run(asked: dict[str, Any], ready: int) -> None:
         nothing = os.open(os.devnull, os.O_RDONLY)
         for number, file in enumerate((nothing, log, log)):
             os.dup2(file, number)
+        os.chdir(Path(asked["log"]).parent)
+        if asked["path"]:
+            sys.path.insert(0, asked["path"])
         asyncio.run(_main(asked, ready))
     finally:
         os._exit(0)

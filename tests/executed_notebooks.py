@@ -7,8 +7,10 @@ outputs that nbval has seen: who looks at their exports (`tests/browser`) need n
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +41,10 @@ def pytest_configure(config: pytest.Config) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     if getattr(config.option, "numprocesses", None):
         return  # the one that hands out the work runs nothing
+    sys.path.append(str(Path(__file__).parent))  # the notebooks' folder has no conftest.py of the tests
+    from kernel_template import kernel_environment, kernel_template
+    from service_template import service_template
+
     homes = config.stash[HOMES] = Path(tempfile.mkdtemp(prefix="loom-notebooks-"))
 
     def leave() -> None:
@@ -47,6 +53,11 @@ def pytest_configure(config: pytest.Config) -> None:
         shutil.rmtree(homes, ignore_errors=True)
 
     config.add_cleanup(leave)
+    prepared = contextlib.ExitStack()
+    config.add_cleanup(prepared.close)
+    os.environ["LOOM_SERVICE_TEMPLATE"] = prepared.enter_context(service_template())
+    os.environ["LOOM_KERNEL_TEMPLATE"] = prepared.enter_context(kernel_template())
+    os.environ.update(kernel_environment())
 
 
 @pytest.hookimpl(tryfirst=True)

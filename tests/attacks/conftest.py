@@ -151,6 +151,7 @@ def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Battlefield]:
         closing.callback(port.close)
         closing.callback(abstract.close)
         with pytest.MonkeyPatch.context() as patch:  # other files' tests in this process keep their own variables
+            patch.delenv("LOOM_SERVICE_TEMPLATE")  # its environment shall be the one that a user's service has
             patch.setenv("HOME", str(user))
             patch.setenv("AWS_SECRET_ACCESS_KEY", f"{CANARY} of the environment")
             patch.setenv("LOOM_MODEL_API_KEY", f"{CANARY} of the model")

@@ -4,7 +4,7 @@ Wall-clock figures are this machine's; the comparisons are what counts. Names of
 them: import, traces, lookup, truth, coverage, evals, dask, adk, memory, locomo, overview, agui, cold, warm, tokens,
 gateways,
 arrivals, ttft, websocket, alive, intake, deploy, tracing, eval-agents, panels, learners, hub, report, redaction,
-sandbox, code, functions, knowledge, starts, load, search, tiny, aiperf.
+sandbox, code, functions, knowledge, starts, load, search, stores, tiny, aiperf.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from . import (
     bench_search,
     bench_sessions,
     bench_snapshots,
+    bench_stores,
     bench_streaming,
     bench_tiny_model,
     bench_traces,
@@ -83,6 +84,7 @@ ALONE: dict[str, Callable[[], Iterator[Row]]] = {
     "load": bench_load.rows,
     "aiperf": bench_aiperf.rows,
     "search": bench_search.rows,
+    "stores": bench_stores.rows,
     "tiny": bench_tiny_model.rows,
     "traces": bench_traces.rows,
     "lookup": bench_intake.lookup,

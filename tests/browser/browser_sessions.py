@@ -38,11 +38,14 @@ def session(data: Any, **parameters: Any) -> Generator[dict[str, Any]]:
     data.stop_browser_session(browserIdentifier=started["browserIdentifier"], sessionId=started["sessionId"])
 
 
-def connect(chromium: Browser, state: local.ServiceState, started: dict[str, Any]) -> Browser:
-    """Playwright's browser on a session's automation stream, at the service's own address."""
+def connect(
+    chromium: Browser, state: local.ServiceState, started: dict[str, Any], key: Credentials | None = None
+) -> Browser:
+    """Playwright's browser on a session's automation stream, with the owner's key or another one."""
     url = started["streams"]["automationStream"]["streamEndpoint"]
     request = AWSRequest("GET", url)
-    SigV4Auth(Credentials(state.access_key, state.secret_key), "bedrock-agentcore", state.region).add_auth(request)
+    key = key or Credentials(state.access_key, state.secret_key)
+    SigV4Auth(key, "bedrock-agentcore", state.region).add_auth(request)
     return chromium.browser_type.connect_over_cdp(url, headers=dict(request.headers))
 
 

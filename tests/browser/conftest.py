@@ -20,7 +20,8 @@ from urllib.request import urlopen
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from kernel_template import kernel_environment, kernel_template
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Route, ViewportSize, expect, sync_playwright
 
 from loomlib import local
 from loomlib.reports import ReportOutcome, run_report
@@ -39,8 +40,17 @@ FLAGS = [
 ]
 REPOSITORY = Path(__file__).resolve().parents[2]
 DRAWN_MS = 120_000
+SIZE: ViewportSize = {"width": 1200, "height": 900}
 # What is expected comes in its own time on a busy machine; playwright's own five seconds are for a quiet one.
 expect.set_options(timeout=45_000)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def prepared_kernels() -> Iterator[None]:
+    """Fork the kernels of these tests from a prepared process (see `kernel_template`)."""
+    with kernel_template() as address, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOOM_KERNEL_TEMPLATE", address)
+        yield
 
 
 @pytest.fixture(scope="package")
@@ -64,7 +74,7 @@ class Watched:
 
 @pytest.fixture
 def watched(chromium: Browser) -> Iterator[Watched]:
-    context = chromium.new_context(viewport={"width": 1200, "height": 900})
+    context = chromium.new_context(viewport=SIZE)
     context.set_default_timeout(DRAWN_MS)
     yield watch(context)
     context.close()
@@ -85,6 +95,54 @@ def watch(context: BrowserContext) -> Watched:
     page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: seen.errors.append(str(error)))
     return seen
+
+
+_NO_DOCUMENT = """async () => {
+    const app = window.jupyterapp;
+    await app.serviceManager.sessions.shutdownAll();
+    for (const each of [...app.shell.widgets("main")]) each.dispose();
+    if (document.body.dataset.jpThemeLight !== "true") {
+        await app.commands.execute("apputils:change-theme", { theme: "JupyterLab Light" });
+    }
+    const left = [...document.querySelectorAll(".jp-Dialog, .loom-panel")].map((each) => each.textContent);
+    if (left.length) throw new Error(`the page still shows ${left}`);
+}"""
+
+
+@pytest.fixture(scope="package")
+def open_labs() -> Iterator[list[Watched]]:
+    """The page of JupyterLab that the tests of a process share, once one of them has opened it."""
+    shared: list[Watched] = []
+    yield shared
+    for seen in shared:
+        seen.page.context.close()
+
+
+@pytest.fixture
+def lab_page(lab: Lab, chromium: Browser, open_labs: list[Watched]) -> Iterator[Watched]:
+    """A page of JupyterLab without a document and without a kernel, which tests use in turn.
+
+    To load JupyterLab takes fifteen seconds of processor time, more than most tests of a panel. Whoever looks at the
+    load itself, or must be in the page before it, asks for `watched`.
+    """
+    if not open_labs:
+        context = chromium.new_context(viewport=SIZE)
+        context.set_default_timeout(DRAWN_MS)
+        open_labs.append(watch(context))
+        open_labs[0].page.goto(f"{lab.url}/lab?token={lab.token}&reset")
+        open_labs[0].page.locator(".jp-Launcher").wait_for(timeout=180_000)
+    (seen,) = open_labs
+    seen.page.bring_to_front()  # a page behind another draws one frame a second
+    yield seen
+    try:
+        seen.page.set_viewport_size(SIZE)
+        seen.page.evaluate(_NO_DOCUMENT)
+        turned(seen.page)
+        seen.errors.clear()
+        seen.outside.clear()
+    except Error:
+        open_labs.clear()
+        seen.page.context.close()
 
 
 def show(page: Page, file: Path | str, *, charts: int = 0) -> None:
@@ -135,7 +193,7 @@ def running_lab(place: Path, *start: str) -> Iterator[Lab]:
         "JUPYTERLAB_WORKSPACES_DIR": str(place / "workspaces"),
         "IPYTHONDIR": str(place / "ipython"),
         "LOOM_HOME": str(place / "home"),
-        "PYTHONPATH": str(REPOSITORY),
+        **kernel_environment(),
     }
     # Jupyter's question about news would cover the page and ask the web.
     config = Path(own["JUPYTER_CONFIG_DIR"]) / "labconfig"
@@ -218,7 +276,7 @@ def latency(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReportOutcome]
         {"agent": "calculator", "cold": "6", "warm": "10", "sticky": "10"},
         str(place / "out"),
         settings=Settings(home=place / "home"),
-        environment={"PYTHONPATH": str(REPOSITORY)},
+        environment=kernel_environment(),
     )
     local.stop(place / "home")
 
@@ -238,7 +296,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Repor
             given,
             str(place / "out"),
             settings=Settings(home=place / "home"),
-            environment={"PYTHONPATH": str(REPOSITORY)},
+            environment=kernel_environment(),
         )
         for name, given in parameters.items()
     }

@@ -12,6 +12,8 @@ from playwright.sync_api import Locator, Page
 from .conftest import Lab
 
 STARTED_MS = 180_000
+LOOK_MS = 100
+"""How often the page looks for what may take seconds: with each frame, as by default, it would draw all the time."""
 _IDLE = """() => {
     const panel = window.jupyterapp?.shell?.currentWidget;
     const kernel = panel?.sessionContext?.session?.kernel;
@@ -46,11 +48,28 @@ def run_notebook(page: Page, lab: Lab, name: str, cells: Sequence[str]) -> None:
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": sources}
     (lab.root / name).write_text(json.dumps(notebook))
-    page.goto(lab.address(name))
-    page.wait_for_function(_IDLE, timeout=STARTED_MS)
+    open_notebook(page, lab, name)
+    page.wait_for_function(_IDLE, timeout=STARTED_MS, polling=LOOK_MS)
     page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
-    page.wait_for_function(_RAN, timeout=STARTED_MS)
+    page.wait_for_function(_RAN, timeout=STARTED_MS, polling=LOOK_MS)
     assert page.evaluate(_ERRORS) == []
+
+
+_IS_LAB = "() => window.jupyterapp !== undefined"
+_OPEN = """async (path) => {
+    const { commands, shell } = window.jupyterapp;
+    const opened = await commands.execute("docmanager:open", { path });
+    for (const each of [...shell.widgets("main")]) if (each !== opened) each.dispose();
+    shell.activateById(opened.id);
+}"""
+
+
+def open_notebook(page: Page, lab: Lab, path: str) -> None:
+    """Open a notebook as the only document, in the JupyterLab that the page shows, or in one that is loaded first."""
+    if page.evaluate(_IS_LAB):
+        page.evaluate(_OPEN, path)
+    else:
+        page.goto(lab.address(path))
 
 
 _LAST_ERRORS = """() => (window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.outputs ?? [])
@@ -87,7 +106,7 @@ def end_kernels(page: Page) -> None:
 
     A Jupyter Server that is told to end while a kernel starts waits for more than a minute.
     """
-    page.wait_for_function(_HAS_KERNEL, timeout=STARTED_MS)
+    page.wait_for_function(_HAS_KERNEL, timeout=STARTED_MS, polling=LOOK_MS)
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
 
 

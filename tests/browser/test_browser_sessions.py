@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -23,6 +24,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 from playwright.sync_api import Browser, BrowserContext, Error, Route
+from tenant_roles import Tenant, refusal
 from waiting import wait_until
 
 import loomlib as loom
@@ -213,6 +215,31 @@ def test_the_live_view_is_a_page_with_a_screenshot(browsers: local.ServiceState,
         shown = httpx.get(str(request.url), timeout=60)
         assert (shown.status_code, "data:image/jpeg;base64," in shown.text) == (200, True)
         assert "default-src 'none'" in shown.headers["content-security-policy"]
+
+
+def test_a_session_and_its_streams_are_those_of_the_tenant_that_started_it(
+    browsers: local.ServiceState, client: Callable[[str], Any], chromium: Browser
+) -> None:
+    owner = SimpleNamespace(client=client, state=browsers)
+    a, b = Tenant(owner, "a"), Tenant(owner, "b")
+    with session(a.data) as started:
+        named = {"browserIdentifier": SYSTEM, "sessionId": started["sessionId"]}
+        click = {"mouseClick": {"x": 1, "y": 1}}
+        assert refusal(b.data.get_browser_session, **named) == "ResourceNotFoundException"
+        assert refusal(b.data.invoke_browser, **named, action=click) == "ResourceNotFoundException"
+        assert refusal(b.data.stop_browser_session, **named) == "ResourceNotFoundException"
+        listed = b.data.list_browser_sessions(browserIdentifier=SYSTEM)["items"]
+        assert started["sessionId"] not in [item["sessionId"] for item in listed]
+        view = started["streams"]["liveViewStream"]["streamEndpoint"]
+        for tenant, status in ((a, 200), (b, 404)):
+            request = AWSRequest("GET", view)
+            SigV4QueryAuth(tenant.credentials, "bedrock-agentcore", browsers.region, expires=300).add_auth(request)
+            assert httpx.get(str(request.url), timeout=60).status_code == status
+        with pytest.raises(Error, match="404"):
+            connect(chromium, browsers, started, b.credentials)
+        connect(chromium, browsers, started, a.credentials).close()
+    a.close()
+    b.close()
 
 
 def test_a_recording_is_stored_as_screenshots_with_their_addresses(

@@ -139,19 +139,19 @@ class Keys:
 
 
 @pytest.fixture
-def page(lab: Lab, watched: Watched) -> Iterator[Page]:
-    run_notebook(watched.page, lab, "keyboard.ipynb", _CELLS)
-    yield watched.page
-    end_kernels(watched.page)
+def page(lab: Lab, lab_page: Watched) -> Iterator[Page]:
+    run_notebook(lab_page.page, lab, "keyboard.ipynb", _CELLS)
+    yield lab_page.page
+    end_kernels(lab_page.page)
 
 
-def test_the_main_path_of_each_panel_needs_no_mouse(page: Page, watched: Watched, tmp_path: Path) -> None:
+def test_the_main_path_of_each_panel_needs_no_mouse(page: Page, lab_page: Watched, tmp_path: Path) -> None:
     page.context.set_default_timeout(45_000)
     for path in (build, ask, operate, evaluate, remember):
         path(page)
         screenshot(page, f"keyboard-{path.__name__}", tmp_path)
-    assert watched.errors == []
-    assert watched.outside == []
+    assert lab_page.errors == []
+    assert lab_page.outside == []
 
 
 def build(page: Page) -> None:

@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page, expect
 from loomlib.reports import report_notebooks
 
 from .conftest import DRAWN_MS, REPOSITORY, Lab, Watched, running_lab, running_voila
-from .panels import end_kernels, panel_of, screenshot
+from .panels import LOOK_MS, end_kernels, panel_of, screenshot
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -66,7 +66,7 @@ def test_a_click_on_a_card_is_all_it_takes_to_work_with_a_panel_in_any_jupyterla
             expect(panel.get_by_role("status")).to_contain_text("calculator is READY", timeout=DRAWN_MS)
         screenshot(page, f"launcher-{title.lower()}-panel", tmp_path)
         page.evaluate(_CLOSE)
-    page.wait_for_function(_NO_KERNEL, timeout=DRAWN_MS)
+    page.wait_for_function(_NO_KERNEL, timeout=DRAWN_MS, polling=LOOK_MS)
     assert (watched.errors, watched.outside) == ([], [])
 
 

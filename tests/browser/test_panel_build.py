@@ -20,13 +20,13 @@ _CELLS = [
 
 
 @pytest.fixture
-def page(lab: Lab, watched: Watched) -> Iterator[Page]:
-    run_notebook(watched.page, lab, "build_panel.ipynb", _CELLS)
-    yield watched.page
-    end_kernels(watched.page)
+def page(lab: Lab, lab_page: Watched) -> Iterator[Page]:
+    run_notebook(lab_page.page, lab, "build_panel.ipynb", _CELLS)
+    yield lab_page.page
+    end_kernels(lab_page.page)
 
 
-def test_an_agent_is_deployed_inspected_and_removed(page: Page, watched: Watched, tmp_path: Path) -> None:
+def test_an_agent_is_deployed_inspected_and_removed(page: Page, lab_page: Watched, tmp_path: Path) -> None:
     panel = panel_of(page, "Build")
     expect(panel.locator(".loom-status").first).to_have_text("No agents yet.")
     expect(panel.locator(".loom-tablebox .loom-empty")).to_contain_text("press Deploy")
@@ -78,5 +78,5 @@ def test_an_agent_is_deployed_inspected_and_removed(page: Page, watched: Watched
     expect(panel.locator(".loom-status").first).to_contain_text("its runtime was deleted", timeout=30_000)
     expect(panel.locator(".loom-tablebox .loom-empty")).to_be_visible()
     assert panel.evaluate("e => e.scrollWidth <= e.clientWidth")
-    assert watched.errors == []
-    assert watched.outside == []
+    assert lab_page.errors == []
+    assert lab_page.outside == []

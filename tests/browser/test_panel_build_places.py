@@ -27,10 +27,10 @@ _OTHER_PANELS = "display(*(bench.panel(name) for name in ('operate', 'evaluate',
 
 
 @pytest.fixture
-def page(lab: Lab, watched: Watched) -> Iterator[Page]:
-    run_notebook(watched.page, lab, "build_places.ipynb", _CELLS)
-    yield watched.page
-    end_kernels(watched.page)
+def page(lab: Lab, lab_page: Watched) -> Iterator[Page]:
+    run_notebook(lab_page.page, lab, "build_places.ipynb", _CELLS)
+    yield lab_page.page
+    end_kernels(lab_page.page)
 
 
 def focus_until(place: Locator, shown: Locator) -> None:
@@ -55,7 +55,7 @@ def is_in_sight(node: Locator) -> bool:
 
 
 def test_errors_stand_beside_their_field_and_panels_follow_what_others_change(
-    page: Page, watched: Watched, tmp_path: Path
+    page: Page, lab_page: Watched, tmp_path: Path
 ) -> None:
     test, build = panel_of(page, "Test"), panel_of(page, "Build")
     expect(test).to_contain_text("No agents yet.")
@@ -114,4 +114,4 @@ def test_errors_stand_beside_their_field_and_panels_follow_what_others_change(
     focus_until(evaluate.get_by_role("tab").first, evaluate.get_by_label("last", exact=True))
     memories = memory.get_by_label("Memory", exact=True).locator("option", has_text="made")
     focus_until(memory.locator("summary", has_text="New memory"), memories)
-    assert (watched.errors, watched.outside) == ([], [])
+    assert (lab_page.errors, lab_page.outside) == ([], [])

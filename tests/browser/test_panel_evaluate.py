@@ -29,13 +29,13 @@ EvalSet(name="sums", cases=(case("product", "What is 6 * 7?", "42", "sums"), cas
 
 
 @pytest.fixture
-def page(lab: Lab, watched: Watched) -> Iterator[Page]:
-    run_notebook(watched.page, lab, "evaluate_panel.ipynb", _CELLS)
-    yield watched.page
-    end_kernels(watched.page)
+def page(lab: Lab, lab_page: Watched) -> Iterator[Page]:
+    run_notebook(lab_page.page, lab, "evaluate_panel.ipynb", _CELLS)
+    yield lab_page.page
+    end_kernels(lab_page.page)
 
 
-def test_a_set_is_run_inspected_compared_and_a_case_is_captured(page: Page, watched: Watched, tmp_path: Path) -> None:
+def test_a_set_is_run_inspected_compared_and_a_case_is_captured(page: Page, lab_page: Watched, tmp_path: Path) -> None:
     panel = panel_of(page, "Evaluate")
     panel.get_by_label("Set", exact=True).select_option("file:")
     panel.get_by_label("Path of the eval set").fill("sums.json")
@@ -86,5 +86,5 @@ def test_a_set_is_run_inspected_compared_and_a_case_is_captured(page: Page, watc
     expect(panel.locator(".loom-code")).to_contain_text("capture_into(")
     screenshot(page, "evaluate-captured", tmp_path)
     assert page.evaluate("() => window.canary") is None
-    assert watched.errors == []
-    assert watched.outside == []
+    assert lab_page.errors == []
+    assert lab_page.outside == []

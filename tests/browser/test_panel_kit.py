@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from .conftest import Lab, Watched
-from .panels import CONNECT, panel_of, run_cell, run_notebook, screenshot
+from .panels import CONNECT, LOOK_MS, panel_of, run_cell, run_notebook, screenshot
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -77,7 +77,7 @@ def test_a_panel_is_shown_twice_comes_back_and_reports_a_dead_kernel(
     # Before the file is written nothing would be shown: the promise of it is waited for.
     page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:save'); }")
     page.goto(lab.address("kit.ipynb").replace("&reset", ""))
-    page.wait_for_function(_IDLE, timeout=180_000)
+    page.wait_for_function(_IDLE, timeout=180_000, polling=LOOK_MS)
     _all_are_back(page)
     panel = panel_of(page, "Test")
     expect(panel.get_by_label("Agent", exact=True)).to_have_value("calculator", timeout=30_000)

@@ -41,10 +41,10 @@ while len(memory.records(progress=lambda sentence: None)) < 5 and time.monotonic
 
 
 @pytest.fixture
-def page(lab: Lab, watched: Watched) -> Iterator[Page]:
-    run_notebook(watched.page, lab, "memory_panel.ipynb", [CONNECT, "panel = loom_widgets.memory(bench)\npanel"])
-    yield watched.page
-    end_kernels(watched.page)
+def page(lab: Lab, lab_page: Watched) -> Iterator[Page]:
+    run_notebook(lab_page.page, lab, "memory_panel.ipynb", [CONNECT, "panel = loom_widgets.memory(bench)\npanel"])
+    yield lab_page.page
+    end_kernels(lab_page.page)
 
 
 def grid(panel: Locator, name: str) -> Locator:
@@ -62,7 +62,7 @@ def bad_for_some(page: Page) -> list[str]:
 
 
 def test_a_memory_is_made_browsed_searched_and_an_actor_is_forgotten(
-    page: Page, watched: Watched, tmp_path: Path
+    page: Page, lab_page: Watched, tmp_path: Path
 ) -> None:
     panel = panel_of(page, "Memory")
     expect(panel).to_contain_text("No memory yet.")
@@ -163,5 +163,5 @@ def test_a_memory_is_made_browsed_searched_and_an_actor_is_forgotten(
     panel.get_by_text("As Python", exact=True).click()
     expect(panel.locator(".loom-code").last).to_contain_text("memory.")
     assert page.title() != "hit"
-    assert watched.errors == []
-    assert watched.outside == []
+    assert lab_page.errors == []
+    assert lab_page.outside == []

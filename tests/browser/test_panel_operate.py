@@ -23,13 +23,13 @@ _CELLS = [
 
 
 @pytest.fixture
-def page(lab: Lab, watched: Watched) -> Iterator[Page]:
-    run_notebook(watched.page, lab, "operate_panel.ipynb", _CELLS)
-    yield watched.page
-    end_kernels(watched.page)
+def page(lab: Lab, lab_page: Watched) -> Iterator[Page]:
+    run_notebook(lab_page.page, lab, "operate_panel.ipynb", _CELLS)
+    yield lab_page.page
+    end_kernels(lab_page.page)
 
 
-def test_numbers_an_agent_places_and_alerts_are_inspected(page: Page, watched: Watched, tmp_path: Path) -> None:
+def test_numbers_an_agent_places_and_alerts_are_inspected(page: Page, lab_page: Watched, tmp_path: Path) -> None:
     panel = panel_of(page, "Operate")
     tiles = panel.get_by_role("group", name="numbers").first
     for title in ("agents", "invocations", "average cold start", "p90 cold start", "error rate", "cost"):
@@ -89,5 +89,5 @@ def test_numbers_an_agent_places_and_alerts_are_inspected(page: Page, watched: W
     panel.get_by_role("button", name="Yes", exact=True).click()
     expect(panel.locator(".loom-empty").filter(has_text="No alerts yet.")).to_be_visible(timeout=30_000)
     assert panel.evaluate("e => e.scrollWidth <= e.clientWidth")
-    assert watched.errors == []
-    assert watched.outside == []
+    assert lab_page.errors == []
+    assert lab_page.outside == []

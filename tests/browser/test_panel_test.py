@@ -22,10 +22,10 @@ _CELLS = [
 
 
 @pytest.fixture
-def page(lab: Lab, watched: Watched) -> Iterator[Page]:
-    run_notebook(watched.page, lab, "test_panel.ipynb", _CELLS)
-    yield watched.page
-    end_kernels(watched.page)
+def page(lab: Lab, lab_page: Watched) -> Iterator[Page]:
+    run_notebook(lab_page.page, lab, "test_panel.ipynb", _CELLS)
+    yield lab_page.page
+    end_kernels(lab_page.page)
 
 
 def ask(panel: Locator, question: str) -> Locator:
@@ -34,7 +34,7 @@ def ask(panel: Locator, question: str) -> Locator:
     return panel.locator(".loom-turn").last
 
 
-def test_an_agent_is_asked_watched_stopped_and_inspected(page: Page, watched: Watched, tmp_path: Path) -> None:
+def test_an_agent_is_asked_watched_stopped_and_inspected(page: Page, lab_page: Watched, tmp_path: Path) -> None:
     panel = panel_of(page, "Test")
     turn = ask(panel, "Where is order A-1042?")
     # The tool takes two seconds: its card is there while it runs, before any text is.
@@ -94,5 +94,5 @@ def test_an_agent_is_asked_watched_stopped_and_inspected(page: Page, watched: Wa
     panel.get_by_text("As Python", exact=True).click()
     expect(panel.locator(".loom-code")).to_contain_text("agent.history.conversation(")
     screenshot(page, "test-history", tmp_path)
-    assert watched.errors == []
-    assert watched.outside == []
+    assert lab_page.errors == []
+    assert lab_page.outside == []

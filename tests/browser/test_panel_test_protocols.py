@@ -28,21 +28,21 @@ _GUARDED = [
 ]
 
 
-def _run(watched: Watched, lab: Lab, name: str, cells: list[str]) -> Iterator[Page]:
-    run_notebook(watched.page, lab, name, cells)
-    yield watched.page
-    end_kernels(watched.page)
+def _run(lab_page: Watched, lab: Lab, name: str, cells: list[str]) -> Iterator[Page]:
+    run_notebook(lab_page.page, lab, name, cells)
+    yield lab_page.page
+    end_kernels(lab_page.page)
 
 
 @pytest.fixture
-def page(lab: Lab, watched: Watched) -> Iterator[Page]:
-    yield from _run(watched, lab, "test_protocols.ipynb", _CELLS)
+def page(lab: Lab, lab_page: Watched) -> Iterator[Page]:
+    yield from _run(lab_page, lab, "test_protocols.ipynb", _CELLS)
 
 
 @pytest.fixture
-def guarded(lab: Lab, watched: Watched) -> Iterator[Page]:
+def guarded(lab: Lab, lab_page: Watched) -> Iterator[Page]:
     """A panel with an agent that has a WebSocket and takes tokens only; a token is in the file token.txt."""
-    yield from _run(watched, lab, "test_websocket.ipynb", _GUARDED)
+    yield from _run(lab_page, lab, "test_websocket.ipynb", _GUARDED)
 
 
 def test_a_tool_is_called_from_its_form_a_question_answered_and_a_task_shown(page: Page) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kernel_template import kernel_environment
+
 from loomlib import local
 from loomlib.reports import run_report
 from loomlib.settings import Settings
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 def test_the_report_says_first_which_agent_is_faster_and_by_how_much(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_the_report_says_first_which_agent_is_faster_and_by_how_much(tmp_path: P
             {"agents": "calculator, calculator_detour", "calls": "8", "prompt": "What is 2 + 2?"},
             str(tmp_path / "out"),
             settings=Settings(home=home),
-            environment={"PYTHONPATH": str(REPOSITORY)},
+            environment=kernel_environment(),
             say=lambda _line: None,
         )
     finally:

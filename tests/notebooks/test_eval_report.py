@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from kernel_template import kernel_environment
 
 from loomlib import local
 from loomlib.evals import EvalSet
@@ -15,7 +16,6 @@ from loomlib.reports import ReportOutcome, run_report
 from loomlib.settings import Settings
 
 pytestmark = pytest.mark.slow
-REPOSITORY = Path(__file__).resolve().parents[2]
 Report = Callable[..., ReportOutcome]
 COUNT = 12
 """The fewest cases of which all pass that show a share of more than 70 percent."""
@@ -37,7 +37,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
         given = {"evalset": str(evalset), **parameters} if name == "eval_set" else parameters
         return run_report(
             name, given, str(place / "out"), settings=Settings(home=place / "home"),
-            environment={"PYTHONPATH": str(REPOSITORY)}, say=lambda _line: None,
+            environment=kernel_environment(), say=lambda _line: None,
         )  # fmt: skip
 
     local.start(place / "home", persistent=True)

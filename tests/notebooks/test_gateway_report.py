@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kernel_template import kernel_environment
+
 from loomlib import local
 from loomlib.reports import run_report
 from loomlib.settings import Settings
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 def test_the_report_shows_calls_recall_and_choices_with_the_simulated_model_marked(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_the_report_shows_calls_recall_and_choices_with_the_simulated_model_mark
             },
             str(tmp_path / "out"),
             settings=Settings(home=home),
-            environment={"PYTHONPATH": str(REPOSITORY)},
+            environment=kernel_environment(),
             say=lambda _line: None,
         )
     finally:

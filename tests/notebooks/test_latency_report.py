@@ -9,13 +9,13 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from kernel_template import kernel_environment
 
 from loomlib import local
 from loomlib.reports import ReportOutcome, run_report
 from loomlib.settings import Settings
 
 pytestmark = pytest.mark.slow
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def missed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ReportOut
         {"agent": "echo", "cold": "3", "warm": "10", "sticky": "3", "max_p90_ms": "0.01", "allow_overload": "true"},
         str(place / "out"),
         settings=Settings(home=place / "home"),
-        environment={"PYTHONPATH": str(REPOSITORY)},
+        environment=kernel_environment(),
         say=said.append,
     )
     yield outcome, said

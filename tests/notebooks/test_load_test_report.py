@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kernel_template import kernel_environment
 
 from loomlib import local
 from loomlib.reports import ReportOutcome, run_report
 from loomlib.settings import Settings
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +27,7 @@ def report(home: Path, out: Path, **parameters: str) -> ReportOutcome:
         parameters,
         str(out),
         settings=Settings(home=home),
-        environment={"PYTHONPATH": str(REPOSITORY)},
+        environment=kernel_environment(),
         say=lambda _line: None,
     )
 
@@ -45,7 +44,9 @@ def test_the_page_says_first_what_load_holds_why_not_more_and_what_it_costs(meas
     assert summary["format"] == "loom.load-test/1"
     assert [gate["outcome"] for gate in summary["gates"]] == ["missed"]
     first = summary["sentences"][0]
-    assert first.startswith("The agent holds 8 calls a second but not 64 with p90 TTFT < 500 ms; at 64 a second")
+    # A few calls in three seconds may leave open whether the lower load holds, which the sentence then says first.
+    holds = "he agent holds 8 calls a second but not 64 with p90 TTFT < 500 ms; at 64 a second"
+    assert re.match(rf"(T|As far as \d+ calls can tell, t){holds}", first)
     assert "longer in the agent's span “wait for a free worker”" in first
     assert re.search(r"calls cost \$0\.\d+ \(simulated, not billed\)\.$", first)
     slow, fast = ({float(step["load"]): step["figures"] for step in summary["steps"]}[load] for load in (8.0, 64.0))

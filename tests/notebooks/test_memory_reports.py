@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from kernel_template import kernel_environment
 
 import loomlib as loom
 from loomlib import local
@@ -15,7 +16,6 @@ from loomlib.reports import ReportOutcome, run_report
 from loomlib.settings import Settings
 
 pytestmark = pytest.mark.slow
-REPOSITORY = Path(__file__).resolve().parents[2]
 Report = Callable[..., ReportOutcome]
 KEY = "AKIA" + "QYLPMN5HHZ7X2B3C"
 
@@ -33,7 +33,7 @@ def report(home: Path) -> Report:
     def run(name: str, **parameters: str) -> ReportOutcome:
         return run_report(
             name, parameters, str(home.parent / "out"), settings=Settings(home=home),
-            environment={"PYTHONPATH": str(REPOSITORY)}, say=lambda _line: None,
+            environment=kernel_environment(), say=lambda _line: None,
         )  # fmt: skip
 
     return run

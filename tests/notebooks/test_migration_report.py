@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from kernel_template import kernel_environment
 from parity_agents import PROMPTS, deploy_successor, make_weather_agent
 
 import loomlib as loom
@@ -16,7 +17,6 @@ from loomlib.reports import ReportOutcome, run_report
 from loomlib.settings import Settings
 
 pytestmark = pytest.mark.slow
-REPOSITORY = Path(__file__).resolve().parents[2]
 Report = Callable[..., ReportOutcome]
 
 
@@ -38,7 +38,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
         def run(**parameters: str) -> ReportOutcome:
             return run_report(
                 "migration", {"cases": str(cases), **parameters}, str(place / "out"),
-                settings=Settings(home=place / "home"), environment={"PYTHONPATH": str(REPOSITORY)},
+                settings=Settings(home=place / "home"), environment=kernel_environment(),
                 say=lambda _line: None,
             )  # fmt: skip
 

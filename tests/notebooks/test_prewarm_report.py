@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kernel_template import kernel_environment
+
 from loomlib import local
 from loomlib.reports import run_report
 from loomlib.settings import Settings
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 def test_the_report_answers_first_and_states_that_time_is_scaled(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_the_report_answers_first_and_states_that_time_is_scaled(tmp_path: Path)
             {"gaps": "2", "max_p50_ms": "0.01", "allow_overload": "true"},
             str(tmp_path / "out"),
             settings=Settings(home=home),
-            environment={"PYTHONPATH": str(REPOSITORY)},
+            environment=kernel_environment(),
             say=lambda _line: None,
         )
     finally:

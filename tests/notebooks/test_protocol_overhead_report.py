@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kernel_template import kernel_environment
+
 from loomlib import local
 from loomlib.reports import run_report
 from loomlib.settings import Settings
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 def test_one_agent_gives_the_same_answer_in_nine_ways(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_one_agent_gives_the_same_answer_in_nine_ways(tmp_path: Path) -> None:
             {"repeats": "2"},
             str(tmp_path / "out"),
             settings=Settings(home=home),
-            environment={"PYTHONPATH": str(REPOSITORY)},
+            environment=kernel_environment(),
             say=lambda _line: None,
         )
     finally:

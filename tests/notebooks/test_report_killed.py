@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from kernel_template import kernel_environment
 from waiting import wait_until
 
 import loomlib as loom
@@ -89,7 +90,7 @@ def test_a_killed_report_resumes_by_its_study_id_and_no_half_page_stays(tmp_path
         {"agent": "unhurried", "study_id": study_id},
         str(out),
         settings=Settings(home=home),
-        environment={"PYTHONPATH": str(REPOSITORY)},
+        environment=kernel_environment(),
     )
     assert outcome.exit_code == 0, outcome.message
     after = _answered(home, study_id)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kernel_template import kernel_environment
+
 from loomlib import local
 from loomlib.reports import run_report
 from loomlib.settings import Settings
 
-REPOSITORY = Path(__file__).parents[2]
 AGENT = """
 import uuid
 from bedrock_agentcore import BedrockAgentCoreApp
@@ -36,7 +37,7 @@ def test_the_page_names_the_line_and_its_repair_and_the_gate_is_missed(tmp_path:
             {"agent": str(code), "max_findings": "0"},
             str(tmp_path / "out"),
             settings=Settings(home=home),
-            environment={"PYTHONPATH": str(REPOSITORY)},
+            environment=kernel_environment(),
             say=lambda _line: None,
         )
     finally:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kernel_template import kernel_environment
 
 from loomlib import local
 from loomlib.reports import ReportOutcome, run_report
 from loomlib.settings import Settings
 
-REPOSITORY = Path(__file__).parents[2]
 PREPARED = {"agent": "echo", "sessions": "6", "later_calls": "2"}
 
 
@@ -29,7 +29,7 @@ def report(home: Path, out: Path, **parameters: str) -> ReportOutcome:
         parameters,
         str(out),
         settings=Settings(home=home),
-        environment={"PYTHONPATH": str(REPOSITORY)},
+        environment=kernel_environment(),
         say=lambda _line: None,
     )
 

@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from kernel_template import kernel_environment
 
 from loomlib import local
 from loomlib.reports import ReportOutcome, run_report
 from loomlib.settings import Settings
 from loomlib.statistics import Estimate
 from loomlib.store import EvalRunRow, Store, StoredAnswer, StoredResult, StoredSet
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def report(home: Path, out: Path) -> ReportOutcome:
         {},
         str(out),
         settings=Settings(home=home),
-        environment={"PYTHONPATH": str(REPOSITORY)},
+        environment=kernel_environment(),
         say=lambda _line: None,
     )
 

@@ -79,6 +79,7 @@ PROPERTIES = (
         number=5, name="Files reach the code",
         says="A file that is written to a session of a code interpreter is read there, and nowhere else.",
         test=f"{_CODE}::test_files_are_written_listed_read_and_removed",
+        also="tests/service/test_tenant_tools.py::test_files_and_variables_of_a_code_session_are_its_tenants",
     ),
     Property(
         number=6, name="Browsers are AgentCore's",
@@ -135,6 +136,7 @@ PROPERTIES = (
         number=15, name="Runs are charged",
         says="A tenant's used credit is the sum of the known costs of its runs and of what is held for the others.",
         test=f"{_HERE}::test_the_used_credit_is_the_sum_of_the_costs_and_of_what_is_held",
+        also=f"{_HERE}::test_credit_that_is_held_for_many_calls_is_never_more_than_a_tenant_has",
     ),
     Property(
         number=16, name="The public call starts a run",
@@ -171,16 +173,19 @@ PROPERTIES = (
     ),
     Property(
         number=22, name="Memories are apart",
-        says="The namespaces of a memory keep the records of tenants and actors apart, and a session reaches only the "
-        "memories that its runtime names.",
-        test="tests/service/memory/test_memory_care.py::test_the_usual_patterns_keep_actors_and_tenants_apart",
+        says="Whatever two tenants write into one memory, each reads exactly its own events and records, and a session "
+        "reaches only the memories that its runtime names.",
+        test="tests/service/test_tenant_resources.py"
+        "::test_whatever_two_tenants_write_into_one_memory_each_reads_exactly_its_own",
         also="tests/service/test_session_keys.py"
         "::test_models_its_own_log_group_and_the_memories_it_was_given_are_allowed",
     ),
     Property(
         number=23, name="Credentials are apart",
-        says="The key of a session opens no secret, memory or agent that its role does not name.",
+        says="The key of a session opens no secret, memory or agent that its role does not name, and credentials are "
+        "given to their own tenant only.",
         test="tests/attacks/test_attacks.py::test_a_session_s_key_opens_nothing_else",
+        also="tests/service/test_tenant_resources.py::test_credentials_are_given_to_their_own_tenant_only",
     ),
     Property(
         number=24, name="Memories are intact",

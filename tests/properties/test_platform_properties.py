@@ -160,6 +160,38 @@ def test_the_used_credit_is_the_sum_of_the_costs_and_of_what_is_held(database: s
     holds()
 
 
+HOLD = st.tuples(st.booleans(), st.integers(0, 9), st.integers(0, 4), st.booleans())
+
+
+@pytest.mark.parametrize("examples", STORED_EXAMPLES)
+def test_credit_that_is_held_for_many_calls_is_never_more_than_a_tenant_has(database: str, examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(st.lists(HOLD, max_size=6))
+    def holds(steps: list[tuple[bool, int, int, bool]]) -> None:
+        names, used = (fresh("hold-a-"), fresh("hold-b-")), [Decimal(0), Decimal(0)]
+        credit, call = Decimal("0.08"), Decimal("0.01")
+        with tenant_store(database, names[0], credit) as a, tenant_store(database, names[1], credit) as b:
+            for is_second, calls, fewest, gives_back in steps:
+                store, affordable = (a, b)[is_second], int((credit - used[is_second]) / call)
+                held = min(calls, affordable)
+                if held < fewest:
+                    with pytest.raises(CreditsUsedUpError):
+                        store.credits.hold(calls, fewest=fewest)
+                    continue
+                kept = store.credits.hold(calls, fewest=fewest)
+                assert kept is not None
+                assert (kept.calls, kept.picos) == (held, int(held * call * 10**12))
+                if gives_back:
+                    store.credits.release(kept.picos)
+                else:
+                    used[is_second] += held * call
+        with Tenants.open(database) as tenants:
+            known = {tenant.name: tenant.used for tenant in tenants.list()}
+        assert [known[name] for name in names] == used
+
+    holds()
+
+
 STEP = st.tuples(st.booleans(), st.sampled_from(["ask", "finish", "note", "group", "read"]), TEXTS)
 
 

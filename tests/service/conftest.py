@@ -15,8 +15,9 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
-from echo_agent import ECHO_AGENT
+from echo_agent import ECHO_AGENT, SDK_ECHO_AGENT
 from loom_command import LoomCommand
+from tenant_roles import Tenant
 from waiting import wait_until
 
 from loomlib import local
@@ -157,8 +158,8 @@ def aws(service: local.ServiceState) -> Iterator[Aws]:
 
 @pytest.fixture(scope="session")
 def echo(aws: Aws) -> dict[str, Any]:
-    """A READY runtime that answers what it was asked."""
-    return aws.deploy("echo")
+    """A READY runtime that answers what it was asked, served by the SDK."""
+    return aws.deploy("echo", SDK_ECHO_AGENT)
 
 
 @contextlib.contextmanager
@@ -175,6 +176,27 @@ def starting(first_home: Path) -> Iterator[Callable[..., Aws]]:
     for clients in started:
         clients.close()
         local.stop(clients.state.home)
+
+
+@pytest.fixture(scope="module")
+def a(aws: Aws) -> Iterator[Tenant]:
+    """A caller of the tenant `a`, whose role allows everything."""
+    with contextlib.closing(Tenant(aws, "a")) as tenant:
+        yield tenant
+
+
+@pytest.fixture(scope="module")
+def b(aws: Aws) -> Iterator[Tenant]:
+    """A caller of the tenant `b`, whose role allows everything."""
+    with contextlib.closing(Tenant(aws, "b")) as tenant:
+        yield tenant
+
+
+@pytest.fixture(scope="module")
+def nobody(aws: Aws) -> Iterator[Tenant]:
+    """A caller without a tenant, whose role allows everything."""
+    with contextlib.closing(Tenant(aws, "")) as tenant:
+        yield tenant
 
 
 @pytest.fixture

@@ -1,6 +1,12 @@
-"""An agent that answers with what it was sent."""
+"""Agents that answer with what they were sent."""
 
-ECHO_AGENT = """
+from __future__ import annotations
+
+from pathlib import Path
+
+from plain_agents import PLAIN_APP
+
+SDK_ECHO_AGENT = """
 from bedrock_agentcore import BedrockAgentCoreApp
 
 app = BedrockAgentCoreApp()
@@ -15,3 +21,16 @@ def answer(payload, context):
 if __name__ == "__main__":
     app.run()
 """
+"""It is served by AgentCore's SDK."""
+
+ECHO_AGENT = SDK_ECHO_AGENT.replace("from bedrock_agentcore import BedrockAgentCoreApp\n\n", PLAIN_APP).replace(
+    "BedrockAgentCoreApp", "PlainApp"
+)
+"""It is served without the SDK, whose import is most of a session's processor time."""
+
+
+def make_echo_agent(folder: Path) -> Path:
+    """Write `ECHO_AGENT` as the code in a new folder, to be deployed by a workbench."""
+    folder.mkdir(parents=True)
+    (folder / "agent.py").write_text(ECHO_AGENT)
+    return folder

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from plain_agents import PLAIN_APP
 from waiting import wait_until
 
 from loomlib import local
@@ -27,11 +28,12 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0, reason="only root on Linux can give sessions another user id"
 )
 
-AGENT = """
+AGENT = (
+    PLAIN_APP
+    + """
 import os
-from bedrock_agentcore import BedrockAgentCoreApp
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 
 @app.entrypoint
 def answer(payload):
@@ -42,6 +44,7 @@ def answer(payload):
 if __name__ == "__main__":
     app.run()
 """
+)
 TRIED = """
 def tried(path):
     try:

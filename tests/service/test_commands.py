@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, EventStreamError
+from plain_agents import PLAIN_APP
 from waiting import wait_until
 
 from loomlib import local
@@ -23,14 +24,15 @@ print(json.dumps({
     "privileges": [line for line in open("/proc/self/status") if line.startswith(("Cap", "NoNewPrivs"))],
 }))
 """
-BUSY_AGENT = """
+BUSY_AGENT = (
+    PLAIN_APP
+    + """
 import os, signal, socket
-from bedrock_agentcore import BedrockAgentCoreApp
 
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # takes the exit codes of this process's children
 socket.setdefaulttimeout(0.2)
 os.chdir("/")
-app = BedrockAgentCoreApp()
+app = PlainApp()
 
 @app.entrypoint
 def answer(payload):
@@ -44,13 +46,15 @@ def answer(payload):
 if __name__ == "__main__":
     app.run()
 """
+)
 
 
-DECEIVING_AGENT = """
+DECEIVING_AGENT = (
+    PLAIN_APP
+    + """
 import os
-from bedrock_agentcore import BedrockAgentCoreApp
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 kept = []
 
 def spawn(shell, arguments, environment, *, file_actions, **options):
@@ -80,6 +84,7 @@ def answer(payload):
 if __name__ == "__main__":
     app.run()
 """
+)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from pathlib import Path
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from echo_agent import make_echo_agent
 
 import loomlib as loom
 from loomlib import local
@@ -37,10 +38,10 @@ FILES = (
 )
 
 
-def used_home(home: Path) -> None:
+def used_home(home: Path, echo_code: Path) -> None:
     """Make a home folder with something in every file."""
     with loom.connect(home=home) as bench:
-        agent = bench.deploy("echo")
+        agent = bench.deploy(echo_code)
         assert agent.invoke("hello").ok
         assert agent.invoke("again").ok
         assert bench.identity.token("ada").count(".") == 2
@@ -71,9 +72,15 @@ def used_home(home: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def echo_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The code of an agent that starts fast: each test has a service of its own."""
+    return make_echo_agent(tmp_path_factory.mktemp("code") / "echo")
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory, echo_code: Path) -> Path:
     home = tmp_path_factory.mktemp("used")
-    used_home(home)
+    used_home(home, echo_code)
     return home
 
 
@@ -91,14 +98,14 @@ def _stopped(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_home_with_one_worthless_file_works_and_says_which(home: Path, name: str) -> None:
+def test_a_home_with_one_worthless_file_works_and_says_which(home: Path, echo_code: Path, name: str) -> None:
     (home / name).write_bytes(b"\0\xff" * 3000)
     for ending in ("-wal", "-shm"):
         (home / (name + ending)).unlink(missing_ok=True)  # a write-ahead log would hold sound copies of its pages
     with loom.connect(home=home) as bench:
         names = list(bench.agents()["name"])
         assert (names == ["echo"]) == (name != "loom.db"), names
-        agent = bench.deploy("echo")
+        agent = bench.deploy(echo_code)
         invocation = agent.invoke("hello")
         assert invocation.ok
         assert bench.identity.token("ada").count(".") == 2
@@ -128,9 +135,9 @@ def test_the_lines_that_a_damaged_journal_still_holds_are_shown(home: Path) -> N
     assert "rows of 1 table recovered into a new file" in (home / "service.log").read_text()
 
 
-def test_a_journal_that_is_damaged_while_the_service_runs_is_replaced(home: Path) -> None:
+def test_a_journal_that_is_damaged_while_the_service_runs_is_replaced(home: Path, echo_code: Path) -> None:
     with loom.connect(home=home) as bench:
-        agent = bench.deploy("echo")
+        agent = bench.deploy(echo_code)
         state = local.find(home)
         assert state is not None
         with contextlib.closing(sqlite3.connect(home / "logs.db")) as database:
@@ -167,7 +174,7 @@ def test_a_service_whose_state_file_is_damaged_is_still_stopped(home: Path) -> N
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_any_changed_bytes_leave_a_service_that_answers(home: Path, seed: int) -> None:
+def test_any_changed_bytes_leave_a_service_that_answers(home: Path, echo_code: Path, seed: int) -> None:
     chance = random.Random(seed)
     for name in FILES:
         data = bytearray((home / name).read_bytes())
@@ -176,18 +183,18 @@ def test_any_changed_bytes_leave_a_service_that_answers(home: Path, seed: int) -
             data[begin : begin + 64] = chance.randbytes(64)
         (home / name).write_bytes(data)
     with loom.connect(home=home) as bench:
-        assert bench.deploy("echo").invoke("hello").ok
+        assert bench.deploy(echo_code).invoke("hello").ok
         assert bench.identity.token("ada").count(".") == 2
         bench.memories.table()
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"RS256": {}, "ES384": {}}', '{"RS256": 1, "ES384": "x"}'])
-def test_keys_of_an_issuer_in_another_form_are_replaced(home: Path, content: str) -> None:
+def test_keys_of_an_issuer_in_another_form_are_replaced(home: Path, echo_code: Path, content: str) -> None:
     file = home / "identity" / "issuer-keys.json"
     file.write_text(content)
     with loom.connect(home=home) as bench:
         first, second = bench.identity.token("ada"), bench.identity.token("ada")
-        assert bench.deploy("echo", name="protected", authorizer="local").invoke("hello", bearer=second).ok
+        assert bench.deploy(echo_code, name="protected", authorizer="local").invoke("hello", bearer=second).ok
     assert first.split(".")[0] == second.split(".")[0]
     assert file.stat().st_mode & 0o777 == 0o600
     assert [name.split(".corrupt-")[0] for name in local.status(home).damaged] == ["identity/issuer-keys.json"]

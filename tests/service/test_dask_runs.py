@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,15 @@ from loom_command import LoomCommand
 from waiting import wait_until
 
 import loomlib as loom
-from loomlib.errors import ClusterError, EvalError, EvalInterruptedError, MissingExtraError, StudyError
+from loomlib import local
+from loomlib.errors import ClusterError, CreditsUsedUpError, EvalError, EvalInterruptedError, MissingExtraError
 from loomlib.evals import EvalCase, EvalSet, Turn
 from loomlib.evals.runs import CallableTarget, EvalRun, Silent
 from loomlib.jobs.dask import DaskCluster
-from loomlib.store import Store
+from loomlib.store import Store, Tenants
 
 _TARGETS = str(Path(__file__).parent)
+SLOW_AGENT = ECHO_AGENT.replace("    if payload", "    __import__('time').sleep(1)\n    if payload")
 
 
 class Seen(Silent):
@@ -70,7 +73,7 @@ def echo(bench: loom.Workbench, tmp_path_factory: pytest.TempPathFactory) -> loo
 @pytest.fixture(scope="module")
 def slow(bench: loom.Workbench, tmp_path_factory: pytest.TempPathFactory) -> loom.Agent:
     code = tmp_path_factory.mktemp("slow") / "agent.py"
-    code.write_text(ECHO_AGENT.replace("    if payload", "    __import__('time').sleep(1)\n    if payload"))
+    code.write_text(SLOW_AGENT)
     return bench.deploy(code, name="slow")
 
 
@@ -114,6 +117,36 @@ def test_workers_ask_an_agent_and_the_run_is_the_same_as_any(
     assert again.rows()["reused"].all()
     keys = {echo.context.clients.connection.environment[name] for name in ("AWS_SECRET_ACCESS_KEY",)}
     assert not any(key in cluster.log() for key in keys)
+
+
+def test_a_credit_that_is_used_up_on_workers_ends_the_run_and_after_a_top_up_it_goes_on(
+    bench: loom.Workbench, echo: loom.Agent, cluster: LocalDask, home: Path
+) -> None:
+    evalset = prompts([f"credit {number}" for number in range(8)])
+
+    def quotes(text: str, case: EvalCase) -> bool:
+        return case.prompt in text
+
+    with Tenants.open(f"sqlite:///{home}/loom.db") as tenants:
+        if not any(row.name == "default" for row in tenants.list()):
+            tenants.add("default")
+        used = next(row.used for row in tenants.list() if row.name == "default")
+        tenants.set_credit("default", used + Decimal("0.03"))
+        try:
+            with pytest.raises(CreditsUsedUpError, match=r"credit of \$\S+ is used up"):
+                echo.evaluate(evalset, quotes, runner="dask", dask=cluster.address, progress=Silent())
+            row = bench.context.store.eval_runs.list()[0]
+            assert row.state == "interrupted"
+            answered = bench.context.store.eval_answers.results(row.id)
+            assert 0 < len(answered) <= 3
+        finally:
+            tenants.set_credit("default", None)
+    run = echo.evaluate(evalset, quotes, run_id=row.id, runner="dask", dask=cluster.address, progress=Silent())
+    check_each_case_once(run, evalset)
+    asked = Counter(call.prompt for call in bench.context.store.invocations.list(echo.entry.id, limit=None))
+    assert {prompt: count for prompt, count in asked.items() if prompt and prompt.startswith("credit")} == {
+        case.prompt: 1 for case in evalset.cases
+    }
 
 
 def test_workers_with_another_database_are_refused_by_name(
@@ -181,6 +214,86 @@ def test_a_stopped_run_goes_on_without_dask_and_asks_no_stored_case_again(cluste
     assert [str(place) for place in answered if after[str(place)] != before[str(place)]] == []
 
 
+def other_version(folder: Path, package: str) -> Path:
+    """A folder for the import path, in which a package has another version than everywhere else."""
+    metadata = folder / f"{package}-0.0.1.dist-info" / "METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 0.0.1\n")
+    return folder
+
+
+def evaluate_nothing(cluster: LocalDask, tmp_path: Path) -> Path:
+    """Ask three cases that nobody may be asked; return the file that would name them."""
+    file = tmp_path / "asked"
+    evalset = noted_set(file, 3, 0.0)
+    store = str(tmp_path / "loom.db")
+    loom.evaluate(
+        dask_targets.noted, evalset, is_own, run_id="run", store=store, dask=cluster.address, progress=Silent()
+    )
+    return file
+
+
+@pytest.mark.parametrize("place", ["the scheduler", "a worker"])
+def test_another_dask_than_the_clients_is_refused_by_its_place(place: str, cluster: LocalDask, tmp_path: Path) -> None:
+    path = other_version(tmp_path / "path", "distributed")
+    scheduler = path if place == "the scheduler" else None
+    where = "the scheduler of tcp://" if scheduler else r"tcp://127\.0\.0\.1:\d+ of tcp://"
+    with cluster.beside(tmp_path / "dask", workers=1, path=scheduler) as own:
+        if place == "a worker":
+            own.add_workers(1, path=path)
+        with pytest.raises(
+            ClusterError, match=rf"other versions than this process: distributed 0\.0\.1 instead of .*{where}"
+        ):
+            evaluate_nothing(own, tmp_path)
+        assert not (tmp_path / "asked").exists()
+
+
+def test_another_release_of_loom_on_a_worker_is_refused_by_its_name(cluster: LocalDask, tmp_path: Path) -> None:
+    with cluster.beside(tmp_path / "dask", workers=0) as own:
+        own.add_workers(1, path=other_version(tmp_path / "path", "loomlib"))
+        with pytest.raises(EvalError, match=r"The worker has loomlib 0\.0\.1, and the run is made by .*worker-1"):
+            evaluate_nothing(own, tmp_path)
+        assert not (tmp_path / "asked").exists()
+        own.kill_worker(0)
+        own.add_workers(1)
+        file = evaluate_nothing(own, tmp_path)  # the same run goes on
+    assert sorted(file.read_text().split()) == ["0", "1", "2"]
+
+
+def test_a_lost_scheduler_is_one_clear_error_and_the_run_goes_on_with_another_or_without_dask(
+    cluster: LocalDask, tmp_path: Path, store_url: str
+) -> None:
+    file, seen = tmp_path / "asked", Seen()
+    evalset = noted_set(file, 30, 0.05)
+    options: dict[str, Any] = {"run_id": "lost", "store": store_url, "progress": seen}
+    with cluster.beside(tmp_path / "lost", workers=2) as own:
+
+        def kill() -> None:
+            wait_until(lambda: seen.latest is not None and seen.latest.answered, what="a first answer", pause_s=0.005)
+            own.scheduler.kill()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        with pytest.raises(ClusterError, match=r"The Dask scheduler ended .*tcp://.*resume the run"):
+            loom.evaluate(dask_targets.noted, evalset, is_own, dask=own.address, **options)
+        killer.join()
+    with Store.open(store_url) as opened:
+        assert opened.eval_runs.get("lost").state == "interrupted"
+        kept = {str(result.place) for result in opened.eval_answers.results("lost")}
+    wait_until(lambda: _is_still(file), what="the end of what workers were asking")
+    asked = Counter(file.read_text().split())
+    assert 0 < len(kept) < 30
+    if store_url.startswith("sqlite"):
+        run = loom.evaluate(dask_targets.noted, evalset, is_own, **options)
+    else:
+        with cluster.beside(tmp_path / "another", workers=1, threads=2) as own:
+            run = loom.evaluate(dask_targets.noted, evalset, is_own, dask=own.address, **options)
+    check_each_case_once(run, evalset)
+    after = Counter(file.read_text().split())
+    assert [case for case in kept if after[case] != asked[case]] == []
+    assert set(after) == {str(number) for number in range(30)}
+
+
 def _is_still(file: Path) -> bool:
     size = file.stat().st_size
     time.sleep(0.3)
@@ -191,11 +304,13 @@ def _is_still(file: Path) -> bool:
     ("kills", "cases"),
     [(3, 60), pytest.param(100, 600, marks=[pytest.mark.long, pytest.mark.timeout(1800)])],
 )
-def test_workers_killed_at_random_lose_nothing_and_store_nothing_twice(kills: int, cases: int, tmp_path: Path) -> None:
+def test_workers_killed_at_random_lose_nothing_and_store_nothing_twice(
+    kills: int, cases: int, store_url: str, cluster: LocalDask, tmp_path: Path
+) -> None:
     file, seen, rng = tmp_path / "asked", Seen(), random.Random(kills)
     # The last cases are answered after the last kill.
     evalset = prompts([f"{file}|{number}|{0.1 if number < cases - 12 else 'open'}" for number in range(cases)])
-    with local_dask(tmp_path / "dask", workers=0, PYTHONPATH=_TARGETS) as cluster:
+    with cluster.beside(tmp_path / "dask", workers=0) as own:
         killed, over = 0, threading.Event()
 
         def kill() -> None:
@@ -207,22 +322,22 @@ def test_workers_killed_at_random_lose_nothing_and_store_nothing_twice(kills: in
         def kill_workers() -> None:
             nonlocal killed
             wait_until(lambda: any("waiting for workers" in stage for stage in seen.stages), what="waiting for workers")
-            cluster.add_workers(3, threads=2)
+            own.add_workers(3, threads=2)
             # By the answers, so that a slow machine sees as many kills while work goes on as a fast one.
             while killed < kills and not over.is_set():
                 reached = (killed + 1) * cases // (2 * kills)
                 wait_until(lambda: over.is_set() or seen.latest.answered >= reached, what="answers", pause_s=0.005)  # noqa: B023
                 over.wait(rng.uniform(0, 0.1))
-                cluster.kill_worker(rng.randrange(len(cluster.workers)))
+                own.kill_worker(rng.randrange(len(own.workers)))
                 killed += 1
-                cluster.add_workers(1, threads=2)
+                own.add_workers(1, threads=2)
 
         killer = threading.Thread(target=kill)
         killer.start()
         try:
             run = loom.evaluate(
-                dask_targets.noted, evalset, is_own, store=str(tmp_path / "loom.db"), progress=seen,
-                dask=DaskCluster(address=cluster.address, batch=2),
+                dask_targets.noted, evalset, is_own, store=store_url, progress=seen,
+                dask=DaskCluster(address=own.address, batch=2),
             )  # fmt: skip
         finally:
             over.set()
@@ -254,11 +369,9 @@ def test_workers_make_the_calls_of_a_latency_study(bench: loom.Workbench, echo: 
     assert "of a Dask cluster" in " ".join(result.method().notes)
 
 
-def test_a_call_whose_worker_was_killed_is_made_by_another(
-    bench: loom.Workbench, slow: loom.Agent, cluster: LocalDask
-) -> None:
+def check_a_killed_call_is_made_again(slow: loom.Agent, cluster: LocalDask) -> None:
     study = loom.LatencyStudy(slow, cold=4, warm=0, sticky=0, find_starts=False)
-    store = bench.context.store
+    store = slow.context.store
 
     def kill() -> None:
         wait_until(
@@ -278,6 +391,23 @@ def test_a_call_whose_worker_was_killed_is_made_by_another(
     assert len({call.invocation_id for call in result.calls}) == 4
 
 
+def test_a_call_whose_worker_was_killed_is_made_by_another(slow: loom.Agent, cluster: LocalDask) -> None:
+    check_a_killed_call_is_made_again(slow, cluster)
+
+
+def test_a_call_whose_worker_was_killed_is_made_by_another_on_postgresql(
+    postgresql_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", postgresql_url)
+    (tmp_path / "agent.py").write_text(SLOW_AGENT)
+    home = tmp_path / "home"
+    with loom.connect(home=home) as bench, local_dask(tmp_path / "dask", threads=2, LOOM_HOME=str(home)) as cluster:
+        agent = bench.deploy(tmp_path / "agent.py", name="slow")
+        assert agent.context.store.url.startswith("postgresql")
+        check_a_killed_call_is_made_again(agent, cluster)
+    local.stop(home)
+
+
 def test_the_command_evaluates_on_a_cluster(
     echo: loom.Agent, home: Path, cluster: LocalDask, loom_command: LoomCommand, tmp_path: Path
 ) -> None:
@@ -288,30 +418,24 @@ def test_the_command_evaluates_on_a_cluster(
     assert "2/2 answered" in done.stderr
 
 
-def test_studies_that_cannot_be_distributed_say_so(echo: loom.Agent, cluster: LocalDask) -> None:
-    until = loom.LatencyStudy(echo, cold=4, warm=0, sticky=0, until="failures within 2 %")
-    with pytest.raises(StudyError, match="A study with a stopping rule makes its calls one after another"):
-        until.run(Silent(), dask=cluster.address)
-
-
 @pytest.mark.long
-def test_a_case_that_ends_every_worker_fails_and_the_others_are_answered(tmp_path: Path) -> None:
+def test_a_case_that_ends_every_worker_fails_and_the_others_are_answered(cluster: LocalDask, tmp_path: Path) -> None:
     evalset = prompts(["end", "a", "b"])
-    with local_dask(tmp_path / "dask", workers=1, PYTHONPATH=_TARGETS) as cluster:
+    with cluster.beside(tmp_path / "dask", workers=1) as own:
         over = threading.Event()
 
         def replace_workers() -> None:
             while not over.wait(0.1):
-                if not cluster.workers[0].is_running:
-                    cluster.kill_worker(0)
-                    cluster.add_workers(1)
+                if not own.workers[0].is_running:
+                    own.kill_worker(0)
+                    own.add_workers(1)
 
         keeper = threading.Thread(target=replace_workers)
         keeper.start()
         try:
             run = loom.evaluate(
                 dask_targets.deadly, evalset, lambda text, case: text == case.prompt, progress=Silent(),
-                store=str(tmp_path / "loom.db"), dask=DaskCluster(address=cluster.address, batch=3),
+                store=str(tmp_path / "loom.db"), dask=DaskCluster(address=own.address, batch=3),
             )  # fmt: skip
         finally:
             over.set()

@@ -2,26 +2,37 @@ from __future__ import annotations
 
 import glob
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import certifi
 import pytest
+from plain_agents import PLAIN_APP
 from wheels import build_wheel
 
-from loomlib.local.runtimes.environments import lacking
 from loomlib.local.runtimes.packages import InvalidPackageError
+from loomlib.local.runtimes.requirements import lacking
 
-AGENT = """
-from bedrock_agentcore import BedrockAgentCoreApp
+AGENT = (
+    PLAIN_APP
+    + """
 import loom_greeting
-app = BedrockAgentCoreApp()
+app = PlainApp()
 @app.entrypoint
 def answer(payload):
     return {"text": loom_greeting.TEXT, "file": loom_greeting.__file__}
 app.run()
 """
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def started_by_their_command() -> Iterator[None]:
+    """A service that was forked shows the variables of the process that it was forked from in `/proc/<pid>/environ`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("LOOM_SERVICE_TEMPLATE")
+        yield
 
 
 @pytest.fixture

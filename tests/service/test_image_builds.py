@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from echo_agent import ECHO_AGENT
+from echo_agent import SDK_ECHO_AGENT
 from waiting import wait_until
 
 from loomlib import local
@@ -46,7 +46,9 @@ phases:
   post_build:
     commands: ["docker push {uri}:{tag}"]
 """
-AGENT = ECHO_AGENT.replace('"echo": payload', '"echo": payload, "greeting": __import__("os").environ.get("GREETING")')
+AGENT = SDK_ECHO_AGENT.replace(
+    '"echo": payload', '"echo": payload, "greeting": __import__("os").environ.get("GREETING")'
+)
 
 
 class Builder:
@@ -118,7 +120,7 @@ def test_an_image_is_built_from_its_dockerfile_and_runs(builder: Builder, aws: A
 def test_pythonpath_and_dockerignore_hold_in_sessions_and_the_log_says_what_has_no_effect(
     builder: Builder, aws: Any
 ) -> None:
-    agent = ECHO_AGENT.replace(
+    agent = SDK_ECHO_AGENT.replace(
         '"echo": payload', '"words": __import__("greeting_words").TEXT, "files": __import__("os").listdir()'
     )
     files = {

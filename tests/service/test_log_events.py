@@ -11,16 +11,18 @@ import pytest
 from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_agents import PLAIN_APP
 from waiting import wait_until
 
 from loomlib import local
 from loomlib.local.logs.patterns import compile_pattern
 from loomlib.local.logs.store import Logs
 
-TALKER = """
+TALKER = (
+    PLAIN_APP
+    + """
 import sys
-from bedrock_agentcore import BedrockAgentCoreApp
-app = BedrockAgentCoreApp()
+app = PlainApp()
 @app.entrypoint
 def answer(payload):
     for number in range(payload.get("lines", 1)):
@@ -28,6 +30,7 @@ def answer(payload):
     return "done"
 app.run()
 """
+)
 
 
 def group_of(runtime: dict[str, Any]) -> str:

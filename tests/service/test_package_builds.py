@@ -7,21 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plain_agents import PLAIN_APP
 from wheels import build_wheel
 
 from loomlib.local.runtimes.builds import take_out_builds
 
 OF_AWS = "cp313-cp313-manylinux_2_17_aarch64.manylinux2014_aarch64"
-AGENT = """
-from bedrock_agentcore import BedrockAgentCoreApp
+AGENT = (
+    PLAIN_APP
+    + """
 import loom_compiled
 import loom_plain
-app = BedrockAgentCoreApp()
+app = PlainApp()
 @app.entrypoint
 def answer(payload):
     return {"compiled": loom_compiled.TEXT, "plain": loom_plain.TEXT}
 app.run()
 """
+)
 
 
 def installed(

@@ -13,7 +13,7 @@ from aws_requests import minimal_parameters
 from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from echo_agent import ECHO_AGENT
+from echo_agent import ECHO_AGENT, SDK_ECHO_AGENT
 from waiting import wait_until
 
 from loomlib import local
@@ -320,7 +320,7 @@ def test_a_client_cannot_choose_its_account_by_a_header(aws: Any, client: Make) 
 def test_lines_and_spans_are_of_the_runtime_s_region(aws: Any, client: Make) -> None:
     control, data, logs = (client(name) for name in ("bedrock-agentcore-control", "bedrock-agentcore", "logs"))
     session = f"session-{uuid.uuid4().hex}-{uuid.uuid4().hex[:8]}"
-    artifact = aws.upload({"agent.py": TRACES.replace("SESSION", session) + ECHO_AGENT})
+    artifact = aws.upload({"agent.py": TRACES.replace("SESSION", session) + SDK_ECHO_AGENT})
     made = control.create_agent_runtime(
         agentRuntimeName=name_of("abroad"),
         agentRuntimeArtifact=artifact,

@@ -30,6 +30,19 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.fixture
+def without_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start services by their command, as users do, not from the prepared process of the tests."""
+    monkeypatch.delenv("LOOM_SERVICE_TEMPLATE")
+
+
+@pytest.fixture(params=["command", "template"])
+def both_starts(request: pytest.FixtureRequest) -> None:
+    if request.param == "command":
+        request.getfixturevalue("without_template")
+
+
+@pytest.mark.usefixtures("both_starts")
 def test_a_started_service_is_found_and_a_stopped_one_is_not(tmp_path: Path) -> None:
     assert local.find(tmp_path) is None
     state, started = local.start(tmp_path, persistent=True)
@@ -51,6 +64,7 @@ def test_its_state_is_readable_by_its_user_only_and_its_repr_hides_the_keys(star
     assert state.secret_key not in repr(state)
 
 
+@pytest.mark.usefixtures("without_template")
 def test_keys_and_port_stay_the_same_when_it_is_started_again(tmp_path: Path) -> None:
     first, _ = local.start(tmp_path, persistent=True)
     local.stop(tmp_path)
@@ -62,6 +76,7 @@ def test_keys_and_port_stay_the_same_when_it_is_started_again(tmp_path: Path) ->
         local.stop(tmp_path)
 
 
+@pytest.mark.usefixtures("without_template")
 def test_two_starters_at_once_get_one_service(tmp_path: Path) -> None:
     results: list[tuple[local.ServiceState, bool]] = []
     starters = [
@@ -150,11 +165,53 @@ def test_after_being_killed_it_comes_back_with_its_agents(start_service: Start) 
     assert b'"prompt": "hi"' in body
 
 
+@pytest.mark.usefixtures("without_template")
 def test_a_failed_start_gives_the_reason(tmp_path: Path) -> None:
     (tmp_path / "resources.db").mkdir()
     with pytest.raises(LocalServiceNotStartedError, match="unable to open database file"):
         local.start(tmp_path, persistent=True)
     assert local.find(tmp_path) is None
+
+
+@pytest.mark.usefixtures("both_starts")
+def test_its_process_shows_its_command_and_none_of_the_users_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
+    monkeypatch.chdir(tmp_path)
+    state, _ = local.start(Path("home"), persistent=True)
+    process = Path(f"/proc/{state.pid}")
+    try:
+        assert (process / "cmdline").read_bytes().split(b"\0")[1:6] == [
+            b"-P",
+            b"-m",
+            b"loomlib.local",
+            b"--home",
+            b"home",
+        ]
+        assert b"canary" not in (process / "environ").read_bytes()
+        assert (process / "cwd").resolve() == tmp_path.resolve()
+        assert os.getsid(state.pid) not in {os.getsid(0), state.pid}
+    finally:
+        local.stop(Path("home"))
+
+
+@pytest.mark.parametrize("variable", ["PYTHONHASHSEED", "LC_ALL"])
+def test_a_start_that_needs_a_new_interpreter_gets_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "0" if variable == "PYTHONHASHSEED" else "C.UTF-8")
+    state, _ = local.start(tmp_path, persistent=True)
+    try:
+        assert f"{variable}=".encode() in Path(f"/proc/{state.pid}/environ").read_bytes()
+    finally:
+        local.stop(tmp_path)
+
+
+def test_a_template_that_has_ended_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOM_SERVICE_TEMPLATE", str(tmp_path / "socket"))
+    assert local.start(tmp_path, persistent=True)[1]
+    assert local.stop(tmp_path)
 
 
 @pytest.mark.parametrize("wrong", [{"quotas": "some"}, {"log_delay_s": -1.0}, {"invoke_timeout_s": 0.0}])

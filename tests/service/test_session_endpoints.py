@@ -10,18 +10,20 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from botocore.exceptions import ClientError
+from plain_agents import PLAIN_APP
 from signed_requests import signed_headers
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from loomlib import local
 
-SERVING_AGENT = """
+SERVING_AGENT = (
+    PLAIN_APP
+    + """
 import http.server, json, threading
 import uvicorn
-from bedrock_agentcore import BedrockAgentCoreApp
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 
 class Page(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -62,6 +64,7 @@ def answer(payload):
 if __name__ == "__main__":
     app.run()
 """
+)
 PORTS = [{"port": 8501}, {"portRange": {"from": 9000, "to": 9002}}]
 
 
@@ -159,12 +162,13 @@ def test_without_a_network_of_their_own_sessions_have_no_endpoints(start_service
         aws.create("shared", aws.upload({"agent.py": "pass"}), allowedPorts=PORTS)
 
 
-OFFERS_AGENT = """
+OFFERS_AGENT = (
+    PLAIN_APP
+    + """
 import json, threading
 import uvicorn
-from bedrock_agentcore import BedrockAgentCoreApp
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 
 async def tell(scope, receive, send):
     seen = {"headers": {n.decode(): v.decode() for n, v in scope["headers"]}, "offered": scope.get("subprotocols")}
@@ -189,6 +193,7 @@ def answer(payload):
 if __name__ == "__main__":
     app.run()
 """
+)
 
 
 def test_a_token_opens_a_session_endpoint_and_does_not_reach_its_server(aws: Any) -> None:

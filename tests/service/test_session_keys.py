@@ -18,6 +18,7 @@ from loomlib.local.access.actions import is_signed_for
 from loomlib.local.access.keys import Key, Keyring, SessionPrincipal
 from loomlib.local.access.policies import decision, default_statements, read_statements
 
+ROLE = "arn:aws:iam::123456789012:role/described"
 AGENT = """
 import json
 import os
@@ -52,7 +53,6 @@ def answer(payload):
 
 app.run()
 """
-ROLE = "arn:aws:iam::123456789012:role/described"
 
 
 class Caller:
@@ -200,12 +200,36 @@ def test_everything_else_is_denied_in_aws_s_own_words(caller: Caller, name: str,
     ), denied["message"]
 
 
-def test_loom_s_own_paths_and_other_groups_telemetry_are_closed_to_a_session(caller: Caller) -> None:
+def with_role(caller: Caller, name: str, statements: list[dict[str, Any]]) -> Caller:
+    """The same agent once more, deployed with a role that has these statements."""
+    aws, iam = caller.aws, caller.aws.client("iam")
+    iam.create_role(RoleName=name, AssumeRolePolicyDocument="{}")
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    iam.put_role_policy(RoleName=name, PolicyName="inline", PolicyDocument=document)
+    created = aws.control.create_agent_runtime(
+        agentRuntimeName=name,
+        agentRuntimeArtifact=aws.upload({"agent.py": AGENT}),
+        roleArn=f"arn:aws:iam::123456789012:role/{name}",
+        networkConfiguration={"networkMode": "PUBLIC"},
+    )
+    return Caller(aws, aws.settled(created["agentRuntimeId"]), caller.memory, caller.other)
+
+
+@pytest.mark.parametrize("role", ["without a policy", "allows everything"])
+def test_loom_s_own_paths_and_other_groups_telemetry_are_closed_to_a_session(caller: Caller, role: str) -> None:
+    if role == "allows everything":
+        caller = with_role(caller, "all", [{"Effect": "Allow", "Action": "*", "Resource": "*"}])
+        assert caller.ask("dynamodb", "list_tables")["code"] == ""
     keys = caller.send({"keys": True})
     token = re.search(r"Bearer(?:%20| )(\w+)", keys["OTEL_EXPORTER_OTLP_HEADERS"])
     assert token
     assert token[1] != caller.aws.state.token
-    for method, path in (("POST", "/_loom/stop"), ("GET", "/_loom/status"), ("GET", "/otlp/records/" + "a" * 32)):
+    for method, path in (
+        ("POST", "/_loom/stop"),
+        ("POST", "/_loom/identity/tokens"),
+        ("GET", "/_loom/status"),
+        ("GET", "/otlp/records/" + "a" * 32),
+    ):
         connection = http.client.HTTPConnection("127.0.0.1", caller.aws.state.port, timeout=60)
         connection.request(method, path, headers={"Authorization": f"Bearer {token[1]}"})
         assert connection.getresponse().status == 403, path
@@ -213,24 +237,13 @@ def test_loom_s_own_paths_and_other_groups_telemetry_are_closed_to_a_session(cal
 
 
 def test_a_role_that_is_described_decides(caller: Caller) -> None:
-    aws = caller.aws
-    iam, s3 = aws.client("iam"), aws.client("s3")
-    iam.create_role(RoleName="described", AssumeRolePolicyDocument="{}")
     statements = [
         {"Effect": "Allow", "Action": "s3:*Object", "Resource": "arn:aws:s3:::shared/*"},
         {"Effect": "Deny", "Action": "s3:DeleteObject", "Resource": "*"},
         {"Effect": "Allow", "Action": "dynamodb:*", "Resource": "*", "Condition": {"Bool": {"aws:x": "true"}}},
     ]
-    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
-    iam.put_role_policy(RoleName="described", PolicyName="inline", PolicyDocument=document)
-    s3.create_bucket(Bucket="shared")
-    created = aws.control.create_agent_runtime(
-        agentRuntimeName="described",
-        agentRuntimeArtifact=aws.upload({"agent.py": AGENT}),
-        roleArn=ROLE,
-        networkConfiguration={"networkMode": "PUBLIC"},
-    )
-    other = Caller(aws, aws.settled(created["agentRuntimeId"]), caller.memory, caller.other)
+    caller.aws.client("s3").create_bucket(Bucket="shared")
+    other = with_role(caller, "described", statements)
     assert other.ask("s3", "put_object", Bucket="shared", Key="a", Body="x")["code"] == ""
     assert other.ask("s3", "head_object", Bucket="shared", Key="a")["code"] == ""
     assert other.ask("s3", "put_object", Bucket="loom-code", Key="a", Body="x")["code"] == "AccessDenied"
@@ -244,7 +257,7 @@ def test_a_role_that_is_described_decides(caller: Caller) -> None:
     assert "bedrock:InvokeModel on resource" in refused["message"]
 
 
-def test_an_answer_from_a_knowledge_base_needs_the_model_and_the_guardrail_too(aws: Any, caller: Caller) -> None:
+def test_an_answer_from_a_knowledge_base_needs_the_model_and_the_guardrail_too(caller: Caller) -> None:
     statements = [
         {"Effect": "Allow", "Action": "bedrock:*", "Resource": "*"},
         {
@@ -258,16 +271,7 @@ def test_an_answer_from_a_knowledge_base_needs_the_model_and_the_guardrail_too(a
             "Resource": "arn:aws:bedrock:*:*:guardrail/abcdefghijkl",
         },
     ]
-    aws.client("iam").create_role(RoleName="answers", AssumeRolePolicyDocument="{}")
-    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
-    aws.client("iam").put_role_policy(RoleName="answers", PolicyName="inline", PolicyDocument=document)
-    created = aws.control.create_agent_runtime(
-        agentRuntimeName="answers",
-        agentRuntimeArtifact=aws.upload({"agent.py": AGENT}),
-        roleArn="arn:aws:iam::123456789012:role/answers",
-        networkConfiguration={"networkMode": "PUBLIC"},
-    )
-    agent = Caller(aws, aws.settled(created["agentRuntimeId"]), caller.memory, caller.other)
+    agent = with_role(caller, "answers", statements)
 
     def refusal(**asked: Any) -> str:
         answer = agent.ask("bedrock-agent-runtime", "retrieve_and_generate", **asked)

@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from plain_agents import PLAIN_APP
 from waiting import wait_until
 
 from loomlib import local
 
-STORING_AGENT = """
+STORING_AGENT = (
+    PLAIN_APP
+    + """
 import os
-from bedrock_agentcore import BedrockAgentCoreApp
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 
 @app.entrypoint
 def answer(payload):
@@ -34,6 +36,7 @@ def answer(payload):
 if __name__ == "__main__":
     app.run()
 """
+)
 STORAGE = [{"sessionStorage": {"mountPath": "/mnt/notes"}}]
 
 needs_bubblewrap = pytest.mark.skipif(

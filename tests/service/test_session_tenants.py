@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_agents import PLAIN_APP
 from token_issuer import TokenIssuer
 
 from loomlib.local.contract import CallIdentity, RuntimeVersion
@@ -21,10 +22,10 @@ from loomlib.local.guard import Caller
 from loomlib.local.identity.inbound import TENANT_CLAIMS, SessionTenants
 from loomlib.local.wire import RefusedError
 
-AGENT = """
-from bedrock_agentcore import BedrockAgentCoreApp
-
-app = BedrockAgentCoreApp()
+AGENT = (
+    PLAIN_APP
+    + """
+app = PlainApp()
 seen = []
 
 @app.entrypoint
@@ -34,6 +35,7 @@ def answer(payload):
 
 app.run()
 """
+)
 
 
 @pytest.fixture(scope="module")

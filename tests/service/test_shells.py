@@ -13,6 +13,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 import pytest
+from plain_agents import PLAIN_APP
 from signed_requests import signed_headers
 from waiting import wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -24,13 +25,14 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the SDK declares its models in pydantic's older form
     from bedrock_agentcore.runtime import AgentCoreRuntimeClient, PresignedAuth, ShellChannel
 
-LOOKING_AGENT = """
+LOOKING_AGENT = (
+    PLAIN_APP
+    + """
 import os, signal
-from bedrock_agentcore import BedrockAgentCoreApp
 
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # takes the exit codes of this process's children
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-app = BedrockAgentCoreApp()
+app = PlainApp()
 
 @app.entrypoint
 def answer(payload):
@@ -39,11 +41,13 @@ def answer(payload):
 if __name__ == "__main__":
     app.run()
 """
-DECEIVING_AGENT = """
+)
+DECEIVING_AGENT = (
+    PLAIN_APP
+    + """
 import os, threading
-from bedrock_agentcore import BedrockAgentCoreApp
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 kept = []
 
 def spawn(shell, arguments, environment, *, file_actions, **options):
@@ -73,6 +77,7 @@ def answer(payload):
 if __name__ == "__main__":
     app.run()
 """
+)
 STDIN, STDOUT, STDERR, STATUS, RESIZE, HEARTBEAT, CLOSE = b"\0", b"\1", b"\2", b"\3", b"\4", b"\5", b"\xff"
 
 

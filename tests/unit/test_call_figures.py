@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+from sqlalchemy import Engine, event
 from store_rows import query
 
 from loomlib.store import CallFigures, InvocationRow, Store
@@ -204,3 +206,26 @@ def test_a_database_that_cannot_be_written_to_is_read_row_by_row(tmp_path: Path)
         assert read(reader.call_figures.read(ids, None, None)[ids[0]]) == wanted
         blocker.execute("ROLLBACK")
         blocker.close()
+
+
+def test_the_first_call_of_a_session_is_found_by_the_session_not_among_all_calls(tmp_path: Path) -> None:
+    file, asked = tmp_path / "loom.db", list[tuple[str, Any]]()
+
+    def note(connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if "AS earlier" in statement:
+            asked.append((statement, parameters))
+
+    with Store.open(f"sqlite:///{file}") as store:
+        ids = agents(store, 2)
+        filled(store, ids, random.Random(5))
+        event.listen(Engine, "before_cursor_execute", note)
+        try:
+            store.call_figures.read(ids, None, None)
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+    assert len(asked) >= 2  # of past days, and of today
+    connection = sqlite3.connect(file)
+    for statement, parameters in asked:
+        plan = [row[3] for row in connection.execute("EXPLAIN QUERY PLAN " + statement, parameters)]
+        assert any(step.startswith("SEARCH earlier USING INDEX ix_invocations_session_id") for step in plan), plan
+    connection.close()

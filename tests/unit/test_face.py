@@ -43,9 +43,11 @@ def test_importing_loomlib_loads_nothing_heavy():
     assert seen.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("package", ["agents", "aws", "telemetry", "store", "latency", "local", "settings", "errors"])
+@pytest.mark.parametrize(
+    "package", ["agents", "aws", "telemetry", "store", "latency", "local", "settings", "workbench"]
+)
 def test_a_connection_loads_no_data_or_cloud_library_until_it_is_used(package):
-    heavy = ("boto3", "pandas", "plotly", "aiohttp", "moto")
+    heavy = ("boto3", "pandas", "plotly", "aiohttp", "moto", "numpy")
     code = f"import sys, loomlib.{package}; print([name for name in {heavy!r} if name in sys.modules])"
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == "[]"
@@ -54,7 +56,7 @@ def test_a_connection_loads_no_data_or_cloud_library_until_it_is_used(package):
 @pytest.mark.parametrize(
     ("process", "spared"),
     [
-        ("serve", ("aiohttp", "numpy", "pandas", "sqlalchemy", "strands")),
+        ("serve", ("aiohttp", "flask", "jinja2", "numpy", "packaging", "pandas", "sqlalchemy", "strands")),
         ("otlp.collecting", ("boto3", "moto", "werkzeug", "aiohttp", "pandas")),
         ("insights.running", ("boto3", "moto", "werkzeug", "aiohttp", "pandas")),
         ("memory.extraction.worker", ("boto3", "moto", "werkzeug", "aiohttp", "pandas", "sqlalchemy")),

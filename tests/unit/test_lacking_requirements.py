@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loomlib.local.runtimes.environments import lacking
+from loomlib.local.runtimes.requirements import lacking
 
 
 def test_the_recorder_of_spans_on_aws_is_not_installed_here(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def call(position: int, block: int, scenario: Scenario, *, state: str = "done") 
 
 
 def test_shares_add_up_to_one_and_the_largest_part_is_named_first() -> None:
-    inside = look_inside([spent(model=60, tools=30, agent=10)] * 5 + [spent(model=10, tools=80, agent=10)] * 3, seed=0)
+    inside = look_inside([spent(model=60, tools=30, agent=10)] * 5 + [spent(model=10, tools=80, agent=10)] * 3)
     assert sum(part.pooled_share for part in inside.parts) == pytest.approx(1)
     assert [part.name for part in inside.largest()] == ["tools", "model", "agent"]
     assert inside.sentence().startswith("The largest share of the time goes to tools: 48.8 % (95 % interval ")
@@ -60,7 +60,7 @@ def test_shares_add_up_to_one_and_the_largest_part_is_named_first() -> None:
 
 
 def test_too_few_calls_give_shares_without_an_interval() -> None:
-    inside = look_inside([spent(model=60, agent=40)] * 3, seed=0)
+    inside = look_inside([spent(model=60, agent=40)] * 3)
     assert inside["model"].p50_ms.reason == "n too small"
     assert "too few for an interval" in inside.sentence()
     assert inside.rows()[0]["share of all time [95 %]"] in ("40 %", "60 %")
@@ -72,18 +72,18 @@ def test_a_garbage_collection_that_only_warm_calls_contain_is_named_and_not_coun
         calls += [call(2 * block, block, Scenario.COLD), call(2 * block + 1, block, Scenario.WARM)]
         traces += [Traced(2 * block, spent(cold_start=500, model=30 + block % 3, agent=10))]
         traces += [Traced(2 * block + 1, spent(model=30 + block % 2, agent=10, garbage_collection=66 + block % 3))]
-    found = split_scenarios(calls, traces, seed=0)
+    found = split_scenarios(calls, traces)
     assert found.table()["cold − warm [95 %] ms"]["garbage collection"].startswith("−6")
     assert found.extra["model"].value == pytest.approx(0, abs=1)
 
 
 def test_no_call_is_reported_and_not_divided_by() -> None:
-    assert look_inside([], seed=0).sentence() == "It is not known where the time went."
-    assert look_inside([spent()], seed=0).n == 0
+    assert look_inside([]).sentence() == "It is not known where the time went."
+    assert look_inside([spent()]).n == 0
 
 
 def test_a_part_that_is_not_measured_keeps_its_caveat() -> None:
-    inside = look_inside([spent("inferred", model=1, agent=1)] * 2 + [spent(model=1, agent=1)] * 6, seed=0)
+    inside = look_inside([spent("inferred", model=1, agent=1)] * 2 + [spent(model=1, agent=1)] * 6)
     assert inside["agent"].certainty() == "inferred in 2 of 8: no server span"
     assert inside["model"].certainty() == "measured"
 
@@ -123,7 +123,7 @@ def test_what_is_slower_when_cold_is_named_with_its_interval() -> None:
         else Traced(each.position, spent(model=50, agent=5))
         for each in calls
     ]
-    parts = split_scenarios(calls, traces, seed=0)
+    parts = split_scenarios(calls, traces)
     assert parts.sentence().startswith("What is slower when cold: cold start +304 ms [")
     assert "agent overhead +15 ms" in parts.sentence()
     assert "model" not in parts.sentence()
@@ -137,10 +137,10 @@ def test_calls_without_spans_are_counted_and_in_no_number() -> None:
     traces = [
         Traced(0, spent(unknown=9), "exports_nothing"), Traced(1, spent(model=1)), Traced(2, spent(model=9))
     ]  # fmt: skip
-    parts = split_scenarios(calls, traces, seed=0)
+    parts = split_scenarios(calls, traces)
     assert list(parts.inside) == [Scenario.WARM]
     assert parts.coverage() == "1 of 2 calls have spans; exports nothing 1."
-    nothing = split_scenarios(calls, [], seed=0)
+    nothing = split_scenarios(calls, [])
     assert "No call of this study has spans" in nothing.sentence()
     assert nothing.table().empty
     assert nothing.figure().layout.annotations[0].text == "No call has spans."

@@ -16,7 +16,7 @@ from loomlib.latency import LatencyStudy, Scenario, Silent
 from loomlib.latency.mixtures import Mixture, find_mixture
 from loomlib.latency.stopping import StudyIntervals
 
-INTERVALS = StudyIntervals(seed=0)
+INTERVALS = StudyIntervals()
 
 
 @dataclass

@@ -21,6 +21,7 @@ from loomlib.errors import StudyError, StudyInterruptedError
 from loomlib.experiments import StudyLedger
 from loomlib.latency import LatencyStudy, LogLines, Scenario, Silent, StudyResult
 from loomlib.latency.agent_study import call_labels
+from loomlib.latency.load_test import LoadStudy
 from loomlib.store import Store
 
 
@@ -303,6 +304,16 @@ def test_a_plan_can_be_read_before_anything_is_called(store: Store) -> None:
     assert list(plan.columns) == ["position", "block", "scenario", "session"]
     assert len(plan) == 9
     assert agent.made == []
+
+
+def test_what_workers_of_a_cluster_cannot_measure_is_refused_before_anything_is_stored(store: Store) -> None:
+    nobody = "tcp://127.0.0.1:9"
+    until = study(ScriptedAgent(store), until="failures within 2 %")
+    with pytest.raises(StudyError, match="A study with a stopping rule makes its calls one after another"):
+        until.run(Silent(), dask=nobody)
+    with pytest.raises(StudyError, match=r"A load test is made by one machine.*Try: run it without dask="):
+        LoadStudy(ScriptedAgent(store), loads=[1], seconds=1).run(Silent(), dask=nobody)  # type: ignore[arg-type]
+    assert store.studies.list() == ()
 
 
 _KILLED = """

@@ -33,7 +33,7 @@ def told(measurements: list) -> list[str]:  # type: ignore[type-arg]
 
 
 def summary(measurements: list, floor: Floor = FLOOR) -> StudySummary:  # type: ignore[type-arg]
-    return summarize(measurements, floor, seed=0)
+    return summarize(measurements, floor)
 
 
 def test_failed_calls_are_in_no_percentile_and_counted_by_class() -> None:

@@ -100,7 +100,7 @@ def stored(
     units = LoadResult.load(store, "load-1").steps
     for unit, (load, calls) in zip(units, steps.items(), strict=False):
         made = LoadStep(calls=calls, cpu_s=0.1, started_at=datetime.now(UTC), processes=2)
-        details = step_details(made, calls, design.limits, load=load, seconds=10, elapsed_s=10.5, users=False, seed=0)
+        details = step_details(made, calls, design.limits, load=load, seconds=10, elapsed_s=10.5, users=False)
         ledger.claim(unit)
         ledger.record(unit, UnitOutcome(values={"duration_ms": 10_500.0}, details=details))
     ledger.save(state, finished=state == "complete")
@@ -162,7 +162,8 @@ def test_without_traces_it_says_so_and_tells_what_the_socket_knows(tmp_path: Pat
 def test_a_load_test_without_a_load_beyond_claims_no_limit(tmp_path: Path) -> None:
     result = stored(tmp_path, {6.0: calls_at(6, 130), 12.0: calls_at(12, 140)}, traces={"0": parts(0), "1": parts(0)})
     assert result.sentences()[0].startswith(
-        f"The agent holds 12 calls a second with {SLO}, the highest load that was offered; at 12 a second"
+        f"As far as 96 calls can tell, the agent holds 12 calls a second with {SLO}, "
+        "the highest load that was offered; at 12 a second"
     )
     assert result.gate(12).outcome == "unclear"  # without an error in 96 calls, one in a hundred may fail
     assert result.gate(13).outcome == "unclear"
@@ -173,6 +174,10 @@ def test_an_agent_that_is_too_slow_at_any_load_holds_none(tmp_path: Path) -> Non
     assert result.sentences()[0].startswith(f"The agent does not hold even 6 calls a second with {SLO}")
     assert result.gate(1).outcome == "unclear"
     assert result.gate(6).outcome == "missed"
+    alone = stored(tmp_path / "alone", {6.0: calls_at(6, 1300)}, traces={"0": parts(0)}).sentences()[0]
+    assert "; at 6 a second, the lowest load, most of a call's time is “model” (76.9 %); " in alone
+    unknown = stored(tmp_path / "unknown", {6.0: calls_at(6, 1300)}).sentences()[0]
+    assert "the SLO does not hold; why is not known without traces" in unknown
 
 
 def test_an_unfinished_test_says_so(tmp_path: Path) -> None:
@@ -259,3 +264,7 @@ def test_a_client_that_did_not_offer_the_load_in_time_decides_nothing(tmp_path: 
     late = stored(tmp_path, {60.0: calls_at(60, 600, late_ms=450)}).gate_at(60)
     assert late.outcome == "unclear"
     assert "this client sent calls up to 450 ms late (p99), more than the limit is exceeded by" in late.text
+    failing = stored(
+        tmp_path / "failing", {60.0: calls_at(60, 100, failed=300, late_ms=20)}, slo="p90 TTFT < 800 ms"
+    ).gate_at(60)
+    assert failing.outcome == "missed"  # by the calls that failed, not by the 20 ms

@@ -22,6 +22,7 @@ from loomlib.local.memory.extraction.worker import Extraction
 from loomlib.local.memory.records.store import RecordsStore, Scope
 from loomlib.local.resources.engine import ResourceEngine
 from loomlib.local.resources.store import ResourceStore
+from loomlib.local.tenancy import acting_for
 
 FACTS = {"semanticMemoryStrategy": {"name": "facts", "namespaceTemplates": ["/facts/{actorId}/"]}}
 
@@ -130,6 +131,21 @@ async def test_sources_grow_when_a_fact_is_repeated_and_start_over_when_it_chang
     with closing(RecordsStore(home.folder)) as store:
         (record,) = store.newest_first(home.memory_id, Scope(), limit=9)
         assert (record.text, record.source_event_ids) == ("The user lives in Bonn.", (third,))
+
+
+async def test_what_two_tenants_say_in_one_namespace_becomes_records_of_each(home: Home) -> None:
+    await home.create(FACTS)
+    with acting_for("a"):
+        await home.say("I live in Ulm.", session="s-a")
+    with acting_for("b"):
+        await home.say("I moved to Bonn.", session="s-b")
+    home.extract()
+    with closing(RecordsStore(home.folder)) as store:
+        found = {
+            tenant: [record.text for record in store.newest_first(home.memory_id, Scope(tenant=tenant), limit=9)]
+            for tenant in ("a", "b", "")
+        }
+    assert found == {"a": ["The user lives in Ulm."], "b": ["The user lives in Bonn."], "": []}
 
 
 async def test_the_text_of_a_message_of_strands_session_manager_is_extracted(home: Home) -> None:

@@ -75,6 +75,19 @@ def test_intervals_cover_the_percentile_about_as_often_as_they_claim(law: str, n
     assert {p: share for p, share in _covered(law, n, 2_000) if not 0.93 <= share <= 0.97} == {}
 
 
+@pytest.mark.parametrize("n", [6, 9, 12, 19])
+@pytest.mark.parametrize("law", LAWS)
+def test_intervals_of_few_calls_cover_the_percentile_at_least_as_often_as_they_claim(law: str, n: int) -> None:
+    # 4,000 samples: three standard errors are 1 percentage point.
+    assert {p: share for p, share in _covered(law, n, 4_000) if share < 0.94} == {}
+
+
+@pytest.mark.parametrize(("n", "low", "high"), [(6, 1, 6), (9, 2, 8), (12, 3, 10), (19, 5, 15)])
+def test_the_interval_of_a_median_of_few_calls_ends_at_the_ranks_of_the_sign_test(n: int, low: int, high: int) -> None:
+    found = estimate_percentile([float(rank) for rank in range(1, n + 1)], 0.5)
+    assert (found.low, found.high) == (low, high)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("n", [20, 30, 50, 100, 200, 500, 2_000])

@@ -124,3 +124,11 @@ def test_an_estimate_without_a_value_has_a_reason() -> None:
         Estimate(value=None, low=None, high=None, n=0, confidence=0.95, method="")
     with pytest.raises(ValueError, match="does not contain"):
         Estimate(value=1.0, low=2.0, high=3.0, n=9, confidence=0.95, method="")
+
+
+def test_a_seed_has_no_effect_and_is_deprecated():
+    values, others = [float(k) for k in range(30)], [float(k % 7) for k in range(30)]
+    with pytest.warns(DeprecationWarning, match=r"estimate_percentile\(seed=\) is deprecated: it has no effect"):
+        assert estimate_percentile(values, 0.5, seed=3) == estimate_percentile(values, 0.5)
+    with pytest.warns(DeprecationWarning, match=r"estimate_paired_difference\(seed=\)"):
+        assert estimate_paired_difference(values, others, seed=3) == estimate_paired_difference(values, others)

@@ -19,7 +19,7 @@ from store_rows import query
 
 from loomlib.cli.main import cli
 from loomlib.errors import LoomError, StoreError
-from loomlib.store import Store
+from loomlib.store import Store, Tenants
 from loomlib.store.columns import AgentText, CompressedTexts, JsonText, UtcDateTime
 from loomlib.store.copying import copy_store
 from loomlib.store.database import Database
@@ -100,6 +100,9 @@ def test_every_row_of_every_table_arrives_on_postgresql_and_back(
     assert contents(f"sqlite:///{tmp_path / 'back.db'}") == contents(sqlite_url)
     assert back.tables == there.tables, "the same checksums"
     assert ":***@" in there.target
+    with Tenants.open(sqlite_url) as tenants:
+        assert there.tenants == tuple(row.name for row in tenants.list())  # which have no address there yet
+    assert back.tenants == ()
 
 
 def test_new_rows_get_ids_behind_the_copied_ones(sqlite_url: str, postgresql_url: str) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import sqlite3
 import subprocess
 import sys
 import textwrap
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from forked_process import ForkedProcess
 from store_rows import query
 
 from loomlib.errors import StoreDamagedError, StoreError
@@ -142,6 +145,38 @@ def test_a_kill_in_the_middle_of_writing_leaves_a_sound_database_and_an_honest_r
             "half an ans",
         )
         assert {each.status for each in store.invocations.list(session_id="s", limit=None)} <= {"complete", "error"}
+    if store_url.startswith("sqlite"):
+        assert query(store_url, "PRAGMA integrity_check") == [("ok",)]
+
+
+@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.long)])
+def test_no_kill_of_a_writer_loses_or_doubles_what_the_store_acknowledged(
+    store_url: str, tmp_path: Path, kills: int
+) -> None:
+    prepared(store_url)
+    notes, rng = tmp_path / "notes", random.Random(kills)
+    notes.touch()
+    killed = 0
+    with ForkedProcess(Path(__file__).with_name("killed_writer.py"), "write", store_url, notes) as writer:
+        for _ in range(kills):
+            target = notes.read_bytes().count(b"\n") + rng.randint(0, 10)
+            writer.start()
+            writer.run_until(lambda: notes.read_bytes().count(b"\n") > target)  # noqa: B023
+            time.sleep(rng.uniform(0.0, 0.01))
+            killed += writer.kill()
+    assert killed == kills
+    acknowledged = notes.read_text().split()
+    with Store.open(store_url) as store:
+        rows = store.invocations.list(limit=None)
+    complete = [row for row in rows if row.status == "complete"]
+    assert all(row.response == (row.prompt or "") * 100 for row in complete)
+    stored = Counter(row.prompt for row in complete)
+    assert set(stored.values()) == {1}, "nothing twice"
+    assert set(acknowledged) <= set(stored), "nothing lost"
+    # Of each killed process, one may be stored and not noted yet, or begun and not finished.
+    assert len(stored) - len(acknowledged) <= killed
+    assert {row.failure for row in rows if row.status != "complete"} <= {INTERRUPTED}
+    assert len(rows) - len(acknowledged) <= killed
     if store_url.startswith("sqlite"):
         assert query(store_url, "PRAGMA integrity_check") == [("ok",)]
 

@@ -129,7 +129,8 @@ def test_a_lost_connection_is_named_and_the_next_call_gets_another(
 
         with pytest.raises(StoreError, match=r"connection to the database failed.*not stored"):
             store._database.write_again(work)
-        postgresql_server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'loom'")
+        ended = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE usename = 'loom'"  # waits for it
+        postgresql_server.run(ended)
         assert store.agents.list() == (), "a connection that has ended in the pool is replaced"
 
 
@@ -190,7 +191,7 @@ sys.stdin.readline()
 def test_a_lease_ends_by_the_clock_of_the_database_not_of_the_machine_that_wants_it(url: str) -> None:
     with Store.open(url) as store:
         store.studies.create(StudyRow(id="s", scope="local", agent_arn="a", design={}, created_at=datetime.now(UTC)))
-        store.studies.acquire("s")
+        store.studies.acquire("s", lease_s=3600)
         query(url, "UPDATE studies SET lease_host = 'another machine'")
     script = """
 import datetime, sys

@@ -122,6 +122,17 @@ def test_a_join_that_cannot_be_limited_is_refused() -> None:
         both.compile(dialect=engine.dialect)
 
 
+def test_an_insert_whose_rows_are_no_parameters_is_refused() -> None:
+    engine = create_engine("sqlite://")
+    limit_to(engine, StoreIdentity(tenant="a"))
+    table = metadata.tables["invocations"]
+    copied = table.insert().from_select(["id"], select(table.c.id))
+    several = table.insert().values([{"id": 1}, {"id": 2}])
+    for statement in (copied, several):
+        with pytest.raises(CompileError, match="cannot be limited to a tenant; pass its rows as parameters"):
+            statement.compile(dialect=engine.dialect)
+
+
 def test_an_insert_gets_the_tenant_whatever_the_caller_passes() -> None:
     engine = create_engine("sqlite://")
     limit_to(engine, StoreIdentity(tenant="a"))
@@ -147,7 +158,7 @@ def test_two_tenants_register_one_agent_and_see_only_their_own_rows(stores: tupl
     assert b.invocations.list() == ()
     assert b.invocations.sessions(first) == ()
     assert b.traces.get(secret) is None
-    assert b.figures.costs([first], None, None) == ()
+    assert b.call_figures.read([first], None, None)[first].costs == ()
     assert b.studies.get("study") is None
     assert b.measurements.list("study") == ()
     with pytest.raises(StoreError, match="No such invocation"):
@@ -255,6 +266,26 @@ def test_the_administrator_sees_what_each_user_of_each_tenant_used(url: str) -> 
         rows = [(use.tenant, use.user, use.calls, use.errors, use.known, use.unpriced) for use in tenants.use()]
         assert rows == [("a", "ann", 2, 1, Decimal("0.5"), 1), ("b", "", 1, 0, Decimal(0), 1)]
         assert tenants.use()[0].simulated == 1
+
+
+def test_an_account_has_the_use_of_all_users_and_what_is_left_of_the_credit(url: str) -> None:
+    with Tenants.open(url) as tenants, Store.open(url, tenant="a", user="ann") as ann, Store.open(url) as default:
+        tenants.add("a", credit=Decimal(1))
+        tenants.add("idle")
+        ask(ann, register(ann))
+        with Store.open(url, tenant="a", user="bob") as bob:
+            ask(bob, register(bob))
+        ask(default, register(default))
+        accounts = [(account.name, account.use.calls, account.left) for account in tenants.accounts()]
+        assert accounts == [("a", 2, Decimal("0.98")), ("default", 1, None), ("idle", 0, None)]
+        assert (ann.is_administrators, default.is_administrators) == (False, True)
+
+
+def test_a_tenant_has_no_address_of_its_own_on_sqlite(url: str) -> None:
+    with Tenants.open(url) as tenants, pytest.raises(StoreError, match="LOOM_TENANT=a"):
+        tenants.renew("a")
+    with pytest.raises(StoreError, match="LOOM_TENANT=a"):
+        loom(url, "tenants", "renew", "a")
 
 
 def test_a_tenant_is_added_once_and_by_a_plain_name(url: str) -> None:

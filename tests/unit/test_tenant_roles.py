@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,6 +118,8 @@ def test_raw_sql_of_a_tenant_sees_and_changes_only_its_own_rows(installation: In
 
 
 ATTACKS = {
+    "lower what is used by a table": "UPDATE tenants SET used_picos = 0",
+    "write a charge": "INSERT INTO invocation_charges (invocation_id, picos, is_settled) VALUES (1, 0, true)",
     "read the tenants": "SELECT * FROM tenants",
     "raise the credit": "UPDATE tenants SET credit_picos = 1000000000000000",
     "write a row of another tenant": "INSERT INTO agents (tenant, scope, arn, runtime_id, region, account_id, "
@@ -207,6 +211,34 @@ def test_the_administrator_sees_the_use_of_all_tenants(installation: Installatio
         assert use["a", "ann"].known == Decimal("0.5")
         assert use["a", "ann"].simulated == 1
         assert {tenant.name: tenant.used for tenant in tenants.list()}["a"] == Decimal("0.5")
+
+
+def test_a_tenant_prunes_its_own_history_and_gets_a_new_address(
+    postgresql_server: PostgresqlServer, tmp_path: Path
+) -> None:
+    pytest.importorskip("duckdb")
+    name = postgresql_server.create_migrated()
+    administrator = postgresql_server.url(name, user="postgres")
+    with Tenants.open(administrator) as tenants:
+        urls = [str(tenants.add(tenant, credit=Decimal(1)).database_url) for tenant in ("a", "b")]
+    with Store.open(urls[0]) as a, Store.open(urls[1]) as b:
+        ask(a, register(a), "a's own")
+        ask(b, register(b), "b's own")
+        assert not a.is_administrators
+        a.history.export(tmp_path / "history")
+        assert a.history.prune(tmp_path / "history", date(2020, 1, 1)).invocations == 1
+        assert a.invocations.list() == ()
+        assert [row.prompt for row in b.invocations.list()] == ["b's own"]
+        assert sql(urls[0], "SELECT loom_release(1000000000000000)") == [(None,)]  # its own amount, and not below zero
+    with Tenants.open(administrator) as tenants:
+        assert {row.name: row.used for row in tenants.list()} == {"a": 0, "b": Decimal("0.01")}
+        renewed = tenants.renew("a").database_url
+        assert renewed not in (None, urls[0])
+    with pytest.raises(StoreError):
+        Store.open(urls[0])
+    with Store.open(str(renewed)) as a:
+        assert [agent.name for agent in a.agents.list()] == ["a"]
+    postgresql_server.drop(name)
 
 
 def test_two_processes_cannot_both_spend_the_last_credit(postgresql_server: PostgresqlServer) -> None:

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from plain_agents import PLAIN_APP
 
 import loomlib as loom
 from loomlib.evals import EvalCase, EvalSet, ExpectedTool, Turn
 
 CALCULATE = ExpectedTool(name="calculator")
 
-COUNTER = """
-from bedrock_agentcore import BedrockAgentCoreApp
-
-app = BedrockAgentCoreApp()
+COUNTER = (
+    PLAIN_APP
+    + """
+app = PlainApp()
 asked = []
 
 @app.entrypoint
@@ -27,6 +28,7 @@ def answer(payload, context):
 if __name__ == "__main__":
     app.run()
 """
+)
 
 
 @pytest.fixture(scope="module")

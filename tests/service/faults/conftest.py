@@ -53,4 +53,4 @@ def bench(lab: FaultLab) -> loom.Workbench:
 
 @pytest.fixture(scope="session")
 def agent(lab: FaultLab, bench: loom.Workbench) -> loom.Agent:
-    return lab.deploy(bench)
+    return lab.deploy(bench, "sdk_obedient.py")

@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
 
+from plain_agents import PLAIN_APP
 from waiting import wait_until
 
 import loomlib as loom
 from loomlib import local
 
 AGENTS = Path(__file__).with_name("agents")
+_APP = re.compile("^from plain_app import PlainApp.*\n", re.M)
+_SDK_APP = "from bedrock_agentcore import BedrockAgentCoreApp as PlainApp\n"
 
 
 def is_alive(pid: int) -> bool:
@@ -47,6 +51,12 @@ class FaultLab:
         self.home, self.tally = folder / "home", shared / "tally"
         self.options = dataclasses.replace(options or local.ServiceOptions(), sandbox_write=(str(shared),))
         self._benches: list[loom.Workbench] = []
+        self.agents = folder / "agents"
+        self.agents.mkdir()
+        for source in AGENTS.glob("*.py"):
+            text = source.read_text()
+            (self.agents / source.name).write_text(_APP.sub(lambda _: PLAIN_APP, text))
+            (self.agents / f"sdk_{source.name}").write_text(_APP.sub(_SDK_APP, text))
 
     def open(self, where: str = "local", **settings: Any) -> loom.Workbench:
         """A workbench on this home; with `where="aws"` one that finds it only by AWS's environment variables."""
@@ -57,16 +67,14 @@ class FaultLab:
     def deploy(
         self, bench: loom.Workbench, file: str = "obedient.py", platform_version: str | None = None, **environment: str
     ) -> loom.Agent:
-        """An agent of the folder `agents`, with variables of its own."""
+        """An agent of the folder `agents`, with variables of its own; `sdk_` before its name: served by the SDK."""
         name = "_".join((Path(file).stem, *filter(None, [platform_version]), *environment.values()))
         return bench.deploy(
-            AGENTS / file,
+            self.agents / file,
             name=name.translate(_PLAIN)[:48],
             environment={"TALLY": str(self.tally), **environment},
             platform_version=platform_version,
         )
-
-    agents = AGENTS
 
     def calls(self) -> list[str]:
         """The session of every call that reached an obedient agent, in order."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import boto3
 import pytest
-from fault_lab import AGENTS, FaultLab, processes_of
+from fault_lab import FaultLab, processes_of
 from waiting import wait_until
 
 import loomlib as loom
@@ -35,7 +35,7 @@ for event in agent.stream("a long story", payload={"words": 100_000, "pause_s": 
 
 def test_a_call_of_a_killed_kernel_is_abandoned_by_itself(build: Callable[..., FaultLab]) -> None:
     lab = build()
-    arguments = [sys.executable, "-c", KERNEL, str(lab.home), str(AGENTS / "obedient.py"), str(lab.tally)]
+    arguments = [sys.executable, "-c", KERNEL, str(lab.home), str(lab.agents / "obedient.py"), str(lab.tally)]
     kernel = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
     try:
         assert kernel.stdout is not None
@@ -92,7 +92,7 @@ def test_the_service_killed_in_the_middle_of_a_deploy_finishes_it_when_it_is_bac
 
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("agent.py", (AGENTS / "obedient.py").read_text())
+        archive.writestr("agent.py", (lab.agents / "obedient.py").read_text())
         for number in range(400):
             archive.writestr(f"part{number}.py", "x = 1\n" * 2_000)
     s3, control = client("s3", state), client("bedrock-agentcore-control", state)

@@ -6,14 +6,19 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import loomlib as loom
 from loomlib import local
+from loomlib.cli.main import cli
 from loomlib.errors import StudyInterruptedError
 from loomlib.experiments import Silent, StudySnapshot
+from loomlib.latency.load.bodies import GrowingPrompts
+from loomlib.latency.load.sessions import Conversations, PreWarmedPool
 from loomlib.latency.load_test import LoadResult
 from loomlib.latency.load_test.steps import LoadedStep
 
@@ -123,6 +128,75 @@ async def test_a_stopped_load_test_keeps_its_steps_and_goes_on_with_the_calls_th
     assert result.by_load[0].started_at == kept.by_load[0].started_at
     planned = json.loads(Path(study.agent.folder / study.study_id / "step-001" / "step.json").read_text())
     assert len(planned["origins"]) == 2
+
+
+def test_turns_of_conversations_are_told_apart(agent: loom.Agent) -> None:
+    study = loom.LoadStudy(
+        agent,
+        slo=SLO,
+        loads=(9,),
+        seconds=3,
+        sessions=Conversations(turns=3, think_s=0.05),
+        requests=GrowingPrompts(first_words=4, words_per_turn=20),
+    )
+    result = study.run(Silent())
+    (step,) = result.by_load
+    assert set(step.kinds) == {"turn 1, 4 words", "turn 2, 24 words", "turn 3, 44 words"}
+    assert step.figures is not None
+    assert sum(one.n for one in step.kinds.values()) == step.figures.n
+    assert list(result.kind_table()["kind of call"]) == list(step.kinds)
+    assert "conversations of 3 turns" in " ".join(result.method().notes)
+    again = LoadResult.load(study.store, study.study_id)
+    assert again.by_load[0].kinds == step.kinds
+    # A turn is sent when the one before was answered, in the same session.
+    calls = study.calls_of(step)
+    for former, later in pairwise(calls):
+        if former.session_id == later.session_id:
+            assert (later.sent_s or 0.0) >= (former.done_s or 0.0) + 0.05
+
+
+def test_stored_invocations_are_repeated_with_their_prompts_and_sessions(bench: loom.Workbench) -> None:
+    recorded = bench.deploy("few_workers", name="recorded_workers")
+    sessions = ["a" * 40, "b" * 40, "a" * 40]
+    for number, session_id in enumerate(sessions):
+        assert recorded.invoke(f"Pack order {number}", session_id=session_id).ok
+    study = loom.LoadStudy(recorded, slo=SLO, arrivals="recorded", loads=(5, 20), seconds=60)
+    assert study.estimate().calls == 6
+    result = study.run(Silent())
+    recorded.invoke("Pack one more order")  # no part of the test, also when it is read again
+    for step in result.by_load:
+        assert step.figures is not None
+        assert sum(step.figures.failures.values()) == 0
+        calls = study.calls_of(step)
+        assert len(calls) == 3
+        assert [calls[0].session_id == call.session_id for call in calls] == [True, False, True]
+    slow, fast = (study.calls_of(step) for step in result.by_load)
+    assert slow[0].session_id != fast[0].session_id
+    assert slow[1].intended_s == pytest.approx(4 * fast[1].intended_s)
+    prompts = {row.prompt for row in study.store.invocations.list(limit=None) if "timed" in row.labels}
+    assert {prompt for prompt in prompts if prompt and prompt.startswith("Pack order ")} <= {
+        f"Pack order {number}" for number in range(3)
+    }
+    again = loom.LoadStudy.resume(recorded, study.study_id).run(Silent())
+    assert again.summary()["steps"] == result.summary()["steps"]
+    gate = ("load", "recorded_workers", "--at", "20", "--arrivals", "recorded", "--seconds", "5", "--allow-overload")
+    done = CliRunner().invoke(cli, ["--home", str(bench.context.settings.home), "--json", *gate], standalone_mode=False)
+    assert done.return_value == 1, done.output  # so few calls do not decide
+    assert json.loads(done.stdout)["design"]["recorded"]["calls"] == 4
+
+
+def test_a_pool_is_opened_before_each_step(agent: loom.Agent) -> None:
+    study = loom.LoadStudy(agent, slo=SLO, loads=(6, 8), seconds=2, sessions=PreWarmedPool(size=3), prompt="Pack")
+    result = study.run(Silent())
+    for step in result.by_load:
+        assert set(step.kinds) <= {"pre-warmed", "cold"}
+    labels = f"study:{study.study_id}"
+    opened = [
+        row.session_id
+        for row in study.store.invocations.list(limit=None)
+        if labels in row.labels and "opening" in row.labels
+    ]
+    assert len(opened) == len(set(opened)) == 6
 
 
 def test_an_agent_that_takes_tokens_is_tested_with_them(bench: loom.Workbench) -> None:

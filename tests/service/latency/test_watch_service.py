@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from own_bench import bench, home
+from plain_agents import PLAIN_APP
 
 import loomlib as loom
 from loomlib.latency import Silent
@@ -16,9 +17,9 @@ CODE = '''"""Answers after a delay."""
 
 import time
 
-from bedrock_agentcore import BedrockAgentCoreApp
+from plain_app import PlainApp
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 
 
 @app.entrypoint
@@ -36,6 +37,7 @@ def watched(bench: loom.Workbench, tmp_path_factory: pytest.TempPathFactory) -> 
     """An agent with a study of its first version, and one of its second, which takes longer."""
     folder: Path = tmp_path_factory.mktemp("watched")
     for delay_s in (0.0, 0.05):
+        (folder / "plain_app.py").write_text(PLAIN_APP)
         (folder / "agent.py").write_text(CODE.format(delay_s=delay_s))
         agent = bench.deploy(str(folder), name="watched")
         loom.LatencyStudy(agent, cold=0, warm=0, sticky=6, find_starts=False).run(Silent())

@@ -15,14 +15,15 @@ from typing import Any
 import psutil
 import pytest
 from botocore.exceptions import ClientError
+from plain_agents import PLAIN_APP
 from waiting import wait_until
 
 AGENT = """
 import os, random, socket, subprocess, sys, threading, time, uuid
-from bedrock_agentcore import BedrockAgentCoreApp
+{sdk}
 
 ID, STARTED_AT = str(uuid.uuid4()), time.time()
-app = BedrockAgentCoreApp()
+app = {app}()
 {start}
 
 @app.entrypoint
@@ -33,7 +34,19 @@ if __name__ == "__main__":
     app.run()
 """
 
-SHARED = AGENT.format(
+
+def agent(*, start: str, kind: str, body: str) -> str:
+    """An agent without AgentCore's SDK."""
+    return PLAIN_APP + AGENT.format(sdk="", app="PlainApp", start=start, kind=kind, body=body)
+
+
+def sdk_agent(*, start: str, kind: str, body: str) -> str:
+    """An agent in the SDK's app, which warm-up hooks, spans, and threads of its server need."""
+    name = "BedrockAgentCoreApp"
+    return AGENT.format(sdk=f"from bedrock_agentcore import {name}", app=name, start=start, kind=kind, body=body)
+
+
+SHARED = agent(
     start="",
     kind="def",
     body="""
@@ -127,7 +140,7 @@ def test_sessions_share_what_was_made_at_the_start_and_nothing_else(isolated: An
 
 def test_the_hook_is_called_once_and_every_session_has_its_effect(aws: Any) -> None:
     warmed = WARMED.format(effect='print("warming", COUNT)', status=200)
-    code = AGENT.format(start=warmed, kind="def", body='return {"count": COUNT}')
+    code = sdk_agent(start=warmed, kind="def", body='return {"count": COUNT}')
     arn = deploy(aws, "warmed", code, hooksConfiguration=WARM_UP)
     assert [ask(aws, arn, number)["count"] for number in (1, 2, 1)] == [1, 1, 1]
     assert messages(aws, arn).count("warming") == 1
@@ -147,7 +160,7 @@ def test_the_hook_is_called_once_and_every_session_has_its_effect(aws: Any) -> N
 def test_a_hook_that_fails_fails_the_version_and_is_not_called_again(
     aws: Any, effect: str, status: int, reason: str
 ) -> None:
-    code = AGENT.format(start=WARMED.format(effect=effect, status=status), kind="def", body="return 1")
+    code = sdk_agent(start=WARMED.format(effect=effect, status=status), kind="def", body="return 1")
     arn, failure = refused(aws, f"cold_{status}", code, hooksConfiguration=WARM_UP)
     assert failure.startswith("The warm-up hook failed: ")
     assert re.search(reason, failure)
@@ -156,7 +169,7 @@ def test_a_hook_that_fails_fails_the_version_and_is_not_called_again(
 
 def test_a_version_that_is_deleted_while_its_hook_runs_ends_at_once_and_leaves_nothing(isolated: Any) -> None:
     start = WARMED.format(effect="print('warming', flush=True); time.sleep(100)", status=200)
-    code = AGENT.format(start=start, kind="def", body="return COUNT")
+    code = sdk_agent(start=start, kind="def", body="return COUNT")
     created = isolated.create(
         "deleted_early", isolated.upload({"agent.py": code}), platformVersion="V2", hooksConfiguration=WARM_UP
     )
@@ -184,7 +197,7 @@ THREAD = "threading.Thread(target=time.sleep, args=(600,), name='refresher', dae
 
 def test_the_hook_is_called_in_each_session_that_is_booted_and_not_restored(aws: Any) -> None:
     warmed = WARMED.format(effect='print("warming", COUNT)', status=200)
-    code = AGENT.format(start=THREAD + warmed, kind="def", body='return {"id": ID, "count": COUNT}')
+    code = sdk_agent(start=THREAD + warmed, kind="def", body='return {"id": ID, "count": COUNT}')
     arn = deploy(aws, "warmed_boots", code, hooksConfiguration=WARM_UP)
     first, second, again = [ask(aws, arn, number) for number in (1, 2, 1)]
     assert first["id"] != second["id"]
@@ -212,7 +225,7 @@ def test_a_hook_that_fails_in_a_booted_session_fails_its_start(
     if failure == "exit":
         effect += f"; {is_cold} and os._exit(7)"
     warmed = WARMED.format(effect=effect, status=f"500 if {is_cold} else 200")
-    code = AGENT.format(start=THREAD + warmed, kind="def", body='return {"count": COUNT}')
+    code = sdk_agent(start=THREAD + warmed, kind="def", body='return {"count": COUNT}')
     arn = deploy(aws, f"cold_boots_{failure}", code, hooksConfiguration=WARM_UP)
     cold.touch()
     with pytest.raises(ClientError, match=rf"The warm-up hook failed: {reason}") as failed:
@@ -241,7 +254,7 @@ threading.Thread(target=HTTPServer(("127.0.0.1", 9001), Hook).serve_forever, dae
 
 
 def test_a_hook_at_another_port_is_called_there(isolated: Any) -> None:
-    code = AGENT.format(start=OTHER_PORT, kind="def", body='return {"warmed": STATE["warmed"]}')
+    code = agent(start=OTHER_PORT, kind="def", body='return {"warmed": STATE["warmed"]}')
     for path, port, reason in (
         ("/cold", 9001, "POST /cold at port 9001 answered 404"),
         ("/warm", 9002, "nothing accepts connections at port 9002"),
@@ -269,7 +282,7 @@ def test_a_version_that_does_not_start_fails_with_its_last_lines(aws: Any) -> No
     ],
 )
 def test_a_process_that_cannot_be_forked_boots_its_sessions_and_says_why(aws: Any, start: str, obstacle: str) -> None:
-    arn = deploy(aws, f"booted_{len(obstacle)}", AGENT.format(start=start, kind="def", body='return {"id": ID}'))
+    arn = deploy(aws, f"booted_{len(obstacle)}", agent(start=start, kind="def", body='return {"id": ID}'))
     assert ask(aws, arn, 1)["id"] != ask(aws, arn, 2)["id"]
     assert messages(aws, arn).count("this session was booted and not restored") == 2
     assert obstacle in messages(aws, arn)
@@ -278,7 +291,7 @@ def test_a_process_that_cannot_be_forked_boots_its_sessions_and_says_why(aws: An
 def test_an_open_file_is_each_sessions_own(isolated: Any) -> None:
     start = "open('words.txt', 'w').write('one two three'); FILE = open('words.txt', 'r+', buffering=1)\nFILE.read(4)"
     body = 'word = FILE.readline(); FILE.write("!" + context.session_id); return {"word": word}'
-    arn = deploy(isolated, "files", AGENT.format(start=start, kind="def", body=body))
+    arn = deploy(isolated, "files", agent(start=start, kind="def", body=body))
     assert [ask(isolated, arn, number)["word"] for number in (1, 2)] == ["two three", "two three"]
     assert session(2) not in ask(isolated, arn, 1)["word"]
 
@@ -292,7 +305,7 @@ def test_the_standard_input_of_a_session_is_empty_and_its_own(isolated: Any) -> 
             os.dup2(file.fileno(), 0)
     return {"read": sys.stdin.read()}
 """
-    arn = deploy(isolated, "reading", AGENT.format(start="", kind="def", body=body))
+    arn = deploy(isolated, "reading", agent(start="", kind="def", body=body))
     assert [ask(isolated, arn, 1, replace=replaces)["read"] for replaces in (False, True)] == ["", "own words"]
     for number in (2, 3):  # restored before and after
         assert ask(isolated, arn, number)["read"] == ""
@@ -306,7 +319,7 @@ WHO = client.get_caller_identity()["Account"]
 PLAIN = socket.create_connection(("127.0.0.1", int(os.environ["AWS_ENDPOINT_URL"].rpartition(":")[2])))
 """
     body = 'return {"account": client.get_caller_identity()["Account"], "read": PLAIN.recv(9).decode()}'
-    arn = deploy(aws, "connected", AGENT.format(start=start, kind="def", body=body))
+    arn = deploy(aws, "connected", agent(start=start, kind="def", body=body))
     expected = {"account": "123456789012", "read": ""}
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda number: ask(aws, arn, number), range(4))) == [expected] * 4
@@ -319,13 +332,13 @@ def test_threads_pools_and_loops_work_in_a_restored_session(isolated: Any) -> No
     process = await asyncio.create_subprocess_exec("echo", "c", stdout=subprocess.PIPE)
     return {"words": words + [(await process.communicate())[0].decode().strip()]}
 """
-    arn = deploy(isolated, "looped", AGENT.format(start=start, kind="async def", body=body), hooksConfiguration=WARM_UP)
+    arn = deploy(isolated, "looped", sdk_agent(start=start, kind="async def", body=body), hooksConfiguration=WARM_UP)
     assert [ask(isolated, arn, number)["words"] for number in (1, 2)] == [["A", "B", "c"]] * 2
 
 
 def test_a_restored_session_that_ends_is_reported_and_the_next_one_restored(isolated: Any) -> None:
     body = 'print("going", flush=True)\n    if payload.get("code"): os._exit(payload["code"])\n    return {"id": ID}'
-    arn = deploy(isolated, "ending", AGENT.format(start="", kind="def", body=body))
+    arn = deploy(isolated, "ending", agent(start="", kind="def", body=body))
     before = ask(isolated, arn, 1)
     with pytest.raises(ClientError, match="ended with exit code 3") as failed:
         ask(isolated, arn, 1, code=3)
@@ -340,7 +353,7 @@ def test_a_folder_and_a_signal_that_the_agent_chose_stay_chosen(isolated: Any) -
     open("here.txt", "w").close()
     return {"ignored": signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN, "folder": os.path.basename(os.getcwd())}
 """
-    arn = deploy(isolated, "chosen", AGENT.format(start=start, kind="def", body=body))
+    arn = deploy(isolated, "chosen", agent(start=start, kind="def", body=body))
     for number in (1, 2):
         assert ask(isolated, arn, number) == {"ignored": True, "folder": "deep"}
     assert len(list((isolated.state.home / "sessions").glob("*.sessions/*/deep/here.txt"))) == 2
@@ -355,7 +368,7 @@ def test_stopping_ends_what_a_restored_session_started(isolated: Any) -> None:
     child = subprocess.Popen(["sleep", "600"], start_new_session=True)
     return {"mark": os.environ["LOOM_SESSION"]}
 """
-    arn = deploy(isolated, "forking", AGENT.format(start="", kind="def", body=body))
+    arn = deploy(isolated, "forking", agent(start="", kind="def", body=body))
     mark, other = ask(isolated, arn, 1)["mark"], ask(isolated, arn, 2)["mark"]
     assert processes_with(mark)
     isolated.data.stop_runtime_session(agentRuntimeArn=arn, runtimeSessionId=session(1))
@@ -371,7 +384,7 @@ def test_stopping_ends_what_a_restored_session_started(isolated: Any) -> None:
 def test_a_service_that_is_killed_takes_its_snapshots_along(start_service: Callable[..., Any]) -> None:
     aws = start_service()
     warmed = WARMED.format(effect='print("warming")', status=200)
-    code = AGENT.format(start=warmed, kind="def", body='return {"session": context.session_id, "count": COUNT}')
+    code = sdk_agent(start=warmed, kind="def", body='return {"session": context.session_id, "count": COUNT}')
     arn = deploy(aws, "orphaned", code, hooksConfiguration=WARM_UP)
     ask(aws, arn, 1)
     assert "was no longer kept" not in messages(aws, arn)
@@ -432,7 +445,7 @@ def test_an_idle_session_takes_hardly_any_processor_time(isolated: Any) -> None:
     time.sleep(1)
     return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before
     """
-    arn = deploy(isolated, "idle", AGENT.format(start="", kind="def", body=body))
+    arn = deploy(isolated, "idle", agent(start="", kind="def", body=body))
     assert ask(isolated, arn, 1) < 8  # uvicorn alone wakes ten times
 
 
@@ -473,7 +486,7 @@ def test_sessions_of_one_version_cannot_reach_each_other(aws: Any) -> None:
     found["mount"] = ctypes.CDLL(None).mount(b"none", b"/mnt", b"tmpfs", 0, b"")
     return found
 """
-    arn = deploy(aws, "apart", AGENT.format(start="", kind="def", body=body))
+    arn = deploy(aws, "apart", agent(start="", kind="def", body=body))
     first, second = ask(aws, arn, 1, serve=True), ask(aws, arn, 2)
     assert first["connected"]
     assert second == {
@@ -494,7 +507,7 @@ with tracer.start_as_current_span("at the start"):
     pass
 """
     body = 'with tracer.start_as_current_span("in the session"): return {"id": ID}'
-    arn = deploy(aws, "traced", AGENT.format(start=start, kind="def", body=body))
+    arn = deploy(aws, "traced", sdk_agent(start=start, kind="def", body=body))
     for number in (1, 2):
         ask(aws, arn, number)
     logs = aws.client("logs")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from loom_command import LoomCommand
+from plain_agents import PLAIN_APP
 
 import loomlib as loom
 from loomlib.errors import AgentFailedError, LoomError
@@ -23,9 +24,9 @@ PLANTED = sorted(folder.name for folder in (AGENTS / "planted").iterdir())
 CLEAN = sorted(folder.name for folder in (AGENTS / "clean").iterdir())
 SERVED = """
 
-from bedrock_agentcore import BedrockAgentCoreApp
+from plain_app import PlainApp
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 
 
 @app.entrypoint
@@ -54,6 +55,7 @@ def found(report: SnapshotReport) -> set[tuple[str, str, int]]:
 
 def agent_of(folder: Path, code: str) -> Path:
     folder.mkdir(exist_ok=True)
+    (folder / "plain_app.py").write_text(PLAIN_APP)
     (folder / "agent.py").write_text(code + SERVED)
     return folder
 

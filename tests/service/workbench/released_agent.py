@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from plain_agents import PLAIN_APP
+
 import loomlib as loom
 
 CODE = '''"""Answers with its version."""
 
-from bedrock_agentcore import BedrockAgentCoreApp
+from plain_app import PlainApp
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 VERSION = "{version}"
 {more}
 
@@ -30,5 +32,6 @@ def deploy_version(
 ) -> loom.Agent:
     """Deploy the next version of the agent; it answers with `version`."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "plain_app.py").write_text(PLAIN_APP)
     (folder / "agent.py").write_text(CODE.format(version=version, more=more))
     return bench.deploy(folder, name=name, platform_version="V1", **options)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from echo_agent import make_echo_agent
 from waiting import wait_until
 
 import loomlib as loom
@@ -39,9 +40,23 @@ async def test_an_agent_is_called_with_a_token_in_a_running_loop(bench: loom.Wor
     assert (await protected.ainvoke(PROMPT, bearer=bench.identity.token(user="alice"))).ok
 
 
+@pytest.fixture(scope="module")
+def echo_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The code of an agent that answers at once, for what the service checks before an agent is asked."""
+    return make_echo_agent(tmp_path_factory.mktemp("code") / "echo")
+
+
+@pytest.fixture(scope="module")
+def protected_assistant(bench: loom.Workbench) -> loom.Agent:
+    """An agent that speaks AG-UI with who has a token of the local issuer."""
+    return bench.deploy("agui_assistant", name="protected_assistant", authorizer="local")
+
+
 @pytest.mark.parametrize("transport", ["sse", "websocket"])
-def test_an_ag_ui_agent_is_called_with_a_token(bench: loom.Workbench, transport: Any) -> None:
-    agent = bench.deploy("agui_assistant", name=f"protected_{transport}", authorizer="local")
+def test_an_ag_ui_agent_is_called_with_a_token(
+    bench: loom.Workbench, protected_assistant: loom.Agent, transport: Any
+) -> None:
+    agent = protected_assistant
     with pytest.raises(InvocationFailedError, match="AccessDeniedException"):
         agent.protocols.agui(transport=transport).run("Where is order A-1042?").raise_for_status()
     token = bench.identity.token(user="alice")
@@ -149,11 +164,11 @@ def test_authorization_of_a_signed_call_names_the_owner(calculator: loom.Agent) 
     assert "signature (SigV4)" in view._repr_html_()
 
 
-def test_an_authorizer_is_a_value(bench: loom.Workbench) -> None:
+def test_an_authorizer_is_a_value(bench: loom.Workbench, echo_code: Path) -> None:
     authorizer = loom.JwtAuthorizer(
         discovery_url=bench.identity.discovery_url, audience=["api"], scopes=["read"], claims={"team": "red"}
     )
-    agent = bench.deploy("calculator", name="teams", authorizer=authorizer)
+    agent = bench.deploy(echo_code, name="teams", authorizer=authorizer)
     assert agent.entry.raw_metadata["authorizerConfiguration"] == authorizer.configuration()
     options: dict[str, Any] = {"audience": ["api"], "scopes": ["read", "write"]}
     assert agent.invoke(PROMPT, bearer=bench.identity.token("alice", claims={"team": "red"}, **options)).ok
@@ -184,7 +199,7 @@ def test_the_issuers_keys_are_readable_by_their_owner_only(bench: loom.Workbench
 
 
 def test_the_command_line_takes_a_token_from_variables_files_and_input(
-    protected: loom.Agent, home: Path, loom_command: Any, tmp_path: Path
+    protected: loom.Agent, echo_code: Path, home: Path, loom_command: Any, tmp_path: Path
 ) -> None:
     variables = {**os.environ, "LOOM_HOME": str(home)}
     made = loom_command.run("identity", "token", "--user", "alice", "--scope", "read", environment=variables)
@@ -203,7 +218,7 @@ def test_the_command_line_takes_a_token_from_variables_files_and_input(
         assert (refused.returncode, token in refused.stderr) == (2, False), refused.stderr
     address = loom_command.run("identity", "issuer", environment=variables).stdout.strip()
     deployed = loom_command.run(
-        "deploy", "calculator", "--name", "of_url", "--authorizer", address, "--allow-client", "loom",
+        "deploy", str(echo_code), "--name", "of_url", "--authorizer", address, "--allow-client", "loom",
         environment=variables,
     )  # fmt: skip
     assert deployed.returncode == 0, deployed.stderr
@@ -244,7 +259,9 @@ def test_authorization_shows_which_credentials_the_agent_fetched(bench: loom.Wor
     assert secret not in view._repr_html_() + str(view.to_dict())
 
 
-def test_an_agent_cannot_have_a_users_token(bench: loom.Workbench, protected: loom.Agent, tmp_path: Path) -> None:
+def test_an_agent_cannot_have_a_users_token(
+    bench: loom.Workbench, protected: loom.Agent, echo_code: Path, tmp_path: Path
+) -> None:
     """A session may have web identity tokens of its own role; they are another issuer's."""
     (tmp_path / "agent.py").write_text(
         """
@@ -263,7 +280,7 @@ app.run()
     )
     token = bench.deploy(tmp_path / "agent.py", name="asking_sts").invoke(PROMPT).raise_for_status().text.strip('"')
     authorizer = loom.JwtAuthorizer(discovery_url=bench.identity.discovery_url, audience=["api"])
-    target = bench.deploy("calculator", name="by_audience", authorizer=authorizer)
+    target = bench.deploy(echo_code, name="by_audience", authorizer=authorizer)
     assert target.invoke(PROMPT, bearer=bench.identity.token("alice", audience=["api"])).ok
     refused = target.invoke(PROMPT, bearer=token)
     assert (refused.ok, "not one of its issuer's" in (refused.error or "")) == (False, True), refused.error

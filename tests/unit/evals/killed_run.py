@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 
 from eval_runs import Says, SaysLater, sums
 
@@ -14,19 +13,15 @@ from loomlib.evals.runs import CallableTarget
 COUNT = 60
 
 
-def main(database: str, asked: str, pace_s: float) -> None:
-    """`asked` gets a line for each question, written by one system call."""
+def main(database: str, asked: str, pace_s: str) -> None:
+    """Complete the run; `asked` gets a line for each question, written by one system call."""
     notes = os.open(asked, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     async def agent(prompt: str) -> str:
-        await asyncio.sleep(pace_s)
+        await asyncio.sleep(float(pace_s))
         os.write(notes, f"{prompt}\n".encode())
         return str(sum(int(each) for each in prompt.split("+")))
 
     target = CallableTarget(agent, key="adder")
     run = loom.evaluate(target, sums(COUNT), [Says(), SaysLater("later")], run_id="run", store=database)
-    print(run.state, flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    assert run.state == "complete"

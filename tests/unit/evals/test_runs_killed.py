@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from forked_process import ForkedProcess
 from killed_run import COUNT
 
 from loomlib.evals.runs import EvalRun
@@ -24,21 +23,18 @@ AT_ONCE = 4
 def kill_somewhere(url: str, folder: Path, kills: int, seed: int) -> tuple[int, Counter[str]]:
     """Start the run again and again, each process killed at a moment of its own; how many were, and what was asked."""
     rng, killed = random.Random(seed), 0
-    command = [sys.executable, HERE / "killed_run.py", url, str(folder / "asked"), str(PACE_S)]
-    for _ in range(kills):
-        kept, before = answers(url), questions(folder)
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=HERE)
-        assert process.stdout is not None
-        with process, process.stdout:
+    with ForkedProcess(HERE / "killed_run.py", "main", url, folder / "asked", PACE_S) as run:
+        for _ in range(kills):
+            kept, before = answers(url), questions(folder)
             # Between the first new answer and some later one: it is the work that is to be hit, not the start.
-            target, deadline = before + AT_ONCE + rng.randint(0, max(1, COUNT // kills)), time.monotonic() + 60
-            while questions(folder) <= target and process.poll() is None and time.monotonic() < deadline:
-                time.sleep(rng.uniform(0.0, 0.003))
-            process.kill()
-            killed += process.wait() == -9
-        assert answers(url) >= kept
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE, timeout=120)
-    assert done.stdout.strip() == "complete"
+            target = before + AT_ONCE + rng.randint(0, max(1, COUNT // kills))
+            run.start()
+            run.run_until(lambda: questions(folder) > target)  # noqa: B023
+            time.sleep(rng.uniform(0.0, 0.003))
+            killed += run.kill()
+            assert answers(url) >= kept
+        run.start()
+        assert run.finish() == 0
     return killed, Counter((folder / "asked").read_text().split())
 
 

@@ -13,9 +13,9 @@ if HOW == "import":
 if HOW == "never serves":
     time.sleep(600)
 
-from bedrock_agentcore import BedrockAgentCoreApp  # noqa: E402
+from plain_app import PlainApp  # noqa: E402
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 
 
 @app.entrypoint

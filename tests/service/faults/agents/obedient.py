@@ -10,9 +10,9 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 
-from bedrock_agentcore import BedrockAgentCoreApp
+from plain_app import PlainApp
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 

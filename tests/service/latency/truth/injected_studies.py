@@ -30,7 +30,7 @@ from loomlib.reports import study_traces
 from loomlib.workbench.study_target import StudyTarget
 
 from ...recording_proxy import recording_proxy
-from .injection import COLD, CONSTANT, INJECTED, WARM, Coverage, Law, Rest, check_study
+from .injection import CALLS, COLD, WARM, Coverage, Law, Rest, check_study, constant, injected
 
 AGENT = Path(__file__).with_name("injected")
 NEIGHBOURS = 4
@@ -93,6 +93,7 @@ class Lane:
 
     def __post_init__(self) -> None:
         self._connection = HTTPConnection(urlsplit(self.network).netloc)
+        self._payload = json.dumps({"prompt": "Wait.", "instead": _as_read(constant(self.platform))}).encode()
 
     def run(self, seeds: Sequence[int], design: Design) -> Lane:
         """Run a study for each seed."""
@@ -139,7 +140,7 @@ class Lane:
         return [
             Rest.of(
                 kind,
-                is_restored=self.platform == "V2",
+                platform=self.platform,
                 sent=call.sent,
                 whole_ms=call.whole_ms,
                 noted=call.noted,
@@ -152,12 +153,12 @@ class Lane:
         """Call the agent by http.client, with the request signed before the clock is read."""
         path = f"/runtimes/{quote(self.null.arn, safe='')}/invocations"
         headers = {"Content-Type": "application/json", _SESSION: session}
-        request = AWSRequest("POST", self.network + path, data=_NULL_PAYLOAD, headers=headers)
+        request = AWSRequest("POST", self.network + path, data=self._payload, headers=headers)
         SigV4Auth(self.credentials, "bedrock-agentcore", self.bench.context.clients.region).add_auth(request)
         if self._connection.sock is None:
             self._connection.connect()
         sent, sent_ns = time.time(), time.monotonic_ns()
-        self._connection.request("POST", path, _NULL_PAYLOAD, dict(request.headers))
+        self._connection.request("POST", path, self._payload, dict(request.headers))
         answer = self._connection.getresponse()
         body = answer.read()
         whole_ms = (time.monotonic_ns() - sent_ns) / 1e6
@@ -169,16 +170,15 @@ def _as_read(laws: Mapping[str, Law]) -> dict[str, list[float]]:
     return {name: law.given() for name, law in laws.items()}
 
 
-_NULL_PAYLOAD = json.dumps({"prompt": "Wait.", "instead": _as_read(CONSTANT)}).encode()
 _SESSION, _NULL = "x-amzn-bedrock-agentcore-runtime-session-id", "null-"
 
 
 def _delay(name: str, headers: Mapping[str, str]) -> None:
     """Delay what belongs to an invocation, as the network does."""
     if session := headers.get(_SESSION):
-        law = (CONSTANT if session.startswith(_NULL) else INJECTED)[name]
-        drawn = SystemRandom().gammavariate(law.shape, law.scale) if law.scale else 0.0
-        time.sleep((law.offset + drawn) / 1000)
+        law = CALLS[name]
+        is_null = session.startswith(_NULL)
+        time.sleep((law.mean if is_null else law.offset + SystemRandom().gammavariate(law.shape, law.scale)) / 1000)
 
 
 @contextmanager
@@ -193,8 +193,8 @@ def _lane(bench: loom.Workbench, platform: str) -> Iterator[Lane]:
         bench.deploy(AGENT, name=name, environment=variables, platform_version=platform)
         return name
 
-    agent = deploy("injected", INJECTED)
-    null = deploy("constant_times", CONSTANT) if platform == "V1" else agent
+    agent = deploy("injected", injected(platform))
+    null = deploy("constant_times", constant(platform)) if platform == "V1" else agent
     variables = bench.context.environment.environment()
     with recording_proxy(
         variables["AWS_ENDPOINT_URL"],

@@ -54,14 +54,24 @@ class Law:
         return [self.offset, self.shape, self.scale]
 
 
-INJECTED: Mapping[str, Law] = {
-    "start": Law(offset=20, scale=60),
+STARTS: Mapping[str, Law] = {"V1": Law(offset=20, scale=150), "V2": Law(offset=20, scale=60)}
+"""By platform: on V1 a process starts as well, whose own time varies by about 100 ms and drifts within a study."""
+CALLS: Mapping[str, Law] = {
     "model": Law(offset=8, scale=12),
     "tool": Law(offset=5, scale=10),
     "request": Law(offset=2, scale=6),
     "response": Law(offset=2, scale=8),
 }
-CONSTANT: Mapping[str, Law] = {name: Law(offset=law.mean) for name, law in INJECTED.items()}
+
+
+def injected(platform: str) -> dict[str, Law]:
+    """Return the injected times of a study's calls on a platform."""
+    return {"start": STARTS[platform], **CALLS}
+
+
+def constant(platform: str) -> dict[str, Law]:
+    """Return the constant times of the calls beside a study: the means of the injected times."""
+    return {name: Law(offset=law.mean) for name, law in injected(platform).items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +95,7 @@ class Rest:
         cls,
         kind: str,
         *,
-        is_restored: bool,
+        platform: str,
         sent: float,
         whole_ms: float,
         noted: Mapping[str, Any],
@@ -95,13 +105,13 @@ class Rest:
 
         Args:
             kind: "cold" or "warm".
-            is_restored: Whether the agent waits for its start after the request reached it.
+            platform: "V1", or "V2", where the agent waits for its start after the request reached it.
             sent: Unix time at which the request was sent.
             whole_ms: How long the call took, the answer's body included.
             noted: What the agent's clock says.
             answered: What it says of the moment when the agent had answered: the session's next call tells it.
         """
-        waited = {name: law.offset for name, law in CONSTANT.items()}
+        waited = {name: law.offset for name, law in constant(platform).items()}
         if kind == WARM:
             waited["start"] = 0.0
         before = (noted["received"] - sent) * 1e3
@@ -110,7 +120,7 @@ class Rest:
             kind=kind,
             whole=whole_ms - sum(waited.values()),
             start=(noted["began"] - sent) * 1e3 - waited["request"] - waited["start"],
-            before=before - waited["request"] - (0.0 if is_restored else waited["start"]),
+            before=before - waited["request"] - (waited["start"] if platform == "V1" else 0.0),
             outside=whole_ms - inside - waited["response"] - (before if kind == COLD else waited["request"]),
             model=noted["model"] - waited["model"],
             tool=noted["tool"] - waited["tool"],
@@ -130,7 +140,7 @@ class Sums:
 
     @classmethod
     def simulate(cls, kind: str, platform: str, rests: Sequence[Rest], random: np.random.Generator) -> Sums:
-        drawn = {name: law.draw(random) for name, law in INJECTED.items()}
+        drawn = {name: law.draw(random) for name, law in injected(platform).items()}
         if kind == WARM:
             drawn["start"] = np.zeros(SIMULATED)
         pool = [rest for rest in rests if rest.kind == kind]

@@ -6,18 +6,20 @@ import json
 from pathlib import Path
 
 import pytest
+from plain_agents import PLAIN_APP
 from waiting import wait_until
 
 import loomlib as loom
 from loomlib.telemetry.cost import RuntimeUse
 
-BUSY = """
+BUSY = (
+    PLAIN_APP
+    + """
 import subprocess
 import sys
 import time
-from bedrock_agentcore import BedrockAgentCoreApp
 
-app = BedrockAgentCoreApp()
+app = PlainApp()
 kept = []
 
 @app.entrypoint
@@ -32,6 +34,7 @@ def answer(payload):
 
 app.run()
 """
+)
 
 
 @pytest.fixture(scope="module")
