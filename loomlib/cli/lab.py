@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
-from ..errors import LoomError
+from ..errors import LoomError, MissingExtraError
 from .command_context import CommandContext, pass_command_context
 from .launcher import FOLDER, prepare_jupyter
 from .output import say
@@ -24,6 +25,12 @@ def lab(command: CommandContext, arguments: tuple[str, ...]) -> None:
 
     The launcher has a card for each panel, and "New from template" lists the reports.
     """
+    if find_spec("jupyterlab") is None:
+        raise MissingExtraError(
+            "JupyterLab is not installed",
+            on=sys.prefix,
+            try_="pip install 'loomlib[notebook]'; in a clone of Loom: make lab",
+        )
     notebooks = _notebooks()
     home = command.settings.home
     os.environ["LOOM_HOME"] = str(home)

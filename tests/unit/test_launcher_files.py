@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from loomlib.cli.launcher import prepare_jupyter
-from loomlib.errors import LoomError
+from loomlib.cli.main import cli
+from loomlib.errors import LoomError, MissingExtraError
 from loomlib.reports import report_notebooks
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -100,3 +103,12 @@ def test_a_panels_notebook_is_three_or_four_cells_that_open_it_by_name(panel: st
     cells = json.loads((NOTEBOOKS / "panels" / f"{panel}.ipynb").read_text())["cells"]
     assert len(cells) <= 4
     assert f'bench.panel("{panel}")' in "".join(cells[2]["source"])
+
+
+def test_without_jupyterlab_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "jupyterlab", None)
+    result = CliRunner().invoke(cli, ["lab"], env={"LOOM_HOME": str(tmp_path)})
+    assert isinstance(result.exception, MissingExtraError)
+    assert str(result.exception).startswith("JupyterLab is not installed")
+    assert "make lab" in str(result.exception)
+    assert not (tmp_path / "loom_lab").exists()
