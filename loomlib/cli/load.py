@@ -40,7 +40,7 @@ _EXIT_CODES = {"passed": 0, "missed": 2, "unclear": 1}
     type=click.IntRange(min=0),
     default=8,
     show_default=True,
-    help="Sessions that are opened before; 0 for a new one with each call. Recorded calls have their own.",
+    help="Sessions opened before the test; 0 opens one for each call. Recorded calls have their own sessions.",
 )
 @click.option("--prompt", default="", help="Sent with every call; the agent's first sample by default.")
 @click.option("--endpoint", default="DEFAULT", show_default=True, help="The endpoint that is called.")

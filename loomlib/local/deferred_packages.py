@@ -1,4 +1,4 @@
-"""Packages whose initialisers run at the first use of a name of theirs, rather than at the import of a submodule.
+"""Packages whose initialisers run when one of their names is first used, not when a submodule is imported.
 
 The initialisers of moto load what patches boto3 in tests, and that of uvicorn its command line and its supervisors: a
 tenth of the processor time that the service needs to start, for names which it does not use.
@@ -45,7 +45,7 @@ def defer_initialiser(name: str, **known: object) -> None:
 
     Args:
         name: The package. Those that contain it must be deferred before it.
-        known: Values of names that are used often, and that are to be had without the initialiser.
+        known: Values of names that are available without running the initialiser.
 
     Raises:
         ModuleNotFoundError: There is no such package.

@@ -66,7 +66,7 @@ def own_rows() -> tuple[str, list[str]]:
 
 
 def new_tenant(above: str = "") -> str:
-    """Return whose a new resource or row is: the acting tenant's; the owner's is that of the resource above it.
+    """Return the tenant of a new resource or row: the acting tenant, or, when the owner acts, that of its parent.
 
     Args:
         above: The tenant of the resource that it belongs to.

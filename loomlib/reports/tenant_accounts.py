@@ -23,7 +23,7 @@ class TenantAccounts:
 
     Attributes:
         accounts: What each tenant has used.
-        days: Of how many days calls and costs are; credits are of all time.
+        days: Number of days that calls and costs cover; credits cover all time.
     """
 
     accounts: Sequence[TenantAccount] = field(repr=False)
@@ -47,13 +47,13 @@ class TenantAccounts:
 
 
 def tenant_accounts(bench: Workbench, *, days: int = 7) -> TenantAccounts | None:
-    """Return the calls, costs and credits of all tenants; None where they are nobody's to see, or there are none.
+    """Return the calls, costs and credits of all tenants; None if none are visible to the caller.
 
     They are shown with the address of the administrator's role and no tenant named in the settings, never to a tenant.
 
     Args:
         bench: The workbench.
-        days: Of how many days calls and costs are, today included (UTC).
+        days: Number of days that calls and costs cover, today included (UTC).
     """
     context = bench.context
     if not context.store.is_administrators:

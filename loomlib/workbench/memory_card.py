@@ -1,4 +1,4 @@
-"""How a memory is introduced: its card, and what is said of it where it holds nothing."""
+"""The card of a memory, and the texts that replace its empty tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def memory_card(description: MemoryDescription, labels: Sequence[str]) -> str:
 
     Args:
         description: The memory.
-        labels: Where it comes from, such as `local`.
+        labels: Labels of its origin, such as `local`.
     """
     facts = [
         (f"{strategy.name} ({strategy.type.lower()})", ", ".join(strategy.namespaces))

@@ -48,7 +48,7 @@ class AgentRole:
             try_: What to try then.
 
         Raises:
-            DeployError: A role that Loom did not make for this agent has the name.
+            DeployError: The name belongs to a role that Loom did not make for this agent.
         """
         role = describe_role(self._clients, self._name)
         if role is not None and role.tags.get(AGENT_TAG) != self._spec.name:

@@ -34,7 +34,7 @@ class LoadPlan:
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether all calls start at given times; else some follow an answer, and how many are sent depends on it."""
+        """Whether all calls start at scheduled times; otherwise answers decide when and how many calls follow."""
         return all(call.at_s is not None for call in self.calls)
 
 

@@ -1,7 +1,7 @@
-"""What a load test holds of a tenant's credit: an amount for each call of a step, before the step sends any.
+"""Credit that a load test reserves from its tenant: an amount for each call of a step, before the step sends any.
 
-The engine's processes do not store the calls that they make, so a step is paid for as a whole. What is held is noted in
-the study: a step that was stopped or killed holds nothing twice when it is continued.
+The engine's processes do not store the calls that they make, so credit is charged for a whole step. The study records
+the reservation: a step that was stopped or killed reserves nothing twice when it continues.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class StepCredit:
         position: The step's place.
 
     Attributes:
-        sent_before: How many calls of the step credit was held for before it was interrupted.
+        sent_before: Number of the step's calls for which credit was reserved before it was interrupted.
     """
 
     def __init__(self, store: Store, ledger: StudyLedger, position: int) -> None:
@@ -32,15 +32,15 @@ class StepCredit:
         self.sent_before = int(self._known().get("calls", 0))
 
     def hold(self, calls: int, fewest: int, *, opening: int = 0) -> int:
-        """Hold credit for calls and return for how many of the step's it is enough.
+        """Reserve credit, and return how many of the step's calls it covers.
 
         Args:
             calls: The most calls that the step may make, those before an interruption included.
             fewest: How many calls must be covered for the step to go on.
-            opening: Calls that open sessions before the step, for which credit is held apart and not given back.
+            opening: Calls that open sessions before the step. Their credit is reserved separately and not released.
 
         Raises:
-            CreditsUsedUpError: The rest of the credit covers fewer; nothing more is held then.
+            CreditsUsedUpError: The remaining credit covers fewer calls; nothing is reserved then.
         """
         apart = self._store.credits.hold(opening, fewest=opening) if opening else None
         try:
@@ -62,7 +62,7 @@ class StepCredit:
         return before + held.calls
 
     def settle(self, sent: int) -> None:
-        """Give back what was held for calls that were not sent; the others keep the amount that was held for them.
+        """Release the credit of the calls that were not sent; the calls that were sent keep theirs.
 
         Args:
             sent: How many calls of the step were sent.

@@ -1,4 +1,4 @@
-"""What the calls of a load test are: their sessions, their requests, and stored traffic that is repeated.
+"""The calls of a load test: their sessions, their requests, and stored traffic that is repeated.
 
 A design stores scenarios and requests by the name of their class and their values.
 """
@@ -36,8 +36,8 @@ class RecordedTraffic:
 
     Attributes:
         until_id: The newest invocation among them.
-        calls: How many they are.
-        sessions: In how many sessions they were made.
+        calls: Number of invocations.
+        sessions: Number of their sessions.
         seconds: Seconds from the first to the last.
     """
 
@@ -48,14 +48,14 @@ class RecordedTraffic:
 
     @classmethod
     def of(cls, rows: Sequence[InvocationRow], *, agent: str) -> RecordedTraffic:
-        """Return what these invocations amount to.
+        """Summarize invocations.
 
         Args:
             rows: The invocations of an agent.
             agent: The agent, for errors.
 
         Raises:
-            StudyError: They are no traffic with a rate.
+            StudyError: All were made at the same time, so that they have no rate.
         """
         traffic = StoredTraffic.of(rows)
         if not traffic.seconds:
@@ -77,7 +77,7 @@ class RecordedTraffic:
         return self.calls / self.seconds
 
     def speed(self, load: float) -> float:
-        """Return how much faster than recorded the traffic has a load.
+        """Return the factor of speed at which the recorded traffic has a load.
 
         Args:
             load: Calls a second.
@@ -85,14 +85,14 @@ class RecordedTraffic:
         return load / self.calls_per_s
 
     def check(self, traffic: StoredTraffic, *, agent: str) -> StoredTraffic:
-        """Return the traffic when it is still this one.
+        """Return the traffic after checking that it still has all invocations.
 
         Args:
             traffic: The traffic as it is stored now.
             agent: The agent, for errors.
 
         Raises:
-            StudyError: Invocations were deleted since.
+            StudyError: Invocations were deleted in the meantime.
         """
         if len(traffic.calls) != self.calls:
             raise StudyError(
@@ -111,7 +111,7 @@ def stored_value(value: SessionScenario | Bodies) -> dict[str, Any]:
         value: One of the classes of `loomlib.latency.load`.
 
     Raises:
-        ValueError: It is of another class, which a stored design could not name.
+        ValueError: The value has another class, which a stored design cannot name.
     """
     name = type(value).__name__
     if _CLASSES.get(name) is not type(value):

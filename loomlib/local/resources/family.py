@@ -53,7 +53,7 @@ class Family:
     def name_taken(self, record: ResourceRecord) -> RefusedError:
         """Return the error for a name that a record has already."""
         message = f"{sentence_noun(self.kind)} with name {record.name} already exists"
-        if sees_resource(record.tenant):  # a name is taken for all, but which resource has it is nobody else's affair
+        if sees_resource(record.tenant):  # the name is taken for all tenants, but others do not learn by which resource
             message = f"{message}: {record.id}"
         message = self.resource.duplicate_message.format(name=record.name) or message
         return self._duplicate(message, "ResourceConflict")
