@@ -1,10 +1,11 @@
 """A part's share of a whole over many calls: one sum divided by another, with its interval.
 
-The interval is the jackknife's (Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3):
-the ratio without each call in turn gives pseudo-values, and Student's t their interval. It is made on the scale of
-log odds where each part lies within its whole, else on that of logarithms, since ratios of few calls are skewed. Of
-gamma durations it covers the ratio in 94 to 95 % of samples at n = 6, 12, 24 and 60; the expanded percentile bootstrap
-in 92 to 93 % at 6 and 93 to 95 % above.
+The standard error comes from the ratio without each call in turn, in the form of HC3 (Davidson and MacKinnon,
+Estimation and Inference in Econometrics, 1993, section 16.3): the jackknife without its factor (n - 1)/n. The interval
+is Student's t with n - 1 degrees of freedom, on the scale of log odds where each part lies within its whole, else on
+that of logarithms, since ratios of few calls are skewed. In simulations of gamma durations it contains the ratio in 95
+to 96 % of samples of 6 to 60 calls; the plain jackknife does in 94 to 95 %, and the expanded percentile bootstrap in 92
+to 93 % of samples of 6.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .estimates import Estimate
 from .percentiles import CONFIDENCE, SMALLEST_N
 from .student import t_quantile
 
-RATIO_METHOD = "ratio of sums, jackknife over the calls"
+RATIO_METHOD = "ratio of sums, jackknife (HC3) over the calls"
 _WIDEST = 700.0
 """Half an interval's width on the scale of logarithms: the exponential of more is no float."""
 
@@ -61,12 +62,11 @@ def _interval(part: NDArray[np.float64], whole: NDArray[np.float64], confidence:
     n = whole.size
     ratio = float(part.sum() / whole.sum())
     without_each = (part.sum() - part) / (whole.sum() - whole)
-    margin = t_quantile((1 + confidence) / 2, n - 1) / math.sqrt(n)
+    quantile = t_quantile((1 + confidence) / 2, n - 1)
     is_share = bool((part <= whole).all())
 
     def half_width(at_all: float, at_each: NDArray[np.float64]) -> float:
-        pseudo_values = n * at_all - (n - 1) * at_each
-        return min(float(margin * pseudo_values.std(ddof=1)), _WIDEST)
+        return min(quantile * math.sqrt(float(((at_each - at_all) ** 2).sum())), _WIDEST)
 
     if without_each.min() <= 0 or (is_share and without_each.max() >= 1):
         # Neither scale reaches 0, nor that of log odds 1.
