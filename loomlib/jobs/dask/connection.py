@@ -144,7 +144,8 @@ class ClusterConnection:
             function: A function of an installed module; workers import it.
             texts: Its arguments, JSON texts without secrets.
         """
-        with suppress(OSError, RuntimeError, TimeoutError):  # Dask's own errors of a lost scheduler are OSErrors
+        # Dask raises an OSError for a scheduler that is lost, a RuntimeError for a client that it has closed since.
+        with suppress(OSError, RuntimeError, TimeoutError):
             async with asyncio.timeout(_LAST_WORK_S):
                 await self._client.run(function, *texts, on_error="ignore")
 
