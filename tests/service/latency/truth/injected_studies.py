@@ -30,7 +30,7 @@ from loomlib.reports import study_traces
 from loomlib.workbench.study_target import StudyTarget
 
 from ...recording_proxy import recording_proxy
-from .injection import CALLS, COLD, WARM, Coverage, Law, Rest, check_study, constant, injected
+from .injection import COLD, WARM, Coverage, Law, Rest, check_study, constant, injected
 
 AGENT = Path(__file__).with_name("injected")
 NEIGHBOURS = 4
@@ -173,10 +173,9 @@ def _as_read(laws: Mapping[str, Law]) -> dict[str, list[float]]:
 _SESSION, _NULL = "x-amzn-bedrock-agentcore-runtime-session-id", "null-"
 
 
-def _delay(name: str, headers: Mapping[str, str]) -> None:
+def _delay(law: Law, headers: Mapping[str, str]) -> None:
     """Delay what belongs to an invocation, as the network does."""
     if session := headers.get(_SESSION):
-        law = CALLS[name]
         is_null = session.startswith(_NULL)
         time.sleep((law.mean if is_null else law.offset + SystemRandom().gammavariate(law.shape, law.scale)) / 1000)
 
@@ -195,11 +194,11 @@ def _lane(bench: loom.Workbench, platform: str) -> Iterator[Lane]:
 
     agent = deploy("injected", injected(platform))
     null = deploy("constant_times", constant(platform)) if platform == "V1" else agent
-    variables = bench.context.environment.environment()
+    variables, laws = bench.context.environment.environment(), injected(platform)
     with recording_proxy(
         variables["AWS_ENDPOINT_URL"],
-        before_request=lambda headers: _delay("request", headers),
-        before_answer=lambda sent: _delay("response", sent.headers),
+        before_request=lambda headers: _delay(laws["request"], headers),
+        before_answer=lambda sent: _delay(laws["response"], sent.headers),
     ) as (url, _):
         given = bench.context
         clients = Clients(
