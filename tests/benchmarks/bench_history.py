@@ -1,7 +1,7 @@
 """What Operate and the traces search cost over a million stored invocations, and what their export needs.
 
-The filled store is kept in the temporary folder between runs: filling takes minutes. `LOOM_BENCH_HISTORY_ROWS` chooses
-another size, `LOOM_BENCH_HISTORY_URL` a database that is filled once, such as one of PostgreSQL.
+Measured on SQLite and, where its server is installed, on PostgreSQL. The filled SQLite file is kept in the temporary
+folder between runs: filling takes minutes. `LOOM_BENCH_HISTORY_ROWS` chooses another size.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import psycopg
 from sqlalchemy import column, create_engine, func, insert, select, table
 
 from loomlib.metrics import Window, latency_bins, read_figures
@@ -28,6 +30,10 @@ from loomlib.store.call_search import CallFilter, SearchOrder
 from loomlib.store.tables import invocations
 
 from .table import Row, ms
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from postgresql_server import MISSING, PostgresqlServer, find_programs
 
 DAYS: Final = 90
 AGENTS: Final = 20
@@ -43,23 +49,55 @@ def row_count() -> int:
 
 
 def filled_store() -> str:
-    """Return the address of the filled store; it is filled when it is not yet."""
-    url = os.environ.get("LOOM_BENCH_HISTORY_URL", "")
-    if not url:
-        folder = Path(tempfile.gettempdir()) / f"loom-bench-history-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        url = f"sqlite:///{folder / f'{row_count()}.db'}"
-    with Store.open(url) as store:
-        ids = [_agent(store, number) for number in range(AGENTS)]
-    engine = create_engine(url)
+    """Return the address of the filled SQLite store; it is filled when it is not yet."""
+    folder = Path(tempfile.gettempdir()) / f"loom-bench-history-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    url = f"sqlite:///{folder / f'{row_count()}.db'}"
+    ids, engine = _agents(url), create_engine(url)
     with engine.connect() as connection:
         count = connection.execute(select(func.count()).select_from(invocations)).scalar_one()
     if count < row_count():
         began = time.monotonic()
-        _fill(engine, ids, count)
-        print(f"filled {row_count() - count} invocations in {time.monotonic() - began:.0f} s", file=sys.stderr)
+        for batch in _batches(ids, count):
+            with engine.begin() as connection:
+                for name, written in batch.items():
+                    # Light tables, without the column types' processing: what they write is prepared here once.
+                    connection.execute(insert(table(name, *map(column, written[0]))), written)
+        _say_filled(row_count() - count, began)
     engine.dispose()
     return url
+
+
+@contextmanager
+def filled_postgresql(programs: Path) -> Iterator[str]:
+    """Start a server with 256 MB of shared buffers and fill a store in it for the block; return its address."""
+    server = PostgresqlServer(programs, shared_buffers="256MB")
+    try:
+        name = server.create_migrated()
+        ids, began = _agents(server.url(name)), time.monotonic()
+        # COPY is refused where rows are isolated by policies, so a superuser fills the tables.
+        with psycopg.connect(server.url(name, user="postgres").replace("+psycopg", ""), autocommit=True) as connection:
+            for batch in _batches(ids, 0):
+                for table_name, written in batch.items():
+                    with connection.cursor().copy(f"COPY {table_name} ({', '.join(written[0])}) FROM STDIN") as copy:
+                        for row in written:
+                            copy.write_row(tuple(row.values()))
+            connection.execute("SELECT setval(pg_get_serial_sequence('invocations', 'id'), max(id)) FROM invocations")
+            # A server does this by itself, a moment later; SQLite's planner works without statistics.
+            connection.execute("VACUUM ANALYZE")
+        _say_filled(row_count(), began)
+        yield server.url(name)
+    finally:
+        server.close()
+
+
+def _say_filled(count: int, began: float) -> None:
+    print(f"filled {count} invocations in {time.monotonic() - began:.0f} s", file=sys.stderr)
+
+
+def _agents(url: str) -> list[int]:
+    with Store.open(url) as store:
+        return [_agent(store, number) for number in range(AGENTS)]
 
 
 def _agent(store: Store, number: int) -> int:
@@ -74,45 +112,21 @@ def _agent(store: Store, number: int) -> int:
     ).id
 
 
-def _fill(engine: Any, ids: list[int], first: int) -> None:
-    # Light tables, without the column types' processing: what they write is prepared here once.
+def _batches(ids: list[int], first: int) -> Iterator[dict[str, list[dict[str, Any]]]]:
+    """Make the rows of the invocations from number `first` on, by the name of their table."""
     end_s = float(os.environ.get("LOOM_BENCH_HISTORY_END_S", time.time()))
     chance, total = random.Random(first + 1), row_count()
     spans = [zlib.compress(json.dumps(_spans(chance)).encode()) for _ in range(50)]
-    calls, costs, traces = (
-        insert(table(name, *map(column, names)))
-        for name, names in (("invocations", _call_names()), ("invocation_costs", _COST), ("traces", _TRACE))
-    )
-    postgresql = engine.dialect.name == "postgresql"
     for begin in range(first, total, _BATCH):
-        rows = [
+        calls = [
             _call(chance, ids, number, end_s - DAYS * _DAY_S * (1 - number / total))
             for number in range(begin, min(total, begin + _BATCH))
         ]
-        with engine.begin() as connection:
-            connection.execute(calls, rows)
-            connection.execute(costs, [_cost(chance, row) for row in rows if row["failure"] != "throttle"])
-            connection.execute(traces, [_trace(row, spans[row["id"] % 50]) for row in rows if row["id"] % 10])
-    with engine.begin() as connection:
-        if postgresql:
-            connection.exec_driver_sql(
-                "SELECT setval(pg_get_serial_sequence('invocations', 'id'), max(id)) FROM invocations"
-            )
-    if postgresql:  # SQLite's planner works without statistics, which Loom does not collect
-        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("VACUUM ANALYZE")
-
-
-def _call_names() -> list[str]:
-    return list(_call(random.Random(0), [1], 0, 0.0))
-
-
-_COST: Final = (
-    "invocation_id", "known_picos", "unknown_items", "is_estimate", "is_simulated", "currency", "priced_at",
-)  # fmt: skip
-_TRACE: Final = (
-    "invocation_id", "session_id", "trace_id", "state", "is_complete", "fetched_at", "span_count", "details", "records",
-)  # fmt: skip
+        yield {
+            "invocations": calls,
+            "invocation_costs": [_cost(chance, row) for row in calls if row["failure"] != "throttle"],
+            "traces": [_trace(row, spans[row["id"] % 50]) for row in calls if row["id"] % 10],
+        }
 
 
 def _call(chance: random.Random, ids: list[int], number: int, at: float) -> dict[str, Any]:
@@ -210,24 +224,43 @@ print(done.rows["invocations"], done.elapsed_s, done.bytes_written, resource.get
 
 def rows() -> Iterator[Row]:
     """The overview of all agents, one agent in detail, searches, and an export in a process of its own."""
-    url = filled_store()
+    yield from _rows(filled_store(), "SQLite")
+    programs = find_programs()
+    if programs is None:
+        yield Row(what="the same on PostgreSQL", ours=f"not measured: {MISSING}")
+        return
+    with filled_postgresql(programs) as url:
+        yield from _rows(url, "PostgreSQL")
+
+
+def _rows(url: str, database: str) -> Iterator[Row]:
     with Store.open(url) as store:
         ids = tuple(agent.id for agent in store.agents.list())
         began = time.perf_counter()
         read_figures(store, ids, Window())
         first = (time.perf_counter() - began) * 1000
         count = row_count()
-        yield Row(what=f"first overview of {count:_} calls, which may store the days' arrays", ours=ms([first]), n=1)
+        yield Row(
+            what=f"{database}: first overview of {count:_} calls, which may store the days' arrays",
+            ours=ms([first]),
+            n=1,
+        )
         for name, window in _windows().items():
-            yield _timed(f"overview of {count:_} calls, {name}", _OPERATE_MS, partial(read_figures, store, ids, window))
-        yield _timed("the busiest agent in detail", _OPERATE_MS, partial(_detail, store, ids[-1]))
+            yield _timed(
+                f"{database}: overview of {count:_} calls, {name}",
+                _OPERATE_MS,
+                partial(read_figures, store, ids, window),
+            )
+        yield _timed(f"{database}: the busiest agent in detail", _OPERATE_MS, partial(_detail, store, ids[-1]))
         for name, (wanted, order) in _searches(ids).items():
             yield _timed(
-                f"search for {name}", _SEARCH_MS, partial(store.call_search.find, wanted, order=order, limit=100)
+                f"{database}: search for {name}",
+                _SEARCH_MS,
+                partial(store.call_search.find, wanted, order=order, limit=100),
             )
         found = [call.invocation_id for call in store.call_search.find(CallFilter(failed=True), limit=100)]
-        yield _timed("100 traces from the store", _SEARCH_MS, partial(store.traces.get_many, found))
-    yield _export(url)
+        yield _timed(f"{database}: 100 traces from the store", _SEARCH_MS, partial(store.traces.get_many, found))
+    yield _export(url, database)
 
 
 def _windows() -> dict[str, Window]:
@@ -265,7 +298,7 @@ def _timed(what: str, aim_ms: float, measure: Callable[[], object]) -> Row:
     return Row(what=what, ours=ms(taken), aim=f"≤ {aim_ms:.0f} ms", met=met, n=_REPEATS)
 
 
-def _export(url: str) -> Row:
+def _export(url: str, database: str) -> Row:
     with tempfile.TemporaryDirectory(prefix="loom-bench-") as folder:
         done = subprocess.run(
             [sys.executable, "-c", _EXPORT, url, folder], check=True, capture_output=True, text=True, timeout=3600
@@ -273,7 +306,7 @@ def _export(url: str) -> Row:
     count, elapsed_s, size, peak_kib = (float(value) for value in done.stdout.split())
     peak_mb = peak_kib * 1024 / 1e6
     return Row(
-        what=f"peak memory of the export of {count:_.0f} calls with their traces",
+        what=f"{database}: peak memory of the export of {count:_.0f} calls with their traces",
         ours=f"{peak_mb:.0f} MB",
         compared=f"{elapsed_s:.0f} s, {size / 1e6:.0f} MB of files",
         aim=f"≤ {_EXPORT_MB:.0f} MB",
