@@ -9,7 +9,7 @@ Source of the form: the chat template of SmolLM2-135M-Instruct (ChatML).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -113,26 +113,38 @@ def _pieces(request: JsonObject) -> Iterator[str | _Mark | _Point]:
     tools = as_list(as_object(request.get("toolConfig")).get("tools"))
     system = as_list(request.get("system"))
     if tools or system:
-        yield _Mark(_START)
-        yield "system\n"
-        for entry in tools:
-            tool = as_object(entry)
-            if "cachePoint" in tool:
-                yield _point(tool)
-            elif "toolSpec" in tool:
-                yield json.dumps(tool["toolSpec"], ensure_ascii=False, default=repr) + "\n"
-        yield from _content(system)
-        yield _Mark(_END)
-        yield "\n"
+        yield from _message("system", [*_tools(tools), *_content(system)])
     for entry in as_list(request.get("messages")):
         message = as_object(entry)
-        yield _Mark(_START)
-        yield f"{as_text(message.get('role'))}\n"
-        yield from _content(as_list(message.get("content")))
-        yield _Mark(_END)
-        yield "\n"
+        yield from _message(as_text(message.get("role")), _content(as_list(message.get("content"))))
     yield _Mark(_START)
     yield "assistant\n"
+
+
+def _message(role: str, content: Iterable[str | _Point]) -> Iterator[str | _Mark | _Point]:
+    """Yield a message in the model's form. A cache point behind all of its content covers the mark of its end, too."""
+    yield _Mark(_START)
+    yield f"{role}\n"
+    points: list[_Point] = []
+    for piece in content:
+        if isinstance(piece, _Point):
+            points.append(piece)
+        else:
+            yield from points
+            points.clear()
+            yield piece
+    yield _Mark(_END)
+    yield "\n"
+    yield from points
+
+
+def _tools(tools: list[object]) -> Iterator[str | _Point]:
+    for entry in tools:
+        tool = as_object(entry)
+        if "cachePoint" in tool:
+            yield _point(tool)
+        elif "toolSpec" in tool:
+            yield json.dumps(tool["toolSpec"], ensure_ascii=False, default=repr) + "\n"
 
 
 def _content(blocks: list[object]) -> Iterator[str | _Point]:
