@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics import Estimate, estimate_mean, estimate_percentile, estimate_share
+from ..statistics import Estimate, estimate_mean, estimate_percentile, estimate_percentiles, estimate_share
 from ..store import INTERRUPTED, CallFigures, CostSum, Store
 from ..telemetry.cost import Amount
 from .window import Window
@@ -126,7 +126,7 @@ class AgentFigures:
 
 @dataclass(slots=True)
 class _Counts:
-    """Counts from the store for one agent or all; `durations` are sorted."""
+    """Counts from the store for one agent or all."""
 
     outcomes: Counter[tuple[str, str | None]]
     unreached: int
@@ -146,11 +146,12 @@ class _Counts:
         failed, complete = sum(failures.values()), by_status["complete"]
         ended = failed + complete
         priced = sum(cost.priced for cost in self.costs)
+        duration_p50, duration_p90 = estimate_percentiles(self.durations, (0.5, 0.9))
         estimates = {
             "cold_start_mean_ms": estimate_mean(self.cold_starts, bounds=None),
-            "cold_start_p90_ms": _percentile(self.cold_starts, 0.9),
-            "duration_p50_ms": _percentile(self.durations, 0.5),
-            "duration_p90_ms": _percentile(self.durations, 0.9),
+            "cold_start_p90_ms": estimate_percentile(self.cold_starts, 0.9),
+            "duration_p50_ms": duration_p50,
+            "duration_p90_ms": duration_p90,
         }
         return Figures(
             invocations=sum(by_status.values()),
@@ -206,7 +207,7 @@ def _count(found: CallFigures) -> _Counts:
         unreached=unreached,
         sessions=found.sessions,
         cold_starts=found.cold_starts,
-        durations=np.sort(found.durations),
+        durations=found.durations,
         costs=found.costs,
     )
 
@@ -221,14 +222,10 @@ def _together(counts: Iterable[_Counts]) -> Figures:
         unreached=sum(part.unreached for part in parts),
         sessions=sum(part.sessions for part in parts),
         cold_starts=np.concatenate([part.cold_starts for part in parts] or [_NOTHING]),
-        durations=np.sort(np.concatenate([part.durations for part in parts] or [_NOTHING])),
+        durations=np.concatenate([part.durations for part in parts] or [_NOTHING]),
         costs=[cost for part in parts for cost in part.costs],
     )
     return whole.figures()
-
-
-def _percentile(values: FloatArray, p: float) -> Estimate:
-    return estimate_percentile(values, p)
 
 
 def _cost(costs: Sequence[CostSum], *, without: int) -> Amount:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         estimate_paired_difference,
         estimate_percentile,
         estimate_percentile_difference,
+        estimate_percentiles,
         estimate_share,
         is_bounded_above,
         needed_for,
@@ -108,6 +109,7 @@ __all__ = [
     "estimate_pass_at",
     "estimate_percentile",
     "estimate_percentile_difference",
+    "estimate_percentiles",
     "estimate_rate",
     "estimate_ratio",
     "estimate_share",
@@ -151,8 +153,8 @@ __getattr__ = names_on_use(
         "percentile_power": "calls_for_percentile_difference calls_for_width",
         "percentiles": (
             "CONFIDENCE PERCENTILE_METHOD RESAMPLES SHARE_METHOD SMALLEST_N bounded_from difference_of "
-            "estimate_paired_difference estimate_percentile estimate_percentile_difference estimate_share "
-            "is_bounded_above needed_for percentile"
+            "estimate_paired_difference estimate_percentile estimate_percentile_difference estimate_percentiles "
+            "estimate_share is_bounded_above needed_for percentile"
         ),
         "power": "cases_for_difference cases_for_flips detectable_difference sessions_for_difference",
         "rates": "estimate_pass_all estimate_pass_at estimate_rate pass_at_k pass_hat_k",

@@ -74,7 +74,8 @@ def bounded_from(p: float, confidence: float = CONFIDENCE) -> int:
 def percentile(values: Sequence[float] | FloatArray, p: float) -> float:
     """Return percentile `p` (0 < p < 1) of a non-empty sample, by Hyndman & Fan's definition 8."""
     _check_p(p)
-    return _percentile(_ordered(values), p)
+    sample = _sample(values)
+    return _percentile(_arranged(sample, _places(sample.size, p, (None, None)) if sample.size else []), p)
 
 
 def _percentile(ordered: FloatArray, p: float) -> float:
@@ -104,15 +105,62 @@ def estimate_percentile(
     """
     if seed is not None:
         warn_unused("estimate_percentile", "seed")
-    ordered = _ordered(values)
-    n = int(ordered.size)
-    if n < needed_for(p):
-        return Estimate.missing(TOO_SMALL, n=n, confidence=confidence, method=PERCENTILE_METHOD, needed_n=needed_for(p))
-    value = _percentile(ordered, p)
+    return estimate_percentiles(values, (p,), confidence=confidence)[0]
+
+
+def estimate_percentiles(
+    values: Sequence[float] | FloatArray, percentiles: Sequence[float], *, confidence: float = CONFIDENCE
+) -> list[Estimate]:
+    """Estimate several percentiles of one sample, each as `estimate_percentile` does.
+
+    A large sample is not sorted: NumPy's `partition` puts the observations that the estimates need in their places, in
+    a third of the time.
+
+    Args:
+        values: The sample.
+        percentiles: The percentiles, each between 0 and 1.
+        confidence: Confidence level of each interval.
+    """
+    sample = _sample(values)
+    ends = {p: _ends(sample.size, p, confidence) for p in percentiles if sample.size >= needed_for(p)}
+    arranged = _arranged(sample, [place for p, both in ends.items() for place in _places(sample.size, p, both)])
+    return [
+        _estimate(arranged, p, ends[p], confidence)
+        if p in ends
+        else Estimate.missing(
+            TOO_SMALL, n=sample.size, confidence=confidence, method=PERCENTILE_METHOD, needed_n=needed_for(p)
+        )
+        for p in percentiles
+    ]
+
+
+_Rank: TypeAlias = "tuple[int, float] | None"
+
+
+def _ends(n: int, p: float, confidence: float) -> tuple[_Rank, _Rank]:
+    """Return the ranks, with weights, at which the interval of a percentile begins and ends; None where it is open."""
     two_sided = (1 + confidence) / 2
     has_low, has_high = is_bounded_above(1 - p, n, confidence), is_bounded_above(p, n, confidence)
-    low = _bound(ordered, lower_rank(n, p, two_sided if has_high else confidence), 1) if has_low else None
-    high = _bound(ordered, upper_rank(n, p, two_sided if has_low else confidence), -1) if has_high else None
+    return (
+        lower_rank(n, p, two_sided if has_high else confidence) if has_low else None,
+        upper_rank(n, p, two_sided if has_low else confidence) if has_high else None,
+    )
+
+
+def _places(n: int, p: float, ends: tuple[_Rank, _Rank]) -> list[int]:
+    """Return the indices of the sorted sample that the estimate of a percentile reads."""
+    lower = _position(n, p)[0]
+    places = [0, n - 1, lower, min(lower + 1, n - 1)]
+    for end, step in zip(ends, (1, -1), strict=True):
+        if end is not None:
+            places += [end[0] - 1, min(max(end[0] - 1 + step, 0), n - 1)]
+    return places
+
+
+def _estimate(ordered: FloatArray, p: float, ends: tuple[_Rank, _Rank], confidence: float) -> Estimate:
+    n = ordered.size
+    value = _percentile(ordered, p)
+    low, high = _bound(ordered, ends[0], 1), _bound(ordered, ends[1], -1)
     if low is None:
         low = min(0.0, float(ordered[0]))
     # The value belongs to its interval by definition; in a tiny sample of one side it may fall beside it.
@@ -254,15 +302,22 @@ def _between(ordered: FloatArray, lower: NDArray[np.intp], upper: NDArray[np.int
     return ordered[lower] + weight * (ordered[upper] - ordered[lower])
 
 
-def _ordered(values: Sequence[float] | FloatArray) -> FloatArray:
+def _sample(values: Sequence[float] | FloatArray) -> FloatArray:
     import numpy as np
 
-    ordered = np.asarray(values, dtype=np.float64)
-    if not (ordered[1:] >= ordered[:-1]).all():  # a fiftieth of the time of sorting a million again
-        ordered = np.sort(ordered)
-    if not np.isfinite(ordered).all():
+    sample = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(sample).all():
         raise ValueError("a sample must have finite numbers only: count failed calls instead of giving them a value")
-    return ordered
+    return sample
+
+
+def _arranged(sample: FloatArray, places: Sequence[int]) -> FloatArray:
+    """Return a sample whose observations at some places are those of the sorted sample."""
+    import numpy as np
+
+    if not places or (sample[1:] >= sample[:-1]).all():  # a fiftieth of the time of sorting
+        return sample
+    return np.partition(sample, sorted(set(places)))
 
 
 def _check_p(p: float) -> None:
