@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, sele
 
 from .figure_tables import DAY_S, figure_days
 from .operation_tables import invocation_costs
+from .postgresql import BINARY_RESULTS
 from .tables import invocations
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ def _grouped(rows: Sequence[Any]) -> dict[int, list[Any]]:
 
 def fetch(connection: Connection, chosen: Any) -> Sequence[Any]:
     """Return the driver's own rows: building SQLAlchemy's takes longer than the database takes to read them."""
-    cursor = connection.execute(chosen).cursor
+    cursor = connection.execute(chosen, execution_options={BINARY_RESULTS: True}).cursor
     return [] if cursor is None else cursor.fetchall()
 
 

@@ -30,6 +30,10 @@ TRY_AGAIN: Final = frozenset({"40001", "40P01"})
 """Errors after which the same transaction may succeed: a serialization failure and a deadlock
 (https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html)."""
 
+BINARY_RESULTS: Final = "loom_binary_results"
+"""The execution option with which results come in PostgreSQL's binary format: its text format has two digits for each
+byte of an array, and a number has to be parsed."""
+
 _CONNECT_WITHIN_S: Final = 10
 # A connection whose other end is gone is given up after a minute, not after the two hours of Linux.
 _KEEPALIVE: Final = {
@@ -117,8 +121,17 @@ def open_engine(url: URL, lock_timeout_s: float) -> Engine:
         connection.adapters.register_dumper(str, StorableText)
 
     event.listen(engine, "connect", connect)
+    event.listen(engine, "do_execute", _execute)
     _replace_ended_connections(engine)
     return engine
+
+
+def _execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool | None:
+    """Execute a statement whose results shall come as PostgreSQL's binary format; others take SQLAlchemy's way."""
+    if not context.execution_options.get(BINARY_RESULTS):
+        return None
+    cursor.execute(statement, parameters, binary=True)
+    return True
 
 
 def _replace_ended_connections(engine: Engine) -> None:
