@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,9 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 import loom_widgets
 from loom_widgets.kit.panel import Panel, script_of
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
 from tests.browser.conftest import CHROMIUM, FLAGS, running_lab
 from tests.browser.panels import end_kernels, panel_of, run_cell, run_notebook
 
