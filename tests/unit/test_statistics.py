@@ -13,6 +13,7 @@ from loomlib.statistics.estimates import Estimate
 from loomlib.statistics.percentiles import (
     estimate_paired_difference,
     estimate_percentile,
+    estimate_percentiles,
     estimate_share,
     is_bounded_above,
     needed_for,
@@ -33,6 +34,13 @@ def test_a_percentile_is_definition_8_of_hyndman_and_fan(values: list[float], p:
 def test_a_higher_percentile_is_never_smaller(values: list[float], p: float, q: float) -> None:
     low, high = sorted((p, q))
     assert percentile(values, low) <= percentile(values, high) * (1 + 1e-12)
+
+
+@given(st.lists(durations, max_size=400), st.lists(shares, max_size=4))
+def test_several_percentiles_of_an_unsorted_sample_are_those_of_the_sorted_one(
+    values: list[float], wanted: list[float]
+) -> None:
+    assert estimate_percentiles(values, wanted) == [estimate_percentile(sorted(values), p) for p in wanted]
 
 
 @given(st.lists(durations, min_size=6, max_size=60), st.sampled_from([0.5, 0.9]), st.randoms())
