@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FloatArray: TypeAlias = "NDArray[np.float64]"
+_Rank: TypeAlias = "tuple[int, float] | None"
+"""A rank (from 1) and the weight of its neighbour; None where an interval is open."""
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
@@ -113,8 +115,8 @@ def estimate_percentiles(
 ) -> list[Estimate]:
     """Estimate several percentiles of one sample, each as `estimate_percentile` does.
 
-    A large sample is not sorted: NumPy's `partition` puts the observations that the estimates need in their places, in
-    a third of the time.
+    The sample is not sorted: NumPy's `partition` moves only the observations that the estimates need to their places,
+    which takes a third of the time for a million.
 
     Args:
         values: The sample.
@@ -134,11 +136,8 @@ def estimate_percentiles(
     ]
 
 
-_Rank: TypeAlias = "tuple[int, float] | None"
-
-
 def _ends(n: int, p: float, confidence: float) -> tuple[_Rank, _Rank]:
-    """Return the ranks, with weights, at which the interval of a percentile begins and ends; None where it is open."""
+    """Return the ranks of both ends of a percentile's interval."""
     two_sided = (1 + confidence) / 2
     has_low, has_high = is_bounded_above(1 - p, n, confidence), is_bounded_above(p, n, confidence)
     return (
@@ -148,7 +147,7 @@ def _ends(n: int, p: float, confidence: float) -> tuple[_Rank, _Rank]:
 
 
 def _places(n: int, p: float, ends: tuple[_Rank, _Rank]) -> list[int]:
-    """Return the indices of the sorted sample that the estimate of a percentile reads."""
+    """Return the indices into the sorted sample that the estimate of a percentile needs."""
     lower = _position(n, p)[0]
     places = [0, n - 1, lower, min(lower + 1, n - 1)]
     for end, step in zip(ends, (1, -1), strict=True):
@@ -312,7 +311,7 @@ def _sample(values: Sequence[float] | FloatArray) -> FloatArray:
 
 
 def _arranged(sample: FloatArray, places: Sequence[int]) -> FloatArray:
-    """Return a sample whose observations at some places are those of the sorted sample."""
+    """Rearrange a sample so that the given indices hold the same observations as in the sorted sample."""
     import numpy as np
 
     if not places or (sample[1:] >= sample[:-1]).all():  # a fiftieth of the time of sorting

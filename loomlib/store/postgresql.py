@@ -31,8 +31,8 @@ TRY_AGAIN: Final = frozenset({"40001", "40P01"})
 (https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html)."""
 
 BINARY_RESULTS: Final = "loom_binary_results"
-"""The execution option with which results come in PostgreSQL's binary format: its text format has two digits for each
-byte of an array, and a number has to be parsed."""
+"""Execution option: fetch results in PostgreSQL's binary format. The text format writes two hexadecimal digits for each
+byte of an array, and its numbers must be parsed."""
 
 _CONNECT_WITHIN_S: Final = 10
 # A connection whose other end is gone is given up after a minute, not after the two hours of Linux.
@@ -127,7 +127,7 @@ def open_engine(url: URL, lock_timeout_s: float) -> Engine:
 
 
 def _execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool | None:
-    """Execute a statement whose results shall come as PostgreSQL's binary format; others take SQLAlchemy's way."""
+    """Fetch the results in binary format if the statement's options say so; otherwise let SQLAlchemy execute it."""
     if not context.execution_options.get(BINARY_RESULTS):
         return None
     cursor.execute(statement, parameters, binary=True)

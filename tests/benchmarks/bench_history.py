@@ -49,7 +49,7 @@ def row_count() -> int:
 
 
 def filled_store() -> str:
-    """Return the address of the filled SQLite store; it is filled when it is not yet."""
+    """Fill the SQLite store if it is not full yet, and return its address."""
     folder = Path(tempfile.gettempdir()) / f"loom-bench-history-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     url = f"sqlite:///{folder / f'{row_count()}.db'}"
@@ -70,7 +70,7 @@ def filled_store() -> str:
 
 @contextmanager
 def filled_postgresql(programs: Path) -> Iterator[str]:
-    """Start a server with 256 MB of shared buffers and fill a store in it for the block; return its address."""
+    """Start a PostgreSQL server with 256 MB of shared buffers, fill a store in it, and yield the store's address."""
     server = PostgresqlServer(programs, shared_buffers="256MB")
     try:
         name = server.create_migrated()
@@ -113,7 +113,7 @@ def _agent(store: Store, number: int) -> int:
 
 
 def _batches(ids: list[int], first: int) -> Iterator[dict[str, list[dict[str, Any]]]]:
-    """Make the rows of the invocations from number `first` on, by the name of their table."""
+    """Yield batches of rows by table name, for the invocations from number `first` on."""
     end_s = float(os.environ.get("LOOM_BENCH_HISTORY_END_S", time.time()))
     chance, total = random.Random(first + 1), row_count()
     spans = [zlib.compress(json.dumps(_spans(chance)).encode()) for _ in range(50)]

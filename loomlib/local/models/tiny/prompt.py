@@ -122,7 +122,7 @@ def _pieces(request: JsonObject) -> Iterator[str | _Mark | _Point]:
 
 
 def _message(role: str, content: Iterable[str | _Point]) -> Iterator[str | _Mark | _Point]:
-    """Yield a message in the model's form. A cache point behind all of its content covers the mark of its end, too."""
+    """Yield a message in the chat format. A cache point at its end comes after the end-of-message mark."""
     yield _Mark(_START)
     yield f"{role}\n"
     points: list[_Point] = []

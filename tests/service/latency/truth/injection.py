@@ -57,7 +57,7 @@ class Law:
 STARTS: Mapping[str, Law] = {"V1": Law(offset=20, scale=150), "V2": Law(offset=20, scale=60)}
 """By platform: on V1 a process starts as well, whose own time varies by about 100 ms and drifts within a study."""
 REQUESTS: Mapping[str, Law] = {"V1": Law(offset=2, scale=6), "V2": Law(offset=2, scale=20)}
-"""By platform: on V2 it is all that is injected into a cold start, beside the restore of the session (about 60 ms)."""
+"""By platform. On V2 this delay is the only injected part of a cold start; restoring the session adds about 60 ms."""
 CALLS: Mapping[str, Law] = {
     "model": Law(offset=8, scale=12),
     "tool": Law(offset=5, scale=10),
