@@ -22,6 +22,10 @@ from .tenant_tables import invocation_charges, tenants
 PICOS: Final = Decimal(10) ** 12
 """Units of a US dollar in which amounts are stored."""
 
+_LIMITED: Final = select(tenants.c.credit_picos, tenants.c.used_picos, tenants.c.call_picos).where(
+    tenants.c.credit_picos.is_not(None)
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldCredit:
@@ -155,8 +159,7 @@ def _credit(connection: Connection) -> tuple[int | None, int, int]:
     if connection.dialect.name == "postgresql":
         credit, used, call = connection.execute(text("SELECT credit, used, call FROM loom_credit()")).one()
         return credit, used or 0, call or 0
-    wanted = select(tenants.c.credit_picos, tenants.c.used_picos, tenants.c.call_picos)
-    found = connection.execute(wanted.where(tenants.c.credit_picos.is_not(None))).first()
+    found = connection.execute(_LIMITED).first()
     return (None, 0, 0) if found is None else (found[0], found[1], found[2])
 
 

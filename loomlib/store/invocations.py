@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, RowMapping, Select, case, func, select, update
+from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, case, func, select, update
 
 from ..errors import StoreError
 from .credits import hold_credit, keep_charge, settle_charge
@@ -27,6 +27,10 @@ NEVER_BEGAN: Final = frozenset({"throttle", "quota", "rejected"})
 _ABANDONED_AFTER: Final = timedelta(hours=8)
 """The lease of an open invocation of another machine, which cannot be asked whether its process still runs: no session
 lasts longer (AgentCore's maxLifetime). One of this machine is abandoned as soon as its process has ended."""
+
+# Statements that are built once, with the values as parameters: building one for each call costs more than running it.
+_INSERT: Final = invocations.insert()
+_CHANGE: Final = update(invocations).where(invocations.c.id == bindparam("changed_id"))
 
 
 class Invocations:
@@ -65,31 +69,31 @@ class Invocations:
             CreditsUsedUpError: The tenant's credit does not cover the call; nothing is stored.
         """
         writer = this_process()
-        new = invocations.insert().values(
-            agent_id=agent_id,
-            session_id=session_id,
-            qualifier=qualifier,
-            prompt=prompt,
-            response="",
-            client_invoke_time=client_invoke_time,
-            status="pending",
-            created_at=datetime.now(UTC),
-            chunk_offsets_ms=[],
-            bytes_received=0,
-            labels=list(labels),
-            payload_digest=payload_digest,
-            writer_host=writer.host,
-            writer_pid=writer.pid,
-            writer_born=writer.born,
-        )
+        values: dict[str, Any] = {
+            "agent_id": agent_id,
+            "session_id": session_id,
+            "qualifier": qualifier,
+            "prompt": prompt,
+            "response": "",
+            "client_invoke_time": client_invoke_time,
+            "status": "pending",
+            "created_at": datetime.now(UTC),
+            "chunk_offsets_ms": [],
+            "bytes_received": 0,
+            "labels": list(labels),
+            "payload_digest": payload_digest,
+            "writer_host": writer.host,
+            "writer_pid": writer.pid,
+            "writer_born": writer.born,
+        }
         with self._database.write() as connection:
             held = None if is_sent else hold_credit(connection)
-            key = connection.execute(new).inserted_primary_key
+            key = connection.execute(_INSERT, values).inserted_primary_key
             assert key is not None
             if held is not None:
                 keep_charge(connection, key[0], held)
             if load is not None:
-                connection.execute(invocation_load.insert().values(invocation_id=key[0], **asdict(load)))
+                connection.execute(invocation_load.insert(), [{"invocation_id": key[0]} | asdict(load)])
         return int(key[0])
 
     def progress(
@@ -225,7 +229,7 @@ class Invocations:
     def keep_events(self, id: int, events: Sequence[str]) -> None:
         """Store the protocol events (AG-UI, MCP) of a response, one JSON text per event, in order."""
         with self._database.write() as connection:
-            connection.execute(invocation_events.insert().values(invocation_id=id, events=list(events)))
+            connection.execute(invocation_events.insert(), [{"invocation_id": id, "events": list(events)}])
 
     def events(self, id: int) -> tuple[str, ...]:
         """Return the stored protocol events of an invocation, in order."""
@@ -377,7 +381,7 @@ class Invocations:
 
     def _change(self, id: int, **values: Any) -> None:
         with self._database.write() as connection:
-            changed = connection.execute(update(invocations).where(invocations.c.id == id).values(values)).rowcount
+            changed = connection.execute(_CHANGE, {"changed_id": id} | values).rowcount
         if changed == 0:
             raise StoreError(
                 "No such invocation",

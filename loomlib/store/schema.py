@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect
+from sqlalchemy.exc import OperationalError
 
 from ..errors import StoreTooNewError
 from .database import Database
@@ -55,10 +56,16 @@ def upgrade(connection: Connection, revision: str) -> None:
 
 
 def _revision(connection: Connection) -> str | None:
-    if not inspect(connection).has_table("alembic_version"):
+    # A failed statement ends PostgreSQL's transaction but not SQLite's, where looking for the table takes longer than
+    # the query.
+    if connection.dialect.name != "sqlite" and not inspect(connection).has_table("alembic_version"):
         return None
-    record: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    return record
+    try:
+        return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    except OperationalError as error:
+        if "no such table: alembic_version" in str(error.orig):
+            return None
+        raise
 
 
 def _is_current(revision: str | None, database: Database) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, cast
 
 from sqlalchemy import Alias, Connection, Engine, Join, Table, and_, bindparam
@@ -67,10 +68,14 @@ def limit_to(engine: Engine, identity: StoreIdentity) -> None:
         engine: The engine, whose dialect no other engine uses.
         identity: The tenant and the user.
     """
-    kind = cast("type[Any]", engine.dialect.statement_compiler)
-    limited = type(f"Tenant{kind.__name__}", (_TenantStatements, kind), {"identity": identity})
-    engine.dialect.statement_compiler = cast("Any", limited)
+    engine.dialect.statement_compiler = _limited(cast("type[Any]", engine.dialect.statement_compiler), identity)
     engine.clear_compiled_cache()
+
+
+@lru_cache
+def _limited(compiler: type[Any], identity: StoreIdentity) -> Any:
+    """Return a dialect's compiler of statements, limited to a tenant."""
+    return type(f"Tenant{compiler.__name__}", (_TenantStatements, compiler), {"identity": identity})
 
 
 def identity_of(connection: Connection) -> StoreIdentity | None:
