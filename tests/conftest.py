@@ -22,8 +22,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
-# Services of tests keep one frozen process without a session: dozens of services run at once, and each process counts.
-os.environ.setdefault("LOOM_KEPT_SNAPSHOTS", "1")
+# Services of tests keep fewer frozen processes without a session than others: dozens of services run at once. With one
+# process, tests that use several agents in turn import each agent again and again.
+os.environ.setdefault("LOOM_KEPT_SNAPSHOTS", "3")
 
 
 # Thousands of tests and modules come into being while they are collected, and stay: looking for garbage among them all
