@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import psutil
 import pytest
 from botocore.exceptions import ClientError
 
@@ -114,6 +115,25 @@ def test_a_request_that_takes_too_long_is_refused_and_the_next_is_answered() -> 
             await long_requests.close()
 
     assert asyncio.run(next_one()) < 1_000
+
+
+def test_time_in_which_a_busy_machine_lets_the_process_wait_does_not_count() -> None:
+    async def converse() -> int:
+        long_requests = LongRequests(within_s=1.0)
+        try:
+            await long_requests.answer("any", json.dumps(ask("hello")).encode())
+            name = "loomlib.local.models.scripted"
+            (process,) = (child for child in psutil.Process().children() if name in child.cmdline())
+            process.suspend()
+            asking = asyncio.create_task(long_requests.answer("any", json.dumps(ask("hello")).encode()))
+            done, _ = await asyncio.wait([asking], timeout=1.5)
+            assert not done
+            process.resume()
+            return (await asking).input_tokens
+        finally:
+            await long_requests.close()
+
+    assert asyncio.run(converse()) < 1_000
 
 
 @pytest.mark.parametrize(

@@ -4,4 +4,4 @@ import sys
 
 from .apart import serve
 
-serve(sys.stdin.buffer, sys.stdout.buffer)
+serve(sys.stdin.buffer, sys.stdout.buffer, float(sys.argv[1]))

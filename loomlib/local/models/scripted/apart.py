@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import signal
 import struct
 import sys
 from contextlib import suppress
@@ -55,7 +56,8 @@ class LongRequests:
     """Answers requests in another process, one at a time.
 
     Args:
-        within_s: After how many seconds a request is refused and the process ended.
+        within_s: After how many seconds of processor time a request is refused and the process ended. Time in which a
+            busy machine lets the process wait does not count.
     """
 
     def __init__(self, *, within_s: float = 20.0) -> None:
@@ -95,15 +97,13 @@ class LongRequests:
         """
         message = json.dumps(model_id).encode() + b"\n" + request
         async with self._turn:
-            try:
-                async with asyncio.timeout(self._within_s):
-                    answered = await self._ask(message)
-            except TimeoutError:
-                raise ModelRefusedError(
-                    "ModelTimeoutException",
-                    f"The scripted model read this request of {len(request):,} bytes for {self._within_s:g} s. "
-                    "Send a shorter one.",
-                ) from None
+            answered = await self._ask(message)
+        if answered is None:
+            raise ModelRefusedError(
+                "ModelTimeoutException",
+                f"The scripted model read this request of {len(request):,} bytes for {self._within_s:g} s of "
+                "processor time. Send a shorter one.",
+            )
         if isinstance(answered, Answered):
             return answered
         raise ModelRefusedError(*answered)
@@ -121,7 +121,8 @@ class LongRequests:
                 process.kill()
             await process.wait()
 
-    async def _ask(self, message: bytes) -> Answered | tuple[str, str]:
+    async def _ask(self, message: bytes) -> Answered | tuple[str, str] | None:
+        """Return what the process answers: a reply, a refusal's code and message, or None when it took too long."""
         for is_last in (False, True):
             process = await self._running()
             assert process.stdin is not None
@@ -131,8 +132,10 @@ class LongRequests:
                 await process.stdin.drain()
                 (size,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
                 return pickle.loads(await process.stdout.readexactly(size))  # noqa: S301 - from a process of ours
-            except (ConnectionError, asyncio.IncompleteReadError):  # it was killed
-                await self._end()
+            except (ConnectionError, asyncio.IncompleteReadError):  # it has ended
+                # Not killed first: that would take its exit code from asyncio.
+                if await process.wait() == -signal.SIGPROF:
+                    return None
                 if is_last:
                     raise ModelRefusedError(
                         "ModelErrorException", "The process that reads long requests ended; see the service's log."
@@ -145,7 +148,7 @@ class LongRequests:
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", __package__ or ""),
+                *(sys.executable, "-m", __package__ or "", str(self._within_s)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 start_new_session=True,
@@ -153,14 +156,23 @@ class LongRequests:
         return self._process
 
 
-def serve(given: BinaryIO, answers: BinaryIO) -> None:
-    """Answer the requests of `LongRequests` until its end of the pipe closes."""
+def serve(given: BinaryIO, answers: BinaryIO, within_s: float) -> None:
+    """Answer the requests of `LongRequests` until its end of the pipe closes.
+
+    Args:
+        given: The requests.
+        answers: Where the answers go.
+        within_s: After how many seconds of processor time for one request SIGPROF ends the process. Its default action
+            does so inside a regular expression too, where Python calls no signal handler.
+    """
     while length := given.read(_LENGTH.size):
         model_id, _, request = given.read(_LENGTH.unpack(length)[0]).partition(b"\n")
+        signal.setitimer(signal.ITIMER_PROF, within_s)
         try:
             outcome: Answered | tuple[str, str] = answer(json.loads(model_id), json.loads(request))
         except ModelRefusedError as refused:
             outcome = refused.code, refused.message
+        signal.setitimer(signal.ITIMER_PROF, 0)
         content = pickle.dumps(outcome)
         answers.write(_LENGTH.pack(len(content)) + content)
         answers.flush()
