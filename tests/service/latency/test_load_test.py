@@ -58,12 +58,24 @@ def answered_per_s(study: loom.LoadStudy, step: LoadedStep) -> float:
     return len(ended) / max(call.done_s or 0.0 for call in ended) if ended else 0.0
 
 
+def searched(agent: loom.Agent) -> tuple[loom.LoadStudy, LoadResult]:
+    """Search for the load; again with more time where a busy machine was the limit, or the time was up too early."""
+    for seconds in (12, 24, 48):
+        search = {"lowest": 2, "highest": 64, "seconds": seconds, "sessions": 1}
+        study = loom.LoadStudy(agent, slo=SLO, prompt="Pack an order", **search)
+        estimate = study.estimate()
+        assert 64 * seconds < estimate.calls < 2 * 64 * seconds
+        assert "at most" in str(estimate)
+        result = study.run(Silent())
+        if result.summary()["limit"]["kind"] == "traces":
+            return study, result
+        why = result.sentences()[0]
+        assert "this client was the limit" in why or "the highest load that was offered" in why
+    pytest.fail(f"the machine is too busy: {why}")
+
+
 def test_the_search_finds_the_load_the_reason_and_the_cost(agent: loom.Agent) -> None:
-    study = loom.LoadStudy(agent, slo=SLO, lowest=2, highest=64, sessions=1, seconds=12, prompt="Pack an order")
-    estimate = study.estimate()
-    assert 64 * 12 < estimate.calls < 2 * 64 * 12
-    assert "at most" in str(estimate)
-    result = study.run(Silent())
+    study, result = searched(agent)
     found = result.found
     assert found is not None
     assert found.load is not None
