@@ -28,7 +28,7 @@ _ABANDONED_AFTER: Final = timedelta(hours=8)
 """The lease of an open invocation of another machine, which cannot be asked whether its process still runs: no session
 lasts longer (AgentCore's maxLifetime). One of this machine is abandoned as soon as its process has ended."""
 
-# Statements that are built once, with the values as parameters: building one for each call costs more than running it.
+# Built once and executed with parameters: building a statement takes longer than executing it.
 _INSERT: Final = invocations.insert()
 _CHANGE: Final = update(invocations).where(invocations.c.id == bindparam("changed_id"))
 
@@ -93,7 +93,7 @@ class Invocations:
             if held is not None:
                 keep_charge(connection, key[0], held)
             if load is not None:
-                connection.execute(invocation_load.insert(), [{"invocation_id": key[0]} | asdict(load)])
+                connection.execute(invocation_load.insert(), {"invocation_id": key[0]} | asdict(load))
         return int(key[0])
 
     def progress(
@@ -229,7 +229,7 @@ class Invocations:
     def keep_events(self, id: int, events: Sequence[str]) -> None:
         """Store the protocol events (AG-UI, MCP) of a response, one JSON text per event, in order."""
         with self._database.write() as connection:
-            connection.execute(invocation_events.insert(), [{"invocation_id": id, "events": list(events)}])
+            connection.execute(invocation_events.insert(), {"invocation_id": id, "events": list(events)})
 
     def events(self, id: int) -> tuple[str, ...]:
         """Return the stored protocol events of an invocation, in order."""

@@ -74,7 +74,7 @@ def limit_to(engine: Engine, identity: StoreIdentity) -> None:
 
 @lru_cache
 def _limited(compiler: type[Any], identity: StoreIdentity) -> Any:
-    """Return a dialect's compiler of statements, limited to a tenant."""
+    """Return a statement compiler that limits every statement to one tenant."""
     return type(f"Tenant{compiler.__name__}", (_TenantStatements, compiler), {"identity": identity})
 
 
