@@ -117,7 +117,7 @@ def test_a_request_that_takes_too_long_is_refused_and_the_next_is_answered() -> 
     assert asyncio.run(next_one()) < 1_000
 
 
-def test_time_in_which_a_busy_machine_lets_the_process_wait_does_not_count() -> None:
+def test_time_spent_waiting_for_a_processor_does_not_count() -> None:
     async def converse() -> int:
         long_requests = LongRequests(within_s=1.0)
         try:

@@ -56,8 +56,8 @@ class LongRequests:
     """Answers requests in another process, one at a time.
 
     Args:
-        within_s: After how many seconds of processor time a request is refused and the process ended. Time in which a
-            busy machine lets the process wait does not count.
+        within_s: Seconds of processor time after which a request is refused and the process ends. Time that the process
+            spends waiting for a processor does not count.
     """
 
     def __init__(self, *, within_s: float = 20.0) -> None:
@@ -101,8 +101,8 @@ class LongRequests:
         if answered is None:
             raise ModelRefusedError(
                 "ModelTimeoutException",
-                f"The scripted model read this request of {len(request):,} bytes for {self._within_s:g} s of "
-                "processor time. Send a shorter one.",
+                f"The scripted model did not finish reading this request of {len(request):,} bytes in "
+                f"{self._within_s:g} s of processor time. Send a shorter one.",
             )
         if isinstance(answered, Answered):
             return answered
@@ -122,7 +122,7 @@ class LongRequests:
             await process.wait()
 
     async def _ask(self, message: bytes) -> Answered | tuple[str, str] | None:
-        """Return what the process answers: a reply, a refusal's code and message, or None when it took too long."""
+        """Return a reply, the code and message of a refusal, or None if the request took too long."""
         for is_last in (False, True):
             process = await self._running()
             assert process.stdin is not None
@@ -133,7 +133,7 @@ class LongRequests:
                 (size,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
                 return pickle.loads(await process.stdout.readexactly(size))  # noqa: S301 - from a process of ours
             except (ConnectionError, asyncio.IncompleteReadError):  # it has ended
-                # Not killed first: that would take its exit code from asyncio.
+                # Without `kill` before it, which could reap the process, so that asyncio would not see its exit code.
                 if await process.wait() == -signal.SIGPROF:
                     return None
                 if is_last:
@@ -157,13 +157,13 @@ class LongRequests:
 
 
 def serve(given: BinaryIO, answers: BinaryIO, within_s: float) -> None:
-    """Answer the requests of `LongRequests` until its end of the pipe closes.
+    """Answer requests of `LongRequests` until it closes the pipe.
 
     Args:
         given: The requests.
         answers: Where the answers go.
-        within_s: After how many seconds of processor time for one request SIGPROF ends the process. Its default action
-            does so inside a regular expression too, where Python calls no signal handler.
+        within_s: Seconds of processor time that one request may take. After that, SIGPROF ends the process. The
+            signal's default action is used because Python does not call handlers while a regular expression runs.
     """
     while length := given.read(_LENGTH.size):
         model_id, _, request = given.read(_LENGTH.unpack(length)[0]).partition(b"\n")
