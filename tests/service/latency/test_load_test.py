@@ -59,7 +59,7 @@ def answered_per_s(study: loom.LoadStudy, step: LoadedStep) -> float:
 
 
 def searched(agent: loom.Agent) -> tuple[loom.LoadStudy, LoadResult]:
-    """Search for the load; again with more time where a busy machine was the limit, or the time was up too early."""
+    """Search for the load. If the machine is too busy to find it in 12 s, search again with more time."""
     for seconds in (12, 24, 48):
         search = {"lowest": 2, "highest": 64, "seconds": seconds, "sessions": 1}
         study = loom.LoadStudy(agent, slo=SLO, prompt="Pack an order", **search)
