@@ -119,7 +119,7 @@ def _script_sizes() -> dict[str, int]:
     kinds, more = [Panel], [Panel]
     while more := [each for kind in more for each in kind.__subclasses__()]:
         kinds += more
-    return {kind.script[1]: len(script_of(kind).encode()) for kind in kinds if kind.script != Panel.script}
+    return {kind.__name__: len(script_of(kind).encode()) for kind in kinds if kind.script != Panel.script}
 
 
 @contextmanager

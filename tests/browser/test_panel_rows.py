@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from awkward_numbers import VALUES
 
-from loom_widgets.kit.panel import KIT, text_of
+from loom_widgets.kit.panel import KIT, KIT_PARTS, text_of
 from loomlib.presentation import formats
 from loomlib.presentation.html import unbroken
 
@@ -27,10 +27,14 @@ SAY = """(text) => {
 }"""
 
 
+def _kit() -> str:
+    return "\n".join(text_of("loom_widgets.kit", name) for name in (*KIT, *KIT_PARTS) if name != "frame.js")
+
+
 def test_the_rows_of_a_panel_write_every_number_alike(watched: Watched) -> None:
     page = watched.page
     page.set_content("<!doctype html><html lang=en><body></body></html>")
-    page.add_script_tag(content="\n".join(text_of("loom_widgets.kit", name) for name in KIT if name != "frame.js"))
+    page.add_script_tag(content=_kit())
     page.evaluate(DRAW, [list(COLUMNS), VALUES])
     rows = page.locator("tbody tr[role=row], tbody tr:not([aria-hidden])")
     rows.nth(len(VALUES) - 1).wait_for()
@@ -49,7 +53,7 @@ def test_a_chart_is_as_wide_as_its_place_and_its_texts_keep_their_size(watched: 
     page = watched.page
     page.set_content("<!doctype html><html lang=en><body><div id=place></div></body></html>")
     page.add_style_tag(content=text_of("loom_widgets.kit", "kit.css"))
-    page.add_script_tag(content="\n".join(text_of("loom_widgets.kit", name) for name in KIT if name != "frame.js"))
+    page.add_script_tag(content=_kit())
     page.evaluate("""() => {
         const points = [[1, 120], [2, 318], [3, 205]];
         document.getElementById("place").append(chart.line({ series: [{ name: "calls", points }], y: { kind: "ms" } }));

@@ -17,7 +17,7 @@ from loom_widgets.panels.test.panel import TestPanel
 from loom_widgets.panels.tools.panel import ToolsPanel
 from loomlib.plugins import load_plugins
 
-LARGEST_SCRIPT = 72_000
+LARGEST_SCRIPT = 60_000
 LARGEST_PART = 16_000
 PANELS = (BuildPanel, TestPanel, OperatePanel, EvaluatePanel, MemoryPanel, ToolsPanel)
 

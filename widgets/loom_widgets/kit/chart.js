@@ -1,6 +1,5 @@
 // Charts as small SVG.
 
-const PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
 const SIGNS = ["●", "■", "◆", "✚", "▲", "★"];
 
 /** Charts as small SVG, each with its numbers as a table behind "Show as table". */
@@ -21,19 +20,6 @@ function ticks(low, high, count = 4) {
   const result = [];
   for (let at = Math.ceil(low / step) * step; at <= high + step / 1e6; at += step) result.push(at);
   return result;
-}
-
-/** A drawing as wide as its place: `draw(width)` makes the SVG, and makes it again for another width, so that texts keep their size. */
-function fitted(draw) {
-  let width = 640;
-  const node = h("div", null, draw(width));
-  new ResizeObserver(() => {
-    const now = Math.max(320, Math.round(node.clientWidth));
-    if (!node.isConnected || Math.abs(now - width) < 8) return;
-    width = now;
-    node.replaceChildren(draw(width));
-  }).observe(node);
-  return node;
 }
 
 function drawn(form, { title, series, x = {}, y = {}, names = null, height = 180, empty = "No data yet." }) {

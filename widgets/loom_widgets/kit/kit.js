@@ -165,12 +165,42 @@ function act(model, name, form = {}) {
 function stop(model, lane = null) { return act(model, "stop", { lane }); }
 
 /**
- * Loads a script that only some views need (`lazy` of the panel's class): a module whose default export is called with
- * the functions of the kit that it uses, and what else is given. Resolves with what that returned; null when it failed.
+ * A script that only some views need (`lazy` of the panel's class): a module whose default export is called with the
+ * functions of the kit and `given`. Returns a function that resolves with what the export returned, or null when it
+ * failed. It loads the script once, and again after a failure; `onLoad` is called with the result, and `.isAsked()`
+ * tells whether it was called.
  */
-async function loadPart(model, name, kit, ...rest) {
-  const reply = await act(model, "script", { name });
-  if (!reply?.script) return null;
-  const address = URL.createObjectURL(new Blob([reply.script], { type: "text/javascript" }));
-  try { return (await import(address)).default(kit, ...rest); } finally { URL.revokeObjectURL(address); }
+function lazyPart(model, name, given = [], onLoad = () => {}) {
+  const kit = {
+    act, block, button, calm, card, checkbox, confirmButton, facts, field, folded, formatMs, formatNumber, formatTime, h, link, newId, picture, plainTable,
+    put, refill, select, short, statusDot, stop, table, tabs, textarea,
+  };
+  const load = async () => {
+    const reply = await act(model, "script", { name });
+    if (!reply?.script) return null;
+    const address = URL.createObjectURL(new Blob([reply.script], { type: "text/javascript" }));
+    try { return (await import(address)).default(kit, ...given); } finally { URL.revokeObjectURL(address); }
+  };
+  let loading = null;
+  const part = () => (loading ??= load().then((made) => {
+    if (made) onLoad(made); else loading = null;
+    return made;
+  }));
+  part.isAsked = () => loading !== null;
+  return part;
+}
+
+const PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
+
+/** A drawing as wide as its place: `draw(width)` makes the SVG, and makes it again for another width, so that texts keep their size. */
+function fitted(draw) {
+  let width = 640;
+  const node = h("div", null, draw(width));
+  new ResizeObserver(() => {
+    const now = Math.max(320, Math.round(node.clientWidth));
+    if (!node.isConnected || Math.abs(now - width) < 8) return;
+    width = now;
+    node.replaceChildren(draw(width));
+  }).observe(node);
+  return node;
 }

@@ -36,8 +36,13 @@ if TYPE_CHECKING:
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
-KIT = ("format.js", "kit.js", "page.js", "table.js", "spans.js", "chart.js", "frame.js")
+KIT = ("format.js", "kit.js", "page.js", "table.js", "frame.js")
 """The kit's scripts, in this order in front of a panel's own."""
+KIT_PARTS: Mapping[str, Sequence[str]] = {
+    "spans.js": ("waterfall(", "spanDetail(", "spanView("),
+    "chart.js": ("chart.",),
+}
+"""Scripts of the kit that only panels get whose own scripts contain one of these texts."""
 
 _OPEN: WeakSet[Panel] = WeakSet()
 """The panels of this kernel."""
@@ -62,7 +67,7 @@ class Panel(anywidget.AnyWidget):
     """Scripts that stand between the kit and the panel's own: what it shares with others."""
 
     lazy: ClassVar[Mapping[str, Sequence[tuple[str, str]]]] = {}
-    """Scripts by name, each of one or several files, that a view loads only when it needs them, with `loadPart`."""
+    """Scripts by name, each of one or several files, that a view loads only when it needs them, with `lazyPart`."""
 
     opener: ClassVar[str] = ""
     """The function of `loom_widgets` that opens such a panel; "" for views of objects, which nothing can open again."""
@@ -351,9 +356,10 @@ def _joined_actions(holders: Sequence[object]) -> Mapping[str, tuple[object, Act
 
 
 def script_of(panel: type[Panel]) -> str:
-    """Return the complete script of a panel's view: the kit, shared parts, and its own script."""
-    kit = (("loom_widgets.kit", name) for name in KIT)
-    return "\n".join(text_of(*item) for item in (*kit, *panel.parts, panel.script))
+    """Return the complete script of a panel's view: what it needs of the kit, shared parts, and its own script."""
+    own = "\n".join(text_of(*item) for item in (*panel.parts, panel.script))
+    used = (name for name, uses in KIT_PARTS.items() if any(use in own for use in uses))
+    return "\n".join((*(text_of("loom_widgets.kit", name) for name in (*KIT, *used)), own))
 
 
 @cache

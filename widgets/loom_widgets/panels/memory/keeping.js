@@ -1,10 +1,13 @@
-// Memory's tabs that keep it in order: health and isolation, changes, copies, forgetting.
+// Memory's tabs that keep it in order: health and isolation, changes, copies, forgetting. Loaded when the first of them is
+// opened.
 
 /**
- * What the panel takes of them: `tabs`, the fields that follow its state (`before`, `after`, `only`, `who`), `shows` for
- * what was found before this view opened, and `found`: where that stands, to be emptied for another memory.
+ * What the panel takes of them: `tabs` (their contents by title), `follow(state, isOther)`, which is called with each new
+ * state and whether it is of another memory, `shows` for what was found before this view opened, and `empty()`.
  */
-function keepingParts(model, ask, { jump, openRecord }) {
+export default ({ button, card, checkbox, confirmButton, field, h, refill, select, short, statusDot, table }, model, page, ask, { jump, openRecord }) => {
+  const { MAIN, NUM, WORST, blank, certainty, figure, head, hint, p, row, small, stated, tab, verdict } = page;
+
   // ---- health ----
   const allow = checkbox("Allow e-mail addresses and telephone numbers");
   const report = h("div", null, blank("Checks for leaks, secrets, personal data, contradictions, stale and duplicate records, idle strategies, and cost. Each finding comes with evidence and a fix."));
@@ -84,18 +87,25 @@ function keepingParts(model, ask, { jump, openRecord }) {
     reply.rows.length > 0 && small(reply.rows, [{ key: "crosses", width: "6em" }, { key: "reader", width: "14%" }, { key: "owner", width: "14%" }, { key: "pattern", width: "16%" }, { key: "call" }, { key: "fix" }], "reads that crossed"));
   const isolate = async () => { const reply = await ask("isolation", { actors: many.value, slashes: slashes.value }); if (reply) showIsolation(reply); };
 
+  const follow = (now, isOther) => {
+    const shots = (now.snapshots ?? []).map((text, at) => [String(at), text]);
+    before.options(shots.length ? shots : [["", "no snapshot yet"]]);
+    after.options([["", "now"], ...shots]);
+    only.control.disabled = !now.actor;
+    if (isOther || (now.actor && !who.value)) who.value = now.actor ?? "";
+  };
   return {
-    before, after, only, who, found: [report, changed, copied, brought, gone, crossed],
-    shows: { health: showHealth, diff: showDiff, isolation: showIsolation },
-    tabs: [
-      ["Health", tab(row(button("Check", checkHealth, MAIN), allow), report, head("Isolation"), hint("Checks whether reads of one actor return another actor's data. Uses temporary actors with similar ids and removes them afterwards."), row(many, slashes, button("Check isolation", isolate)), crossed)],
-      ["Changes", tab(row(file, button("Take a snapshot", () => ask("snapshot", { path: file.value, overwrite: over.value }), MAIN), button("Open the file", () => ask("open_snapshot", { path: file.value })), over),
-        row(before, after, button("Compare", compare_)), changed)],
-      ["Copies", tab(h("h4", null, "Export"), row(path, button("Preview", async () => {
+    follow, shows: { health: showHealth, diff: showDiff, isolation: showIsolation },
+    empty: () => { for (const item of [report, changed, copied, brought, gone, crossed]) refill(item); },
+    tabs: {
+      Health: tab(row(button("Check", checkHealth, MAIN), allow), report, head("Isolation"), hint("Checks whether reads of one actor return another actor's data. Uses temporary actors with similar ids and removes them afterwards."), row(many, slashes, button("Check isolation", isolate)), crossed),
+      Changes: tab(row(file, button("Take a snapshot", () => ask("snapshot", { path: file.value, overwrite: over.value }), MAIN), button("Open the file", () => ask("open_snapshot", { path: file.value })), over),
+        row(before, after, button("Compare", compare_)), changed),
+      Copies: tab(h("h4", null, "Export"), row(path, button("Preview", async () => {
         const reply = await ask("export_preview", exportForm());
         if (reply) refill(copied, p(reply.note), small(reply.rows, [{ key: "kind", width: "5em" }, { key: "where", width: "26%" }, { key: "text", name: "as it would be written" }], "preview of the export", "Nothing would be written."));
-      }), exporting), row(only, plain, replace), copied, head("Import"), row(source, button("Preview", lookIn)), brought)],
-      ["Forget", tab(row(who, button("Preview", preview, MAIN)), gone)],
-    ],
+      }), exporting), row(only, plain, replace), copied, head("Import"), row(source, button("Preview", lookIn)), brought),
+      Forget: tab(row(who, button("Preview", preview, MAIN)), gone),
+    },
   };
-}
+};

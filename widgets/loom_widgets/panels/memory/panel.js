@@ -1,6 +1,7 @@
 // Memory: what is remembered, of whom, where it came from, and its order.
 
 const EVENTS_AT = 1, RECORDS_AT = 2, TIMELINE_AT = 4, ANSWERS_AT = 5;
+const KEEPING = ["Health", "Changes", "Copies", "Forget"];
 export default {
   render: (view) => panel(view, (body, model) => {
     const state = () => model.get("state") ?? {};
@@ -159,7 +160,13 @@ export default {
     };
     agent.control.addEventListener("change", loadAnswers);
 
-    const keeping = keepingParts(model, ask, { jump, openRecord });
+    const kept = Object.fromEntries(KEEPING.map((title) => [title, h("div", null, hint("Loading …"))]));
+    const keeping = lazyPart(model, "keeping", [model, { MAIN, NUM, WORST, blank, certainty, figure, head, hint, p, row, small, stated, tab, verdict }, ask, { jump, openRecord }], (part) => {
+      for (const title of KEEPING) refill(kept[title], part.tabs[title]);
+      part.follow(state(), true);
+    });
+    /** Calls `use` with the part for these tabs, when it was asked for. */
+    const withKeeping = async (use) => { const part = keeping.isAsked() && await keeping(); if (part) use(part); };
 
     // ---- all together ----
     const parts = tabs([
@@ -169,7 +176,7 @@ export default {
       ["Search", tab(row(query, button("Search", search, MAIN)), row(where, top, least), hits, results)],
       ["Timeline", time],
       ["Used", tab(hint("Choose an answer to see which records of this memory were in its prompt, according to its trace."), row(agent), answers, uses)],
-      ...keeping.tabs,
+      ...Object.entries(kept),
     ], { label: "parts of the memory" });
     const fresh = () => {
       if (!state().memory) return;
@@ -179,6 +186,7 @@ export default {
       if (parts.at === ANSWERS_AT && loaded[ANSWERS_AT] !== state().memory) loadAnswers();
     };
     for (const item of parts.querySelectorAll(":scope > [role=tabpanel]")) item.addEventListener("loom-shown", () => { close(); fresh(); });
+    for (const node of Object.values(kept)) node.parentNode.addEventListener("loom-shown", () => keeping());
 
     memory.control.addEventListener("change", () => { close(); ask("choose_memory", { memory: memory.value }); });
     actor.control.addEventListener("change", () => pick({ actor: actor.value }));
@@ -204,16 +212,12 @@ export default {
       actor.options([["", `all actors (${formatNumber(now.actors_total ?? 0)}${now.actors_cut ? "+" : ""})`], ...people, ...(rest > 0 ? [["", `… ${formatNumber(rest)} more under Actors`]] : [])], now.actor ?? "");
       session.options([["", now.actor ? `all (${formatNumber(now.sessions_total ?? 0)}${now.sessions_cut ? "+" : ""})` : "choose an actor first"], ...named(now.sessions ?? [], now.session)], now.session ?? "");
       session.control.disabled = !now.actor;
-      const shots = (now.snapshots ?? []).map((text, at) => [String(at), text]);
-      keeping.before.options(shots.length ? shots : [["", "no snapshot yet"]]);
-      keeping.after.options([["", "now"], ...shots]);
-      keeping.only.control.disabled = !now.actor;
-      if (now.actor && !keeping.who.value) keeping.who.value = now.actor;
-      if (shownMemory !== reply.id) {
+      const isOther = shownMemory !== reply.id;
+      withKeeping((part) => part.follow(now, isOther));
+      if (isOther) {
         shownMemory = reply.id;
         strategy.options([["", "all"], ...(reply.strategies ?? []).map(([item]) => item)], "");
         namespace.value = "";
-        keeping.who.value = now.actor ?? "";
         refill(places, [...new Set((reply.strategies ?? []).flatMap(([, , list]) => list))].map((item) => button(item, () => { namespace.value = item; where.value = item; loadRecords(); })));
         const list = reply.strategies ?? [];
         making.open = !reply.id;
@@ -229,12 +233,14 @@ export default {
     body.keep(onMessage(model, "read", (reply) => {
       if (reply.what === "events") { eventPages.show(reply); branch.options([["", "all"], ...reply.branches]); } else recordPages.show(reply);
     }));
-    const again = (reply) => {
-      for (const [item, value] of Object.entries(reply?.found ?? {})) keeping.shows[item]?.(value);
+    const again = async (reply) => {
+      const found = Object.entries(reply?.found ?? {}), part = found.length > 0 && await keeping();
+      if (part) for (const [item, value] of found) part.shows[item]?.(value);
     };
     body.keep(onMessage(model, "memory", (reply) => {
       for (const item of Object.keys(loaded)) delete loaded[item];
-      for (const item of [...keeping.found, uses]) refill(item);
+      withKeeping((part) => part.empty());
+      refill(uses);
       result = [];
       drawHits();
       again(reply);

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from loomlib import Workbench
@@ -46,10 +46,10 @@ class MemoryPanel(Panel):
     opener: ClassVar[str] = "memory"
     called: ClassVar[str] = "Memory"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.memory", "panel.js")
-    parts: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("loom_widgets.panels.memory", "page.js"),
-        ("loom_widgets.panels.memory", "keeping.js"),
-    )
+    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.panels.memory", "page.js"),)
+    lazy: ClassVar[Mapping[str, Sequence[tuple[str, str]]]] = {
+        "keeping": (("loom_widgets.panels.memory", "keeping.js"),),
+    }
 
     def __init__(self, bench: Workbench, *, memory: str | Memory = "", actor: str = "", **options: Any) -> None:
         self.chosen = ChosenMemory(self)

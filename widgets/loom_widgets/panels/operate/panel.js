@@ -211,12 +211,18 @@ export default {
     };
     const drill = (what) => act(model, "drill", { ...form(), ...what });
     const compare = (quiet = false) => act(model, "compare", { ...form(), quiet });
-    const detail = details(model, { again: (what) => drill({ agent: opened.arn, ...what }), leave: () => act(model, "leave") });
-    const alerts = alerting(model);
+    // What most readers never open is made when it is opened first.
+    const detailPlace = h("div"), alertPlace = h("div");
+    let detail = null, alerts = null;
     const beside = h("div", null, compared, places,
       h("p", { class: "loom-hint" }, "To compare regions or accounts, open the panel with loom_widgets.operate(bench, beside=[loom.connect(\"aws\", region=\"eu-central-1\")])."));
-    const view = tabs([["Agents", h("div", null, agents, detail)], ["Regions and accounts", beside], ["Alerts", alerts]], { label: "what to look at" });
+    const view = tabs([["Agents", h("div", null, agents, detailPlace)], ["Regions and accounts", beside], ["Alerts", alertPlace]], { label: "what to look at" });
     beside.parentNode.addEventListener("loom-shown", () => compare());
+    alertPlace.parentNode.addEventListener("loom-shown", () => {
+      if (alerts) return;
+      alertPlace.append(alerts = alerting(model));
+      alerts.update(model.get("state"));
+    });
 
     for (const item of [place, range, since, until]) {
       item.control.addEventListener("change", () => {
@@ -252,12 +258,16 @@ export default {
       catchUp.hidden = !state.missing;
       missing.textContent = [state.missing ? `Not looked up yet: ${state.missing}.` : "", state.caught ?? ""].filter(Boolean).join(" ");
       compared.textContent = state.compared ?? "";
-      alerts.update(state);
+      alerts?.update(state);
     }));
     body.keep(onMessage(model, "overview", () => { newest = Date.now(); agents.reload(); }));
     body.keep(onMessage(model, "places", () => places.reload()));
-    body.keep(onMessage(model, "alerts", () => alerts.reload()));
-    const filled = (reply) => { opened = reply?.arn ? reply : null; detail.fill(opened); };
+    body.keep(onMessage(model, "alerts", () => alerts?.reload()));
+    const filled = (reply) => {
+      opened = reply?.arn ? reply : null;
+      if (opened && !detail) detailPlace.append(detail = details(model, { again: (what) => drill({ agent: opened.arn, ...what }), leave: () => act(model, "leave") }));
+      detail?.fill(opened);
+    };
     body.keep(onMessage(model, "detail", filled));
     act(model, "hello").then(filled);
   }),

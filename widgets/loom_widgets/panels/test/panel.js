@@ -3,7 +3,7 @@
 /** What an answer tells beside its text, by the kind of note (loomlib.agents.notes): f(turn's view, item). */
 const RENDERERS = {
   tool: (view, item) => view.tool(item),
-  agui: (view, item) => view.run.event(item),
+  agui: (view, item) => view.run((run) => run.event(item)),
   run: (view, item) => view.ran(item),
   view: (view, item) => view.frame(item),
   progress: (view, item) => view.progress(item),
@@ -11,6 +11,7 @@ const RENDERERS = {
   event: (view, item) => view.event(item),
 };
 const BLOCK = 4000, LONGEST_LINE = 16000, FOLDED = 20000;
+const TORN = /\u001b(?:\[[0-9;:]*)?$/;
 
 /** Text that grows: whole blocks are left alone, so that a long answer stays cheap to add to. */
 function growing() {
@@ -51,25 +52,24 @@ function authorizationOf(model, turn) {
   return { node, button: read };
 }
 
-function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }) {
+function turnView(turn, { open: onOpen, keep: onKeep, answer, model, chatPart, keepFrame }) {
   const text = growing();
   const tools = h("div", { class: "loom-tools" });
   const events = h("details", { class: "loom-events", hidden: true }, h("summary", null, "other events"));
   const progress = h("div", { hidden: true }), messages = h("div");
   const foot = h("p", { class: "loom-hint" });
   const session = h("code", { class: "loom-session" });
-  const run = runView((question, form) => answer(turn.turn, question, form));
-  const frames = h("div");
+  const runs = h("div"), frames = h("div");
   const fold = button("Show all", () => folded(!isFolded), { class: "loom-quiet", hidden: true });
   const details = button("Show details", () => onOpen(turn.turn), { class: "loom-quiet", hidden: true });
   const keep = button("Capture as case", async () => { const reply = await onKeep(turn.turn); if (reply) kept.textContent = ` ${reply.sentence}`; }, { class: "loom-quiet", hidden: true });
   const kept = h("span", { class: "loom-hint" }), authorization = authorizationOf(model, turn.turn);
   const node = h("article", { class: "loom-turn", "aria-label": `question ${turn.turn}` },
     h("p", { class: "loom-asked", style: { "white-space": "pre-wrap" } }, h("strong", null, `${turn.who ?? "You"}: `), calm(turn.prompt)),
-    tools, progress, messages, text, fold, run, frames, events, foot, details, " ", keep, kept, " ", authorization.button, authorization.node);
+    tools, progress, messages, text, fold, runs, frames, events, foot, details, " ", keep, kept, " ", authorization.button, authorization.node);
   const cards = new Map();
-  const view = { node, run };
-  let seen = 0, isFolded = false, hasBegun = false, timer = 0;
+  const view = { node };
+  let run = null, seen = 0, isFolded = false, hasBegun = false, timer = 0;
   const elapsed = h("span", { class: "loom-elapsed" }), word = h("span");
   const arriving = (yes) => { hasBegun = yes; refill(word, turn.socket ? statusDot("open") : yes ? statusDot("streaming") : statusDot("waiting for the first byte")); };
   /** While the answer comes: whether its first byte is here, and how long it takes so far. */
@@ -90,8 +90,16 @@ function turnView(turn, { open: onOpen, keep: onKeep, answer, model, keepFrame }
     fold.hidden = text.length <= FOLDED;
     fold.textContent = yes ? `Show all ${formatNumber(text.length)} characters` : "Collapse";
   };
-  view.ran = (item) => { if (!item.kind) return; run.update(item); item.tools.forEach(view.tool); };
-  view.frame = (item) => frames.append(viewFrame(model, turn.turn, item, keepFrame));
+  /** Calls `use` with the view of the AG-UI run, in the order of these calls. */
+  view.run = async (use) => {
+    view.hasRun = true;
+    const part = await chatPart();
+    if (!part) return;
+    if (!run) runs.append(run = part.runView((question, form) => answer(turn.turn, question, form)));
+    use(run);
+  };
+  view.ran = (item) => { if (!item.kind) return; view.run((run) => run.update(item)); item.tools.forEach(view.tool); };
+  view.frame = async (item) => { const part = await chatPart(); if (part) frames.append(part.viewFrame(turn.turn, item, keepFrame)); };
   view.finishTools = (state = "done") => { for (const item of cards.values()) if (item.open) { item.open = false; item.card.state(state); } };
   view.tool = (item) => {
     const key = item.id || `${item.name} ${cards.size}`;
@@ -199,29 +207,26 @@ export default {
     ], { label: "details of the answer" });
     const views = new Map();
     const frameOffs = [], offFrames = () => { for (const off of frameOffs.splice(0)) off(); };
-    const waiting = approvalsBox(model);
+    const waiting = h("div");
+    /** The part for approvals, AG-UI runs and frames. */
+    const chatPart = lazyPart(model, "chat", [model], (part) => refill(waiting, part.approvals));
+    const showApprovals = async (reply) => {
+      if (chatPart.isAsked() || reply.pending?.length || reply.decided?.length || reply.problem) (await chatPart())?.approvals.show(reply);
+    };
     const token = field("Bearer token", { type: "password", autocomplete: "off", hint: "This agent takes tokens only. The token is neither stored nor shown." });
     const agui = checkbox("Ask in AG-UI");
     agui.style.setProperty("align-self", "center");
     const protocols = h("div");
-    let loading = null;
-    /** The part for MCP and A2A, loaded once. */
-    const speaking = () => (loading ??= loadPart(model, "protocols", { act, button, calm, card, checkbox, facts, field, h, link, put, refill, select, short, stop, tabs, textarea },
-      model, { form: () => ({ ...form(), bearer: token.value }), asking: (yes) => asking(yes) }).then((part) => {
-      if (part) refill(protocols, part.node); else loading = null;
-      return part;
-    }));
+    const withToken = () => ({ ...form(), bearer: token.value });
+    /** The part for MCP and A2A. */
+    const speaking = lazyPart(model, "protocols", [model, { form: withToken, asking: (yes) => asking(yes) }], (part) => refill(protocols, part.node));
     const sockets = h("details", null, h("summary", null, "WebSocket")), socketPlace = h("div");
-    let opening = null;
-    const socketPart = () => (opening ??= loadPart(model, "websocket", { act, button, h, stop, textarea }, model, { form: () => ({ ...form(), bearer: token.value }) }).then((part) => {
-      if (part) refill(socketPlace, part.node); else opening = null;
-      return part;
-    }));
+    const socketPart = lazyPart(model, "websocket", [model, { form: withToken }], (part) => refill(socketPlace, part.node));
     sockets.append(socketPlace);
     sockets.addEventListener("toggle", () => { if (sockets.open) socketPart(); });
-    const showSocket = async (isOpen) => { if (isOpen) sockets.open = true; if (isOpen || opening) (await socketPart())?.show(isOpen); };
+    const showSocket = async (isOpen) => { if (isOpen) sockets.open = true; if (isOpen || socketPart.isAsked()) (await socketPart())?.show(isOpen); };
     const showProtocol = async () => {
-      if (!loading && !["MCP", "A2A"].includes(model.get("state").protocol)) return;
+      if (!speaking.isAsked() && !["MCP", "A2A"].includes(model.get("state").protocol)) return;
       const part = await speaking(), { protocol, agent: named } = model.get("state");
       part?.show(protocol, named);
     };
@@ -250,8 +255,8 @@ export default {
       if (near) log.scrollTop = log.scrollHeight;
     };
     const begin = (turn) => {
-      for (const item of views.values()) item.run.close();
-      const view = turnView(turn, { open: openTurn, keep, answer, model, keepFrame });
+      for (const item of views.values()) if (item.hasRun) item.run((run) => run.close());
+      const view = turnView(turn, { open: openTurn, keep, answer, model, chatPart, keepFrame });
       view.asked = turn.prompt;
       views.set(turn.turn, view);
       down(() => log.append(view.node));
@@ -271,7 +276,7 @@ export default {
     const chat = (reply) => {
       offFrames();
       views.clear();
-      if (reply?.approvals) waiting.show(reply.approvals);
+      if (reply?.approvals) showApprovals(reply.approvals);
       log.replaceChildren();
       nothing.hidden = (reply?.turns ?? []).length > 0;
       for (const turn of reply?.turns ?? []) begin(turn);
@@ -329,7 +334,7 @@ export default {
       detailsOf(turn.turn, "Shown when the answer has ended.");
       if (prompt.value.trim() === turn.prompt.trim()) prompt.value = "";
     }));
-    body.keep(onMessage(model, "question", async (question) => { if (loading || question.message) (await speaking())?.ask(question); }));
+    body.keep(onMessage(model, "question", async (question) => { if (speaking.isAsked() || question.message) (await speaking())?.ask(question); }));
     body.keep(onMessage(model, "server_log", async ({ text }) => (await speaking())?.log(text)));
     body.keep(onMessage(model, "session", (reply) => views.get(reply.turn)?.session(reply.session)));
     body.keep(onMessage(model, "pieces", (reply) => down(() => {
@@ -352,7 +357,7 @@ export default {
         h("p", { class: "loom-hint" }, "Press Enter or click to open a row."), span,
       ]);
     }));
-    body.keep(onMessage(model, "approvals", (reply) => waiting.show(reply)));
+    body.keep(onMessage(model, "approvals", showApprovals));
     body.keep(offFrames);
     body.save = () => ({ ...form(), prompt: prompt.value });
     body.restore = (kept) => {

@@ -40,8 +40,8 @@ class TestPanel(Panel):
     opener: ClassVar[str] = "test"
     called: ClassVar[str] = "Test"
     script: ClassVar[tuple[str, str]] = ("loom_widgets.panels.test", "panel.js")
-    parts: ClassVar[tuple[tuple[str, str], ...]] = (("loom_widgets.panels.test", "chat.js"),)
     lazy: ClassVar[Mapping[str, Sequence[tuple[str, str]]]] = {
+        "chat": (("loom_widgets.panels.test", "chat.js"),),
         "protocols": (("loom_widgets.kit", "schema_form.js"), ("loom_widgets.panels.test", "protocols.js")),
         "websocket": (("loom_widgets.panels.test", "websocket.js"),),
     }
